@@ -18,9 +18,11 @@ const USERS = [
   "point-in-time",
   "refusals",
   "restore",
+  "rotated-passwords",
   "schedule",
   "tls",
   "tls-switch",
+  "tls-taken-back",
   "users",
 ].map((name) => `test/e2e/${name}.test.ts`);
 

@@ -35,6 +35,9 @@ export async function deployOperator(
     note("rights, their limits and Deployment");
     const [namespace, ...rest] = operatorManifests(image, secretsOf === undefined ? "everywhere" : "bound");
     await kubectl.apply([namespace as object]);
+    const missing = await missingNamespaces(kubectl, secretsOf ?? []);
+    for (const name of missing) await kubectl.run(["create", "namespace", name]);
+    if (missing.length > 0) note(`made what was not there: namespace ${missing.join(", ")}`);
     await kubectl.apply([...rest, ...(secretsOf ?? []).map(secretsIn)]);
     // It may be there from an install that had none of this.
     if (secretsOf !== undefined) await kubectl.run(["delete", "clusterrolebinding", TLS_ROLE, "--ignore-not-found"]);
@@ -50,6 +53,26 @@ export async function deployOperator(
     const { code } = await kubectl.run(rollout, { mayFail: true });
     if (code !== 0) throw new Failure(await whyNotRolledOut(kubectl));
   });
+}
+
+/** A new Kubernetes has none of those that people name. */
+async function missingNamespaces(kubectl: Kubectl, names: readonly string[]): Promise<readonly string[]> {
+  const { items } = await kubectl.json<{ items: readonly { metadata: { name: string } }[] }>(["get", "namespaces"]);
+  const there = new Set(items.map(({ metadata }) => metadata.name));
+  return [...new Set(names)].filter((name) => !there.has(name));
+}
+
+/**
+ * The namespaces that `--secrets-of` names.
+ * @throws Failure when one cannot be the name of a namespace: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
+ */
+export function namespacesIn(text: string): readonly string[] {
+  const names = text.split(",").map((name) => name.trim());
+  const wrong = names.find((name) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name));
+  if (wrong === undefined) return names;
+  throw new Failure(
+    `--secrets-of has "${wrong}"; it must be names of namespaces with commas between them, such as shop,billing`,
+  );
 }
 
 async function whyNotRolledOut(kubectl: Kubectl): Promise<string> {
@@ -69,34 +92,46 @@ interface ShownCluster {
   };
 }
 
-/** Applies a manifest of one EtcdCluster and waits until its condition Ready is True. @returns the cluster's name */
-export async function createCluster(kubectl: Kubectl, file: string, step: Step, deadlineMs = 180_000): Promise<string> {
+/** Applies a manifest of one EtcdCluster and waits until its condition Ready is True. @param where flags that say in which namespace @returns the cluster's name */
+export async function createCluster(
+  kubectl: Kubectl,
+  file: string,
+  step: Step,
+  where: readonly string[] = [],
+  deadlineMs = 180_000,
+): Promise<string> {
   const manifest = parse(await readFile(file, "utf8")) as { metadata: { name: string } };
   const { name } = manifest.metadata;
-  await kubectl.run(["apply", "-f", file]);
-  await step(CLUSTER_HEALTHY, (note) => waitReady(kubectl, name, deadlineMs, note));
+  await kubectl.run([...where, "apply", "-f", file]);
+  await step(CLUSTER_HEALTHY, (note) => waitReady(kubectl, [...where, "get", "etcdcluster", name], deadlineMs, note));
   return name;
 }
 
-async function waitReady(kubectl: Kubectl, name: string, deadlineMs: number, note: Note): Promise<void> {
+async function waitReady(kubectl: Kubectl, get: readonly string[], deadlineMs: number, note: Note): Promise<void> {
   const until = performance.now() + deadlineMs;
   for (;;) {
-    const { status } = await kubectl.json<ShownCluster>(["get", "etcdcluster", name]);
+    const { status } = await kubectl.json<ShownCluster>(get);
     const ready = status?.conditions?.find(({ type }) => type === "Ready");
     if (ready?.status === "True") return;
     note(ready?.message ?? "the operator has not seen it yet");
     if (performance.now() > until) {
       throw new Failure(
-        `EtcdCluster ${name} is not ready after ${deadlineMs / 1000} s: ${ready?.message ?? "it has no status"}`,
+        `EtcdCluster ${get.at(-1)} is not ready after ${deadlineMs / 1000} s: ${ready?.message ?? "it has no status"}`,
       );
     }
     await sleep(200);
   }
 }
 
-/** Writes a key through the cluster's client Service and reads it back from another member. @returns what was read */
-export async function writeAndRead(kubectl: Kubectl, name: string, note: Note): Promise<string> {
-  const { stdout } = await kubectl.run(["get", "pods", "-l", `etcd.improbable.io/cluster-name=${name}`, "-o", "name"]);
+/** Writes a key through the cluster's client Service and reads it back from another member. @param where as above @returns what was read */
+export async function writeAndRead(
+  kubectl: Kubectl,
+  name: string,
+  note: Note,
+  where: readonly string[] = [],
+): Promise<string> {
+  const members = ["-l", `etcd.improbable.io/cluster-name=${name}`];
+  const { stdout } = await kubectl.run([...where, "get", "pods", ...members, "-o", "name"]);
   const pods = stdout.trim().split("\n");
   const [writer, reader] = [pods[0], pods.at(-1)];
   if (writer === undefined || reader === undefined) throw new Failure(`EtcdCluster ${name} has no pods`);
@@ -108,19 +143,11 @@ export async function writeAndRead(kubectl: Kubectl, name: string, note: Note): 
   note(
     `waiting for the Service ${name}-client to lead to a member, which it does when the kubelet has found one ready`,
   );
-  await kubectl.run(["exec", writer, "-c", "etcd", "--", "etcdctl", endpoints, patience, "put", "greeting", value]);
+  const etcdctl = (pod: string, ...args: readonly string[]) =>
+    kubectl.run([...where, "exec", pod, "-c", "etcd", "--", "etcdctl", ...args]);
+  await etcdctl(writer, endpoints, patience, "put", "greeting", value);
   note("reading it back from another member");
-  const read = await kubectl.run([
-    "exec",
-    reader,
-    "-c",
-    "etcd",
-    "--",
-    "etcdctl",
-    "get",
-    "greeting",
-    "--print-value-only",
-  ]);
+  const read = await etcdctl(reader, "get", "greeting", "--print-value-only");
   if (read.stdout.trim() !== value) throw new Failure(`wrote "${value}", but read "${read.stdout.trim()}"`);
   return value;
 }

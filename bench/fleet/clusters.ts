@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -7,6 +8,8 @@ import { until } from "../until.ts";
 /** Creations under way at a time. */
 const AT_ONCE = 20;
 const MEMBERS = 3;
+/** Between two looks whether the next one may be made, in milliseconds. */
+const LOOK_MS = 20;
 
 /** What the operator writes of the clusters of the fleet, and when. */
 export class Clusters {
@@ -36,13 +39,23 @@ export class Clusters {
     return `db-${n}`;
   }
 
-  async create(count: number): Promise<void> {
+  /** @param atOnce so many are not ready at a time, at most */
+  async create(count: number, atOnce = count): Promise<void> {
     const left = Array.from({ length: count }, (_, n) => this.nameOf(n)).reverse();
+    const isFull = (): boolean => left.length > 0 && count - left.length - this.readyCount >= atOnce;
     const work = async () => {
-      for (let name = left.pop(); name !== undefined; name = left.pop())
+      while (!this.#stop.signal.aborted) {
+        while (isFull() && !this.#stop.signal.aborted) await sleep(LOOK_MS);
+        const name = left.pop();
+        if (name === undefined) return;
         await this.#kube.create(ETCD_CLUSTERS, etcdCluster(this.namespace, name, MEMBERS, this.#tls), OPTIONS);
+      }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  get readyCount(): number {
+    return this.#readyAtMs.size;
   }
 
   /** When each was called Ready for the first time, earliest first. */

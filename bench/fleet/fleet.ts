@@ -8,8 +8,14 @@ import { EtcdServer } from "./etcd-server.ts";
 import { Kubelets } from "./kubelets.ts";
 import type { Operators } from "./operators.ts";
 
-/** Clusters that are not ready by then are not waited for, in milliseconds. */
+/** Clusters that are not ready by then are not waited for, in milliseconds; and for each of them. */
 const READY_WITHIN_MS = 20 * 60_000;
+const READY_EACH_MS = 1_000;
+/** From a start until every cluster was looked at, in milliseconds; and for each of them. */
+const LOOKED_AT_WITHIN_MS = 180_000;
+const LOOKED_AT_EACH_MS = 60;
+/** Progress is told at least so often, in milliseconds. */
+const TELL_MS = 60_000;
 const LOOK_MS = 60_000;
 /** Between the minute after the creation and the one that counts as rest, in milliseconds. */
 const SETTLE_MS = 30_000;
@@ -56,24 +62,35 @@ export class Fleet {
     return this.#operators;
   }
 
-  /** Makes them all at once. */
-  async creation(count: number) {
+  /** Makes them, so many at once, each of the others as soon as one is ready. */
+  async creation(count: number, atOnce: number) {
     const before = {
       cpu: this.#operators.cpuSeconds(),
       passes: await this.#operators.passes(),
       programs: this.#operators.cpuByProgram(),
     };
     const startMs = performance.now();
-    await this.clusters.create(count);
-    say(`${count} clusters were made within ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
-    let told = 0;
+    const withinMs = READY_WITHIN_MS + count * READY_EACH_MS;
+    let failure: unknown;
+    const made = this.clusters.create(count, atOnce).then(
+      () => say(`${count} clusters were made within ${((performance.now() - startMs) / 1000).toFixed(1)} s`),
+      (thrown: unknown) => {
+        failure = thrown;
+      },
+    );
+    let [told, toldAtMs] = [0, startMs];
     const isDone = () => {
-      const ready = this.clusters.readyTimes.length;
-      if (ready - told >= count / 10) say(`${ready} of ${count} are ready`);
-      if (ready - told >= count / 10) told = ready;
-      return ready === count || performance.now() - startMs > READY_WITHIN_MS || undefined;
+      if (failure !== undefined) throw failure;
+      const ready = this.clusters.readyCount;
+      const nowMs = performance.now();
+      if (ready - told >= count / 10 || nowMs - toldAtMs >= TELL_MS) {
+        say(`${ready} of ${count} are ready after ${Math.round((nowMs - startMs) / 1000)} s`);
+        [told, toldAtMs] = [ready, nowMs];
+      }
+      return ready === count || nowMs - startMs > withinMs || undefined;
     };
-    await until("the clusters are ready", isDone, { everyMs: 100, withinMs: 2 * READY_WITHIN_MS });
+    await until("the clusters are ready", isDone, { everyMs: 100, withinMs: 2 * withinMs });
+    if (this.clusters.readyCount === count) await made;
     const after = {
       cpu: this.#operators.cpuSeconds(),
       passes: await this.#operators.passes(),
@@ -145,7 +162,8 @@ export class Fleet {
     const startMs = performance.now();
     this.#operators = this.#launch();
     const isLookedAt = (own: readonly string[]) => own.some((address) => this.#etcd.wasAsked(address, startMs));
-    await until("every cluster was looked at", () => addresses.every(isLookedAt) || undefined);
+    const withinMs = LOOKED_AT_WITHIN_MS + count * LOOKED_AT_EACH_MS;
+    await until("every cluster was looked at", () => addresses.every(isLookedAt) || undefined, { withinMs });
     const lookedAtSeconds = rounded((performance.now() - startMs) / 1000);
     await sleep(SETTLE_MS);
     return { restartLookedAtSeconds: lookedAtSeconds, restartRssMbPeak: this.#operators.peakMb() };
@@ -198,7 +216,8 @@ export class Fleet {
   }
 
   #addresses(count: number): readonly (readonly string[])[] {
-    return Array.from({ length: count }, (_, n) => this.#addressesOf(this.clusters.nameOf(n)));
+    const all = this.#kubelets.addressesByCluster();
+    return Array.from({ length: count }, (_, n) => all.get(this.clusters.nameOf(n)) ?? []);
   }
 
   #addressesOf(name: string): readonly string[] {

@@ -101,6 +101,18 @@ export class Kubelets {
     return new Map(own.map(({ pod, address }) => [pod.spec?.hostname ?? pod.metadata.name, address]));
   }
 
+  /** Addresses of the pods of every cluster. */
+  addressesByCluster(): ReadonlyMap<string, readonly string[]> {
+    const all = new Map<string, string[]>();
+    for (const { pod, address, isEnding } of this.#sandboxes.values()) {
+      const cluster = pod.metadata.labels?.[CLUSTER_LABEL] ?? "";
+      const own = all.get(cluster) ?? [];
+      if (!isEnding) own.push(address);
+      all.set(cluster, own);
+    }
+    return all;
+  }
+
   /** Freezes a member: it says nothing any more, and its kubelet notices when its probes have failed often enough. */
   async silence(address: string): Promise<void> {
     this.members.silence(address);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bundle, OPERATOR_BUNDLE } from "#dev/bundle.ts";
 import { ENVIRONMENT, NODE_FLAGS } from "#dev/operator-image.ts";
-import { median, rounded } from "../figure.ts";
+import { median, rounded, say } from "../figure.ts";
 import { cpuSeconds, memoryMb, procFile } from "../process-usage.ts";
 import { type Memory, memoryOf } from "./memory.ts";
 
@@ -12,6 +12,8 @@ import { type Memory, memoryOf } from "./memory.ts";
 const ENDS_WITHIN_MS = 30_000;
 /** How often it is looked what it has used, in milliseconds: of one that has ended the kernel tells nothing more. */
 const CPU_EVERY_MS = 500;
+/** So much is told of what one said that has ended by itself, in characters. */
+const LAST_WORDS = 2_000;
 
 /** Where the first one shows its metrics, in the bench's own network; the next one at the port after it. */
 const FIRST_HTTP_PORT = 8080;
@@ -48,7 +50,8 @@ export class OperatorProcess {
   readonly #looking: NodeJS.Timeout;
   #child: ChildProcess;
   #isStopping = false;
-  #ends = 0;
+  /** How each of those ended that did so by themselves, and what it said last. */
+  readonly #ends: string[] = [];
   /** Seconds of processor time of those that have ended, as of the last look. */
   #cpuOfEnded = 0;
   #cpuSeen = 0;
@@ -80,9 +83,12 @@ export class OperatorProcess {
       env: { ...ENVIRONMENT, PATH: process.env.PATH ?? "" },
     });
     closeSync(output);
-    child.once("exit", () => {
+    child.once("exit", (code, signal) => {
       if (this.#isStopping) return;
-      this.#ends += 1;
+      const how = signal === null ? `with code ${code}` : `by ${signal}`;
+      const end = `operator ${number} has ended by itself ${how}; it said last:\n${this.#lastWords(LAST_WORDS)}`;
+      this.#ends.push(end);
+      say(end);
       this.#cpuOfEnded += this.#cpuSeen;
       this.#cpuSeen = 0;
       this.#child = this.#spawn();
@@ -96,7 +102,7 @@ export class OperatorProcess {
 
   /** How often it ended by itself, as one does that has lost its lease. */
   get ends(): number {
-    return this.#ends;
+    return this.#ends.length;
   }
 
   /** Passes since its start, by controller, by its own word. */
@@ -130,9 +136,13 @@ export class OperatorProcess {
     return `http://127.0.0.1:${FIRST_HTTP_PORT + this.#launch.number}/metrics`;
   }
 
-  /** The end of what it said. */
+  /** How it ended by itself, as often as it did, and the end of what it said. */
   log(): string {
-    return readFileSync(this.#log, "utf8").slice(-3_000);
+    return [...this.#ends, this.#lastWords(3_000)].join("\n");
+  }
+
+  #lastWords(most: number): string {
+    return readFileSync(this.#log, "utf8").trimEnd().slice(-most);
   }
 
   /** Seconds of processor time that it has used so far. */

@@ -6,6 +6,8 @@ const CLUSTERS = 100;
 /** What is measured, and with how many. */
 export interface FleetOptions {
   readonly clusters: number;
+  /** So many of them are under way at a time: the next one is made when one is ready. */
+  readonly atOnce: number;
   /** Clusters of which one member says nothing while another cluster is edited. */
   readonly silent: number;
   /** Whether members speak TLS, with certificates by the operator; plain text otherwise. */
@@ -26,6 +28,7 @@ export function fleetOptions(): FleetOptions {
     allowPositionals: true,
     options: {
       silent: { type: "string" },
+      "at-once": { type: "string" },
       brief: { type: "boolean", default: false },
       "node-flags": { type: "string" },
       profiles: { type: "string" },
@@ -34,10 +37,12 @@ export function fleetOptions(): FleetOptions {
     },
   });
   const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
+  const atOnce = wholeNumber("--at-once", values["at-once"], clusters, 1, clusters);
   const silent = wholeNumber("--silent", values.silent, 0, 0, clusters - 3);
   const shards = wholeNumber("--shards", values.shards, 1, 1, MAX_SHARDS);
   const nodeFlags = values["node-flags"]?.split(" ").filter((flag) => flag !== "");
-  return { clusters, silent, tls: values.tls, shards, isBrief: values.brief, nodeFlags, profiles: values.profiles };
+  const { tls, brief: isBrief, profiles } = values;
+  return { clusters, atOnce, silent, tls, shards, isBrief, nodeFlags, profiles };
 }
 
 function wholeNumber(what: string, text: string | undefined, otherwise: number, min: number, max: number): number {

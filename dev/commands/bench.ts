@@ -47,6 +47,8 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- fleet [N] --tls    of clusters with TLS, as they are made by default; plain text otherwise
   npm run bench -- fleet [N] --shards S
                                       with S operators, each of which leads a part of the clusters
+  npm run bench -- fleet [N] --at-once K
+                                      with no more than K clusters under way at a time, for a large fleet; all of them otherwise
   npm run bench -- fleet [N] --brief  only the creation, and the minutes after it
   npm run bench -- fleet [N] --node-flags="FLAGS"
                                       with other flags of Node than the image's
@@ -72,6 +74,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const size = values.megabytes === undefined ? [] : ["--megabytes", values.megabytes];
   const fleetOptions = [
     ...(values.silent === undefined ? [] : ["--silent", values.silent]),
+    ...(values["at-once"] === undefined ? [] : ["--at-once", values["at-once"]]),
     ...(values.brief ? ["--brief"] : []),
     ...(values["node-flags"] === undefined ? [] : [`--node-flags=${values["node-flags"]}`]),
     ...(values.profiles === undefined ? [] : ["--profiles", values.profiles]),
@@ -105,6 +108,7 @@ function parse(argv: readonly string[]) {
         rounds: { type: "string" },
         megabytes: { type: "string" },
         silent: { type: "string" },
+        "at-once": { type: "string" },
         brief: { type: "boolean", default: false },
         "node-flags": { type: "string" },
         profiles: { type: "string" },

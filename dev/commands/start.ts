@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import pc from "picocolors";
 import { mainBinary } from "../components.ts";
 import { givenPlan, KIND_LOADED, localPlan } from "../demonstration.ts";
-import { createCluster, deployOperator, KEY_READ, writeAndRead } from "../deploy.ts";
+import { createCluster, deployOperator, KEY_READ, namespacesIn, writeAndRead } from "../deploy.ts";
 import { Failure } from "../failure.ts";
 import { durationsInCache, Journey, type Planned } from "../journey.ts";
 import { Kubectl, needKubectl, onPath } from "../kubectl.ts";
@@ -20,7 +20,8 @@ const USAGE = `From nothing to a healthy etcd cluster.
   npm start                                       a Kubernetes of its own on this machine, the operator, and examples/quickstart.yaml
   npm start -- --kubeconfig FILE                  the same on a cluster that is there already
   npm start -- --kubeconfig FILE --image IMAGE    with an image that the cluster can pull, instead of one built here
-  npm start -- --secrets-of NAMESPACE,NAMESPACE   besides: the operator may read and write Secrets of clusters only in these`;
+  npm start -- --secrets-of NAMESPACE,NAMESPACE   besides: the operator may read and write Secrets of clusters only in these, which are
+                                                  made where they are missing; the example goes into the first one`;
 
 const EXAMPLE = "examples/quickstart.yaml";
 
@@ -31,16 +32,19 @@ async function main(argv: readonly string[]): Promise<void> {
     return;
   }
   const sinceMs = performance.now();
+  const secretsOf = values["secrets-of"] === undefined ? undefined : namespacesIn(values["secrets-of"]);
+  // Elsewhere it would wait for the right to have Secrets.
+  const where = secretsOf === undefined ? [] : ["-n", secretsOf[0] as string];
   const { kubectl, kubeconfig, image, program, step } =
     values.kubeconfig === undefined ? await onLocal() : await onGiven(resolve(values.kubeconfig), values.image);
-  await deployOperator(kubectl, image, step, values["secrets-of"]?.split(","));
-  const cluster = await createCluster(kubectl, EXAMPLE, step);
-  const value = await step(KEY_READ, (note) => writeAndRead(kubectl, cluster, note));
-  const { stdout } = await kubectl.run(["get", "etcdcluster", cluster]);
+  await deployOperator(kubectl, image, step, secretsOf);
+  const cluster = await createCluster(kubectl, EXAMPLE, step, where);
+  const value = await step(KEY_READ, (note) => writeAndRead(kubectl, cluster, note, where));
+  const { stdout } = await kubectl.run([...where, "get", "etcdcluster", cluster]);
   console.log(
     `\n${stdout.trim()}\n\netcd says: ${value}\n${pc.dim(`all of it took ${seconds(performance.now() - sinceMs)}`)}`,
   );
-  console.log(whatNext(kubeconfig, program, cluster, values.kubeconfig === undefined));
+  console.log(whatNext(kubeconfig, program, cluster, where, values.kubeconfig === undefined));
 }
 
 /** Tells how long it will take, and then each step with its place. */
@@ -106,15 +110,22 @@ async function giveToKind({ cluster, kind }: { cluster: string; kind: string }, 
   return archive.name;
 }
 
-function whatNext(kubeconfig: string, program: string, cluster: string, isLocal: boolean): string {
+function whatNext(
+  kubeconfig: string,
+  program: string,
+  cluster: string,
+  where: readonly string[],
+  isLocal: boolean,
+): string {
+  const kubectl = ["kubectl", ...where].join(" ");
   const path = onPath("kubectl") === undefined ? `export PATH="${dirname(program)}:$PATH"\n  ` : "";
   const lines = [
     `${path}export KUBECONFIG=${kubeconfig}`,
-    `kubectl get etcdcluster,etcdpeer,pods,pvc`,
-    `kubectl delete pod -l etcd.improbable.io/peer-name=${cluster}-0     # and watch it come back with its data:`,
-    `kubectl exec rs/${cluster}-0 -c etcd -- etcdctl put greeting hello     # it speaks TLS, and etcdctl knows how`,
-    `kubectl get etcdcluster ${cluster} --watch`,
-    `kubectl describe etcdcluster ${cluster}     # what the operator did, and why`,
+    `${kubectl} get etcdcluster,etcdpeer,pods,pvc`,
+    `${kubectl} delete pod -l etcd.improbable.io/peer-name=${cluster}-0     # and watch it come back with its data:`,
+    `${kubectl} exec rs/${cluster}-0 -c etcd -- etcdctl put greeting hello     # it speaks TLS, and etcdctl knows how`,
+    `${kubectl} get etcdcluster ${cluster} --watch`,
+    `${kubectl} describe etcdcluster ${cluster}     # what the operator did, and why`,
   ];
   const end = isLocal
     ? "\nnpm run local -- down takes all of it away again, but for what was built, which the next npm start uses (npm run local -- down --caches)."

@@ -19,6 +19,7 @@ export async function ensureNetwork(instance: Instance, nodes: number): Promise<
   }
   await ensureLink(instance);
   await runInside(instance, ["sh", "-e"], insideScript(instance, nodes));
+  await runInside(instance, ["nft", "-f", "-"], hairpinRules(nodes));
 }
 
 /** Whether the namespace exists. */
@@ -71,6 +72,34 @@ function insideScript(instance: Instance, nodes: number): string {
     );
   }
   return `${lines.join("\n")}\n`;
+}
+
+/**
+ * nft commands by which a pod that a Service leads back to itself gets an answer: it takes none that seems to come from its own address. kube-proxy
+ * has the same rule for the pods of its own node alone, and here one of them serves all nodes.
+ */
+export function hairpinRules(nodes: number): string {
+  const pods = Array.from({ length: nodes }, (_, index) => podAddresses(index + 1)).flat();
+  return `table ip hairpin
+delete table ip hairpin
+table ip hairpin {
+  set themselves {
+    type ipv4_addr . ipv4_addr
+    elements = { ${pods.map((address) => `${address} . ${address}`).join(", ")} }
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat;
+    ct status dnat ip saddr . ip daddr @themselves masquerade
+  }
+}
+`;
+}
+
+/** All that pods of the node may have. */
+function podAddresses(node: number): string[] {
+  const { gateway, podNetwork } = nodeAddresses(node);
+  const prefix = podNetwork.slice(0, podNetwork.lastIndexOf(".") + 1);
+  return Array.from({ length: 254 }, (_, index) => `${prefix}${index + 1}`).filter((address) => address !== gateway);
 }
 
 /** Takes the link away at once; the namespace itself goes with its mount and its last process. */

@@ -38,17 +38,37 @@ export type ErrorCode =
   /** Something that we hold to be impossible. Us. */
   | "Bug";
 
+/** The object that a change was for, as it was known to who wanted to make it. */
+export interface KnownObject {
+  /** Of its kind, such as `replicasets`. */
+  readonly plural: string;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly uid: string | undefined;
+  /** What had to be its version still; undefined when any would have done. */
+  readonly resourceVersion: string | undefined;
+}
+
+interface ErrorOptions {
+  readonly cause?: unknown;
+  readonly retryAfterMs?: number;
+  readonly known?: KnownObject;
+}
+
 /** The one error class of this project. Foreign errors are translated into it once, at the border, and kept as `cause`. */
 export class OperatorError extends Error {
   override readonly name = "OperatorError";
   readonly code: ErrorCode;
   /** How long the other side asked us to stay away, in milliseconds. Set with `KubeThrottled` only. */
   readonly retryAfterMs: number | undefined;
+  /** Of what the API server has another state than we know. Set with `KubeConflict` and `KubeNotFound` of a change only. */
+  readonly known: KnownObject | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
+    this.known = options.known;
   }
 }
 

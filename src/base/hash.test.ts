@@ -23,3 +23,10 @@ test("hash: data is the same exactly when its fingerprint is", () => {
   fc.assert(fc.property(value, value, (a, b) => isSameData(a, b) === (fingerprint(a) === fingerprint(b))));
   fc.assert(fc.property(value, (a) => isSameData(a, structuredClone(a))));
 });
+
+test("hash: a field that every object inherits is none of its own", () => {
+  expect(isSameData(JSON.parse('{"__proto__":{}}'), { other: {} })).toBe(false);
+  expect(isSameData({ toString: 1 }, {})).toBe(false);
+  expect(isSameData({ a: undefined, b: 1 }, { b: 1, c: undefined })).toBe(true);
+  expect(isSameData({ a: 1 }, { b: 1 })).toBe(false);
+});

@@ -30,9 +30,13 @@ export function isSameData(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const [left, right] = [Object.entries(a), Object.entries(b)].map((entries) =>
-    entries.filter(([, item]) => item !== undefined),
-  );
-  const other = new Map(right);
-  return left?.length === right?.length && left?.every(([key, item]) => isSameData(item, other.get(key))) === true;
+  let fields = 0;
+  for (const key of Object.keys(a)) {
+    const item: unknown = a[key as keyof typeof a];
+    if (item === undefined) continue;
+    fields += 1;
+    if (!Object.hasOwn(b, key) || !isSameData(item, b[key as keyof typeof b])) return false;
+  }
+  for (const key of Object.keys(b)) if (b[key as keyof typeof b] !== undefined) fields -= 1;
+  return fields === 0;
 }

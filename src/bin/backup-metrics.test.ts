@@ -55,6 +55,19 @@ test("without a backup nothing is made up", async () => {
   expect(text).toContain("etcd_operator_backup_last_verified_timestamp_seconds 0\n");
 });
 
+test("of backups of which this process does not know nothing is told, also when it has known of them before", async () => {
+  const registry = new Registry();
+  let all: readonly EtcdBackup[] | undefined = [etcdBackup({ status: completed("2026-01-02T00:00:00Z", 7) })];
+  backupMetrics(registry, () => all);
+  const lines = async () => (await registry.metrics()).match(/^etcd_operator_backup(s|_last).*$/gm) ?? [];
+  const known = await lines();
+  expect(known.length).toBe(9);
+  all = undefined;
+  expect(await lines()).toEqual([]);
+  all = [etcdBackup({ status: completed("2026-01-02T00:00:00Z", 7) })];
+  expect(await lines()).toEqual(known);
+});
+
 test("ends are counted by reason, and how long it took of those that were completed", async () => {
   const failed = { type: "Failed", status: "True" as const, reason: "NoSpace", message: "", observedGeneration: 1 };
   const conditions = [{ ...failed, lastTransitionTime: "2026-01-01T00:00:00Z" }];

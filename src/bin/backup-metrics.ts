@@ -11,10 +11,11 @@ const VERDICTS = ["True", "False", "Unknown"];
 const SECONDS_BUCKETS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
 
 /**
- * What is to be told of backups. @param list every EtcdBackup that there is
+ * What is to be told of backups.
+ * @param list every EtcdBackup that there is; undefined: this process does not know of them, and tells nothing
  * @returns to be called for each that ends
  */
-export function backupMetrics(registry: Registry, list: () => readonly EtcdBackup[]): OnEnd {
+export function backupMetrics(registry: Registry, list: () => readonly EtcdBackup[] | undefined): OnEnd {
   const registers = [registry];
   const ends = new Counter({
     name: `${PREFIX}s_ended_total`,
@@ -28,23 +29,28 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
     buckets: SECONDS_BUCKETS,
     registers,
   });
-  const gauge = (name: string, help: string, value: () => number) => {
-    const made: Gauge = new Gauge({ name: PREFIX + name, help, registers, collect: () => made.set(value()) });
+  const gauge = (name: string, help: string, value: (all: readonly EtcdBackup[]) => number) => {
+    const collect = (): void => {
+      const all = list();
+      if (all === undefined) made.remove();
+      else made.set(value(all));
+    };
+    const made: Gauge = new Gauge({ name: PREFIX + name, help, registers, collect });
   };
   gauge(
     "_last_success_timestamp_seconds",
     "When the newest of the completed backups that there are was completed, since 1970; 0 when there is none.",
-    () => Date.parse(newestOf(list())?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
+    (all) => Date.parse(newestOf(all)?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
   );
   gauge(
     "_last_success_bytes",
     "Size of the snapshot of the newest of the completed backups; 0 when there is none.",
-    () => newestOf(list())?.object?.bytes ?? 0,
+    (all) => newestOf(all)?.object?.bytes ?? 0,
   );
   gauge(
     "_last_verified_timestamp_seconds",
     "When the newest of the backups that there are and were verified was completed, since 1970; 0 when there is none.",
-    () => Date.parse(newestOf(list().filter(isVerified))?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
+    (all) => Date.parse(newestOf(all.filter(isVerified))?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
   );
   const verdicts: Gauge<"status"> = new Gauge({
     name: `${PREFIX}s_verified`,
@@ -52,7 +58,9 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
     labelNames: ["status"],
     registers,
     collect: () => {
-      const all = list().map(verdictOf);
+      verdicts.reset();
+      const all = list()?.map(verdictOf);
+      if (all === undefined) return;
       for (const status of VERDICTS) verdicts.set({ status }, all.filter((each) => each === status).length);
     },
   });
@@ -62,7 +70,9 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
     labelNames: ["phase"],
     registers,
     collect: () => {
+      phases.reset();
       const all = list();
+      if (all === undefined) return;
       for (const phase of PHASES) phases.set({ phase }, all.filter(({ status }) => status?.phase === phase).length);
     },
   });

@@ -28,10 +28,8 @@ import {
   NETWORK_POLICIES,
   type NetworkPolicy,
   PERSISTENT_VOLUME_CLAIMS,
-  type PersistentVolumeClaim,
   POD_DISRUPTION_BUDGETS,
   PODS,
-  type PodDisruptionBudget,
   REPLICA_SETS,
   SERVICES,
   type Service,
@@ -41,7 +39,14 @@ import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
 import { SCHEDULE_INDEX } from "#schedule/observe.ts";
 import { isIn, isOfCluster, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
-import { ofAnotherShard, whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
+import {
+  ofAnotherShard,
+  whatMatters,
+  withEvictionsAlone,
+  withPhaseAlone,
+  withSecretsAlone,
+  withTaskAlone,
+} from "./kept.ts";
 
 /**
  * The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label; what another shard alone
@@ -106,7 +111,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
       log,
       resource: ETCD_ROLES,
       keep: keeping<EtcdRole>(isOfCluster),
-      indexes: { [ETCD_INDEX]: clusterOfAccess },
+      indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     users: new Cache<EtcdUser>({
       client,
@@ -121,7 +126,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     budgets: new Cache({
       ...ours,
       resource: POD_DISRUPTION_BUDGETS,
-      keep: keeping<PodDisruptionBudget>(mayConcernCluster),
+      keep: keeping(mayConcernCluster, withEvictionsAlone),
     }),
     networkPolicies: new Cache({
       ...ours,
@@ -131,7 +136,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     claims: new Cache({
       ...ours,
       resource: PERSISTENT_VOLUME_CLAIMS,
-      keep: keeping<PersistentVolumeClaim>(mayConcernMember),
+      keep: keeping(mayConcernMember, withPhaseAlone),
       indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [TARGET_INDEX]: byLabel(CLUSTER_LABEL) },
     }),
     replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: keeping(mayConcernMember, withSecretsAlone) }),

@@ -1,6 +1,5 @@
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
-import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import type { Check } from "#runtime/health.ts";
 import type { Metrics } from "#runtime/metrics.ts";
@@ -27,6 +26,16 @@ export function isSynced(caches: Caches): boolean {
   return Object.values(caches).every(({ synced }) => synced);
 }
 
+/**
+ * Whether a process with shards has yet to read what it is to read. One that waits, for another number of shards or for a shard of its own, has nothing to read:
+ * it starts no longer than others do.
+ * @param caches of each shard that it leads, or is about to
+ * @param isNew whether it started less than READ_WITHIN_MS ago
+ */
+export function isStartingWith(caches: readonly Caches[], isNew: boolean): boolean {
+  return caches.length === 0 ? isNew : !caches.every(isSynced);
+}
+
 /** @returns false when the signal aborted before */
 export async function allSynced(caches: Caches, signal: AbortSignal): Promise<boolean> {
   try {
@@ -47,7 +56,7 @@ export function expectationsOf(
   for (const cache of Object.values(caches)) byPlural.set(cache.resource.plural, cache);
   return new Expectations(
     clock,
-    (resource: Resource<KubeObject>) => byPlural.get(resource.plural),
+    ({ plural }) => byPlural.get(plural),
     (what) => {
       metrics.expectationsLost.inc();
       log.error({ resource: what }, "a cache did not show a write of ours in time");

@@ -75,7 +75,7 @@ export const USAGE = `Usage: operator [flags]
   --insecure-metrics        /metrics at --http-port instead, in plain text and to everybody; for local use
   --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
   --shards N                divides the clusters into N parts, 1 to ${MAX_SHARDS}, of which each replica leads some: the same N for all of them, which wait
-                            for those that run with another one; default: 1, one replica leads everything
+                            for those that run with another one; more replicas than N only wait; default: 1, one replica leads everything
   --workers N               passes side by side per controller, and with shards for each that is led, 1 to 1000; default: ${WORKERS}
   --kube-requests-per-second N
                             requests to the API server in the long run, with shards for each that is led, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}

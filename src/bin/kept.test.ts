@@ -1,11 +1,19 @@
 import { expect, test } from "vitest";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { otherReach } from "#backup/reach.ts";
 import { targetOf } from "#backup/target.ts";
 import { mountedIn } from "#cluster/certificates/trusted.ts";
 import { backup, overTls } from "#kit/etcd-backup.ts";
-import type { Pod, ReplicaSet } from "#kube/kinds.ts";
+import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, ReplicaSet } from "#kube/kinds.ts";
 import { tlsVolumes } from "#peer/desired/tls.ts";
-import { whatMatters, withSecretsAlone, withTaskAlone } from "./kept.ts";
+import {
+  ofAnotherShard,
+  whatMatters,
+  withEvictionsAlone,
+  withPhaseAlone,
+  withSecretsAlone,
+  withTaskAlone,
+} from "./kept.ts";
 
 const POD = {
   apiVersion: "v1",
@@ -151,4 +159,55 @@ test("of a ReplicaSet is kept how many pods it is to have, and which Secrets the
   });
   const bare = { ...whole, spec: { replicas: 0, template: { spec: { containers: [] } } } } as unknown as ReplicaSet;
   expect(withSecretsAlone(bare).spec).toEqual({ replicas: 0 });
+});
+
+test("of another shard's cluster is kept that it is there, whether it sleeps or is paused, what it is, and whether it is ready", () => {
+  const metadata = { name: "db", namespace: "foo", uid: "1", resourceVersion: "7" };
+  const about = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata };
+  const spec = { replicas: 3, paused: false, version: "3.6.16", storage: { size: "1Gi" } };
+  const ready = { type: "Ready", status: "True" };
+  const [sleep, identity] = [{ since: "2026-01-01T00:00:00Z" }, { clusterID: "1" }];
+  const status = { sleep, identity, conditions: [{ type: "Degraded", status: "False" }, ready], members: [{}] };
+  const of = (cluster: object) => ofAnotherShard(cluster as EtcdCluster);
+  expect(of({ ...about, spec, status })).toStrictEqual({
+    ...about,
+    spec: { replicas: 3, paused: false },
+    status: { sleep, identity, conditions: [ready] },
+  });
+  expect(of({ ...about, spec: { replicas: 0, paused: true }, status: {} })).toStrictEqual({
+    ...about,
+    spec: { replicas: 0, paused: true },
+    status: { sleep: undefined, identity: undefined, conditions: [] },
+  });
+  expect(of({ ...about, spec })).toStrictEqual({ ...about, spec: { replicas: 3, paused: false } });
+});
+
+test("what others count is not kept: a change of it alone wakes nobody", () => {
+  const metadata = { name: "db-0", namespace: "foo", uid: "1", resourceVersion: "7" };
+  const conditions = [{ type: "ReplicaFailure", status: "True", message: "quota" }];
+  const told = { observedGeneration: 3, conditions };
+  const counted = { replicas: 1, readyReplicas: 1, availableReplicas: 1, fullyLabeledReplicas: 1 };
+  const set = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata, spec: { replicas: 1 } };
+  expect(withSecretsAlone({ ...set, status: { ...told, ...counted } } as unknown as ReplicaSet)).toEqual({
+    ...set,
+    status: told,
+  });
+  expect(withSecretsAlone(set as unknown as ReplicaSet)).toEqual(set);
+  const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata, spec: { minAvailable: 2 } };
+  const evicted = { observedGeneration: 2, disruptedPods: { "db-0-x": "2026-01-01T00:00:00Z" } };
+  const counts = { currentHealthy: 3, disruptionsAllowed: 1, conditions: [] };
+  expect(
+    withEvictionsAlone({ ...budget, status: { ...evicted, ...counts } } as unknown as PodDisruptionBudget),
+  ).toEqual({
+    ...budget,
+    status: evicted,
+  });
+  expect(withEvictionsAlone(budget as unknown as PodDisruptionBudget)).toEqual(budget);
+  const claim = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: { volumeName: "pv" } };
+  const status = { phase: "Bound", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] };
+  expect(withPhaseAlone({ ...claim, status } as unknown as PersistentVolumeClaim)).toEqual({
+    ...claim,
+    status: { phase: "Bound" },
+  });
+  expect(withPhaseAlone(claim as unknown as PersistentVolumeClaim)).toEqual(claim);
 });

@@ -1,9 +1,10 @@
 import { shardLeaseName } from "#api/names.ts";
 import type { Check } from "#runtime/health.ts";
 import { Holdings, type ShardWork } from "#shards/holdings.ts";
-import { isSynced, READ_WITHIN_MS } from "./caught-up.ts";
+import { isStartingWith, isSynced, READ_WITHIN_MS } from "./caught-up.ts";
 import { type Lead, migration } from "./lead.ts";
 import { shardLeadershipOf } from "./leadership.ts";
+import { PastCounts } from "./past-counts.ts";
 import { clientOf, openWorld, type Surroundings, type World } from "./world.ts";
 
 /** The shard whose leader does what is to be done once for all. */
@@ -13,6 +14,7 @@ const FIRST = 0;
 export function leadShards(surroundings: Surroundings): Lead {
   const { flags, clock, log, stop } = surroundings;
   const worlds = new Map<number, World>();
+  const past = new PastCounts();
   const leases = clientOf(surroundings);
   const { group, elections } = shardLeadershipOf(leases, flags, { clock, log });
 
@@ -33,6 +35,7 @@ export function leadShards(surroundings: Surroundings): Lead {
       async close() {
         ended.abort();
         worlds.delete(number);
+        past.add(world);
         world.pool.closeAll();
         await world.kube.close();
       },
@@ -41,35 +44,26 @@ export function leadShards(surroundings: Surroundings): Lead {
   const holdings = new Holdings({ process: flags.identity, group, elections, prepare, clock });
 
   const readUntilMs = clock.monotonicMs() + READ_WITHIN_MS;
-  const isReading = (): boolean => [...worlds.values()].some(({ caches }) => !isSynced(caches));
+  const isNew = (): boolean => clock.monotonicMs() < readUntilMs;
+  const caches = () => [...worlds.values()].map((world) => world.caches);
   const readiness: Check = {
     name: "shards",
-    fault: () =>
-      isReading() && clock.monotonicMs() < readUntilMs ? "has not read the whole state of its shards yet" : undefined,
+    fault: () => (isNew() && !caches().every(isSynced) ? "has not read the whole state of its shards yet" : undefined),
   };
   return {
     get worlds() {
       return [...worlds.values()];
     },
+    past,
     mayActForAll: () => holdings.mayAct(FIRST),
-    isStarting: () => (worlds.size === 0 ? !group.mayAct() : isReading()),
+    isStarting: () => isStartingWith(caches(), isNew()),
     alive: () =>
       [...worlds].flatMap(([number, { rooms }]) =>
         rooms.map((room) => ({ ...room.check(), name: `shard-${number}-${room.name}-passes` })),
       ),
     ready: () => [readiness],
     leads: () => elections.map((_, shard) => ({ shard, isLed: holdings.mayAct(shard) })),
-    async run() {
-      const left = new AbortController();
-      const joined = group.run(left.signal);
-      try {
-        await holdings.run(stop);
-      } finally {
-        left.abort();
-        await joined;
-        await group.leave();
-      }
-    },
+    run: () => group.during(() => holdings.run(stop)),
     close: () => leases.close(),
   };
 }

@@ -7,12 +7,15 @@ import { migrateStorage } from "#kube/storage-migration.ts";
 import type { Check } from "#runtime/health.ts";
 import { isSynced, readinessOf } from "./caught-up.ts";
 import { leadershipOf } from "./leadership.ts";
+import { PastCounts } from "./past-counts.ts";
 import { openWorld, type Surroundings, type World } from "./world.ts";
 
 /** What a process leads, from its start to its end. */
 export interface Lead {
   /** Whatever reads and acts at this moment. */
   readonly worlds: readonly World[];
+  /** What has been counted by those that were here before. */
+  readonly past: PastCounts;
   /** Whether this process may, at this moment, write what concerns no cluster, such as the certificate of the webhooks. */
   mayActForAll(): boolean;
   /** Whether it has yet to read what it is to read. */
@@ -36,6 +39,7 @@ export function leadAll(surroundings: Surroundings): Lead {
   const reading = new AbortController();
   return {
     worlds: [world],
+    past: new PastCounts(),
     mayActForAll: () => election.mayAct(),
     isStarting: () => !isSynced(world.caches),
     alive: () => world.rooms.map((room) => room.check()),

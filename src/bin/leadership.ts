@@ -2,11 +2,11 @@ import { OPERATOR, shardLeaseName } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { GroupLease } from "#kube/group-lease.ts";
 import { Election } from "#kube/lease.ts";
 import { LeasePair } from "#kube/lease-pair.ts";
 import { groupName } from "#shards/belonging.ts";
 import { Group } from "#shards/group.ts";
+import { GroupLease } from "#shards/group-lease.ts";
 import type { Flags } from "./flags.ts";
 
 /** What decides whether this process may change anything. */

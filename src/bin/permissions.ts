@@ -138,7 +138,12 @@ export const METRICS_READER_ROLE = `${OPERATOR}-metrics-reader`;
  * operators acts, and no other. RBAC cannot say which name is created: the object does not exist yet.
  */
 export const LEASE_PERMISSIONS: readonly Permission[] = [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "update"], resourceNames: [OPERATOR] },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["get", "update", "patch"],
+    resourceNames: [OPERATOR],
+  },
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
 ];
 

@@ -55,9 +55,11 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     alsoShow: (serving) => metricsServer?.use(serving),
   });
   const all = (): Lead["worlds"] => lead.worlds;
-  // Each shard knows of all backups and schedules; of clusters it knows its own.
-  const onBackupEnd = backupMetrics(registry, () => all()[0]?.caches.backups.list() ?? []);
-  scheduleMetrics(registry, () => all()[0]?.caches.schedules.list() ?? []);
+  // Each shard knows of all backups and schedules; of clusters it knows its own. Who has read nothing tells nothing: 0 would be told as the time of no backup.
+  const known = (): Lead["worlds"][number]["caches"] | undefined =>
+    all().find(({ caches }) => caches.backups.synced && caches.schedules.synced)?.caches;
+  const onBackupEnd = backupMetrics(registry, () => known()?.backups.list());
+  scheduleMetrics(registry, () => known()?.schedules.list() ?? []);
   certificateMetrics(
     registry,
     () => all().flatMap(({ caches }) => caches.clusters.list()),

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { CacheStats } from "#kube/cache.ts";
 import type { EventStats } from "#kube/events.ts";
 import { createMetrics } from "#runtime/metrics.ts";
+import { PastCounts } from "./past-counts.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
 
 /** Every number is another one, so that it can be found again. */
@@ -30,7 +31,11 @@ test("every statistic that is kept is exported, as it is at the moment of readin
     events: { stats: EVENTS },
     pool: { size: 31 },
   };
-  exportStatistics(metrics, { worlds: [world], leads: () => [{ shard: undefined, isLed: true }] });
+  exportStatistics(metrics, {
+    worlds: [world],
+    past: new PastCounts(),
+    leads: () => [{ shard: undefined, isLed: true }],
+  });
   const text = await metrics.registry.metrics();
   const { restarts, lastEventAtMs, ...counts } = PODS;
   const kept = [...Object.values(counts), ...Object.values(restarts), ...Object.values(EVENTS), lastEventAtMs / 1_000];
@@ -43,7 +48,7 @@ test("every statistic that is kept is exported, as it is at the moment of readin
   expect(await metrics.registry.metrics()).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 42$/m);
 });
 
-test("of several shards the sum is exported, the oldest of what is old, and which of them are led; what is given back counts no more", async () => {
+test("of several shards the sum is exported, the oldest of what is old, and which of them are led; of what is given back nothing is told but what was counted", async () => {
   const metrics = createMetrics();
   const world = (size: number) => ({
     caches: { pods: { stats: { ...PODS, objects: size, lastEventAtMs: size * 1_000 } } },
@@ -52,8 +57,10 @@ test("of several shards the sum is exported, the oldest of what is old, and whic
     pool: { size },
   });
   const worlds = [world(3), world(4)];
+  const past = new PastCounts();
   exportStatistics(metrics, {
     worlds,
+    past,
     leads: () => [
       { shard: 0, isLed: false },
       { shard: 1, isLed: worlds.length > 1 },
@@ -84,6 +91,18 @@ test("of several shards the sum is exported, the oldest of what is old, and whic
     'shard_leading{shard="0"} 0',
     'shard_leading{shard="1"} 1',
   ]);
+  const counted = async () => {
+    const text = await metrics.registry.metrics();
+    const names = ["cache_full_reads", "cache_listener_failures", "watch_restarts", "events"];
+    return names.flatMap((name) => text.match(new RegExp(`^etcd_operator_${name}[{ ].*$`, "gm")) ?? []);
+  };
+  const before = await counted();
+  expect(before).toContain('etcd_operator_cache_full_reads{resource="pods"} 24');
+  expect(before.length).toBe(7);
+  for (const each of worlds.splice(0)) past.add(each);
+  expect(await counted()).toEqual(before);
+  worlds.push(world(3));
+  expect(await counted()).toContain('etcd_operator_events{outcome="created"} 63');
   worlds.length = 0;
   expect(await of()).toEqual([
     "etcd_connections 0",

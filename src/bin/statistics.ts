@@ -1,9 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { CallReport } from "#etcd/client.ts";
-import type { CacheStats } from "#kube/cache.ts";
 import type { Observation } from "#kube/call.ts";
-import type { EventStats } from "#kube/events.ts";
 import type { Metrics } from "#runtime/metrics.ts";
+import type { Counting, PastCounts } from "./past-counts.ts";
 
 // What the parts of the process count for themselves, as metrics. Names as in runtime/metrics.ts.
 
@@ -12,18 +11,17 @@ const PREFIX = "etcd_operator_";
 const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Who keeps statistics of its own: what leads everything, or one for each shard. */
-interface Source {
-  readonly caches: Readonly<Record<string, { readonly stats: CacheStats }>>;
+interface Source extends Counting {
   readonly rooms: readonly {
     readonly name: string;
     readonly waiting: { readonly depth: number; readonly ageMs: number };
   }[];
-  readonly events: { readonly stats: EventStats };
   readonly pool: { readonly size: number };
 }
 
 interface Sources {
   readonly worlds: readonly Source[];
+  readonly past: PastCounts;
   leads(): readonly { readonly shard: number | undefined; readonly isLed: boolean }[];
 }
 
@@ -57,7 +55,10 @@ export function requestTimes(registry: Registry) {
   };
 }
 
-/** Metrics of things that have a state of their own: brought up to date when somebody reads them; of several shards, their sum. */
+/**
+ * Metrics of things that have a state of their own: brought up to date when somebody reads them; of several shards, their sum. What is counted from the
+ * start on counts those shards, too, that have been given back, so that it never falls.
+ */
 export function exportStatistics(metrics: Metrics, sources: Sources): void {
   const { registry, leading, watchRestarts, queueDepth, queueAgeSeconds } = metrics;
   const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
@@ -81,6 +82,12 @@ export function exportStatistics(metrics: Metrics, sources: Sources): void {
   const collect = (): void => {
     for (const each of [...sums, lastEvent, queueAgeSeconds]) each.reset();
     connections.set(0);
+    const { past } = sources;
+    for (const [outcome, count] of past.events) events.inc({ outcome }, count);
+    for (const [resource, count] of past.reads) reads.inc({ resource }, count);
+    for (const [resource, count] of past.listenerFailures) listenerFailures.inc({ resource }, count);
+    for (const [resource, restarts] of past.restarts)
+      for (const [reason, count] of restarts) watchRestarts.inc({ resource, reason }, count);
     const ages = new Map<string, number>();
     const heardAtMs = new Map<string, number>();
     for (const { caches, rooms, events: recorder, pool } of sources.worlds) {

@@ -283,7 +283,7 @@ test("nobody is pinged while nothing is open", async () => {
 });
 
 test("a certificate that is none is told, with its cause, and ends nothing else", async () => {
-  const connection = connectionTo("https://127.0.0.1:1", { settings: { cert: "none", key: "none" } });
+  const connection = connectionTo("https://127.0.0.1:1", { settings: () => ({ cert: "none", key: "none" }) });
   await assert.rejects(connection.open(ASK), (thrown) => {
     assert.ok(thrown instanceof ConnectError && thrown.cause instanceof Error, String(thrown));
     return true;

@@ -33,8 +33,8 @@ export interface Pings {
 export interface ConnectionOptions {
   /** Example: `https://10.88.1.5:2379` */
   readonly origin: string;
-  /** What Node is told: TLS, and settings of HTTP/2. */
-  readonly settings?: SecureClientSessionOptions | undefined;
+  /** What Node is told: TLS, and settings of HTTP/2. Asked when it connects; may throw. */
+  readonly settings?: () => SecureClientSessionOptions | undefined;
   readonly clock: Clock;
   /** Milliseconds until it stands; after them whoever waits for it fails. */
   readonly standsWithinMs: number;
@@ -160,7 +160,7 @@ export class Connection {
     return new Promise((resolve, reject) => {
       let session: ClientHttp2Session;
       try {
-        session = connect(origin, settings);
+        session = connect(origin, settings?.());
       } catch (thrown) {
         this.#isOver = true; // Such as a certificate that is none.
         return reject(unavailable(thrown));

@@ -240,7 +240,7 @@ function connectionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: Sour
   const { ca, cert, key, serverName } = tls ?? {};
   return new Connection({
     origin: url.origin,
-    settings:
+    settings: () =>
       url.protocol === "http:"
         ? settings
         : {

@@ -4,8 +4,9 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import type { Clock } from "#base/clock.ts";
 import { DEFAULT_DEADLINE_MS } from "./call-options.ts";
 import { Connection, openOn } from "./connection.ts";
-import { type Endpoint, type TlsIdentity, tlsOptions } from "./endpoint.ts";
+import type { Endpoint, TlsIdentity } from "./endpoint.ts";
 import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import { TlsContexts } from "./tls-contexts.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
 // Why one connection per member, and no balancer?
@@ -31,8 +32,11 @@ const IDLE_CONNECTION_MS = 15_000;
 /** The same where there are many: clusters at rest are asked so rarely then that nobody would use it again. */
 const IDLE_AMONG_MANY_MS = 3_000;
 
-/** So many connections are many: 3 for each of 75 clusters, whose turns come every 15 s (cluster/rest.ts). */
-const MANY = 225;
+/**
+ * So many connections are many: 3 for each of 20 clusters. All of theirs stand at rest, and took 17 MB where those of 60 clusters stood; of
+ * more clusters only those stand that are under way.
+ */
+const MANY = 60;
 
 /** The largest answer that is read. The largest of ours holds one value, and etcd's limit for a request is 1.5 MiB. */
 const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
@@ -63,6 +67,8 @@ export class TransportPool {
   /** The same identity serves many calls, so it is hashed once. */
   readonly #fingerprints = new WeakMap<TlsIdentity, string>();
 
+  readonly #contexts = new TlsContexts();
+
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -92,7 +98,7 @@ export class TransportPool {
   #connectionTo({ address, tls }: Endpoint, onGone: () => void): Connection {
     return new Connection({
       origin: `${tls === undefined ? "http" : "https"}://${address}`,
-      settings: tls && tlsOptions(tls),
+      settings: () => tls && { secureContext: this.#contexts.of(tls), servername: tls.serverName },
       clock: this.#clock,
       standsWithinMs: DEFAULT_DEADLINE_MS,
       idleMs: () => (this.#current.size < MANY ? IDLE_CONNECTION_MS : IDLE_AMONG_MANY_MS),

@@ -1,7 +1,7 @@
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
 import { deadline } from "#base/deadline.ts";
-import { hasCode, OperatorError } from "#base/error.ts";
+import { hasCode, type KnownObject, OperatorError } from "#base/error.ts";
 import { fromRefusal, parseStatus, retryAfterMs } from "./error.ts";
 import type { TokenBucket } from "./rate.ts";
 import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "./transport.ts";
@@ -26,6 +26,8 @@ export interface Call {
   readonly repeat: Repeat;
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
+  /** What it changes, as the caller knows it; undefined when it changes nothing that is there. */
+  readonly known?: KnownObject | undefined;
 }
 
 /** One HTTP request that ended, for metrics. */
@@ -181,6 +183,7 @@ async function refusal(call: Call, answer: HttpAnswer): Promise<Failure> {
     status: parseStatus(body),
     text: body.slice(0, 200),
     ...(after === undefined ? {} : { retryAfterMs: after }),
+    ...(call.known === undefined ? {} : { known: call.known }),
   });
   return { is: "failure", error, status: answer.status, sent: true, tls: false };
 }

@@ -354,3 +354,29 @@ describe("watch", () => {
     }
   });
 });
+
+describe("a change that is refused since the object is another one, or gone, tells as what it was known", () => {
+  const moved: Script = { status: 409, body: { kind: "Status", reason: "Conflict" } };
+  const gone: Script = { status: 404, body: { kind: "Status", reason: "NotFound", details: { name: "x" } } };
+  const known = { plural: "pods", ...ref, uid: "u1", resourceVersion: "7" };
+  const cases = [
+    { verb: "replace", script: moved, expected: known },
+    { verb: "patch with version", script: gone, expected: known },
+    {
+      verb: "patch without version",
+      script: moved,
+      expected: { ...known, uid: undefined, resourceVersion: undefined },
+    },
+    { verb: "delete", script: gone, expected: { ...known, resourceVersion: undefined } },
+    { verb: "get", script: gone, expected: undefined },
+    { verb: "create", script: moved, expected: undefined },
+    { verb: "replace", script: { status: 403, body: { kind: "Status", reason: "Forbidden" } }, expected: undefined },
+  ];
+
+  test.each(cases)("$verb answered by $script.status", async ({ verb, script, expected }) => {
+    const { kube, clock } = setUp(script);
+    const refused = calls[verb]?.(kube).catch((thrown: { known?: unknown }) => ({ known: thrown.known }));
+    await clock.advance(60_000);
+    expect(await refused).toEqual({ known: expected });
+  });
+});

@@ -1,4 +1,4 @@
-import { type ErrorCode, OperatorError } from "#base/error.ts";
+import { type ErrorCode, type KnownObject, OperatorError } from "#base/error.ts";
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ */
 export interface Status {
@@ -25,6 +25,8 @@ export interface Refusal {
   readonly text?: string;
   /** From the Retry-After header, in milliseconds. */
   readonly retryAfterMs?: number;
+  /** What was to be changed, as we knew it; absent when nothing was, or when it was to be made. */
+  readonly known?: KnownObject;
 }
 
 /**
@@ -52,7 +54,13 @@ export function fromRefusal(refusal: Refusal): OperatorError {
   return new OperatorError(code, messageOf(refusal), {
     cause: refusal.status,
     ...(code === "KubeThrottled" && retryAfterMs !== undefined ? { retryAfterMs } : {}),
+    ...(isOfState(code) && refusal.known !== undefined ? { known: refusal.known } : {}),
   });
+}
+
+/** Whether it is refused since the object is another one than we knew, or gone. */
+function isOfState(code: ErrorCode): boolean {
+  return code === "KubeConflict" || code === "KubeNotFound";
 }
 
 function codeOf({ httpCode, status }: Refusal): ErrorCode {

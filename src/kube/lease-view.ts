@@ -4,8 +4,8 @@ import type { CallOptions, KubeClient } from "./client.ts";
 import { LEASES, type Lease } from "./kinds.ts";
 import { isSameVersion } from "./lease-record.ts";
 
-/** The part of the client that leases need. */
-export type LeaseClient = Pick<KubeClient, "get" | "create" | "replace">;
+/** The part of the client that leases need; `patch` only those that several processes hold together. */
+export type LeaseClient = Pick<KubeClient, "get" | "create" | "replace" | "patch">;
 
 /** A lease as it was read or written, and when. */
 interface Seen {
@@ -14,7 +14,12 @@ interface Seen {
   readonly sinceMs: number;
   /** Whether somebody has deleted it since. Its time runs on, because its holder does not know yet. */
   readonly isGone: boolean;
+  /** For how long it was seen not to change by looks that were answered soon, one after the other. */
+  readonly silentMs: number;
 }
+
+/** An answer that takes longer, in milliseconds, says nothing of who does not renew the lease: as little as the API server answers this look it lets anybody renew. */
+const SOON_MS = 2_000;
 
 /** What one candidate has seen of a lease, and how long ago by its own clock: the only clock by which it is ever taken. */
 export class LeaseView {
@@ -23,6 +28,8 @@ export class LeaseView {
   readonly #durationMs: number;
   readonly ref: { readonly namespace: string; readonly name: string };
   #seen: Seen | undefined;
+  /** Monotonic; when the first of the looks was sent that were answered soon, up to the last one; undefined: that was not. */
+  #answeredSinceMs: number | undefined;
 
   /** @param durationMs how long a candidate waits at least after the last change that it saw */
   constructor(client: LeaseClient, ref: { namespace: string; name: string }, clock: Clock, durationMs: number) {
@@ -48,20 +55,40 @@ export class LeaseView {
     return this.#seen?.lease;
   }
 
+  /**
+   * For how long its holder could have renewed it and did not, in milliseconds: time in which the API server does not answer does not count.
+   * It is for what is prepared; nobody takes a lease by it.
+   */
+  get silentMs(): number {
+    return this.#seen?.silentMs ?? 0;
+  }
+
   /** @throws OperatorError when it could not be read */
   async look(options: CallOptions): Promise<void> {
+    const askedMs = this.#clock.monotonicMs();
     const lease = await this.#client.get(LEASES, this.ref, options).catch((thrown: unknown) => {
       if (hasCode(thrown, "KubeNotFound")) return undefined;
+      this.#answeredSinceMs = undefined;
       throw thrown;
     });
     if (lease !== undefined) this.note(lease);
     else if (this.#seen !== undefined) this.#seen = { ...this.#seen, isGone: true };
+    this.#noteSilence(askedMs);
+  }
+
+  #noteSilence(askedMs: number): void {
+    const isSoon = this.#clock.monotonicMs() - askedMs <= SOON_MS;
+    this.#answeredSinceMs = isSoon ? (this.#answeredSinceMs ?? askedMs) : undefined;
+    if (this.#answeredSinceMs === undefined || this.#seen === undefined) return;
+    const { sinceMs, silentMs } = this.#seen;
+    const nowSilentMs = askedMs - Math.max(sinceMs, this.#answeredSinceMs);
+    this.#seen = { ...this.#seen, silentMs: Math.max(silentMs, nowSilentMs) };
   }
 
   /** Remembers a lease; its time runs from when this version of it was first seen. */
   note(lease: Lease): void {
     if (!isSameVersion(lease, this.#seen?.lease))
-      this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false };
+      this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false, silentMs: 0 };
   }
 
   /** In how many milliseconds `me` may take it, if it is not renewed until then; 0: now. */

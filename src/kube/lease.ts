@@ -42,6 +42,8 @@ export const LEASE_DURATIONS: LeaseDurations = {
 
 /** One call for the lease may take this long, so that several fit before the renew deadline. */
 export const CALL_MS = 3_000;
+/** Giving a lease back may take this long, also when nobody answers: then it expires, and the kubelet waits for the process. */
+export const RELEASE_MS = 2_000;
 
 interface ElectionOptions {
   readonly client: LeaseClient;
@@ -106,6 +108,11 @@ export class Election {
   /** In how many milliseconds it may be taken if nobody renews it until then; 0 when now, or it is held here. */
   get freeInMs(): number {
     return this.#view.freeInMs(this.#identity);
+  }
+
+  /** For how long its holder could have renewed it and was seen not to, in milliseconds. */
+  get silentMs(): number {
+    return this.#view.silentMs;
   }
 
   /**
@@ -234,17 +241,20 @@ export class Election {
   /** Gives the lease back, so that the next holder need not wait; nobody here acts any more. If that fails, the lease expires. */
   async #release(): Promise<void> {
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // This comes before the lease is given back, not after.
-    const options = this.#options(new AbortController().signal, CALL_MS);
+    const over = new AbortController();
+    const cancel = this.#clock.after(RELEASE_MS, () => over.abort());
+    const options = this.#options(over.signal, RELEASE_MS);
     for (let attempt = 0; attempt < 2; attempt++) {
       const { current } = this.#view;
-      if (current?.spec?.holderIdentity !== this.#identity) return;
+      if (current?.spec?.holderIdentity !== this.#identity) break;
       try {
         this.#view.note(await this.#client.replace(LEASES, releasedLease(current, this.#clock.wallMs()), options));
       } catch (thrown) {
         this.#tellFailure(thrown, "the lease was not given back");
-        if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(options.signal, CALL_MS))) return;
+        if (!hasCode(thrown, "KubeConflict") || !(await this.#isStillOurs(over.signal, RELEASE_MS))) break;
       }
     }
+    cancel();
   }
 
   #leftMs(): number {

@@ -1,3 +1,4 @@
+import type { KnownObject } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import type { Call, Repeat } from "./call.ts";
 import { type AnyResource, type Draft, type KubeObject, keyOf, type Ref, resourceName } from "./kinds.ts";
@@ -37,6 +38,7 @@ interface How {
   readonly query?: Query;
   readonly contentType?: string;
   readonly body?: unknown;
+  readonly known?: KnownObject;
 }
 
 /** How each verb is put into HTTP, and when it may be repeated. https://kubernetes.io/docs/reference/using-api/api-concepts/ */
@@ -80,6 +82,7 @@ export class Requests {
     return this.#about(resource, object.metadata, options, {
       verb: "replace",
       method: "PUT",
+      known: asKnown(resource, object.metadata, object.metadata),
       repeat: "guarded",
       subresource: options.subresource,
       query: { fieldManager: FIELD_MANAGER },
@@ -93,6 +96,7 @@ export class Requests {
     return this.#about(resource, ref, options, {
       verb: "patch",
       method: "PATCH",
+      known: asKnown(resource, ref, preconditions),
       repeat: preconditions.resourceVersion === undefined ? "once" : "guarded",
       subresource: options.subresource,
       query: { fieldManager: FIELD_MANAGER },
@@ -107,6 +111,7 @@ export class Requests {
     return this.#about(resource, ref, options, {
       verb: "delete",
       method: "DELETE",
+      known: asKnown(resource, ref, options.preconditions),
       repeat: "guarded",
       body: {
         apiVersion: "v1",
@@ -161,7 +166,8 @@ export class Requests {
 
   #call(named: { resource: string; text: string }, options: CallOptions, how: How): Call {
     const { signal, deadlineMs = DEADLINE_MS } = options;
-    return { ...named, verb: how.verb, repeat: how.repeat, request: this.#request(options, how), signal, deadlineMs };
+    const request = this.#request(options, how);
+    return { ...named, verb: how.verb, repeat: how.repeat, request, signal, deadlineMs, known: how.known };
   }
 
   #request(options: CallOptions, { method, path, body, contentType = "application/json" }: How): Call["request"] {
@@ -174,6 +180,10 @@ export class Requests {
 
 function selectors(query: Selection): Query {
   return { labelSelector: query.labelSelector, fieldSelector: query.fieldSelector };
+}
+
+function asKnown({ plural }: AnyResource, { namespace, name }: Ref, preconditions: Preconditions): KnownObject {
+  return { plural, namespace, name, uid: preconditions.uid, resourceVersion: preconditions.resourceVersion };
 }
 
 /** A merge patch whose metadata names uid and resourceVersion is refused when the object has others. */

@@ -1,4 +1,5 @@
 import { OperatorError } from "#base/error.ts";
+import { isSameData } from "#base/hash.ts";
 import { type KubeObject, keyOf, type Ref } from "./kinds.ts";
 
 /** What happened to one object. `object` is the last known state when it was deleted. */
@@ -44,7 +45,7 @@ export class Store<T extends KubeObject> {
     return keys.map((key) => this.#objects.get(key)).filter((object) => object !== undefined);
   }
 
-  /** Adds or replaces one object; an equal resourceVersion is no change. */
+  /** Adds or replaces one object; one of which nothing but the resourceVersion differs has not changed. */
   put(object: T): readonly Change<T>[] {
     const key = keyOf(object);
     const previous = this.#objects.get(key);
@@ -53,7 +54,8 @@ export class Store<T extends KubeObject> {
     this.#objects.set(key, object);
     this.#index(key, object);
     if (previous === undefined) return [{ type: "added", object }];
-    if (previous.metadata.uid === object.metadata.uid) return [{ type: "modified", object, previous }];
+    if (previous.metadata.uid === object.metadata.uid)
+      return isSameContent(previous, object) ? [] : [{ type: "modified", object, previous }];
     return [
       { type: "deleted", object: previous },
       { type: "added", object },
@@ -100,4 +102,10 @@ export class Store<T extends KubeObject> {
 
 function isSame(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+}
+
+/** Of what is kept: others may have changed what nobody here reads. */
+function isSameContent(a: KubeObject, b: KubeObject): boolean {
+  const { resourceVersion } = a.metadata;
+  return isSameData(a, { ...b, metadata: { ...b.metadata, resourceVersion } });
 }

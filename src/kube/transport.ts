@@ -2,9 +2,11 @@ import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
+import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
+import { InFlight } from "./in-flight.ts";
 import { proxyFor } from "./proxy.ts";
 
 /** Which connections a request may use, so that one sort never waits for another. */
@@ -65,7 +67,8 @@ export interface Transport {
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /**
  * Connections for calls; made when needed. Each carries one call at a time. There are more than passes side by side by default (two
- * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook hold up no others.
+ * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook hold up no others. How many calls
+ * that are answered soon have one at the same time: in-flight.ts.
  */
 const CALL_CONNECTIONS = 256;
 /** The same for leases, each of which has one call under way: more than a process has of them, so that none waits while others hang. */
@@ -94,6 +97,7 @@ export function httpTransport(
 ): Transport {
   const server = new URL(config.server);
   const proxy = proxyFor(server, env);
+  const inFlight = new InFlight(systemClock);
   let pools: Pools | undefined;
   let closed = false;
   /** Replaced, but not idle yet. */
@@ -101,7 +105,7 @@ export function httpTransport(
 
   async function poolsFor(fresh: boolean): Promise<{ pools: Pools; token: string | undefined }> {
     const { tls, token } = await config.credentials(fresh);
-    if (closed) throw new OperatorError("Cancelled", "the client is closed");
+    if (closed) throw isClosed();
     if (pools !== undefined && pools.tls !== tls) retire();
     pools ??= newPools(tls);
     return { pools, token };
@@ -125,19 +129,31 @@ export function httpTransport(
 
   return {
     async send(request) {
-      const { pools: current, token } = await poolsFor(request.freshCredentials === true);
-      const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-      const headers = { ...request.headers, ...authorization };
-      return await current.send({ ...request, headers });
+      // First of all: whoever has waited is not to use connections that were given up meanwhile.
+      const leave = request.lane === "calls" ? await inFlight.enter(request.signal) : undefined;
+      try {
+        const { pools: current, token } = await poolsFor(request.freshCredentials === true);
+        const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+        const headers = { ...request.headers, ...authorization };
+        return await current.send({ ...request, headers }, leave);
+      } catch (thrown) {
+        leave?.();
+        throw thrown;
+      }
     },
     renewConnections: retire,
     close() {
       closed = true;
+      inFlight.refuseAll(isClosed());
       retire();
       for (const old of retired) old.destroy();
       return Promise.resolve();
     },
   };
+}
+
+function isClosed(): OperatorError {
+  return new OperatorError("Cancelled", "the client is closed");
 }
 
 /** Connections that were made with the same certificates. */
@@ -159,7 +175,8 @@ class Pools {
     };
   }
 
-  async send(request: HttpRequest): Promise<HttpAnswer> {
+  /** @param onFree called once, when the request needs its connection no more, or never got one */
+  async send(request: HttpRequest, onFree: () => void = () => undefined): Promise<HttpAnswer> {
     request.signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     let sent = false;
@@ -172,7 +189,10 @@ class Pools {
       signal: request.signal,
     });
     this.#underWay += 1;
-    outgoing.once("close", () => this.#ended());
+    outgoing.once("close", () => {
+      this.#ended();
+      setImmediate(onFree); // Only then is the connection among those that can be used again: a call that began at once would make another.
+    });
     outgoing.on("error", reject); // It may come after the answer has begun, too: its reader hears of it by itself.
     outgoing.once("response", resolve);
     // Node destroys what waits for a connection without a word.

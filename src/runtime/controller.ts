@@ -15,11 +15,12 @@ export function keyText(key: Key): string {
 
 /**
  * What a write of ours changed, as the API server answered it. The next pass of the key waits until the cache shows it.
- * `external` marks a change outside the API server (an etcd call): there is no cache to wait for.
+ * `external` marks a change outside the API server (an etcd call): there is no cache to wait for. Nor is there for what is `unwatched`.
  */
 export type Written =
   | { readonly kind: "stored"; readonly resource: Resource<KubeObject>; readonly object: KubeObject }
   | { readonly kind: "deleted"; readonly resource: Resource<KubeObject>; readonly ref: Ref; readonly uid: string }
+  | { readonly kind: "unwatched"; readonly object: KubeObject }
   | { readonly kind: "external" };
 
 /** A cache, as far as observing needs it. */

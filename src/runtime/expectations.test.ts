@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { KnownObject } from "#base/error.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { type KubeObject, PODS, type Resource } from "#kube/kinds.ts";
 import { Expectations, LOST_AFTER_MS } from "#runtime/expectations.ts";
@@ -20,7 +21,7 @@ function setup() {
   const lost: string[] = [];
   const expectations = new Expectations(
     clock,
-    () => cache,
+    ({ plural }) => (plural === "pods" ? cache : undefined),
     (what) => lost.push(what),
   );
   return { clock, cache, lost, expectations };
@@ -66,4 +67,79 @@ test("expectations: keys do not wait for each other", () => {
   const { expectations } = setup();
   expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
   expect(expectations.unmet({ namespace: "foo", name: "other" })).toBeUndefined();
+});
+
+describe("what the API server has in another state", () => {
+  const known = { plural: "pods", namespace: "foo", name: "toy-0", uid: "uid-1", resourceVersion: "6" };
+
+  /** A pass was refused while the cache showed `shown`. */
+  function refused(shown: KubeObject | undefined, as: KnownObject = known) {
+    const given = setup();
+    given.cache.held = shown;
+    given.expectations.refused(KEY, as);
+    return given;
+  }
+
+  test("is waited for until the cache shows another version", () => {
+    const { cache, expectations } = refused(object("6"));
+    expect(expectations.unmet(KEY)).toBe("what has become of pods foo/toy-0");
+    cache.held = object("7");
+    expect(expectations.unmet(KEY)).toBeUndefined();
+  });
+
+  test.each([
+    { shown: undefined, what: "nothing" },
+    { shown: object("6", { uid: "uid-2" }), what: "another object" },
+    { shown: object("7"), what: "another version" },
+  ])("is not waited for when the cache shows $what by then", ({ shown }) => {
+    expect(refused(shown).expectations.unmet(KEY)).toBeUndefined();
+  });
+
+  test("is waited for while this object is shown, where any version would have done", () => {
+    const anyVersion = { ...known, resourceVersion: undefined };
+    const { cache, expectations } = refused(object("6"), anyVersion);
+    cache.held = object("7");
+    expect(expectations.unmet(KEY)).toBeDefined();
+    cache.held = object("8", { uid: "uid-2" });
+    expect(expectations.unmet(KEY)).toBeUndefined();
+  });
+
+  test("is not waited for when it is not known which object was meant, nor where no cache tells", () => {
+    expect(refused(undefined, { ...known, uid: undefined }).expectations.unmet(KEY)).toBeUndefined();
+    expect(refused(object("6"), { ...known, plural: "secrets" }).expectations.unmet(KEY)).toBeUndefined();
+  });
+
+  test("is waited for so long at the most, once for each state, and is no write that was lost", async () => {
+    const { clock, cache, lost, expectations } = refused(object("6"));
+    await clock.advance(LOST_AFTER_MS - 1);
+    expectations.refused(KEY, known);
+    expect(expectations.unmet(KEY)).toBeDefined();
+    await clock.advance(1);
+    expect(expectations.unmet(KEY)).toBeUndefined();
+    expectations.refused(KEY, known);
+    expect(expectations.unmet(KEY)).toBeUndefined();
+    cache.held = object("7");
+    expectations.refused(KEY, { ...known, resourceVersion: "7" });
+    expect(expectations.unmet(KEY)).toBeDefined();
+    expect(lost).toEqual([]);
+  });
+
+  test("is waited for again when the same state was seen to be gone in between", async () => {
+    const { clock, cache, expectations } = refused(object("6"));
+    await clock.advance(LOST_AFTER_MS);
+    cache.held = object("7");
+    expect(expectations.unmet(KEY)).toBeUndefined();
+    cache.held = object("6");
+    expectations.refused(KEY, known);
+    expect(expectations.unmet(KEY)).toBeDefined();
+  });
+
+  test("of several objects each is waited for, and only by who was refused", () => {
+    const { cache, expectations } = refused(object("6"));
+    expectations.refused(KEY, { ...known, uid: "uid-9" });
+    expect(expectations.unmet({ namespace: "foo", name: "other" })).toBeUndefined();
+    cache.held = object("5", { uid: "uid-2" });
+    expectations.refused(KEY, { ...known, uid: "uid-2", resourceVersion: "5" });
+    expect(expectations.unmet(KEY)).toBeDefined();
+  });
 });

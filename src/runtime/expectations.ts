@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import type { KnownObject } from "#base/error.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { type Key, keyText, type Written } from "#runtime/controller.ts";
 
@@ -12,6 +13,10 @@ import { type Key, keyText, type Written } from "#runtime/controller.ts";
 // What if the cache never shows it?
 //   After `LOST_AFTER_MS` the note is dropped and counted: a watch that lags so far is a fault to be heard of, and the
 //   preconditions on every write still protect against acting on what is no longer true.
+// And when the API server refuses a change, since the object is another one by now?
+//   Then the cache is behind, and a pass that looks at it again decides the same and is refused again. So it waits until the cache
+//   shows another state of this object, for as long at the most, and once for each state: who refuses for a reason of its own,
+//   such as a webhook that answers 409, does not hold up the key each time.
 
 /** Ten seconds is far more than a watch takes (milliseconds) and less than a person's patience. */
 export const LOST_AFTER_MS = 10_000;
@@ -28,16 +33,23 @@ interface Note {
   readonly isMet: () => boolean;
 }
 
-/** Notes of our own writes. Written by the pass of the same key only. */
+/** A state of an object that the API server has no longer. */
+interface Outdated {
+  readonly since: number;
+  readonly known: KnownObject;
+}
+
+/** Notes of our own writes, and of what they were refused for. Written by the pass of the same key only. */
 export class Expectations {
   readonly #clock: Clock;
-  readonly #caches: (resource: Resource<KubeObject>) => SeenBy | undefined;
+  readonly #caches: (resource: Pick<Resource<KubeObject>, "plural">) => SeenBy | undefined;
+  readonly #outdated = new Map<string, readonly Outdated[]>();
   readonly #notes = new Map<string, Note[]>();
   readonly #onLost: (what: string) => void;
 
   constructor(
     clock: Clock,
-    caches: (resource: Resource<KubeObject>) => SeenBy | undefined,
+    caches: (resource: Pick<Resource<KubeObject>, "plural">) => SeenBy | undefined,
     onLost: (what: string) => void,
   ) {
     this.#clock = clock;
@@ -53,8 +65,21 @@ export class Expectations {
     this.#notes.set(text, [...(this.#notes.get(text) ?? []), note]);
   }
 
+  /** Notes that the API server has another state of this than `key` has decided on; nothing is waited for that no cache shows. */
+  refused(key: Key, known: KnownObject): void {
+    const text = keyText(key);
+    const before = this.#outdated.get(text) ?? [];
+    if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
+    const others = before.filter((each) => this.#isShown(each.known));
+    this.#outdated.set(text, [...others, { since: this.#clock.monotonicMs(), known }]);
+  }
+
   /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
   unmet(key: Key): string | undefined {
+    return this.#unseen(key) ?? this.#stillShown(key);
+  }
+
+  #unseen(key: Key): string | undefined {
     const text = keyText(key);
     const open = (this.#notes.get(text) ?? []).filter((note) => !note.isMet());
     const nowMs = this.#clock.monotonicMs();
@@ -66,8 +91,27 @@ export class Expectations {
     return waiting[0]?.what;
   }
 
+  #stillShown(key: Key): string | undefined {
+    const text = keyText(key);
+    const shown = (this.#outdated.get(text) ?? []).filter(({ known }) => this.#isShown(known));
+    if (shown.length === 0) this.#outdated.delete(text);
+    else this.#outdated.set(text, shown);
+    const nowMs = this.#clock.monotonicMs();
+    const waiting = shown.find(({ since }) => nowMs - since < LOST_AFTER_MS);
+    return (
+      waiting && `what has become of ${waiting.known.plural} ${waiting.known.namespace ?? ""}/${waiting.known.name}`
+    );
+  }
+
+  /** Whether a cache shows this very state. Where any version would have done, the object was another one, or gone. */
+  #isShown({ plural, namespace, name, uid, resourceVersion }: KnownObject): boolean {
+    const shown = this.#caches({ plural })?.get(namespace === undefined ? { name } : { namespace, name })?.metadata;
+    if (shown === undefined || shown.uid !== uid) return false;
+    return resourceVersion === undefined || shown.resourceVersion === resourceVersion;
+  }
+
   #noteFor(written: Written): Note | undefined {
-    if (written.kind === "external") return undefined;
+    if (written.kind === "external" || written.kind === "unwatched") return undefined;
     const cache = this.#caches(written.resource);
     if (cache === undefined) return undefined;
     const since = this.#clock.monotonicMs();
@@ -88,4 +132,10 @@ export class Expectations {
       },
     };
   }
+}
+
+function isSameState(a: KnownObject, b: KnownObject): boolean {
+  const textOf = ({ plural, namespace, name, uid, resourceVersion }: KnownObject) =>
+    [plural, namespace, name, uid, resourceVersion].join(" ");
+  return textOf(a) === textOf(b);
 }

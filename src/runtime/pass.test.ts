@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { absent, unknown } from "#base/observed.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
 import { step, wait } from "#runtime/decide.ts";
+import { Expectations } from "#runtime/expectations.ts";
 import { Pass } from "#runtime/pass.ts";
 
 const KEY = { namespace: "foo", name: "toy" };
@@ -73,6 +75,53 @@ test("pass: a conflict is no failure: nothing is told, the status is left to the
   expect(await pass.run(KEY, never)).toEqual({ is: "afterConflict" });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   expect(told).toEqual([]);
+});
+
+/** A pass whose step, or status, is refused since the object has another version than the cache shows. */
+function overtaken(what: "step" | "status") {
+  const known = { plural: "toys", namespace: "foo", name: "toy", uid: "uid", resourceVersion: "6" };
+  const held = { apiVersion: "v1", kind: "Toy", metadata: { ...known, namespace: "foo" } };
+  const cache = { seenVersion: 6n, get: () => held };
+  const clock = new FakeClock();
+  const expectations = new Expectations(
+    clock,
+    () => cache,
+    () => undefined,
+  );
+  const { controller, pass } = toy({ clock, expectations });
+  const refuse = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it", { known }));
+  if (what === "step") Object.assign(controller, { next: paint, acting: refuse });
+  else controller.writeStatus = refuse;
+  const shows = (resourceVersion: string) => {
+    held.metadata = { ...held.metadata, resourceVersion };
+  };
+  return { controller, pass, clock, shows };
+}
+
+test.each(["step", "status"] as const)(
+  "pass: whose %s met a conflict looks again when the cache shows the newer object, not before",
+  async (what) => {
+    const { controller, pass, clock, shows } = overtaken(what);
+    expect(await pass.run(KEY, never)).toEqual({ is: "afterConflict" });
+    const looks = () => controller.asked.filter((asked) => asked === "observe toy").length;
+    for (let n = 0; n < 10; n++) {
+      await clock.advance(500);
+      expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
+    }
+    expect(looks()).toBe(1);
+    shows("7");
+    await pass.run(KEY, never);
+    expect(looks()).toBe(2);
+  },
+);
+
+test("pass: a cache that shows nothing newer holds up nobody for longer than ten seconds", async () => {
+  const { controller, pass, clock } = overtaken("step");
+  for (let n = 0; n < 40; n++) {
+    await pass.run(KEY, never);
+    await clock.advance(500);
+  }
+  expect(controller.asked.filter((asked) => asked === "paint").length).toBeGreaterThan(10);
 });
 
 test("pass: a failed step is told with its reason, and the status is left to the look that comes at once", async () => {

@@ -77,6 +77,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       const error = asOperatorError(thrown);
       const fields = { namespace: key.namespace, name: key.name, code: error.code, error: error.message };
       if (hasCode(error, "KubeConflict", "KubeNotFound")) {
+        if (error.known !== undefined) this.#tools.expectations.refused(key, error.known);
         this.#tools.log.debug(fields, "the world moved during the pass");
         return { is: "afterConflict" };
       }
@@ -150,7 +151,10 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     } catch (thrown) {
       const error = asOperatorError(thrown);
       // A name that is taken although the cache knows no such object belongs to somebody else: that is a failure, to be told.
-      if (hasCode(error, "KubeConflict", "KubeNotFound")) return { is: "conflict", why: error.message };
+      if (hasCode(error, "KubeConflict", "KubeNotFound")) {
+        if (error.known !== undefined) this.#tools.expectations.refused(key, error.known);
+        return { is: "conflict", why: error.message };
+      }
       if (hasCode(error, "EtcdNotNow")) return { is: "notNow", why: error.message };
       return { is: "failed", code: error.code, why: error.message };
     }

@@ -2,11 +2,13 @@
 //   What a person did, or has lost, comes before everything that goes on by itself. Of that, work that is nearly done comes first: half of a
 //   thousand creations are ready in half the time, instead of all of them at the end. What only has to be looked at again comes last.
 // And who is never the first?
-//   Every so often it is the turn of whoever has waited longest, whatever is more urgent. So nobody starves.
-// And when somebody never stops to edit?
-//   After a turn for what people asked there is one for whoever is less urgent, where anybody waits: while they ask, they have half of the turns.
-// And when one namespace asks for everything at once?
-//   Among equals namespaces take turns, so that another one's key waits for one of each namespace, and not for all of its thousand.
+//   Every eighth turn is that of whoever has waited longest, whatever is more urgent. So nobody starves.
+// And when one namespace asks for everything at once, or never stops to edit?
+//   No namespace has two turns one after the other while another one waits: whatever it does, it has at most half of them. Nor can several that
+//   never stop to edit keep all turns to themselves: the turn after one for an edit is that of the namespace that has been without one for longest.
+//   So where N namespaces wait without end, and people never stop to edit, each of them has at least 7/16 of an Nth of all turns.
+// And who of a namespace is next?
+//   Whoever is most urgent; and after what somebody asked for, whoever is less urgent, so that who edits does not hold up what it asked for before.
 
 /** How urgent a look is, the most urgent first. */
 export const URGENCIES = ["asked", "finishing", "underWay", "new", "routine"] as const;
@@ -33,19 +35,12 @@ export function moreUrgent(a: Urgency, b: Urgency): Urgency {
 }
 
 /**
- * Whose turn it is.
- * @param turn how many turns there were before
- * @param waiting which urgencies somebody waits with
- * @param before whose turn the last one was
- * @returns `oldest`: whoever has waited longest; undefined: nobody waits
+ * Whose turn it is of those that wait in a namespace.
+ * @param waiting which urgencies somebody waits with there
+ * @param before whose turn its last one was, since somebody has waited there without end
+ * @returns undefined: nobody waits
  */
-export function turnOf(
-  turn: number,
-  waiting: ReadonlySet<Urgency>,
-  before: Urgency | undefined,
-): Urgency | "oldest" | undefined {
+export function nextOf(waiting: ReadonlySet<Urgency>, before: Urgency | undefined): Urgency | undefined {
   const [first, second] = URGENCIES.filter((urgency) => waiting.has(urgency));
-  if (first === undefined) return undefined;
-  if (turn % TURNS_TO_THE_OLDEST === TURNS_TO_THE_OLDEST - 1) return "oldest";
   return first === "asked" && before === "asked" ? (second ?? first) : first;
 }

@@ -55,7 +55,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "a/2"],
   ],
   [
-    "what people ask for has every other turn while others wait",
+    "what people ask for has every other turn of its namespace while others wait there",
     [
       ["a/0", "routine"],
       ["a/1", "asked"],
@@ -64,7 +64,58 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
       ["b/1", "new"],
       ["a/4", "asked"],
     ],
-    ["a/1", "b/1", "a/2", "a/0", "a/3", "a/4"],
+    ["a/1", "b/1", "a/0", "a/2", "a/3", "a/4"],
+  ],
+  [
+    "the turn after an edit's is that of the namespace that has been without one for longest",
+    [
+      ["d/1", "new"],
+      ["a/1", "asked"],
+      ["b/1", "finishing"],
+      ["a/2", "asked"],
+      ["b/2", "finishing"],
+      ["c/1", "routine"],
+    ],
+    ["a/1", "d/1", "a/2", "b/1", "c/1", "b/2"],
+  ],
+  [
+    "the turn after that is an edit's again, whoever had it",
+    [
+      ["a/1", "asked"],
+      ["b/1", "asked"],
+      ["c/1", "routine"],
+      ["d/1", "asked"],
+    ],
+    ["a/1", "b/1", "d/1", "c/1"],
+  ],
+  [
+    "a namespace whose only key has become more urgent has no turn besides",
+    [
+      ["a/1", "new"],
+      ["b/1", "routine"],
+      ["c/1", "routine"],
+      ["a/1", "asked"],
+    ],
+    ["a/1", "b/1", "c/1"],
+  ],
+  [
+    "no namespace has two turns one after the other while another one waits",
+    [
+      ["a/1", "finishing"],
+      ["a/2", "finishing"],
+      ["a/3", "finishing"],
+      ["b/1", "routine"],
+      ["c/1", "new"],
+    ],
+    ["a/1", "c/1", "a/2", "b/1", "a/3"],
+  ],
+  [
+    "nor has it them because it has waited longest",
+    [
+      ...Array.from({ length: 6 }, (_, n) => [`a/${n}`, "new"] as const),
+      ...Array.from({ length: 6 }, (_, n) => [`b/${n}`, "new"] as const),
+    ],
+    ["a/0", "b/0", "a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/5", "b/5"],
   ],
   [
     "one turn in eight is that of who has waited longest",
@@ -90,7 +141,7 @@ const happening = fc.oneof(
   fc.constant("take" as const),
 );
 
-test("waiting: whatever storms, nobody waits longer than for eight turns of each who came before", () => {
+test("waiting: whatever storms, nobody waits longer than for eight turns of each who came before, and one", () => {
   const eachTurn = (events: readonly (typeof happening extends fc.Arbitrary<infer T> ? T : never)[]) => {
     const all = waiting();
     /** Who waits, and how many turns it may take at most. */
@@ -98,7 +149,7 @@ test("waiting: whatever storms, nobody waits longer than for eight turns of each
     for (const event of events) {
       if (event !== "take") {
         const key = `${event.group}/${event.key}`;
-        if (!all.has(key)) bounds.set(key, TURNS_TO_THE_OLDEST * (all.size + 1));
+        if (!all.has(key)) bounds.set(key, TURNS_TO_THE_OLDEST * (all.size + 1) + 1);
         all.add({ key, urgency: event.urgency, readyAtMs: 0 });
         continue;
       }
@@ -114,6 +165,54 @@ test("waiting: whatever storms, nobody waits longer than for eight turns of each
     expect([...order(all)].sort()).toEqual([...bounds.keys()].sort());
   };
   fc.assert(fc.property(fc.array(happening, { maxLength: 400 }), eachTurn), { numRuns: 300 });
+});
+
+/** Of how many turns so many are a namespace's whose keys wait again as soon as they had theirs, beside others that always wait, too. */
+function turnsOf(
+  storming: readonly (readonly Urgency[])[],
+  others: readonly (readonly Urgency[])[],
+  turns: number,
+): readonly number[] {
+  const all = waiting();
+  const keys = [...storming, ...others].flatMap((urgencies, group) =>
+    urgencies.map((urgency, n) => ({ key: `${group}/${n}`, urgency, readyAtMs: 0 })),
+  );
+  for (const item of keys) all.add(item);
+  const had = [...storming, ...others].map(() => 0);
+  for (let turn = 0; turn < turns; turn++) {
+    const group = Number(all.next()?.key.split("/")[0]);
+    had[group] = (had[group] ?? 0) + 1;
+    for (const item of keys) all.add(item);
+  }
+  return had;
+}
+
+const wishes = fc.array(fc.constantFrom(...URGENCIES), { minLength: 1, maxLength: 6 });
+
+test("waiting: no namespace has more than half of the turns while another one waits, whatever it does", () => {
+  const share = (storm: readonly Urgency[], others: readonly (readonly Urgency[])[]) => {
+    const [had = 0] = turnsOf([storm], others, 800);
+    expect(had).toBeLessThanOrEqual(400);
+  };
+  fc.assert(fc.property(wishes, fc.array(wishes, { minLength: 1, maxLength: 8 }), share), { numRuns: 300 });
+  for (const others of [1, 2, 9])
+    share(
+      ["asked", "finishing", "underWay"],
+      Array.from({ length: others }, () => ["routine"] as const),
+    );
+});
+
+test("waiting: however many namespaces never stop to edit, each has its turn among twice as many turns as namespaces wait", () => {
+  const leastOf = (storming: readonly (readonly Urgency[])[], others: readonly (readonly Urgency[])[]) => {
+    const namespaces = storming.length + others.length;
+    const edits = storming.map((urgencies) => ["asked" as const, ...urgencies]);
+    const turns = 100 * 8 * namespaces;
+    // Of each eight turns one may be anybody's.
+    const least = Math.floor(((7 / 8) * turns) / (2 * namespaces)) - 1;
+    expect(Math.min(...turnsOf(edits, others, turns))).toBeGreaterThanOrEqual(least);
+  };
+  const some = fc.array(wishes, { minLength: 1, maxLength: 4 });
+  fc.assert(fc.property(some, some, leastOf), { numRuns: 100 });
 });
 
 test("waiting: an edit is the next but one, however many creations wait, and beside another namespace's edits for one of them", () => {

@@ -1,4 +1,4 @@
-import { moreUrgent, turnOf, type Urgency } from "#runtime/urgency.ts";
+import { moreUrgent, nextOf, TURNS_TO_THE_OLDEST, URGENCIES, type Urgency } from "#runtime/urgency.ts";
 
 /** A key that waits for its turn. */
 export interface WaitingKey<K> {
@@ -10,12 +10,19 @@ export interface WaitingKey<K> {
 
 interface Known<K> extends WaitingKey<K> {
   readonly text: string;
-  /** Among whom it takes turns with others of its urgency: its namespace. */
-  readonly group: string;
+  readonly namespace: Namespace<K>;
 }
 
-/** Groups in the order of their next turns, and in each its keys in order of arrival. */
-type Line<K> = Map<string, Map<string, Known<K>>>;
+/** Those of its keys that wait. It is known as long as there are any. */
+interface Namespace<K> {
+  readonly name: string;
+  /** In order of arrival. */
+  readonly keys: Map<Urgency, Map<string, Known<K>>>;
+  /** With what urgency the one waited that had its last turn. */
+  before: Urgency | undefined;
+  /** Of the most urgent key. */
+  urgency: Urgency;
+}
 
 /** The keys that wait for a worker, each once, in the order that urgency.ts tells. Finding the next one does not look at all of them. */
 export class WaitingKeys<K> {
@@ -23,11 +30,18 @@ export class WaitingKeys<K> {
   readonly #groupOf: (key: K) => string;
   /** In order of arrival. */
   readonly #all = new Map<string, Known<K>>();
-  readonly #lines = new Map<Urgency, Line<K>>();
+  /** Those longest without a turn first. */
+  readonly #namespaces = new Map<string, Namespace<K>>();
+  /** Namespaces by their most urgent keys, in the order of their next turns. */
+  readonly #lines = new Map<Urgency, Set<Namespace<K>>>(URGENCIES.map((urgency) => [urgency, new Set()]));
   #turns = 0;
-  /** With what urgency the last one waited. */
-  #before: Urgency | undefined;
+  #isOldestDue = false;
+  /** Whether the last turn was an edit's. */
+  #isPatientDue = false;
+  /** The namespace that had the last turn. */
+  #last: string | undefined;
 
+  /** @param groupOf its namespace */
   constructor(textOf: (key: K) => string, groupOf: (key: K) => string) {
     this.#textOf = textOf;
     this.#groupOf = groupOf;
@@ -43,7 +57,7 @@ export class WaitingKeys<K> {
 
   /** The one that has waited longest. */
   get oldest(): WaitingKey<K> | undefined {
-    return this.#all.values().next().value;
+    return this.#first();
   }
 
   /** Adds the key; of one that waits already the time stays, and the greater urgency counts. */
@@ -52,44 +66,97 @@ export class WaitingKeys<K> {
     const before = this.#all.get(text);
     const urgency = before === undefined ? item.urgency : moreUrgent(before.urgency, item.urgency);
     if (before?.urgency === urgency) return;
-    if (before !== undefined) this.#leaveLine(before);
-    const known = { ...(before ?? { ...item, text, group: this.#groupOf(item.key) }), urgency };
+    const namespace = before?.namespace ?? this.#namespaceOf(this.#groupOf(item.key), urgency);
+    if (before !== undefined) leave(before);
+    const known = { ...(before ?? { ...item, text, namespace }), urgency };
     this.#all.set(text, known); // A key that is known keeps its place.
-    const line: Line<K> = this.#lines.get(urgency) ?? new Map();
-    const own = line.get(known.group) ?? new Map<string, Known<K>>();
-    this.#lines.set(urgency, line.set(known.group, own.set(text, known)));
+    const line = namespace.keys.get(urgency) ?? new Map<string, Known<K>>();
+    namespace.keys.set(urgency, line.set(text, known));
+    this.#line(namespace);
   }
 
   /** Takes out whose turn it is; `undefined` when nobody waits. */
   next(): WaitingKey<K> | undefined {
-    const turn = turnOf(this.#turns, new Set(this.#lines.keys()), this.#before);
-    if (turn === undefined) return undefined;
+    if (this.#all.size === 0) return undefined;
     this.#turns += 1;
-    const next = turn === "oldest" ? this.#all.values().next().value : this.#firstIn(turn);
-    if (next === undefined) return undefined;
-    this.#before = next.urgency;
-    this.#all.delete(next.text);
-    this.#leaveLine(next);
+    if (this.#turns % TURNS_TO_THE_OLDEST === 0) this.#isOldestDue = true;
+    const next = this.#choose();
+    if (next !== undefined) this.#take(next);
     return next;
   }
 
   clear(): void {
     this.#all.clear();
-    this.#lines.clear();
+    this.#namespaces.clear();
+    for (const line of this.#lines.values()) line.clear();
   }
 
-  #firstIn(urgency: Urgency): Known<K> | undefined {
-    return this.#lines.get(urgency)?.values().next().value?.values().next().value;
+  #choose(): Known<K> | undefined {
+    const oldest = this.#first();
+    if (this.#isOldestDue && oldest !== undefined && this.#mayBeNext(oldest.namespace)) {
+      this.#isOldestDue = false;
+      return oldest;
+    }
+    const namespace = this.#isPatientDue ? this.#firstOf(this.#namespaces.values()) : this.#mostUrgent();
+    this.#isPatientDue = !this.#isPatientDue && namespace?.urgency === "asked";
+    if (namespace === undefined) return undefined;
+    const urgency = nextOf(new Set(namespace.keys.keys()), namespace.before);
+    return urgency && namespace.keys.get(urgency)?.values().next().value;
   }
 
-  /** Its group goes to the end of the line. */
-  #leaveLine({ text, group, urgency }: Known<K>): void {
-    const line = this.#lines.get(urgency);
-    const own = line?.get(group);
-    if (line === undefined || own === undefined) return;
-    own.delete(text);
-    line.delete(group);
-    if (own.size > 0) line.set(group, own);
-    if (line.size === 0) this.#lines.delete(urgency);
+  #take(taken: Known<K>): void {
+    const { namespace, text, urgency } = taken;
+    this.#all.delete(text);
+    leave(taken);
+    namespace.before = urgency;
+    this.#last = namespace.name;
+    // It goes to the end of the line.
+    this.#namespaces.delete(namespace.name);
+    this.#lines.get(namespace.urgency)?.delete(namespace);
+    if (namespace.keys.size === 0) return;
+    this.#namespaces.set(namespace.name, namespace);
+    this.#line(namespace);
   }
+
+  #first(): Known<K> | undefined {
+    return this.#all.values().next().value;
+  }
+
+  #mostUrgent(): Namespace<K> | undefined {
+    for (const line of this.#lines.values()) {
+      const namespace = this.#firstOf(line);
+      if (namespace !== undefined) return namespace;
+    }
+    return undefined;
+  }
+
+  /** At most the second one. */
+  #firstOf(line: Iterable<Namespace<K>>): Namespace<K> | undefined {
+    for (const namespace of line) if (this.#mayBeNext(namespace)) return namespace;
+    return undefined;
+  }
+
+  #mayBeNext({ name }: Namespace<K>): boolean {
+    return name !== this.#last || this.#namespaces.size === 1;
+  }
+
+  #namespaceOf(name: string, urgency: Urgency): Namespace<K> {
+    const known = this.#namespaces.get(name) ?? { name, keys: new Map(), before: undefined, urgency };
+    this.#namespaces.set(name, known);
+    return known;
+  }
+
+  /** Puts it in line with those that are as urgent. */
+  #line(namespace: Namespace<K>): void {
+    const urgency = [...namespace.keys.keys()].reduce(moreUrgent);
+    if (urgency !== namespace.urgency) this.#lines.get(namespace.urgency)?.delete(namespace);
+    namespace.urgency = urgency;
+    this.#lines.get(urgency)?.add(namespace);
+  }
+}
+
+function leave<K>({ namespace, text, urgency }: Known<K>): void {
+  const line = namespace.keys.get(urgency);
+  line?.delete(text);
+  if (line?.size === 0) namespace.keys.delete(urgency);
 }

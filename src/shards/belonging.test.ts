@@ -22,7 +22,7 @@ test("what belongs where is for good: a release that says otherwise calls its pr
   const names = ["a", "b", "my-etcd", "etcd-42"];
   expect(names.map((name) => shardNumber("default", name, 3))).toEqual([2, 0, 1, 2]);
   expect(names.map((name) => shardNumber("other", name, 3))).toEqual([2, 1, 1, 2]);
-  expect(groupName(3)).toBe("shards-rule1-of-3");
+  expect(groupName(3)).toBe("shards-rule2-of-3");
 });
 
 test("names are spread evenly, and each belongs to exactly one shard", () => {
@@ -44,7 +44,7 @@ const owned = (name: string, owner: string, controller = true) =>
 test.each([
   ["an EtcdPeer of the cluster", "mine", "anything", true],
   ["an EtcdPeer of another cluster that is called as one of this would be", "else", "mine-0", false],
-])("%s", (_title, clusterName, name, expected) => {
+])("which shard an object of a cluster is in: %s", (_title, clusterName, name, expected) => {
   const peer = { ...object(name), spec: { clusterName } } as Parameters<typeof isOfCluster>[1];
   expect(isOfCluster(MINE, peer)).toBe(expected);
 });
@@ -54,7 +54,7 @@ test.each([
   ["an EtcdBackup of another cluster does not", "mine", { clusterName: "else" }, false],
   ["an EtcdBackup that names no cluster belongs by its own name", "mine", {}, true],
   ["an EtcdBackup that names no cluster, by another name", "else", {}, false],
-])("%s", (_title, name, source, expected) => {
+])("which shard a backup is in: %s", (_title, name, source, expected) => {
   expect(isBackup(MINE, { ...object(name), spec: { source } } as unknown as EtcdBackup)).toBe(expected);
 });
 

@@ -7,11 +7,11 @@ import { controllerOf, type KubeObject, type NamespacedMeta } from "#kube/kinds.
 //   About: by namespace and name of the cluster, which every object tells itself, and which nobody can change in it. So two processes agree on
 //   it whatever their caches show, also while there is no such cluster, and when one is made again under its name.
 //   Know of it: whoever might look for it, by whatever of it may be right. Too much costs memory, too little would be overlooked.
-// Whoever changes what belongs where counts RULE up: processes with different rules must never lead at the same time.
+// Whoever changes what belongs where, or how processes tell on a lease that they go on, counts RULE up: those with different rules must never lead at the same time.
 // docs/adr/0035-shards-are-leases-of-a-group.md
 
-/** Counts the ways to say what belongs where. It is part of the name under which processes hold their leases together. */
-const RULE = 1;
+/** Counts the ways to say what belongs where, and who goes on. It is part of the name under which processes hold their leases together. */
+const RULE = 2;
 
 /** One of so many shards. */
 export interface Shard {

@@ -1,26 +1,45 @@
 import { expect, test } from "vitest";
-import type { GroupLease } from "#kube/group-lease.ts";
 import { Group } from "./group.ts";
+import type { GroupLease } from "./group-lease.ts";
 
 function lease(name: string, told: string[]) {
-  const self = { holds: false, stands: (): boolean => false };
+  const self = {
+    ended: Promise.withResolvers<void>(),
+    left: Promise.withResolvers<void>(),
+    holds: false,
+    stands: (): boolean => false,
+  };
   const stub = {
     mayAct: () => self.holds,
-    alive: [name],
-    run: (_signal: AbortSignal, stands: () => boolean) => {
+    alive: (forMs = 0) => [`${name}, for ${forMs} ms`],
+    run: (signal: AbortSignal, stands: () => boolean) => {
       self.stands = stands;
-      return Promise.resolve();
+      signal.addEventListener("abort", () => told.push(`${name} is told to end`));
+      return self.ended.promise;
     },
-    leave: () => Promise.resolve(void told.push(name)),
+    leave: () => {
+      told.push(`${name} leaves`);
+      return self.left.promise;
+    },
   };
   return Object.assign(self, { stub: stub as unknown as GroupLease });
 }
 
-test("leases are asked for in order, each only while all before it are held, and given back the other way round", async () => {
+/** Lets every promise that can settle now do so. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("leases are asked for in order, each only while all before it are held, and given back at the same time when work has ended, and nobody counts on any more", async () => {
   const told: string[] = [];
   const [own, whole] = [lease("own", told), lease("whole", told)];
   const group = new Group([own.stub, whole.stub]);
-  await group.run(new AbortController().signal);
+  const work = Promise.withResolvers<void>();
+  let outcome: unknown;
+  void group
+    .during(() => work.promise)
+    .then(
+      () => (outcome = "ended"),
+      (thrown: unknown) => (outcome = thrown),
+    );
   const seen = () => [own.stands(), whole.stands(), group.mayAct()];
   expect(seen()).toEqual([true, false, false]);
   own.holds = true;
@@ -29,7 +48,21 @@ test("leases are asked for in order, each only while all before it are held, and
   expect(seen()).toEqual([true, true, true]);
   own.holds = false;
   expect(seen()).toEqual([true, false, false]);
-  expect(group.alive).toEqual(["own"]);
-  await group.leave();
-  expect(told).toEqual(["whole", "own"]);
+  expect([group.alive(), group.alive(5)]).toEqual([["own, for 0 ms"], ["own, for 5 ms"]]);
+  await settled();
+  expect(told).toEqual([]);
+  work.reject("broken");
+  await settled();
+  own.ended.resolve();
+  await settled();
+  expect(told).toEqual(["own is told to end", "whole is told to end"]);
+  whole.ended.resolve();
+  await settled();
+  expect(told.slice(2)).toEqual(["own leaves", "whole leaves"]);
+  own.left.resolve();
+  await settled();
+  expect(outcome).toBeUndefined();
+  whole.left.resolve();
+  await settled();
+  expect(outcome).toBe("broken");
 });

@@ -1,4 +1,4 @@
-import type { GroupLease } from "#kube/group-lease.ts";
+import type { GroupLease } from "./group-lease.ts";
 
 /**
  * Processes that agree on what belongs to which shard, by the leases that they hold together. In which order leases are asked for is the same for
@@ -17,18 +17,22 @@ export class Group {
     return this.#leases.every((lease) => lease.mayAct());
   }
 
-  /** Processes that go on, as far as is seen. */
-  get alive(): readonly string[] {
-    return this.#leases[0]?.alive ?? [];
+  /** Processes that go on, as far as is seen. @param forMs only those that came so long ago, or earlier; in milliseconds */
+  alive(forMs = 0): readonly string[] {
+    return this.#leases[0]?.alive(forMs) ?? [];
   }
 
-  /** Holds the leases whenever they can be had, until the signal aborts; then `leave` is to be called, when all work has stopped. */
-  async run(signal: AbortSignal): Promise<void> {
+  /** Holds the leases, whenever they can be had, until all work has ended; then lets go of them. @throws what `work` threw */
+  async during(work: () => Promise<void>): Promise<void> {
+    const ended = new AbortController();
     const isTurnOf = (index: number) => () => this.#leases.slice(0, index).every((lease) => lease.mayAct());
-    await Promise.all(this.#leases.map((lease, index) => lease.run(signal, isTurnOf(index))));
-  }
-
-  async leave(): Promise<void> {
-    for (const lease of this.#leases.toReversed()) await lease.leave();
+    const held = this.#leases.map((lease, index) => lease.run(ended.signal, isTurnOf(index)));
+    try {
+      await work();
+    } finally {
+      ended.abort();
+      await Promise.all(held); // A process that has struck itself out must not count on.
+      await Promise.all(this.#leases.map((lease) => lease.leave())); // None waits for another one's answer.
+    }
   }
 }

@@ -1,57 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import type { Fate } from "#kit/kube-lease-server.ts";
-import { Leases, ShardProcess } from "#kit/shard-process.ts";
-import { shardNumber } from "./belonging.ts";
-
-/** So many clusters that every shard has some. */
-const CLUSTERS = Array.from({ length: 24 }, (_, n) => `etcd-${n}`);
-
-const shardsOfClusters = new Map<number, readonly number[]>();
-
-/** To which of so many shards each of the clusters belongs. */
-function shardsOf(of: number): readonly number[] {
-  const known = shardsOfClusters.get(of) ?? CLUSTERS.map((name) => shardNumber("fleet", name, of));
-  shardsOfClusters.set(of, known);
-  return known;
-}
-
-function setUp() {
-  const clock = new FakeClock(undefined, 1);
-  const leases = new Leases("here");
-  const all: ShardProcess[] = [];
-  const process = (name: string, shards: number, of = leases): ShardProcess => {
-    const made = new ShardProcess(name, shards, of, clock);
-    all.push(made);
-    return made;
-  };
-  /** How many may act on each cluster at this moment; dead terms count, too. */
-  const deciders = (): readonly number[] => {
-    const acting = all.flatMap(({ terms }) => terms.filter(({ mayAct }) => mayAct()));
-    return CLUSTERS.map((_, cluster) => acting.filter(({ shard, of }) => shardsOf(of)[cluster] === shard).length);
-  };
-  const advance = async (ms: number): Promise<void> => {
-    for (let leftMs = ms; leftMs > 0; leftMs -= 500) {
-      await clock.advance(Math.min(500, leftMs));
-      expect(Math.max(...deciders())).toBeLessThanOrEqual(1);
-    }
-  };
-  /** @returns milliseconds until each cluster has somebody who decides about it; Infinity when that takes too long */
-  const untilLed = async (withinMs = 60_000): Promise<number> => {
-    for (let waitedMs = 0; waitedMs <= withinMs; waitedMs += 500) {
-      if (deciders().every((count) => count === 1)) return waitedMs;
-      await advance(500);
-    }
-    return Number.POSITIVE_INFINITY;
-  };
-  const end = async (): Promise<void> => {
-    for (const each of all)
-      Object.assign(each, { fate: "arrives", groupFate: undefined, frozen: false, travelMs: 0 }).end();
-    await clock.advance(60_000);
-  };
-  return { clock, leases, process, advance, untilLed, end, all };
-}
+import { type Fate, slowStore } from "#kit/kube-lease-server.ts";
+import { shardFleet as setUp } from "#kit/shard-fleet.ts";
+import { Leases, type ShardProcess } from "#kit/shard-process.ts";
 
 describe("shards", () => {
   test("three processes that start together lead one each, and nothing changes hands afterwards", async () => {
@@ -61,7 +12,7 @@ describe("shards", () => {
     expect(all.map(({ leads }) => leads.length)).toEqual([1, 1, 1]);
     await advance(120_000);
     expect([0, 1, 2].map((shard) => leases.shard(shard).lease?.spec?.leaseTransitions)).toEqual([0, 0, 0]);
-    expect(leases.own.lease?.spec?.holderIdentity).toBe("shards-rule1-of-3");
+    expect(leases.own.lease?.spec?.holderIdentity).toBe("shards-rule2-of-3");
     expect(leases.own.lease?.spec?.leaseTransitions).toBe(0);
     await end();
     expect([leases.own, leases.whole, leases.shard(0)].map(({ lease }) => lease?.spec?.holderIdentity)).toEqual([
@@ -167,7 +118,7 @@ describe("shards", () => {
     one.restart(3);
     await advance(500);
     expect(await untilLed()).toBeLessThan(9_000);
-    expect(leases.own.lease?.spec?.holderIdentity).toBe("shards-rule1-of-3");
+    expect(leases.own.lease?.spec?.holderIdentity).toBe("shards-rule2-of-3");
     const late = process("late", 1);
     await advance(30_000);
     expect(late.leads).toEqual([]);
@@ -208,6 +159,111 @@ describe("shards", () => {
     await end();
   });
 
+  test("who loses a shard's lease alone, and has it again, leads it with something new", async () => {
+    const { process, advance, untilLed, end } = setUp();
+    const a = process("a", 2);
+    await untilLed();
+    a.groupFate = "arrives";
+    a.fate = "lost";
+    await advance(12_000);
+    expect(a.leads).toEqual([]);
+    a.fate = "arrives";
+    await advance(500);
+    expect(await untilLed()).toBeLessThan(3_000);
+    expect(a.terms.map(({ shard }) => shard).toSorted()).toEqual([0, 0, 1, 1]);
+    await end();
+  });
+
+  test("who does not hold the leases of its group for a while, but its shards', leads them with something new", async () => {
+    const { process, advance, untilLed, end } = setUp();
+    const a = process("a", 2);
+    await untilLed();
+    a.groupFate = "lost";
+    await advance(13_000);
+    expect(a.leads).toEqual([]);
+    a.groupFate = "arrives";
+    await advance(500);
+    expect(await untilLed()).toBeLessThan(10_000);
+    expect(a.terms.map(({ shard }) => shard).toSorted()).toEqual([0, 0, 1, 1]);
+    await end();
+  });
+
+  test("who is stopped while the API server does not answer has ended within five seconds after its work", async () => {
+    const { process, advance, untilLed, end } = setUp();
+    const a = process("a", 3);
+    await untilLed();
+    await advance(5_000);
+    a.travelMs = 60_000;
+    a.end();
+    await advance(4_500);
+    expect(a.hasEnded).toBe(true);
+    await end();
+  });
+
+  test("sixteen processes lead one shard each at an API server that takes half a second for everything, and go on to", async () => {
+    const { leases, clock, process, advance, untilLed, end } = setUp();
+    for (const server of [leases.own, leases.whole]) server.store = slowStore(clock, 400);
+    const all = Array.from({ length: 16 }, (_, n) => process(`p${n}`, 16));
+    for (const each of all) each.travelMs = 50;
+    expect(await untilLed()).toBeLessThan(60_000);
+    await advance(60_000);
+    for (let passedMs = 0; passedMs < 60_000; passedMs += 1_000) {
+      await advance(1_000);
+      expect(all.map(({ leads }) => leads.length)).toEqual(all.map(() => 1));
+    }
+    all[3]?.kill();
+    await advance(11_000);
+    expect(await untilLed()).toBeLessThan(22_000 - 11_000);
+    for (const server of [leases.own, leases.whole]) server.store = undefined;
+    await end();
+  });
+
+  test.each([
+    [4, 16],
+    [3, 3],
+  ])(
+    "%d processes with %d shards prepare nothing while the API server is silent for a few seconds, nor afterwards",
+    async (count, shards) => {
+      const { process, advance, untilLed, longestGap, end, all } = setUp();
+      for (let n = 0; n < count; n++) process(`p${n}`, shards);
+      await untilLed();
+      await advance(40_000);
+      longestGap();
+      const before = all.map(({ terms }) => terms.length);
+      // Refused at once, and not answered at all: the next renewal is then sent only when nobody waits for the last one any more.
+      for (const [fate, travelMs, longestMs] of [
+        ["lost", 0, 6_000],
+        ["arrives", 60_000, 5_000],
+      ] as const)
+        for (let silentMs = 1_000; silentMs <= longestMs; silentMs += 1_000) {
+          for (const each of all) Object.assign(each, { fate, travelMs });
+          await advance(silentMs);
+          for (const each of all) Object.assign(each, { fate: "arrives", travelMs: 0 });
+          await advance(20_300);
+          expect([fate, silentMs, all.map(({ terms }) => terms.length)]).toEqual([fate, silentMs, before]);
+        }
+      expect(longestGap()).toBe(0);
+      await end();
+    },
+  );
+
+  test.each([
+    [4, 12],
+    [2, 16],
+  ])("when %d processes come to be %d, each shard that is given back is taken at once", async (few, many) => {
+    const { process, advance, untilLed, longestGap, end, all } = setUp();
+    for (let n = 0; n < few; n++) process(`a${n}`, 16);
+    await untilLed();
+    await advance(40_000);
+    longestGap();
+    for (let n = few; n < many; n++) process(`b${n}`, 16);
+    await advance(40_000);
+    expect(longestGap()).toBeLessThanOrEqual(3_000);
+    const counts = all.map(({ leads }) => leads.length);
+    expect([Math.min(...counts), Math.max(...counts)]).toEqual([1, Math.ceil(16 / many)]);
+    await end();
+  });
+
   test("a lease is kept while work goes on, and nobody else leads meanwhile", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
@@ -223,10 +279,12 @@ describe("shards", () => {
 
 test("never two deciders for one cluster, and one soon after all is well, whatever network, processes and the number of shards do", async () => {
   const who = fc.integer({ min: 0, max: 4 });
-  const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost");
+  const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost", "late");
   const fault = fc.oneof(
     fc.record({ do: fc.constant("network" as const), who, fate: fates }),
     fc.record({ do: fc.constant("group network" as const), who, fate: fates }),
+    // As when the API server is silent.
+    fc.record({ do: fc.constant("all networks" as const), who, ms: fc.integer({ min: 1_000, max: 12_000 }) }),
     fc.record({ do: fc.constant("freeze" as const), who }),
     fc.record({ do: fc.constant("slow" as const), who, ms: fc.integer({ min: 0, max: 6_000 }) }),
     fc.record({ do: fc.constant("drain" as const), who, ms: fc.integer({ min: 0, max: 20_000 }) }),
@@ -236,8 +294,8 @@ test("never two deciders for one cluster, and one soon after all is well, whatev
   );
   const event = fc.record({ fault, thenMs: fc.integer({ min: 10, max: 12_000 }) });
   await fc.assert(
-    fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 25, size: "max" }), async (events) => {
-      const { leases, process, advance, untilLed, end } = setUp();
+    fc.asyncProperty(fc.nat(), fc.array(event, { minLength: 5, maxLength: 25, size: "max" }), async (seed, events) => {
+      const { leases, process, advance, untilLed, end } = setUp(seed);
       const elsewhere = new Leases("there", leases.whole);
       const here = ["0", "1", "2", "3"].map((name) => process(name, 3));
       const all = [...here, process("4", 3, elsewhere)];
@@ -245,7 +303,12 @@ test("never two deciders for one cluster, and one soon after all is well, whatev
         const one = all[each.who] as ShardProcess;
         if (each.do === "network") one.fate = each.fate;
         else if (each.do === "group network") one.groupFate = each.fate;
-        else if (each.do === "freeze") one.frozen = !one.frozen;
+        else if (each.do === "all networks") {
+          const fates = all.map(({ fate }) => fate);
+          for (const other of all) other.fate = "lost";
+          await advance(each.ms);
+          for (const [n, other] of all.entries()) other.fate = fates[n] ?? "arrives";
+        } else if (each.do === "freeze") one.frozen = !one.frozen;
         else if (each.do === "slow") one.travelMs = each.ms;
         else if (each.do === "drain") one.drainMs = each.ms;
         else if (each.do === "restart") one.restart(each.shards);

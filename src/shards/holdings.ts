@@ -10,7 +10,10 @@ import { type ShardView, shareOf } from "./share.ts";
 
 /** Between two looks at how shards are spread, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
-/** Processes that start together find each other within this time, in milliseconds: else the first would take all, and give most of it back. */
+/**
+ * Processes that start together find each other within this time, in milliseconds: else the first would take all, and give most of it back.
+ * Who comes takes nothing before, and so nothing is given back for it before.
+ */
 const GATHERING_MS = 5_000;
 
 /** What leads a shard, from before its lease is won until after it is lost. */
@@ -99,11 +102,13 @@ export class Holdings {
     this.#joinedAtMs ??= clock.monotonicMs();
     const shards = this.#seats.map(({ election, wanted }) => ({
       holder: election.holder,
-      freeInMs: election.freeInMs,
+      isFree: election.freeInMs === 0,
+      silentMs: election.silentMs,
       here: hereOf(wanted),
     }));
-    const processes = group.alive;
-    const { take, giveBack } = shareOf({ me: process, processes, shards });
+    const processes = group.alive();
+    const settled = group.alive(GATHERING_MS);
+    const { take, giveBack } = shareOf({ me: process, processes, settled, shards });
     for (const shard of giveBack) this.#seats[shard]?.wanted?.abort();
     const isGathering = clock.monotonicMs() - this.#joinedAtMs < GATHERING_MS && processes.length < shards.length;
     if (!isGathering) for (const shard of take) this.#want(this.#seats[shard]);

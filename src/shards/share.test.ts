@@ -2,16 +2,18 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type ShardView, shareOf } from "./share.ts";
 
-const free: ShardView = { holder: undefined, freeInMs: 0, here: "no" };
-const mine: ShardView = { holder: "a", freeInMs: 0, here: "wanted" };
-const asked: ShardView = { holder: undefined, freeInMs: 0, here: "wanted" };
-const leaving: ShardView = { holder: "a", freeInMs: 0, here: "leaving" };
-const leftBehind: ShardView = { holder: "a", freeInMs: 0, here: "no" };
-const by = (holder: string, freeInMs = 14_000): ShardView => ({ holder, freeInMs, here: "no" });
-const wantedFrom = (holder: string, freeInMs: number): ShardView => ({ holder, freeInMs, here: "wanted" });
+const free: ShardView = { holder: undefined, isFree: true, silentMs: 0, here: "no" };
+const mine: ShardView = { holder: "a", isFree: true, silentMs: 0, here: "wanted" };
+const asked: ShardView = { holder: undefined, isFree: true, silentMs: 0, here: "wanted" };
+const leaving: ShardView = { holder: "a", isFree: true, silentMs: 0, here: "leaving" };
+const leftBehind: ShardView = { holder: "a", isFree: true, silentMs: 0, here: "no" };
+const by = (holder: string, silentMs = 1_000): ShardView => ({ holder, isFree: false, silentMs, here: "no" });
+const wantedFrom = (holder: string, silentMs: number): ShardView => ({ ...by(holder, silentMs), here: "wanted" });
 
 describe("which shards a process takes and gives back", () => {
-  test.each<[string, { processes: string[]; shards: ShardView[]; take?: number[]; giveBack?: number[] }]>([
+  test.each<
+    [string, { processes: string[]; settled?: string[]; shards: ShardView[]; take?: number[]; giveBack?: number[] }]
+  >([
     ["alone, it takes all", { processes: ["a"], shards: [free, free, free], take: [0, 1, 2] }],
     ["it counts itself, whether or not it is on the roll", { processes: ["b"], shards: [free, free], take: [0] }],
     ["of those that are free it takes its part", { processes: ["a", "b", "c"], shards: [free, free, free], take: [0] }],
@@ -23,26 +25,35 @@ describe("which shards a process takes and gives back", () => {
     ["what others hold is theirs", { processes: ["a", "b"], shards: [by("b"), free], take: [1] }],
     ["what others hold counts for them", { processes: ["a", "b"], shards: [mine, by("b"), by("b"), free], take: [3] }],
     ["what is held by one who does not go on is nobody's yet", { processes: ["a"], shards: [mine, by("dead")] }],
+    ["a lease that will soon be free is asked for", { processes: ["a"], shards: [mine, by("dead", 5_000)], take: [1] }],
+    ["a lease that will be free a little later is not", { processes: ["a"], shards: [mine, by("dead", 4_999)] }],
     [
-      "a lease that will soon be free is asked for",
-      { processes: ["a"], shards: [mine, by("dead", 10_000)], take: [1] },
+      "a lease that its holder does not renew is not its holder's any more, and is not given to it again",
+      { processes: ["a", "b"], shards: [mine, by("b", 6_000), by("b", 6_000)], take: [1, 2] },
     ],
-    ["a lease that will be free a little later is not", { processes: ["a"], shards: [mine, by("dead", 10_001)] }],
     [
-      "a lease that its holder does not renew is not its holder's any more",
-      { processes: ["a", "b"], shards: [mine, by("b", 9_000), by("b", 9_000)], take: [2] },
+      "who renews one lease and not another one counts on nothing",
+      { processes: ["a", "b", "c"], shards: [mine, by("b"), by("b", 6_000)], take: [] },
+    ],
+    [
+      "nothing is given to who does not renew its lease",
+      { processes: ["a", "b"], shards: [mine, mine, by("b", 6_000)], take: [2] },
     ],
     [
       "what it asked for while it ran out it goes on asking for",
-      { processes: ["a"], shards: [wantedFrom("dead", 9_000)] },
+      { processes: ["a"], shards: [wantedFrom("dead", 6_000)] },
+    ],
+    [
+      "what it asked for while it ran out it does not give back to who does not renew it",
+      { processes: ["a", "b"], shards: [mine, wantedFrom("b", 6_000)] },
     ],
     [
       "what is renewed after all it does not ask for any more",
-      { processes: ["a"], shards: [wantedFrom("b", 14_000)], giveBack: [0] },
+      { processes: ["a"], shards: [wantedFrom("b", 1_000)], giveBack: [0] },
     ],
     [
       "what another one was faster to take it does not ask for any more, and counts it for that one",
-      { processes: ["a", "b"], shards: [wantedFrom("b", 14_000), free], giveBack: [0], take: [1] },
+      { processes: ["a", "b"], shards: [wantedFrom("b", 1_000), free], giveBack: [0], take: [1] },
     ],
     ["who comes gets one from who has two more", { processes: ["a", "b"], shards: [mine, mine], giveBack: [1] }],
     ["who has one more keeps it", { processes: ["a", "b"], shards: [mine, mine, by("b")] }],
@@ -63,6 +74,19 @@ describe("which shards a process takes and gives back", () => {
       "two that come get one each, of who has most",
       { processes: ["a", "b", "c", "d"], shards: [mine, mine, by("b"), by("b"), by("b")], giveBack: [1] },
     ],
+    [
+      "who has just come gets nothing of who has more, since it does not take it yet",
+      { processes: ["a", "b"], settled: ["a"], shards: [mine, mine] },
+    ],
+    [
+      "beside one who has just come another one gets what would be due without it",
+      { processes: ["a", "b", "c"], settled: ["a", "b"], shards: [mine, mine, mine, mine], giveBack: [2, 3] },
+    ],
+    [
+      "who has just come itself gives back what is due",
+      { processes: ["a", "b"], settled: ["b"], shards: [mine, mine], giveBack: [1] },
+    ],
+    ["what is free is for who has just come, too", { processes: ["a", "b"], settled: ["a"], shards: [mine, free] }],
     ["what is free goes to who comes, and nobody gives anything", { processes: ["a", "b"], shards: [mine, free] }],
     ["what it gives back counts for who gets it", { processes: ["a", "b"], shards: [mine, leaving] }],
     ["what it gives back it does not take again before it is free", { processes: ["a"], shards: [leaving] }],
@@ -70,9 +94,18 @@ describe("which shards a process takes and gives back", () => {
       "what it could not give back, because nothing arrived, it takes anew",
       { processes: ["a"], shards: [leftBehind], take: [0] },
     ],
+    [
+      "what it could not give back counts for who takes it, and not before",
+      { processes: ["a", "b"], shards: [leftBehind, free], take: [0] },
+    ],
+    ["what it gives back counts for one of them, and not for two", { processes: ["a", "b"], shards: [leaving, free] }],
+    [
+      "what another one was faster to take counts for that one where both have as many",
+      { processes: ["a", "b"], shards: [mine, wantedFrom("b", 1_000), free], giveBack: [1], take: [2] },
+    ],
     ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
-  ])("%s", (_title, { processes, shards, take = [], giveBack = [] }) => {
-    expect(shareOf({ me: "a", processes, shards })).toEqual({ take, giveBack });
+  ])("%s", (_title, { processes, settled = processes, shards, take = [], giveBack = [] }) => {
+    expect(shareOf({ me: "a", processes, settled, shards })).toEqual({ take, giveBack });
   });
 });
 
@@ -84,10 +117,11 @@ function settled(names: readonly string[], start: readonly (string | undefined)[
     const shares = names.map((me) => {
       const shards = holders.map((holder) => ({
         holder,
-        freeInMs: holder === undefined || holder === me ? 0 : names.includes(holder) ? 14_000 : 5_000,
+        isFree: holder === undefined || holder === me,
+        silentMs: names.includes(holder ?? "") ? 1_000 : 10_000,
         here: holder === me ? ("wanted" as const) : ("no" as const),
       }));
-      return { me, ...shareOf({ me, processes: names, shards }) };
+      return { me, ...shareOf({ me, processes: names, settled: names, shards }) };
     });
     for (const { giveBack } of shares) for (const shard of giveBack) holders[shard] = undefined;
     moves += shares.reduce((sum, { giveBack }) => sum + giveBack.length, 0);

@@ -3,22 +3,26 @@
 //   another one gives to that one. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
 //   when nothing has changed. Two that see differently for a moment meet at the lease: it says who has it.
 
-/** A lease that was not renewed for a while is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
-const SOON_MS = 10_000;
+/** A lease that was not renewed for so long is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
+const SILENT_MS = 5_000;
 
 export interface ShardView {
   /** Who holds its lease; undefined: nobody. */
   readonly holder: string | undefined;
-  /** In how long the lease may be taken, if nobody renews it until then; 0: now, or it is this process's. */
-  readonly freeInMs: number;
+  /** Whether the lease may be taken now, or is this process's. */
+  readonly isFree: boolean;
+  /** For how long its holder could have renewed it and did not, in milliseconds. */
+  readonly silentMs: number;
   /** Whether this process stands for it or holds it; `leaving`: it is about to give it back. */
   readonly here: "no" | "wanted" | "leaving";
 }
 
 export interface ShareView {
   readonly me: string;
-  /** Processes that go on; whether this one is among them makes no difference. */
+  /** Processes that go on; whether this one is among them makes no difference. Who does not renew a lease any more is given nothing, also while it is among them. */
   readonly processes: readonly string[];
+  /** Those of them that have been there for so long that they take what they are given at once. To nobody else is anything given back. */
+  readonly settled: readonly string[];
   /** By the shard's number. */
   readonly shards: readonly ShardView[];
 }
@@ -29,11 +33,12 @@ export interface Share {
   readonly giveBack: readonly number[];
 }
 
-export function shareOf({ me, processes, shards }: ShareView): Share {
+export function shareOf({ me, processes, settled, shards }: ShareView): Share {
   const states = shards.map((shard) => stateOf(shard));
   const lost = numbers(states, "lost");
   const mine = numbers(states, "mine");
-  const counts = new Map([...processes, me].map((name) => [name, 0]));
+  const silent = new Set(shards.filter(isOpen).map(({ holder }) => holder));
+  const counts = new Map([...processes.filter((name) => !silent.has(name)), me].map((name) => [name, 0]));
   for (const [shard, state] of states.entries()) {
     const holder = state === "mine" ? me : shards[shard]?.holder;
     const count = counts.get(holder ?? "");
@@ -47,7 +52,8 @@ export function shareOf({ me, processes, shards }: ShareView): Share {
     counts.set(least, (counts.get(least) ?? 0) + 1);
     if (least === me && state === "open") take.push(shard);
   }
-  return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(counts, me))] };
+  const receiving = new Map([...counts].filter(([name]) => name === me || settled.includes(name)));
+  return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(receiving, me))] };
 }
 
 /**
@@ -59,11 +65,14 @@ export function shareOf({ me, processes, shards }: ShareView): Share {
  */
 type State = "mine" | "leaving" | "lost" | "held" | "open";
 
-function stateOf({ freeInMs, here }: ShardView): State {
-  const isOpen = freeInMs <= SOON_MS;
-  if (here === "leaving") return "leaving";
-  if (here === "wanted") return isOpen ? "mine" : "lost";
-  return isOpen ? "open" : "held"; // A lease that this process could not give back is open, too.
+function isOpen({ isFree, silentMs }: ShardView): boolean {
+  return isFree || silentMs >= SILENT_MS;
+}
+
+function stateOf(shard: ShardView): State {
+  if (shard.here === "leaving") return "leaving";
+  if (shard.here === "wanted") return isOpen(shard) ? "mine" : "lost";
+  return isOpen(shard) ? "open" : "held"; // A lease that this process could not give back is open, too.
 }
 
 function numbers(states: readonly State[], wanted: State): readonly number[] {

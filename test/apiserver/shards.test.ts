@@ -6,6 +6,7 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { startFaultProxy } from "#kit/fault-proxy.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
 import { EVENTS, LEASES } from "#kube/kinds.ts";
 import { shardNumber } from "#shards/belonging.ts";
@@ -39,18 +40,10 @@ interface Operator {
   readonly end: Promise<number | null>;
 }
 
-function startOperator(shards: number): Operator {
+function startOperator(shards: number, kubeconfig = server.kubeconfig): Operator {
   const ports = ["--http-port", "--webhook-port", "--metrics-port"].flatMap((flag) => [flag, "0"]);
-  const args = [
-    PROGRAM,
-    "--kubeconfig",
-    server.kubeconfig,
-    ...ports,
-    "--namespace",
-    "default",
-    "--shards",
-    String(shards),
-  ];
+  ports.push("--insecure-metrics");
+  const args = [PROGRAM, "--kubeconfig", kubeconfig, ...ports, "--namespace", "default", "--shards", String(shards)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (bytes) => (log += bytes));
@@ -72,6 +65,20 @@ async function until(what: string, isSo: () => Promise<boolean> | boolean, withi
 const count = (operator: Operator, words: string): number => operator.log().split(words).length - 1;
 /** How many shards it leads by its own word. */
 const led = (operator: Operator): number => count(operator, AT_WORK) - count(operator, "leads the shard no more");
+
+/** How often it has read the state of anything from the start on, by its metrics. */
+async function readsOf(operator: Operator): Promise<number> {
+  const [, port] =
+    /"address":":(\d+)"/.exec(
+      operator
+        .log()
+        .split("\n")
+        .find((line) => line.includes("started")) ?? "",
+    ) ?? [];
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`, { signal: AbortSignal.timeout(5_000) });
+  const reads = (await answer.text()).matchAll(/^etcd_operator_cache_full_reads\{.*\} (\d+)$/gm);
+  return [...reads].reduce((sum, [, count]) => sum + Number(count), 0);
+}
 
 async function holders(shards: number): Promise<readonly (string | undefined)[]> {
   return await Promise.all(
@@ -113,8 +120,8 @@ describe("shards", () => {
     const own = await server.client.get(LEASES, { namespace: "default", name: OPERATOR }, OPTIONS);
     const whole = await server.client.get(LEASES, { namespace: "kube-system", name: OPERATOR }, OPTIONS);
     expect([own, whole].map(({ spec }) => spec?.holderIdentity)).toEqual([
-      "shards-rule1-of-3",
-      "default/shards-rule1-of-3",
+      "shards-rule2-of-3",
+      "default/shards-rule2-of-3",
     ]);
 
     const first = namesFor("first", 3);
@@ -160,10 +167,27 @@ describe("shards", () => {
     const names = namesFor("frozen", 2);
     for (const name of names) await makeCluster(name);
     for (const name of names) await until(`${name} is begun`, () => isBegun(name), 20_000);
+    const reads = await readsOf(a);
+    expect(reads).toBeGreaterThan(0);
     b.process.kill("SIGCONT");
     await until("shards are shared again", () => led(a) === 1 && led(b) === 1, 30_000);
+    expect(await readsOf(a), "what was counted for a shard that has gone is still counted").toBeGreaterThanOrEqual(
+      reads,
+    );
     const deciders = await decidersOf(names);
     for (const name of names) expect([name, deciders.get(name)?.size]).toEqual([name, 1]);
+  }, 120_000);
+
+  test("a process that is stopped while the API server is silent has ended after eleven seconds", async () => {
+    const proxy = await startFaultProxy(server.port);
+    const a = startOperator(2, server.kubeconfigFor("admin", proxy.port));
+    await until("it leads both", () => led(a) === 2, 60_000);
+    proxy.freeze();
+    const startMs = performance.now();
+    a.process.kill("SIGTERM");
+    expect(await a.end, a.log()).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(11_000);
+    await proxy.stop();
   }, 120_000);
 });
 

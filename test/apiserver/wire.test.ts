@@ -111,10 +111,23 @@ describe("calls", () => {
     expect(proxy.opened).toBeLessThanOrEqual(2);
   });
 
-  test("use at most 256 connections", async () => {
+  test("share a few connections when they are answered soon", async () => {
     handle = (request, response, number) => setTimeout(() => ok(request, response, number), 20);
     await Promise.all(Array.from({ length: 400 }, () => kube.get(PODS, ref, { signal })));
+    expect(proxy.opened).toBeGreaterThanOrEqual(32);
+    expect(proxy.opened).toBeLessThanOrEqual(64);
+  });
+
+  test("have 32 connections more each second while all hang, and 256 at most", async () => {
+    handle = () => undefined;
+    const stop = new AbortController();
+    const options = { signal: stop.signal, deadlineMs: 60_000 };
+    const hanging = Array.from({ length: 400 }, () => kube.get(PODS, ref, options).catch(() => undefined));
+    await expect.poll(() => proxy.opened, { timeout: 20_000 }).toBe(256);
+    await new Promise((done) => setTimeout(done, 1_500));
     expect(proxy.opened).toBe(256);
+    stop.abort();
+    await Promise.all(hanging);
   });
 
   test("that wait for a connection while all hang end at their deadline, and at once when they are cancelled", async () => {

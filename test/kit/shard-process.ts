@@ -1,12 +1,15 @@
 import type { Clock } from "#base/clock.ts";
 import type { FakeClock } from "#kit/fake-clock.ts";
-import { type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
-import { GroupLease } from "#kube/group-lease.ts";
+import { bounded, type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
 import { Election } from "#kube/lease.ts";
 import { LeasePair } from "#kube/lease-pair.ts";
 import { groupName } from "#shards/belonging.ts";
 import { Group } from "#shards/group.ts";
+import { GroupLease } from "#shards/group-lease.ts";
 import { Holdings } from "#shards/holdings.ts";
+
+/** After so long a call lands that is late, in milliseconds: nobody waits for it any more. */
+const LATE_MS = 12_000;
 
 /** The leases of one installation, and that of the whole Kubernetes cluster. */
 export class Leases {
@@ -46,19 +49,23 @@ export class ShardProcess {
   /** With how many shards it is started the next time. */
   shards: number;
   readonly terms: Term[] = [];
+  /** Whether it is dead, and all that it had is given back. */
+  hasEnded = false;
   readonly #name: string;
   readonly #leases: Leases;
   readonly #clock: FakeClock;
+  readonly #random: () => number;
   #stop = new AbortController();
   /** Settles when it is not frozen any more; undefined: it is not. */
   #thaw: PromiseWithResolvers<void> | undefined;
   #isDead = false;
 
-  constructor(name: string, shards: number, leases: Leases, clock: FakeClock) {
+  constructor(name: string, shards: number, leases: Leases, clock: FakeClock, random: () => number) {
     this.#name = name;
     this.shards = shards;
     this.#leases = leases;
     this.#clock = clock;
+    this.#random = random;
     void this.#live();
   }
 
@@ -99,8 +106,9 @@ export class ShardProcess {
     for (let start = 0; !this.#isDead; start++) {
       await (this.shards === 1 ? this.#unsharded(start) : this.#sharded(this.shards, start));
       if (!this.#isDead) this.#stop = new AbortController();
-      await this.#wait(1_000);
+      if (!this.#isDead) await this.#wait(1_000);
     }
+    this.hasEnded = true;
   }
 
   async #unsharded(start: number): Promise<void> {
@@ -127,7 +135,7 @@ export class ShardProcess {
         group: name,
         process,
         clock: this.#ownClock,
-        random: () => 0.5,
+        random: this.#random,
       });
     const group = new Group([leaseOf(own, groupName(of)), leaseOf(whole, `${namespace}/${groupName(of)}`)]);
     const holdings = new Holdings({
@@ -141,12 +149,7 @@ export class ShardProcess {
         return { run: (leading) => this.#work(term, leading), close: () => Promise.resolve() };
       },
     });
-    const left = new AbortController();
-    const joined = group.run(left.signal);
-    await holdings.run(this.#stop.signal);
-    left.abort();
-    await joined;
-    await group.leave();
+    await group.during(() => holdings.run(this.#stop.signal));
   }
 
   async #work(term: Term, leading: AbortSignal): Promise<void> {
@@ -162,7 +165,11 @@ export class ShardProcess {
   }
 
   #client(server: LeaseServer, fate: () => Fate = () => this.fate) {
-    return server.client(fate, () => this.#wait(this.travelMs));
+    server.heldUp = () => this.#clock.sleep(LATE_MS);
+    return bounded(
+      server.client(fate, () => this.#wait(this.travelMs)),
+      this.#clock,
+    );
   }
 
   get #ownClock(): Clock {

@@ -43,6 +43,7 @@ const MUTATED = [
   "certificates/both-served.ts",
   "certificates/words.ts",
   "auth/hindrance.ts",
+  "auth/unmanaged.ts",
   "auth/users.ts",
   "snapshot.ts",
   "status.ts",
@@ -96,6 +97,10 @@ const MUTATED = [
   "permissions.ts",
   "word.ts",
   "credentials.ts",
+  "belonging.ts",
+  "share.ts",
+  "lease-roll.ts",
+  "group-belief.ts",
 ];
 
 /** Who takes this much longer than without a mutation, or this many milliseconds, runs for ever: that is noticed. */

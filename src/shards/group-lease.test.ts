@@ -1,41 +1,9 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
-import { GroupLease } from "./group-lease.ts";
-import { LEASES } from "./kinds.ts";
-import { ROLL_ANNOTATION } from "./lease-roll.ts";
-
-const GROUP = "shards-rule1-of-3";
-
-/** One process that holds the lease with its group. */
-function member(process: string, server: LeaseServer, clock: FakeClock, group = GROUP, travelMs = 0) {
-  const stop = new AbortController();
-  const self = { fate: "arrives" as Fate, travelMs, stands: true, rivals: [] as string[] };
-  const lease = new GroupLease({
-    client: server.client(
-      () => self.fate,
-      () => (self.travelMs === 0 ? Promise.resolve() : clock.sleep(self.travelMs)),
-    ),
-    namespace: "default",
-    name: "operator",
-    group,
-    process,
-    clock,
-    random: () => 0.5,
-    onRival: (holder) => self.rivals.push(holder),
-  });
-  const done = lease.run(stop.signal, () => self.stands);
-  const leave = async (): Promise<void> => {
-    stop.abort();
-    const left = done.then(() => lease.leave());
-    await clock.advance(5_000);
-    await left;
-  };
-  return Object.assign(self, { lease, stop, leave });
-}
-
-const rollOn = (server: LeaseServer) => JSON.parse(server.lease?.metadata.annotations?.[ROLL_ANNOTATION] ?? "null");
-const holderOf = (server: LeaseServer) => server.lease?.spec?.holderIdentity;
+import { GROUP, holderOf, member, namesOn } from "#kit/group-member.ts";
+import { LeaseServer } from "#kit/kube-lease-server.ts";
+import { LEASES } from "#kube/kinds.ts";
+import { annotationsWith, ROLL_ANNOTATION } from "./lease-roll.ts";
 
 test("processes of a group hold one lease, each says that it goes on, and the last one gives it back", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
@@ -43,15 +11,15 @@ test("processes of a group hold one lease, each says that it goes on, and the la
   await clock.advance(10_000);
   expect([a, b].map(({ lease }) => lease.mayAct())).toEqual([true, true]);
   expect(holderOf(server)).toBe(GROUP);
-  expect(Object.keys(rollOn(server))).toEqual(["a", "b"]);
-  expect(a.lease.alive).toEqual(["a", "b"]);
+  expect(namesOn(server)).toEqual(["a", "b"]);
+  expect(a.lease.alive()).toEqual(["a", "b"]);
   await a.leave();
   expect([a, b].map(({ lease }) => lease.mayAct())).toEqual([false, true]);
   expect(holderOf(server)).toBe(GROUP);
-  expect(Object.keys(rollOn(server))).toEqual(["b"]);
+  expect(namesOn(server)).toEqual(["b"]);
   await b.leave();
   expect(holderOf(server)).toBe("");
-  expect(rollOn(server)).toEqual({});
+  expect(server.lease?.metadata.annotations).toEqual(annotationsWith(new Map()));
 });
 
 test("who leaves believes nothing any more before the API server has heard of it", async () => {
@@ -81,7 +49,7 @@ test("who never stood for the lease leaves without a call", async () => {
 
 test("who cannot renew believes for ten seconds from the sending of its last renewal, however late the answer came", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
-  const a = member("a", server, clock, GROUP, 700);
+  const a = member("a", server, clock, { travelMs: 700 });
   await clock.advance(700); // There is no lease, says the answer, and one is sent now.
   const until = clock.monotonicMs() + 10_000;
   await clock.advance(1_400);
@@ -98,14 +66,14 @@ test("another group waits for fifteen seconds from the last renewal of anybody, 
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(3_000);
-  const other = member("c", server, clock, "shards-rule1-of-5");
+  const other = member("c", server, clock, { group: "shards-rule2-of-5" });
   await clock.advance(20_000);
   expect(other.lease.mayAct()).toBe(false);
   expect(other.rivals).toEqual([GROUP]);
   a.fate = "lost";
   await clock.advance(20_000);
   expect([a, b, other].map(({ lease }) => lease.mayAct())).toEqual([false, true, false]);
-  expect(b.lease.alive).toEqual(["b"]);
+  expect(b.lease.alive()).toEqual(["b"]);
   b.fate = "lost";
   await clock.advance(12_000);
   expect([a, b, other].map(({ lease }) => lease.mayAct())).toEqual([false, false, false]);
@@ -125,7 +93,7 @@ test("the last one that can does not give the lease back while one that is cut o
   await clock.advance(1_000);
   await a.leave();
   expect(holderOf(server)).toBe(GROUP);
-  expect(Object.keys(rollOn(server))).toEqual(["b"]);
+  expect(namesOn(server)).toEqual(["b"]);
   b.stop.abort();
 });
 
@@ -144,7 +112,7 @@ test("who does not stand for the lease looks on, and has it when it stands after
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
-  const other = member("c", server, clock, "shards-rule1-of-5");
+  const other = member("c", server, clock, { group: "shards-rule2-of-5" });
   other.stands = false;
   await clock.advance(1_000);
   a.fate = "lost";
@@ -169,13 +137,14 @@ test("a roll that somebody has spoiled is made anew, and until everybody has had
   );
   await anybody.replace(LEASES, { ...lease, metadata }, { signal: a.stop.signal });
   await clock.advance(3_000);
-  expect(Object.keys(rollOn(server))).toEqual(["?", "a"]);
+  expect(namesOn(server)).toEqual(["?", "a"]);
   const b = member("b", server, clock);
   await clock.advance(1_000);
   await b.leave();
   expect(holderOf(server)).toBe(GROUP);
-  await clock.advance(18_000);
-  expect(Object.keys(rollOn(server))).toEqual(["a"]);
+  expect(a.lease.alive()).toEqual(["a"]);
+  await clock.advance(63_000);
+  expect(namesOn(server)).toEqual(["a"]);
   await a.leave();
   expect(holderOf(server)).toBe("");
 });
@@ -196,12 +165,12 @@ test("a lease that somebody has deleted is not given back before those who were 
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(10_000);
-  const other = member("c", server, clock, "shards-rule1-of-2");
+  const other = member("c", server, clock, { group: "shards-rule2-of-2" });
   await clock.advance(3_000);
   server.lease = undefined;
   b.fate = "lost";
   await clock.advance(2_500);
-  expect(Object.keys(rollOn(server))).toEqual(["a", "b"]);
+  expect(namesOn(server)).toEqual(["?", "a", "b"]);
   const left = a.leave();
   for (let waitedMs = 0; waitedMs < 20_000; waitedMs += 500) {
     await clock.advance(500);
@@ -210,4 +179,46 @@ test("a lease that somebody has deleted is not given back before those who were 
   await left;
   expect(other.lease.mayAct()).toBe(true);
   await Promise.all([b.leave(), other.leave()]);
+});
+
+test("a renewal whose answer was lost counts when it is seen", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const a = member("a", server, clock);
+  await clock.advance(3_000);
+  a.writes = "reply-lost";
+  await clock.advance(60_000);
+  expect(a.lease.mayAct()).toBe(true);
+  a.stop.abort();
+});
+
+test("where patches are refused it is renewed as a whole", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const all = [member("a", server, clock), member("b", server, clock)];
+  for (const each of all) each.patches = "refused";
+  await clock.advance(60_000);
+  expect(all.map(({ lease }) => lease.mayAct())).toEqual([true, true]);
+  expect(namesOn(server)).toEqual(["a", "b"]);
+  for (const each of all) await each.leave();
+  expect(holderOf(server)).toBe("");
+});
+
+test("two that leave at the same moment give the lease back", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const all = ["a", "b", "c"].map((name) => member(name, server, clock, { travelMs: 50 }));
+  await clock.advance(10_000);
+  await Promise.all(all.map((each) => each.leave()));
+  expect(holderOf(server)).toBe("");
+});
+
+test("who leaves an API server that does not answer has ended within two seconds", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const a = member("a", server, clock);
+  await clock.advance(3_000);
+  a.travelMs = 60_000;
+  a.stop.abort();
+  await clock.advance(60_000);
+  let hasLeft = false;
+  void a.lease.leave().then(() => (hasLeft = true));
+  await clock.advance(2_000);
+  expect(hasLeft).toBe(true);
 });

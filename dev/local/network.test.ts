@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { nodeAddresses } from "./addresses.ts";
+import { hairpinRules } from "./network.ts";
+
+test("network: each address that a pod of some node may have is led back to itself, and no gateway", () => {
+  const rules = hairpinRules(3);
+  const pairs = [...rules.matchAll(/([\d.]+) \. ([\d.]+)/g)].map(([, from, to]) => [from, to] as const);
+  expect(pairs.every(([from, to]) => from === to)).toBe(true);
+  expect(pairs).toHaveLength(3 * 253);
+  for (const address of ["10.88.1.2", "10.88.2.254", "10.88.3.3"]) expect(pairs).toContainEqual([address, address]);
+  for (const node of [1, 2, 3]) expect(rules).not.toContain(`${nodeAddresses(node).gateway} . `);
+});

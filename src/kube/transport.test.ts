@@ -1,0 +1,94 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, expect, test } from "vitest";
+import type { KubeConfig } from "./config.ts";
+import { type HttpRequest, httpTransport, type Transport } from "./transport.ts";
+
+/** A server that answers soon, on `/hang` never. */
+class Slow {
+  /** The most connections that stood at the same time. */
+  most = 0;
+  readonly #server: Server;
+  #standing = 0;
+
+  constructor() {
+    this.#server = createServer((request, answer) => void this.#answer(request, answer));
+    this.#server.on("connection", (socket) => {
+      this.#standing += 1;
+      this.most = Math.max(this.most, this.#standing);
+      socket.once("close", () => {
+        this.#standing -= 1;
+      });
+    });
+  }
+
+  async #answer({ url }: IncomingMessage, answer: ServerResponse): Promise<void> {
+    if (url === "/hang") return;
+    await sleep(20);
+    answer.end("{}");
+  }
+
+  async listen(): Promise<Transport> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    const server = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return httpTransport({ server, credentials: () => Promise.resolve({ tls: {} }) } as unknown as KubeConfig, {});
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+let slow: Slow;
+let transport: Transport;
+const stop = new AbortController();
+
+afterEach(async () => {
+  await transport.close();
+  slow.close();
+});
+
+function asked(path: string, lane: HttpRequest["lane"] = "calls", signal = stop.signal): Promise<string> {
+  const sent = transport.send({ method: "GET", path, headers: {}, lane, signal });
+  return sent.then((answer) => answer.text());
+}
+
+test("many calls at once share a few connections, and all are answered", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const answers = await Promise.all(Array.from({ length: 200 }, () => asked("/")));
+  expect(new Set(answers)).toEqual(new Set(["{}"]));
+  expect(slow.most).toBeGreaterThan(16);
+  expect(slow.most).toBeLessThanOrEqual(40);
+});
+
+test("calls that hang hold up others for a second at the most, and those of other lanes not at all", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const ended = new AbortController();
+  const hanging = Array.from({ length: 64 }, () => asked("/hang", "calls", ended.signal).catch(() => undefined));
+  const startMs = performance.now();
+  const behind = asked("/").then(() => "behind those that hang");
+  expect(await Promise.race([asked("/", "urgent").then(() => "urgent"), behind])).toBe("urgent");
+  await behind;
+  expect(performance.now() - startMs).toBeGreaterThan(900);
+  ended.abort(new Error("enough"));
+  await Promise.all(hanging);
+  expect(await Promise.all(Array.from({ length: 40 }, () => asked("/")))).toHaveLength(40);
+});
+
+test("who gives up while waiting is told why, and sends nothing", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const ended = new AbortController();
+  const hanging = Array.from({ length: 32 }, () => asked("/hang", "calls", ended.signal).catch(() => undefined));
+  const impatient = new AbortController();
+  const waiting = expect(asked("/", "calls", impatient.signal)).rejects.toThrow("no longer");
+  impatient.abort(new Error("no longer"));
+  await waiting;
+  ended.abort(new Error("enough"));
+  await Promise.all(hanging);
+  expect(slow.most).toBeLessThanOrEqual(32);
+});

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { GROUP, holderOf, type Member, member, namesOn } from "#kit/group-member.ts";
+import { LeaseServer } from "#kit/kube-lease-server.ts";
+import { rollOf } from "./lease-roll.ts";
+
+/** Calls of `one` that change something are held up from now on, until one is; then none arrives. @returns lets that one go on */
+async function heldUp(one: Member, server: LeaseServer, clock: FakeClock): Promise<() => void> {
+  const gate = Promise.withResolvers<void>();
+  let isHeld = false;
+  server.heldUp = () => {
+    isHeld = true;
+    return gate.promise;
+  };
+  one.writes = "late";
+  while (!isHeld) await clock.advance(50);
+  one.writes = "lost";
+  return gate.resolve;
+}
+
+/** For a minute, while `x` cannot write: all others of its group leave when they have seen what is there for a lease's time, and then it sees nothing either. */
+async function neverBoth(x: Member, others: Member[], z: Member, clock: FakeClock) {
+  for (let passedMs = 0; passedMs < 60_000; passedMs += 100) {
+    if (passedMs === 17_500) {
+      for (const each of others) each.end();
+      x.fate = "lost";
+    }
+    await clock.advance(100);
+    expect([passedMs, x.lease.mayAct() && z.lease.mayAct()]).toEqual([passedMs, false]);
+  }
+  expect(z.lease.mayAct()).toBe(true);
+}
+
+test.each([
+  ["one of many", 30_000],
+  ["the first one", 0],
+])(
+  "a count that lands after a newer one does not make another group act beside its process: %s",
+  async (_which, livesMs) => {
+    const [clock, server] = [new FakeClock(undefined, 5), new LeaseServer()];
+    const first = member("y", server, clock);
+    await clock.advance(5_000);
+    const x = member("x", server, clock);
+    await clock.advance(livesMs);
+    const arrives = await heldUp(x, server, clock);
+    const others = [first, ...Array.from({ length: 8 }, (_, n) => member(`y${n}`, server, clock))];
+    await clock.advance(3_500);
+    x.writes = "arrives";
+    while ((rollOf(server.lease, GROUP).get("x")?.silentMs ?? 0) < 30_000) await clock.advance(100);
+    x.writes = "lost";
+    arrives();
+    const z = member("z", server, clock, { group: "shards-rule2-of-5" });
+    await neverBoth(x, others, z, clock);
+    for (const each of [x, z, ...others]) each.end();
+    await clock.advance(5_000);
+  },
+);
+
+test("a count that lands when its process has left does not stand there", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const [x, y] = [member("x", server, clock), member("y", server, clock)];
+  await clock.advance(20_000);
+  const arrives = await heldUp(x, server, clock);
+  x.writes = "arrives";
+  await x.leave();
+  expect(namesOn(server)).toEqual(["y"]);
+  arrives();
+  await clock.advance(1_000);
+  expect(namesOn(server)).toEqual(["y"]);
+  await y.leave();
+  expect(holderOf(server)).toBe("");
+});
+
+test("a lease that somebody has deleted is not given back by one who had not seen yet who came last", async () => {
+  const [clock, server] = [new FakeClock(), new LeaseServer()];
+  const y = member("y", server, clock);
+  const z = member("z", server, clock, { group: "shards-rule2-of-5" });
+  await clock.advance(10_000);
+  y.fate = "lost";
+  const x = member("x", server, clock);
+  await clock.advance(1_000);
+  expect(x.lease.mayAct()).toBe(true);
+  x.fate = "lost";
+  server.lease = undefined;
+  y.fate = "arrives";
+  while (server.lease === undefined) await clock.advance(100);
+  y.end();
+  for (let passedMs = 0; passedMs < 20_000; passedMs += 100) {
+    await clock.advance(100);
+    expect([passedMs, x.lease.mayAct() && z.lease.mayAct()]).toEqual([passedMs, false]);
+  }
+  expect(z.lease.mayAct()).toBe(true);
+  for (const each of [x, z]) each.end();
+  await clock.advance(5_000);
+});

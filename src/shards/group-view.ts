@@ -1,0 +1,123 @@
+import type { Clock } from "#base/clock.ts";
+import type { CallOptions } from "#kube/client.ts";
+import type { Lease } from "#kube/kinds.ts";
+import type { LeaseDurations } from "#kube/lease.ts";
+import { isSameVersion } from "#kube/lease-record.ts";
+import type { LeaseView } from "#kube/lease-view.ts";
+import {
+  aliveMs,
+  type Belief,
+  believed,
+  isBelieved,
+  isDue,
+  NO_BELIEF,
+  type SentCounts,
+  sentCounts,
+  termsOf,
+} from "./group-belief.ts";
+import { aliveIn, othersOn, type Roll, rollOf, type SeenRoll, seenRoll, type Told } from "./lease-roll.ts";
+
+interface GroupViewOptions {
+  readonly lease: LeaseView;
+  readonly group: string;
+  readonly process: string;
+  readonly clock: Clock;
+  readonly durations: LeaseDurations;
+}
+
+/** What one process has seen of the lease that it holds with its group, what it has told there of itself, and what it believes by that. */
+export class GroupView {
+  readonly lease: LeaseView;
+  readonly #group: string;
+  readonly #process: string;
+  readonly #clock: Clock;
+  readonly #durations: LeaseDurations;
+  #seen: SeenRoll = new Map();
+  /** The last one of its own that was sent; 0: none was. */
+  #count = 0;
+  #sent: SentCounts = new Map();
+  #belief: Belief = NO_BELIEF;
+
+  constructor({ lease, group, process, clock, durations }: GroupViewOptions) {
+    this.lease = lease;
+    this.#group = group;
+    this.#process = process;
+    this.#clock = clock;
+    this.#durations = durations;
+  }
+
+  /** Whether nobody outside of the group can be acting at this moment. */
+  get isBelieved(): boolean {
+    return isBelieved(this.#belief, this.#clock.monotonicMs());
+  }
+
+  /** Whether this process is to count on. */
+  get isDue(): boolean {
+    const counted = {
+      nowMs: this.#clock.monotonicMs(),
+      lastSentMs: this.#sent.get(this.#count)?.sentMs ?? Number.NEGATIVE_INFINITY,
+      isLastThere: this.own?.count === this.#count,
+      processes: this.#seen.size,
+    };
+    return isDue(this.#belief, counted, this.#durations);
+  }
+
+  get hasCounted(): boolean {
+    return this.#count > 0;
+  }
+
+  get roll(): Roll {
+    return rollOf(this.lease.last, this.#group);
+  }
+
+  /** What stands on the roll of this process. */
+  get own(): Told | undefined {
+    return this.roll.get(this.#process);
+  }
+
+  /** Who is on the roll besides this process, and may act. */
+  get others(): Roll {
+    return othersOn(this.roll, this.#seen, this.#process, this.#clock.monotonicMs());
+  }
+
+  /** Processes that go on, in the order of their names. @param forMs only those that were seen to come so long ago, or earlier; in milliseconds */
+  alive(forMs: number): readonly string[] {
+    const withinMs = aliveMs(this.#seen.size, this.#durations.renewEveryMs);
+    return aliveIn(this.#seen, withinMs, forMs, this.#clock.monotonicMs());
+  }
+
+  /** The next count, which is sent now. */
+  nextCount(): Told {
+    const { renewDeadlineMs, durationMs } = this.#durations;
+    const terms = termsOf(this.#seen.size, this.#durations);
+    this.#count += 1;
+    const sent = { sentMs: this.#clock.monotonicMs(), actsMs: terms * renewDeadlineMs };
+    this.#sent = sentCounts(this.#sent, this.#count, sent);
+    return { count: this.#count, silentMs: terms * durationMs };
+  }
+
+  /** @throws OperatorError when it could not be read */
+  async look(options: CallOptions): Promise<void> {
+    await this.#noted(() => this.lease.look(options));
+  }
+
+  /** Makes a change, and remembers what the lease says then. @throws what `write` threw */
+  async change(write: () => Promise<Lease>): Promise<void> {
+    await this.#noted(async () => this.lease.note(await write()));
+  }
+
+  async #noted(call: () => Promise<void>): Promise<void> {
+    const { last: before } = this.lease;
+    const askedMs = this.#clock.monotonicMs();
+    await call();
+    const { last, holder } = this.lease;
+    this.#seen = seenRoll(this.#seen, this.roll, this.#clock.monotonicMs());
+    const sight = {
+      askedMs,
+      isHeldByGroup: holder === this.#group,
+      isNew: last !== undefined && before !== undefined && !isSameVersion(last, before),
+      own: this.#sent.get(this.own?.count ?? 0),
+    };
+    this.#belief = believed(this.#belief, sight, this.#durations.renewDeadlineMs);
+  }
+}

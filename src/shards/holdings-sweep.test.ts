@@ -1,0 +1,117 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { shardFleet } from "#kit/shard-fleet.ts";
+import type { ShardProcess } from "#kit/shard-process.ts";
+
+/** A lease's time from the last renewal, and a look, of who follows one that dies; in milliseconds. */
+const FOLLOWED_MS = 18_000;
+/** What is more where calls take half a second for each way: a renewal that was under way, a look and the renewal that takes the lease. */
+const SLOWLY_MS = 4_000;
+/** What is more where pauses between looks and renewals, of which one follows another, are all up to a tenth longer. */
+const LONGER_MS = 1_000;
+/** From the end of the last process with another number of shards: a look, the time in which processes find each other, and a look for the shard. */
+const CHANGED_MS = 11_000;
+
+test.each([
+  ["dies", FOLLOWED_MS],
+  ["is stopped", 7_000],
+] as const)(
+  "whenever it is in its life that a process %s, no cluster is without a decider for longer than %d ms",
+  async (how, boundMs) => {
+    for (let atMs = 0; atMs <= 24_000; atMs += 1_500) {
+      for (const slowMs of [0, 500]) {
+        const { process, advance, untilLed, longestGap, end } = shardFleet();
+        const [a, b] = [process("a", 5), process("b", 5)];
+        b.travelMs = slowMs;
+        await untilLed();
+        const victim = process("victim", 5);
+        await advance(atMs);
+        longestGap();
+        if (how === "dies") victim.kill();
+        else victim.end();
+        await advance(30_000);
+        expect([how, atMs, slowMs, longestGap() <= boundMs + (slowMs === 0 ? 0 : SLOWLY_MS)]).toEqual([
+          how,
+          atMs,
+          slowMs,
+          true,
+        ]);
+        expect(a.leads.length + b.leads.length).toBe(5);
+        await end();
+      }
+    }
+  },
+);
+
+test("shards that split and merge as a Deployment is rolled out, whenever one of its replicas dies meanwhile", async () => {
+  for (const [before, after] of [
+    [2, 5],
+    [5, 2],
+    [3, 1],
+    [1, 3],
+  ] as const)
+    for (let atMs = 0; atMs <= 20_000; atMs += 4_000) {
+      const { process, advance, untilLed, longestGap, end } = shardFleet();
+      const all = ["a", "b", "c"].map((name) => process(name, before));
+      await untilLed();
+      await advance(20_000);
+      longestGap();
+      let victim: ShardProcess | undefined;
+      for (const [n, each] of all.entries()) {
+        each.restart(after);
+        if (n === 1) {
+          await advance(atMs);
+          victim = all[2];
+          victim?.kill();
+        }
+        await advance(5_000);
+      }
+      await advance(60_000);
+      expect([before, after, atMs, longestGap() <= FOLLOWED_MS + CHANGED_MS]).toEqual([before, after, atMs, true]);
+      await end();
+    }
+});
+
+test("shards that split, merge, die and come back, some of them at a slow API server: never two deciders, and none for no longer than is said", async () => {
+  const who = fc.integer({ min: 0, max: 5 });
+  const event = fc.record({
+    who,
+    do: fc.oneof(
+      fc.constantFrom("die" as const, "stop" as const, "fast" as const),
+      fc.record({ slowMs: fc.integer({ min: 50, max: 700 }) }),
+      fc.record({ shards: fc.integer({ min: 2, max: 16 }) }),
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.nat(), fc.array(event, { minLength: 3, maxLength: 10 }), async (seed, events) => {
+      const { process, advance, untilLed, longestGap, end } = shardFleet(seed);
+      let shards = 6;
+      const all = Array.from({ length: 6 }, (_, n) => process(`${n}-`, shards));
+      await untilLed();
+      await advance(10_000);
+      longestGap();
+      for (const [n, { who: which, do: what }] of events.entries()) {
+        const one = all[which] as ShardProcess;
+        if (what === "die") one.kill();
+        else if (what === "stop") one.end();
+        else if (what === "fast") one.travelMs = 0;
+        else if ("slowMs" in what) one.travelMs = what.slowMs;
+        else {
+          shards = what.shards;
+          for (const each of all) each.restart(shards);
+        }
+        if (what === "die" || what === "stop") {
+          await advance(3_000);
+          all[which] = process(`${which}-${n}`, shards);
+        }
+        await advance(40_000);
+        const isSlow = all.some(({ travelMs }) => travelMs > 0);
+        const boundMs = FOLLOWED_MS + CHANGED_MS + LONGER_MS + (isSlow ? 2 * SLOWLY_MS : 0);
+        expect(longestGap()).toBeLessThanOrEqual(boundMs);
+      }
+      expect(await untilLed(0)).toBe(0);
+      await end();
+    }),
+    { numRuns: 15, endOnFailure: true },
+  );
+});
