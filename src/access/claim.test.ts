@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  absenceFor,
   type Claim,
   isClaimed,
   isDeleting,
@@ -45,6 +46,13 @@ test.each<[string, Claim, boolean]>([
   ["nor without a cluster", userClaim({}, { cluster: undefined }), false],
   ["nor what has no name, on a record that says none", userClaim({ claimed: false }, { name: undefined as never, cluster: undefined }), false],
 ])("claimed is %s", (_, claim, is) => expect(isClaimed(claim)).toBe(is)); // biome-ignore format: a table
+
+test.each([
+  ["known of what is its own", userClaim(), "known"],
+  ["asked of a user that may be somebody else's", userClaim({ claimed: false }), "asked"],
+  ["asked in an etcd that was not here before", userClaim({ claimed: "elsewhere" }), "asked"],
+  ["asked of a role that may be somebody else's", roleClaim({ claimed: false }), "asked"],
+] as const)("absence is %s", (_, claim, how) => expect(absenceFor(claim)).toBe(how));
 
 test("an object without a status has claimed nothing", () => {
   const { status: _, ...object } = etcdUser();

@@ -23,9 +23,21 @@ export interface Claim {
 }
 
 /** Whether what has the name in etcd is this object's, by its own record. */
-export function isClaimed({ object: { status = {} }, name, cluster }: Claim): boolean {
+export function isClaimed({
+  object: { status = {} },
+  name,
+  cluster,
+}: Pick<Claim, "object" | "name" | "cluster">): boolean {
   const recorded = "roleName" in status ? status.roleName : "userName" in status ? status.userName : undefined;
   return recorded === name && status.clusterID === clusterIdOf(cluster);
+}
+
+/**
+ * How it is asked whether etcd has the name: what was seen not to be there some time ago may have been made by a person since, and would be taken
+ * from them.
+ */
+export function absenceFor(claim: Pick<Claim, "object" | "name" | "cluster">): "known" | "asked" {
+  return isClaimed(claim) ? "known" : "asked";
 }
 
 export function isDeleting({ object }: Pick<Claim, "object">): boolean {

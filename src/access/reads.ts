@@ -32,6 +32,9 @@ export interface AccessSources extends CallSources {
   readonly stop: AbortSignal;
 }
 
+/** Whether it is asked again if what has not been there is there by now: before somebody takes the name, and only then. */
+export type Absence = "known" | "asked";
+
 /** What etcd says of a password: it is the user's; it is not; the user was made without one, and cannot get one. */
 export type PasswordWord = "fits" | "differs" | "none";
 
@@ -69,15 +72,25 @@ export class AccessReads {
   }
 
   /** The permissions of a role. @throws OperatorError Cancelled */
-  async role(cluster: EtcdCluster, role: string, signal: AbortSignal): Promise<Observed<readonly Permission[]>> {
-    return await this.#fact(cluster, "roles", role, "RoleNotFound", signal, (at, options) =>
+  async role(
+    cluster: EtcdCluster,
+    role: string,
+    signal: AbortSignal,
+    absence: Absence = "known",
+  ): Promise<Observed<readonly Permission[]>> {
+    return await this.#fact(cluster, ["roles", role, absence], "RoleNotFound", signal, (at, options) =>
       this.#sources.etcd.roleGet(at, role, options),
     );
   }
 
   /** The roles of a user. @throws OperatorError Cancelled */
-  async user(cluster: EtcdCluster, user: string, signal: AbortSignal): Promise<Observed<readonly string[]>> {
-    return await this.#fact(cluster, "users", user, "UserNotFound", signal, (at, options) =>
+  async user(
+    cluster: EtcdCluster,
+    user: string,
+    signal: AbortSignal,
+    absence: Absence = "known",
+  ): Promise<Observed<readonly string[]>> {
+    return await this.#fact(cluster, ["users", user, absence], "UserNotFound", signal, (at, options) =>
       this.#sources.etcd.userGet(at, user, options),
     );
   }
@@ -151,8 +164,7 @@ export class AccessReads {
 
   async #fact<T>(
     cluster: EtcdCluster,
-    kind: "users" | "roles",
-    name: string,
+    [kind, name, absence]: readonly ["users" | "roles", string, Absence],
     missing: EtcdRefusal,
     signal: AbortSignal,
     ask: Question<T>,
@@ -160,7 +172,7 @@ export class AccessReads {
     const memory = await this.#memory(cluster, signal);
     if (memory.is !== "present") return memory;
     const facts = memory.value[kind] as Map<string, T | undefined>;
-    if (!facts.has(name)) {
+    if (!facts.has(name) || (absence === "asked" && facts.get(name) === undefined)) {
       const answer = await this.#calls.ask(cluster, signal, async (at, options) => {
         try {
           return await ask(at, options);
@@ -229,7 +241,8 @@ async function waitedFor<T>(answer: Promise<T>, signal: AbortSignal): Promise<T>
 }
 
 function toldOf({ status }: EtcdCluster): string {
-  return JSON.stringify(status?.auth ?? null);
+  // What people have made beside it changes nothing of how etcd is asked.
+  return JSON.stringify(status?.auth === undefined ? null : { ...status.auth, unmanaged: undefined });
 }
 
 /** Whether it was said of this very etcd, and of what the cluster says of itself by now. */

@@ -16,6 +16,6 @@ export function isStale<T extends KubeObject>(live: KubeObject, wanted: Draft<T>
 }
 
 /** What the draft asks for, in a few words: two drafts with the same words are the same wish. */
-export function draftText<T extends KubeObject>(draft: Draft<T>): string {
+export function draftText<T extends KubeObject>(draft: Draft<T> | T): string {
   return `${draft.metadata.name} ${draft.metadata.annotations?.[APPLIED_HASH_ANNOTATION] ?? ""}`;
 }

@@ -14,7 +14,7 @@ export const CONDITION_TYPES = {
   Monitored:
     "Does a PodMonitor lead to the members' metrics? The condition is there once somebody has asked for one, by spec.monitoring.podMonitor.",
   TLSReady:
-    "Are all certificates there, good, and trusted by the members? The condition is there once the cluster asks for TLS, by spec.tls.",
+    "Are all certificates there, good, and trusted by the members? The condition is there once the cluster asks for TLS, by spec.tls, and says so when it is over.",
   AuthReady:
     "Does etcd ask for users, or not, as the spec says, and may the operator do everything? The condition is there once somebody has asked for users, by spec.auth.",
   ClusterIDMismatch:
@@ -83,6 +83,7 @@ export const REASONS = {
   MonitorsNotServed: "spec.monitoring.podMonitor is true, and the API server knows no PodMonitors.",
   NotMonitored: "spec.monitoring.podMonitor is false, and no PodMonitor of the cluster is left.",
   CertificatesValid: "Every certificate is there and good; the message says which one ends first.",
+  TLSDisabled: "Nobody is asked to speak TLS any more, and no member does; the message says what is left of it.",
   CertificatesPending: "A certificate is about to be made; the message says which one, and by whom.",
   CertificatesChanging:
     "What is shown is to come from somewhere else: another provider, issuer or Secret; or members are on their way to TLS, or back. The message says how far members, clients and the operator have come.",

@@ -102,6 +102,9 @@ export const CLIENT_SCHEME_ANNOTATION = `${GROUP}/client-scheme`;
 /** On a member's pod: the authorities that it trusts, in PEM, which a volume shows to etcd. etcd reads them when it starts, and not again. */
 export const PEER_TRUST_ANNOTATION = `${GROUP}/peer-trust`;
 export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
+/** On a member's pod, while it trusts several authorities: which of them had signed what its Secret held before it was made, as SHA-256. */
+export const PEER_SIGNER_ANNOTATION = `${GROUP}/peer-signer`;
+export const CLIENT_SIGNER_ANNOTATION = `${GROUP}/client-signer`;
 /** On an EtcdCluster: which authorities are to be followed by new ones: peer, client or all. What is done stays on record until it is taken away. */
 export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
 /** On the Secret of an authority: by which wish of a person it was followed by another one last. */

@@ -1,4 +1,4 @@
-import { isAuthorityName, TLS_LABEL } from "#api/names.ts";
+import { isAuthorityName, isOwnSecretName, TLS_LABEL } from "#api/names.ts";
 import { providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
@@ -12,15 +12,28 @@ import type { CertificateFacts } from "#certificates/facts.ts";
  * Whether the operator may connect with this to members: somebody else who brings it says so, or the cluster had it before, by its own status.
  */
 export function mayConnectWith(
-  { spec, status }: Pick<EtcdCluster, "spec" | "status">,
-  { secretName, mayBeShown }: Pick<CertificateFacts, "secretName" | "mayBeShown">,
+  cluster: Pick<EtcdCluster, "metadata" | "spec" | "status">,
+  facts: Pick<CertificateFacts, "secretName" | "mayBeShown" | "ownerUid">,
 ): boolean {
-  if (mayBeShown || providerOf(spec, "client") !== "Secret") return true;
+  const { spec, status } = cluster;
+  const { secretName } = facts;
+  if (facts.mayBeShown || providerOf(spec, "client") !== "Secret" || isOwnSecret(cluster, facts)) return true;
   // What somebody else is to bring follows what nobody else brought: that is in use, and needed no consent.
   const isFormer = spec.tls?.client.secret?.operatorClientSecretName !== secretName;
   const { provider = "Secret" } = status?.issuedBy?.client ?? {};
   if (isFormer && provider !== "Secret") return true;
   return (status?.certificates ?? []).some(({ name }) => name === secretName);
+}
+
+/**
+ * Whether the operator has filled it for this very cluster, which needs nobody's consent: so it is known where it was made, and shown, before any status
+ * told who issues.
+ */
+export function isOwnSecret(
+  { metadata }: Pick<EtcdCluster, "metadata">,
+  { secretName, ownerUid }: Pick<CertificateFacts, "secretName" | "ownerUid">,
+): boolean {
+  return ownerUid === metadata.uid && isOwnSecretName(metadata.name, secretName) && !isAuthorityName(secretName);
 }
 
 /** What is to be done so that EtcdClusters may have what somebody else fills, as a clause about a Secret. */

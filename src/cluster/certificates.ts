@@ -8,7 +8,7 @@ import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { peerSide } from "#cluster/certificates/scheme.ts";
 import { secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
-import { isInTime, usable } from "#cluster/certificates/usable.ts";
+import { isInTime, isOurs, usable } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 
 type MemberTls = NonNullable<MemberTemplate["tls"]>;
@@ -21,6 +21,9 @@ type MemberSide = NonNullable<MemberTls["peer"]>;
 // And when it comes from another Secret than before?
 //   First everybody trusts both, then everybody shows the new one, then nobody trusts the old one (certificates/course.ts). Each of it is a
 //   change of what members run, and how far it has come is read off EtcdPeers and pods.
+// And when another authority signs what the same Secret holds?
+//   Nobody tells when the kubelet has brought that into a pod, so nothing is built on it. While two authorities are trusted, members get by name
+//   which one signs: a pod that was made from that has what it has signed.
 // And when yet another one is asked for half way?
 //   Those that show the second one already go back to the first one, in the restart in which they come to trust the third: nobody looks after the
 //   second one any more. Where the first one is lost, they all go on to the second one as long as its Secret is good: else those that show the
@@ -50,26 +53,32 @@ function sideTls(snapshot: ClusterSnapshot, side: Side): MemberSide | undefined 
   const secretName = secretNameOf(cluster, SHOWN_ON[side]);
   const shown = usable(snapshot, SHOWN_ON[side]);
   const course = courses(snapshot)[side];
-  if (live === undefined)
-    return secretName === undefined || shown === undefined ? undefined : { secretName, trust: shown.trust };
+  if (live === undefined) return shown && saidBy(snapshot, shown);
   // For what nobody could look at nobody goes back: the next look may find it as good as the one before.
   if (course.at === "waiting")
     return (isUnread(snapshot, side) ? undefined : backToFormer(snapshot, side, live, course.both)) ?? live;
   if (secretName === undefined || shown === undefined) return live;
-  const { trust } = shown;
   switch (course.at) {
     case "trust":
     case "tell":
-      return backToFormer(snapshot, side, live, course.both) ?? { secretName: live.secretName, trust: course.both };
+      return backToFormer(snapshot, side, live, course.both) ?? { ...live, trust: course.both };
     case "show":
-    case "hand":
       return { secretName, trust: course.both };
+    case "hand":
+      return { ...live, secretName, trust: course.both };
     case "settled": {
       // Who restarted with what the others do not trust would be out. They are to trust it first, by what the Secret says before it shows it.
       const isBelieved = withoutBelief(snapshot, side, shown).length === 0;
-      return isBelieved ? { secretName, trust } : live;
+      return isBelieved ? saidBy(snapshot, shown) : live;
     }
   }
+}
+
+/** What members get by what a Secret says. Who brings their own say nothing here of who signs: they alone know when they are done. */
+function saidBy(snapshot: ClusterSnapshot, shown: SeenCertificate): MemberSide {
+  const { secretName, trust, trustIds, signerId } = shown;
+  const isTold = isOurs(snapshot, shown) && trustIds.length > 1 && signerId !== undefined;
+  return { secretName, trust, ...(isTold ? { signer: signerId } : {}) };
 }
 
 /**
@@ -102,5 +111,7 @@ function sideOfMost(snapshot: ClusterSnapshot, side: Side): MemberSide | undefin
   const all = peers.flatMap(({ spec }) => spec.tls?.[side] ?? []);
   const count = (one: MemberSide) => all.filter((each) => isSameData(each, one)).length;
   const most = given?.spec.tls?.[side] ?? [...all].sort((a, b) => count(b) - count(a))[0];
-  return most === undefined ? undefined : { secretName: most.secretName, trust: most.trust };
+  if (most === undefined) return undefined;
+  const { secretName, trust, signer } = most;
+  return { secretName, trust, ...(signer === undefined ? {} : { signer }) };
 }

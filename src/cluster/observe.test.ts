@@ -89,6 +89,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
     networkPolicies: view([]),
     restores: view([]),
     users: view(given.users ?? []),
+    roles: view([]),
     claims: view(settled.claims),
     pods: view(pods),
     etcd: {

@@ -1,4 +1,4 @@
-import { userNameOf } from "#api/etcd-names.ts";
+import { roleNameOf, userNameOf } from "#api/etcd-names.ts";
 import {
   clientServiceName,
   disruptionBudgetName,
@@ -12,6 +12,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Clock } from "#base/clock.ts";
@@ -19,6 +20,7 @@ import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { anybody, ofThisCluster } from "#cluster/addressee.ts";
 import type { AuthReads } from "#cluster/auth/reads.ts";
+import type { HeldNames } from "#cluster/auth/unmanaged.ts";
 import { nextUser } from "#cluster/auth/users.ts";
 import type { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { withKeptTls } from "#cluster/certificates/kept.ts";
@@ -57,6 +59,7 @@ export interface ClusterReads {
   readonly peers: CacheView<EtcdPeer>;
   readonly restores: CacheView<EtcdRestore>;
   readonly users: CacheView<EtcdUser>;
+  readonly roles: CacheView<EtcdRole>;
   readonly services: CacheView<Service>;
   readonly budgets: CacheView<PodDisruptionBudget>;
   readonly networkPolicies: CacheView<NetworkPolicy>;
@@ -119,7 +122,7 @@ export async function observeCluster(
   silences.keep(key, pods.values());
   // Before anybody is asked: it tells with what to connect.
   const users = reads.users.byIndex(CLUSTER_INDEX, index);
-  const seenCertificates = await certificates.look(withKeptTls(cluster, peers), { peers, pods }, signal);
+  const seenCertificates = await certificates.look(withKeptTls(cluster, { peers, pods }), { peers, pods }, signal);
   const answers = await askEach(reads, silences, cluster, peers, pods, signal);
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {
@@ -161,9 +164,9 @@ export async function observeCluster(
     return present(seen);
   }
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());
-  const told = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), nextUser(seen), signal);
-  const holders = new Map(users.map((user) => [userNameOf(user), user.metadata.name]));
-  const auth = told && { ...told, holders };
+  const held = () => heldNames(reads, index);
+  const told = await memory.auth.look(cluster, addresseeIn(reads, seen, signal), nextUser(seen), held, signal);
+  const auth = told && { ...told, holders: held().users };
   const known = await secondLook(reads, healthLog, key, { ...seen, auth, histories }, signal);
   const address = askedAt(known);
   if (address === undefined) return present(known);
@@ -171,6 +174,14 @@ export async function observeCluster(
   const throughService =
     endpoint.is === "present" ? await clientServiceAnswer(reads, endpoint.value, signal) : endpoint;
   return present({ ...known, throughService });
+}
+
+/** What objects say by now. */
+function heldNames({ users, roles }: ClusterReads, index: string): HeldNames {
+  return {
+    users: new Map(users.byIndex(CLUSTER_INDEX, index).map((user) => [userNameOf(user), user.metadata.name])),
+    roles: new Set(roles.byIndex(CLUSTER_INDEX, index).map(roleNameOf)),
+  };
 }
 
 /** Who is asked what concerns the whole cluster. */

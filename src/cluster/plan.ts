@@ -7,12 +7,14 @@ import { administrators } from "#cluster/rules/auth/administrators.ts";
 import { rootPassword } from "#cluster/rules/auth/root-password.ts";
 import { rootSecret } from "#cluster/rules/auth/root-secret.ts";
 import { switchAuth } from "#cluster/rules/auth/switch-auth.ts";
+import { unmanagedNames } from "#cluster/rules/auth/unmanaged-names.ts";
 import { authority } from "#cluster/rules/certificates/authority.ts";
 import { awaitCertificates } from "#cluster/rules/certificates/await-certificates.ts";
 import { certificateEnds } from "#cluster/rules/certificates/certificate-ends.ts";
 import { certificateRequestRule } from "#cluster/rules/certificates/certificate-request.ts";
 import { handOut } from "#cluster/rules/certificates/hand-out.ts";
 import { leaf } from "#cluster/rules/certificates/leaf.ts";
+import { rightMissing } from "#cluster/rules/certificates/right-missing.ts";
 import { rotateAuthority } from "#cluster/rules/certificates/rotate-authority.ts";
 import { rotationHeld } from "#cluster/rules/certificates/rotation-held.ts";
 import { switchTls } from "#cluster/rules/certificates/switch-tls.ts";
@@ -78,6 +80,8 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   noVersionPath, // The same is true of this one.
   withKept(certificateEnds), // And of this one.
   withKept(rotationHeld), // And of this one.
+  rightMissing, // And of this one.
+  unmanagedNames, // And of this one.
   paused, // It comes before every rule that changes something.
   asleep, // The same is true of this one.
   wakeUp, // It comes before every rule that waits for members: their time begins with it.

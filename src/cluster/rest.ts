@@ -7,7 +7,8 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 
 // How is it known that a cluster at rest is well, when nobody asks its members?
 //   The kubelet asks each member for a linearizable read every three seconds, and its word is watched: who has ended, hangs, or is cut off
-//   from the others, is called not ready within 15 s, and that change wakes the room. So does every other change of an object of the cluster.
+//   from the others, is called not ready within 15 s, and that change wakes the room. So does every other change of what anybody here reads of
+//   an object of the cluster.
 // What is looked for all the same?
 //   What only etcd knows: alarms, who leads, members that somebody has added. And members whose kubelet is gone with them.
 // Why more rarely in a larger fleet?

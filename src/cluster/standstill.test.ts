@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { memberNamed } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown, isStuck, isYoung } from "#cluster/standstill.ts";
 import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
-import { THEIRS, withMember } from "#kit/cluster-changes.ts";
-import { CRASHING, STARTING, withoutPod, withPod, withRunning } from "#kit/cluster-rolling.ts";
+import { THEIRS, withAlarms, withMember } from "#kit/cluster-changes.ts";
+import { CRASHING, STARTING, saying, withoutPod, withPod, withRunning } from "#kit/cluster-rolling.ts";
 
 const NAME = "my-etcd-2";
 const down = cluster({ down: [NAME] });
@@ -43,6 +44,16 @@ describe("a member is down", () => {
     {
       name: "not when there is a quorum that needs it, whatever is told of it",
       given: { ...starting(outage), members: settled.members },
+      is: false,
+    },
+    {
+      name: "when it is another one that the quorum needs, whose data differs: that one votes all the same",
+      given: starting(withAlarms(down, { type: "CORRUPT", id: memberNamed(down, "my-etcd-1")!.id })),
+      is: true,
+    },
+    {
+      name: "not when the other one has no leader",
+      given: starting(saying(down, "my-etcd-1", { leaderId: undefined })),
       is: false,
     },
     {

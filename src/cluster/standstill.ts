@@ -1,5 +1,5 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { type KnownMember, memberNamed, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
+import { health, type KnownMember, memberNamed, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { isVouchedFor, silentForMs } from "#cluster/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isStopped, runs } from "#kube/pod.ts";
@@ -34,8 +34,14 @@ function isNeeded(snapshot: ClusterSnapshot, { isLearner }: KnownMember): boolea
   if (snapshot.members.is !== "present" || isLearner) return false;
   const voters = votersOf(snapshot);
   // Somebody else's are not asked how they are.
-  const others = voters.filter((other) => !other.isOurs || takesPart(snapshot, other));
+  const others = voters.filter((other) => !other.isOurs || takesPart(snapshot, other) || votes(snapshot, other));
   return spareVoters(voters.length, others.length) < 0;
+}
+
+/** Whether it follows a leader, whatever else is wrong with it: a member whose data differs is not to be counted on, and votes all the same. */
+function votes(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const seen = health(snapshot, member);
+  return seen.is === "unhealthy" && seen.status?.leaderId !== undefined;
 }
 
 /** Whether the only voter has had its time to come up, and nobody has a word from it: there is nobody whom its restart could cost anything. */

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { peer } from "#kit/peer.ts";
+import type { Pod } from "#kube/kinds.ts";
 import { peerController } from "#peer/controller.ts";
 import { planPeer } from "#peer/plan.ts";
 import { peerStatus } from "#peer/status.ts";
@@ -43,4 +44,16 @@ test("of a peer that is gone nothing is said", async () => {
   expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
   expect(written).toEqual([]);
   expect(room(snapshot.peer).controller.subjectOf(KEY)).toEqual(controller.subject(snapshot));
+});
+
+test("what is about to come of a member that has just joined is looked for when it is due, and one at rest after a quarter of an hour at most", () => {
+  const { controller } = room(undefined);
+  const joined = peer({ stage: "joined" });
+  const ready = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T11:00:00Z" };
+  const pod = { ...joined.pod, status: { ...joined.pod?.status, conditions: [ready] } } as unknown as Pod;
+  const readyFor = (ms: number) => ({ ...joined, pod, takenAtMs: Date.parse(ready.lastTransitionTime) + ms });
+  expect(controller.restMs(readyFor(10_000))).toBe(20_000);
+  const restMs = controller.restMs(readyFor(30_000));
+  expect(restMs).toBeGreaterThanOrEqual(7.5 * 60_000);
+  expect(restMs).toBeLessThanOrEqual(15 * 60_000);
 });

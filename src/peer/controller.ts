@@ -7,7 +7,7 @@ import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peerStage } from "#peer/stage.ts";
-import { failingStatus, mayWait, peerStatus } from "#peer/status.ts";
+import { failingStatus, mayWait, peerStatus, tellsMoreInMs } from "#peer/status.ts";
 import { type PeerStep, targetOf } from "#peer/step.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
@@ -30,7 +30,10 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
     name: "peer",
     stageOf: (key) => peerStage(reads.peers.get(key)),
     // Each has a time of its own: members that were all looked at when the operator started do not come back all at once.
-    restMs: ({ peer }) => Math.round(REST_MS * (0.5 + partOf(peer.metadata.uid) / 2)),
+    restMs: (snapshot) => {
+      const restMs = Math.round(REST_MS * (0.5 + partOf(snapshot.peer.metadata.uid) / 2));
+      return tellsMoreInMs(snapshot) || restMs;
+    },
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
     observe: (key, signal) => observePeer(reads, silences, key, signal),
     plan: planPeer,

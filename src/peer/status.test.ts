@@ -1,12 +1,13 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
+import { unknown } from "#base/observed.ts";
 import { born, NOW, pod } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
-import type { Pod, ReplicaSet } from "#kube/kinds.ts";
+import type { KubeObject, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { failingStatus, mayWait, peerStatus } from "#peer/status.ts";
+import { failingStatus, mayWait, peerStatus, tellsMoreInMs } from "#peer/status.ts";
 
 function statusOf(given: PeerSnapshot): EtcdPeerStatus {
   return peerStatus(given, planPeer(given));
@@ -55,6 +56,66 @@ test.each([
   expect(ready?.message).toContain(says);
 });
 
+/** The peer, its ReplicaSet and its pod are so old, in seconds. */
+function madeBefore(
+  seconds: { peer: number; replicaSet?: number; pod?: number },
+  because: "pull" | "silence" = "pull",
+) {
+  const given = young(0);
+  const made = <T extends KubeObject>(object: T, age: number | undefined) =>
+    age === undefined ? undefined : ({ ...object, metadata: { ...object.metadata, creationTimestamp: ago(age) } } as T);
+  const silent = { endpoint: unknown("no answer") };
+  return {
+    ...given,
+    ...(because === "silence" ? silent : {}),
+    peer: made(given.peer, seconds.peer)!,
+    replicaSet: made(replicaSet(given) as ReplicaSet, seconds.replicaSet),
+    pod: made(because === "silence" ? pod("my-etcd-0", { ready: true }) : pulling, seconds.pod),
+    takenAtMs: NOW,
+  } satisfies PeerSnapshot;
+}
+
+function ago(seconds: number): string {
+  return new Date(NOW - seconds * 1_000).toISOString();
+}
+
+test.each([
+  [{ peer: 9 }, true],
+  [{ peer: 10 }, false],
+  [{ peer: 59, replicaSet: 9 }, true],
+  [{ peer: 59, replicaSet: 10 }, false],
+  [{ peer: 59, replicaSet: 30, pod: 9 }, true],
+  [{ peer: 59, replicaSet: 30, pod: 10 }, false],
+  [{ peer: 59, replicaSet: 30, pod: -1 }, false],
+  [{ peer: 60, replicaSet: 9 }, false],
+  [{ peer: 60, replicaSet: 9, pod: 9 }, false],
+  [{ peer: -1, replicaSet: 9, pod: 9 }, false],
+])("peer status: no word is said of a pod that comes late, for a minute at the most: ages %j", (seconds, isQuiet) => {
+  const given = madeBefore(seconds);
+  expect(statusOf(given).conditions).toMatchObject([{ reason: "PodPending" }]);
+  expect(mayWait(given, statusOf(given))).toBe(isQuiet);
+});
+
+test.each([
+  ["yet, since its pod is ready for seconds", 59, { for: 9.9 }, true],
+  ["for ten seconds", 59, { for: 10 }, false],
+  ["by a clock that is behind", 59, { for: -0.1 }, false],
+  ["a minute after it was made", 60, { for: 1 }, false],
+  ["while nobody says since when its pod is ready", 59, {}, false],
+  ["since its pod is not ready", 59, { for: 1, status: "False" }, false],
+  ["yet, and another condition of its pod is new", 59, { for: 1, type: "Initialized" }, false],
+])("peer status: it is no news that a new member was not reached: %s", (_, peerAge, told, isQuiet) => {
+  const bare = madeBefore({ peer: peerAge, replicaSet: 50, pod: 50 }, "silence");
+  const { for: since, ...rest } = { type: "Ready", status: "True", for: undefined, ...told };
+  const condition = { ...rest, ...(since === undefined ? {} : { lastTransitionTime: ago(since) }) };
+  const conditions = rest.type === "Ready" ? [condition] : [condition, { type: "Ready", status: "True" }];
+  const given = { ...bare, pod: { ...bare.pod, status: { ...bare.pod?.status, conditions } } as unknown as Pod };
+  const unreached = { conditions: [said("Ready", "False", "MemberUnreachable")] };
+  if (rest.status === "True") expect(statusOf(given).conditions).toMatchObject([{ reason: "MemberUnreachable" }]);
+  expect(mayWait(given, unreached)).toBe(isQuiet);
+  expect(mayWait(given, { conditions: [said("Ready", "False", "ClaimTaken")] })).toBe(false);
+});
+
 test("peer status: a peer without a time of creation is not new", () => {
   const given = young(0);
   const { creationTimestamp: _, ...metadata } = given.peer.metadata;
@@ -75,6 +136,31 @@ test("peer status: a peer that is new is told of at once when anything but its p
   );
   expect(mayWait(young(1_000, status(said("Ready", "True", "MemberHealthy"))), status(pending))).toBe(false);
   expect(mayWait(young(1_000, status(said("Other", "True", "Other"), pending)), status(pending))).toBe(true);
+});
+
+describe("a member that has just joined is told of when it is fenced", () => {
+  const cases = [
+    ["not when it has yet to be", 0, { isFenced: false, isSeen: true }, 30_000],
+    ["not before the next pod would be fenced, too", 29_999, { isFenced: true, isSeen: false }, 1],
+    ["when it is", 1_000, { isFenced: true, isSeen: true }, 0],
+    ["half a minute after its pod was ready, in any case", 30_000, { isFenced: false, isSeen: true }, 0],
+    ["at once by a clock that is behind", -1, { isFenced: false, isSeen: true }, 0],
+    ["at once when nobody says since when its pod is ready", undefined, { isFenced: false, isSeen: true }, 0],
+  ] as const;
+  test.each(cases)("peer status: %s", (_when, readyForMs, { isFenced, isSeen }, inMs) => {
+    const given = peer({ stage: isFenced ? "fenced" : "starting" });
+    const set = { ...replicaSet(given), status: { observedGeneration: isSeen ? 1 : 0 } } as unknown as ReplicaSet;
+    const now = { ...given, replicaSet: { ...set, metadata: { ...set.metadata, generation: 1 } } } as PeerSnapshot;
+    const since = readyForMs === undefined ? {} : { lastTransitionTime: ago(readyForMs / 1_000) };
+    const ready = { type: "Ready", status: "True", ...since };
+    const status = { ...now.pod?.status, conditions: [ready] };
+    const snapshot = { ...now, pod: { ...now.pod, status } as unknown as Pod, takenAtMs: NOW };
+    const healthy = { conditions: [said("Ready", "True", "MemberHealthy")] };
+    expect(tellsMoreInMs(snapshot)).toBe(inMs);
+    expect(mayWait(snapshot, healthy)).toBe(inMs > 0);
+    const known = { ...snapshot, peer: { ...snapshot.peer, status: healthy } };
+    expect(mayWait(known, healthy)).toBe(false);
+  });
 });
 
 test("peer status: it tells which wish it is about, and keeps what others said", () => {

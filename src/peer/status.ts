@@ -8,8 +8,12 @@ import type { PeerStep } from "#peer/step.ts";
 import { withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-/** A peer younger than this gets no word on its pod's progress: it would be old before it is read. */
+/** Of a pod that was made, has become ready, or is about to be made, nothing is said for so long, in milliseconds: that would be old before it is read. */
 const QUIET_MS = 10_000;
+/** And for so long at the most after the peer itself, in milliseconds: among hundreds that are made at once a pod may come late. */
+const QUIET_AT_MOST_MS = 60_000;
+/** A member whose pod is ready for less than this, in milliseconds, is fenced any moment, and what is said then says all. */
+const FENCED_WITHIN_MS = 30_000;
 
 /** What was seen and is meant, for people and for other software. Pure. */
 export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>): EtcdPeerStatus {
@@ -35,11 +39,23 @@ function nextRevision({ replicaSet }: PeerSnapshot): string | undefined {
   return isSeen ? replicaSet?.metadata.annotations?.[REVISION_ANNOTATION] : undefined;
 }
 
-/** Whether the status is not worth a write yet: the pod of a peer that is only seconds old has not started. */
+/**
+ * Whether the status is not worth a write yet: the pod of a new peer was made seconds ago and has not started, or is ready since then and was
+ * not reached yet, or its member has just joined and is about to be fenced.
+ */
 export function mayWait(snapshot: PeerSnapshot, status: EtcdPeerStatus): boolean {
-  const isReady = (of: EtcdPeerStatus | undefined) => of?.conditions?.find(({ type }) => type === "Ready");
-  const was = isReady(snapshot.peer.status);
-  return isQuiet(snapshot) && isReady(status)?.reason === "PodPending" && was?.status !== "True";
+  const readyIn = (of: EtcdPeerStatus | undefined) => of?.conditions?.find(({ type }) => type === "Ready");
+  const is = readyIn(status);
+  if (readyIn(snapshot.peer.status)?.status === "True") return false;
+  if (is?.status === "True") return tellsMoreInMs(snapshot) > 0;
+  return (is?.reason === "PodPending" || is?.reason === "MemberUnreachable") && isQuiet(snapshot);
+}
+
+/** How long there is still something to come that is told with the member's joining, in milliseconds; 0: all of it has come. */
+export function tellsMoreInMs(snapshot: PeerSnapshot): number {
+  if (snapshot.peer.spec.bootstrap === undefined && nextRevision(snapshot) !== undefined) return 0;
+  const forMs = readyForMs(snapshot);
+  return isWithin(forMs, FENCED_WITHIN_MS) ? FENCED_WITHIN_MS - forMs : 0;
 }
 
 /** The status as it is, and that no look at the member comes to its end: how it is, nobody knows then. */
@@ -86,7 +102,22 @@ function no(reason: PeerReason, message: string): Verdict {
   return { status: "False", reason, message };
 }
 
-function isQuiet({ peer, takenAtMs }: PeerSnapshot): boolean {
-  const ageMs = takenAtMs - Date.parse(peer.metadata.creationTimestamp ?? ""); // negative when the clock of this node is behind
-  return ageMs >= 0 && ageMs < QUIET_MS;
+function isQuiet(snapshot: PeerSnapshot): boolean {
+  const { peer, replicaSet, pod, takenAtMs } = snapshot;
+  const [ageMs = Number.NaN, ...others] = [peer, replicaSet, pod].map(
+    (made) => takenAtMs - Date.parse(made?.metadata.creationTimestamp ?? ""),
+  );
+  const isNew = [ageMs, ...others, readyForMs(snapshot)].some((forMs) => isWithin(forMs, QUIET_MS));
+  return isNew && isWithin(ageMs, QUIET_AT_MOST_MS);
+}
+
+/** Not a number where the pod is not ready, or does not say since when. */
+function readyForMs({ pod, takenAtMs }: PeerSnapshot): number {
+  const ready = pod?.status?.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
+  return takenAtMs - Date.parse(ready?.lastTransitionTime ?? "");
+}
+
+/** Of what is not known since when, or lies ahead by a clock that is behind, that cannot be said. */
+function isWithin(forMs: number, ms: number): boolean {
+  return forMs >= 0 && forMs < ms;
 }

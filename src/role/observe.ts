@@ -1,4 +1,5 @@
 import { ETCD_INDEX } from "#access/calls.ts";
+import { absenceFor } from "#access/claim.ts";
 import { elderOf } from "#access/namesakes.ts";
 import { hindranceOf, isGone } from "#access/place.ts";
 import type { AccessReads } from "#access/reads.ts";
@@ -29,6 +30,8 @@ export async function observeRole(reads: RoleReads, key: Key, signal: AbortSigna
   if (cluster === undefined || isGone(cluster) || hindranceOf(clusterName, cluster) !== undefined)
     return present({ ...seen, access: absent, found: absent });
   const access = await reads.access.look(cluster, signal);
-  const found = access.is === "present" ? await reads.access.role(cluster, roleNameOf(role), signal) : access;
+  if (access.is !== "present") return present({ ...seen, access, found: access });
+  const name = roleNameOf(role);
+  const found = await reads.access.role(cluster, name, signal, absenceFor({ object: role, name, cluster }));
   return present({ ...seen, access, found });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { CLIENT_TRUST_ANNOTATION, ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
 import { born } from "#kit/cluster.ts";
@@ -180,6 +181,25 @@ test("the status tells which credentials are good", () => {
   expect(told(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
 });
 
+const UNASKING = etcdOf({ client: { ...BROUGHT.spec.tls!.client, verifyClients: false } });
+
+/** All its members run what it asks for. */
+function arrived(cluster: EtcdCluster, is: "True" | "False" = "True", type = "UpToDate"): EtcdCluster {
+  const condition = {
+    type,
+    status: is,
+    reason: "UpToDate",
+    message: "",
+    observedGeneration: 1,
+    lastTransitionTime: AT,
+  };
+  return {
+    ...cluster,
+    metadata: { ...cluster.metadata, generation: 1 },
+    status: { ...cluster.status, conditions: [condition] },
+  };
+}
+
 const paired = (given: Parameters<typeof look>[0] = {}) => {
   const issued = look().binding;
   const binding = issued.is === "present" ? present({ ...issued.value, ...given.bound, certificate: issued.value.certificate && { ...issued.value.certificate, ...given.pair } }) : absent; // biome-ignore format: one line
@@ -193,11 +213,18 @@ test.each<[string, UserSnapshot, string | undefined]>([
   ["a moment before its end", paired({ pair: { notAfterMs: Date.parse(AT) + 1 } }), undefined],
   ["not when it has ended", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
   ["not when it is of no use", paired({ pair: { trouble: "t" } }), "none"],
-  ["not when no member asks for it", paired({ cluster: etcdOf({ client: { ...BROUGHT.spec.tls!.client, verifyClients: false } }) }), "none"],
-  ["not without TLS", paired({ cluster: PLAIN }), "none"],
+  ["also when all members run what is asked for", paired({ cluster: arrived(BROUGHT) }), undefined],
+  ["while TLS is to go that asks for nothing", paired({ cluster: arrived(etcdOf({ client: { provider: "None", verifyClients: false } })) }), "keep"],
+  ["not when no member asks for it any more", paired({ cluster: arrived(UNASKING) }), "none"],
+  ["while members come to ask for none", paired({ cluster: UNASKING }), undefined],
+  ["while nobody has looked at that wish", paired({ cluster: { ...arrived(UNASKING), metadata: { ...UNASKING.metadata, generation: 2 } } }), undefined],
+  ["while members do not run what is asked for", paired({ cluster: arrived(UNASKING, "False") }), undefined],
+  ["whatever else is known", paired({ cluster: arrived(UNASKING, "True", "Ready") }), undefined],
+  ["while some member still speaks TLS that is to go", paired({ cluster: arrived(PLAIN) }), "keep"],
+  ["not without TLS", paired({ cluster: PLAIN, with: { isBelieved: false } }), "none"],
   ["none is made", look({ cluster: BROUGHT, bound: null }), "none"],
   ["one that was taken out is not missed", look({ cluster: BROUGHT }), undefined],
-])("where people come to bring certificates, the pair of a binding is kept: %s", (_, snapshot, pair) => {
+])("where nobody here makes another one, the pair of a binding is kept: %s", (_, snapshot, pair) => {
   expect(bindingWish(snapshot)?.pair).toBe(pair);
 }); // biome-ignore format: a table
 

@@ -23,14 +23,24 @@ export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "Cer
 }
 
 /**
- * Whether the binding keeps a pair that nobody here makes anew: people bring certificates by now, some member still believes this one, and nobody
- * knows whether the application has another one yet. It goes when it has ended, when no member believes it any more, or by a person's hand.
+ * Whether the binding keeps a pair that nobody here makes anew, since some member still believes this one: people bring certificates by now, and nobody
+ * knows whether the application has another one yet; or members are to ask for none, or to speak no TLS, and some of them still do. It goes when it has
+ * ended, when no member believes it, or asks for it, any more, or by a person's hand.
  */
 export function isPairKept({ cluster, takenAtMs, isBelieved }: UserSnapshot, own: BindingFacts | undefined): boolean {
   const certificate = own?.certificate;
   if (cluster === undefined || certificate === undefined || certificate.trouble !== undefined) return false;
-  const isBrought = providerOf(cluster.spec, "client") === "Secret" && areClientsVerified(cluster.spec);
-  return isBrought && isBelieved && certificate.notAfterMs > takenAtMs;
+  return isBelieved && certificate.notAfterMs > takenAtMs && mayBeAskedFor(cluster);
+}
+
+function mayBeAskedFor({ metadata, spec, status }: EtcdCluster): boolean {
+  // Who speaks no TLS towards clients any more believes nobody.
+  if (areClientsVerified(spec) || providerOf(spec, "client") === "None") return true;
+  const isArrived = status?.conditions?.some(
+    ({ type, status: is, observedGeneration }) =>
+      type === "UpToDate" && is === "True" && observedGeneration === metadata.generation,
+  );
+  return isArrived !== true;
 }
 
 /** What a certificate for the binding has to say. */

@@ -1,5 +1,5 @@
 import { ETCD_INDEX } from "#access/calls.ts";
-import { isClaimed, isDeleting } from "#access/claim.ts";
+import { absenceFor, isClaimed, isDeleting } from "#access/claim.ts";
 import { elderOf } from "#access/namesakes.ts";
 import { hindranceOf } from "#access/place.ts";
 import type { AccessReads, PasswordWord } from "#access/reads.ts";
@@ -64,7 +64,8 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
   const identity = reads.identities.identityOf({ namespace, name: clusterName });
   const known = { ...seen, access, operatorName: identity && commonNameIn(identity.cert) };
   if (access.is !== "present") return present({ ...known, found: access });
-  const found = await reads.access.user(cluster, userNameOf(user), signal);
+  const name = userNameOf(user);
+  const found = await reads.access.user(cluster, name, signal, absenceFor({ object: user, name, cluster }));
   if (isDeleting({ object: user }) || found.is === "unknown" || elder !== undefined)
     return present({ ...known, found });
   const [bound, missingRoles] = await Promise.all([

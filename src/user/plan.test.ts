@@ -140,10 +140,10 @@ test.each(cases)("user: $name", ({ given, expect: expected, says }) => {
 });
 
 test.each([
-  ["that is away", "away", "the binding Secret could not be read: away"],
-  ["that may not be read", 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"', "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a"], // biome-ignore format: one line
-])("user: of a binding %s it is said why", (_name, why, expected) => {
-  expect(planUser(look({ with: { binding: unknown(why), password: absent } }))).toMatchObject({ because: expected });
+  ["that is away", "away", "the binding Secret could not be read: away", false],
+  ["that may not be read", 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"', "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a", true], // biome-ignore format: one line
+])("user: of a binding %s it is said why", (_name, why, because, warn) => {
+  expect(planUser(look({ with: { binding: unknown(why), password: absent } }))).toMatchObject({ because, warn });
 });
 
 const HALF = 15 * DAY_MS;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
+import { DEFAULT_TLS } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
@@ -232,6 +233,17 @@ describe("a cluster that leaves open whether it speaks TLS", () => {
     await ask({ object: { ...left, status: settled.status }, oldObject: object(), operation: "UPDATE" });
     const next = (tried as Draft<KubeObject> & { spec: { template: Pod } }).spec.template;
     expect(next.spec?.volumes?.map(({ name }) => name)).not.toContain("etcd-client-tls");
+  });
+
+  test("is not tried out once more when the operator writes that into its spec, but when it comes to be without, or the cluster is no new one", async () => {
+    const edit = { object: { ...left, spec: { ...spec, tls: DEFAULT_TLS } }, oldObject: left, operation: "UPDATE" };
+    expect((await ask(edit)).allowed).toBe(true);
+    expect(calls).toEqual([]);
+    await ask({ ...edit, object: object() });
+    expect(calls).toEqual(["create replicasets dryRun=true"]);
+    const { status } = settled;
+    await ask({ ...edit, object: { ...edit.object, status }, oldObject: { ...left, status } });
+    expect(calls.length).toBe(2);
   });
 
   test.each([{}, { "etcd.improbable.io/peer-scheme": "https" }])(

@@ -30,7 +30,7 @@ import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
 import { extraNameRefusals, newlyNamed, ownSecretRefusals, secretWarnings } from "#webhooks/checks/tls.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
-import { trialReplicaSet } from "#webhooks/checks/trial.ts";
+import { trialReplicaSet, triedSpec } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
 import { waiverRefusals } from "#webhooks/checks/waivers.ts";
 import type { Webhook } from "#webhooks/server.ts";
@@ -128,8 +128,9 @@ async function findingsOf(
   };
 }
 
-/** All that decides what the pod of a member looks like. */
-function wishOf({ spec }: EtcdCluster): object {
+/** All that decides what the pod of a member looks like. That of a new cluster does not change when the operator writes that it speaks TLS. */
+function wishOf(cluster: EtcdCluster): object {
+  const spec = triedSpec(cluster);
   return { ...askedIn(spec, undefined), tls: spec.tls };
 }
 

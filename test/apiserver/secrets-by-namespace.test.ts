@@ -8,7 +8,7 @@ import { NAMESPACES } from "#kit/kinds.ts";
 import { startShipped } from "#kit/shipped.ts";
 import { install, kindOf } from "#kit/webhooks-apiserver.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, type KubeObject, SECRETS } from "#kube/kinds.ts";
+import { type Draft, EVENTS, type KubeObject, SECRETS } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 import { secretsEverywhere, secretsIn } from "../../scripts/rights.ts";
 
@@ -87,6 +87,25 @@ test("once somebody has granted it, the cluster goes on by itself", async () => 
   await untilValid(UNBOUND);
   expect(await secretNames(UNBOUND)).toEqual(await secretNames(BOUND));
 });
+
+test("taken away again, the cluster says so within two minutes, by an event too, and goes on by itself when it is back", async () => {
+  const binding = { namespace: BOUND, name: TLS_ROLE };
+  const manifest = secretsIn(BOUND);
+  const { metadata } = await admin.get(kindOf(manifest), binding, OPTIONS);
+  await admin.delete(kindOf(manifest), binding, { ...OPTIONS, preconditions: { uid: metadata.uid ?? "" } });
+  await vi.waitFor(async () => expect(await tlsReady(BOUND), log).toMatchObject({ status: "Unknown", reason: "RightMissing" }), { ...SOON, timeout: 120_000 }); // biome-ignore format: one line
+  expect((await tlsReady(BOUND))?.message).toMatch(
+    new RegExp(`^the operator may not get \\w+ in namespace ${BOUND}; `),
+  );
+  expect((await tlsReady(BOUND))?.message).toContain(COMMAND(BOUND));
+  await vi.waitFor(async () => {
+    const { items } = await admin.list(EVENTS, { namespace: BOUND }, OPTIONS);
+    const told = items.filter(({ reason, type }) => reason === "right-missing" && type === "Warning");
+    expect(told.map(({ note }) => note)).toContainEqual(expect.stringContaining(COMMAND(BOUND)));
+  }, SOON);
+  await install(admin, manifest);
+  await untilValid(BOUND);
+}, 240_000);
 
 test("who may bind roles in a namespace binds this one there, by what the install gives administrators, and no other", async () => {
   const rbac = "rbac.authorization.k8s.io";

@@ -266,7 +266,8 @@ test("the pod of a member with certificates is taken as it is, under the stricte
 
 test("a member's certificates, and those to which it goes back, are kept as they are written", async () => {
   const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
-  const tls = { peer: { secretName: "a", trust }, client: { secretName: "b", trust, verifyClients: false } };
+  const signer = "0a".repeat(32);
+  const tls = { peer: { secretName: "a", trust, signer }, client: { secretName: "b", trust, verifyClients: false } };
   const draft = {
     apiVersion: apiVersionOf(ETCD_PEERS),
     kind: "EtcdPeer",
@@ -276,12 +277,9 @@ test("a member's certificates, and those to which it goes back, are kept as they
   const { spec } = await kube.create(ETCD_PEERS, draft, OPTIONS);
   expect(spec.tls).toEqual(tls);
   expect(spec.previous?.tls).toEqual(tls);
-  const long = { peer: { secretName: "a", trust: "x".repeat(32_769) } };
-  const patch = kube.patch(
-    ETCD_PEERS,
-    { namespace, name: "secure-9" },
-    { spec: { tls: long } },
-    { signal, type: "merge" },
-  );
-  await expect(patch).rejects.toThrow("may not be more than 32768");
+  const patched = (peer: object) =>
+    kube.patch(ETCD_PEERS, { namespace, name: "secure-9" }, { spec: { tls: { peer } } }, { signal, type: "merge" });
+  await expect(patched({ secretName: "a", trust: "x".repeat(32_769) })).rejects.toThrow("may not be more than 32768");
+  for (const wrong of ["", "me", signer.toUpperCase(), `${signer}0`])
+    await expect(patched({ signer: wrong })).rejects.toThrow("spec.tls.peer.signer");
 });

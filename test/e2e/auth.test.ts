@@ -78,6 +78,30 @@ describe("a cluster that is born with users", () => {
     expect((await asRoot("app", "user", "list")).trim().split("\n").sort()).toEqual(["etcd-cluster-operator", "root"]);
   });
 
+  test("tells what people make with etcdctl, and leaves it alone; a name that steers terminals does not", async () => {
+    const hostile = "eve\u001b[2J\nall is well";
+    await asRoot("app", "user", "add", "ann", "--no-password");
+    await asRoot("app", "user", "add", hostile, "--no-password");
+    await asRoot("app", "role", "add", "readers");
+    const unmanaged = {
+      users: { count: 2, names: ["ann", "eve\\u{1b}[2J\\u{a}all is well"] },
+      roles: { count: 1, names: ["readers"] },
+    };
+    await eventually(async () => {
+      expect((await cluster.get()).status?.auth).toEqual({ enabled: true, unmanaged });
+    }, 120_000);
+    await eventually(async () => {
+      const events = await cluster.kubectl("get", "events.events.k8s.io", "-o", "json");
+      expect(events).toContain("unmanaged-names");
+      expect(events).toContain("that no EtcdUser names");
+    });
+    await untilOn();
+    expect((await asRoot("app", "user", "list")).split("\n")).toContain("ann");
+    for (const name of ["ann", hostile]) await asRoot("app", "user", "delete", name);
+    await asRoot("app", "role", "delete", "readers");
+    await eventually(async () => expect((await cluster.get()).status?.auth).toEqual({ enabled: true }), 120_000);
+  }, 300_000);
+
   test("lets root in by the password of its Secret, and a stranger with a good certificate nowhere", async () => {
     expect(await asRoot("app", "put", "a", "1")).toContain("OK");
     await expect(etcdctl("app", "get", "a")).rejects.toThrow(/permission denied/);

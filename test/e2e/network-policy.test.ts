@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import type { KubeList, NetworkPolicy } from "#kube/kinds.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { connecting, idlePod, processIn } from "#kit/idle-pod.ts";
+import { PolicyEngine } from "#kit/policy-engine.ts";
+import type { KubeList, NetworkPolicy, Pod } from "#kube/kinds.ts";
 
-// A NetworkPolicy as people ask for it. The local Kubernetes has no engine that carries one out: what is shown here is that the object is
-// there, says what it is to say, and is in nobody's way.
+// A NetworkPolicy as people ask for it. The local Kubernetes has no engine that carries one out: the first story shows the object, and that it is
+// in nobody's way; in the second one a small engine of the tests drops the packets that no policy lets in.
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -33,4 +35,88 @@ test("a NetworkPolicy comes with the wish for it, follows it, and goes with it",
   await cluster.patch({ networkPolicy: { enabled: false } });
   await eventually(async () => expect(await policies()).toEqual([]));
   await cluster.untilReady();
+});
+
+describe("where the network carries it out", () => {
+  const [CLIENT, PEER, METRICS] = [2379, 2380, 2381] as const;
+  const CLOSED = { [CLIENT]: "dropped", [PEER]: "dropped", [METRICS]: "dropped" };
+  const clients = [{ podSelector: { matchLabels: { app: "orders" } } }];
+  let elsewhere: Awaited<ReturnType<typeof testNamespace>>;
+  let watched: UserCluster;
+  let engine: PolicyEngine | undefined;
+  const pids = new Map<string, number>();
+
+  beforeAll(async () => {
+    elsewhere = await testNamespace("network-policy-metrics");
+    watched = new UserCluster(namespace.name, "watched");
+    const byNamespace = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": elsewhere.name } } };
+    await watched.create({ replicas: 3, networkPolicy: { enabled: true, clients, metrics: [byNamespace] } });
+    for (const [name, labels, where] of [
+      ["orders", { app: "orders" }, namespace.name],
+      ["stranger", { app: "stranger" }, namespace.name],
+      ["prometheus", { app: "prometheus" }, elsewhere.name],
+    ] as const) {
+      const input = JSON.stringify(idlePod(name, labels, elsewhere.name));
+      await kubectl.run(["-n", where, "apply", "-f", "-"], { input });
+      await kubectl.run(["-n", where, "wait", "--for=condition=Ready", `pod/${name}`, "--timeout=90s"]);
+      pids.set(name, await processIn(name, elsewhere.name));
+    }
+    await watched.untilReady();
+  });
+  afterAll(async () => {
+    await engine?.[Symbol.asyncDispose]();
+    await elsewhere?.[Symbol.asyncDispose]();
+  });
+
+  /** What each port of each member is to a pod; the same of all, or they are told apart. */
+  async function reached(name: string): Promise<object> {
+    // Who has just been taken away may still be on its way out.
+    const pods = await eventually(async () => {
+      const { items } = await watched.json<KubeList<Pod>>("get", "pods", "-l", "etcd.improbable.io/cluster-name=watched"); // biome-ignore format: a line
+      expect(items).toHaveLength(3);
+      return items;
+    });
+    const found = pods.map(async ({ status }) => {
+      const ports = [CLIENT, PEER, METRICS].map(async (port) => {
+        return [port, await connecting(pids.get(name)!, status?.podIP ?? "", port)] as const;
+      });
+      return Object.fromEntries(await Promise.all(ports));
+    });
+    const [first, ...others] = await Promise.all(found);
+    for (const each of others) expect(each).toEqual(first);
+    return first ?? {};
+  }
+
+  test("without that, all ports are open to everybody", async () => {
+    for (const name of pids.keys())
+      expect(await reached(name), name).toEqual({ [CLIENT]: "open", [PEER]: "open", [METRICS]: "open" });
+  });
+
+  test("a stranger's packets are dropped at every port; clients get at 2379, and who measures at 2381", async () => {
+    engine = await PolicyEngine.start(namespace.name);
+    expect(await reached("stranger")).toEqual(CLOSED);
+    expect(await reached("orders")).toEqual({ ...CLOSED, [CLIENT]: "open" });
+    expect(await reached("prometheus")).toEqual({ ...CLOSED, [METRICS]: "open" });
+  });
+
+  test("members reach each other, the operator them, and it replaces, adds and takes away members", async () => {
+    await watched.kubectl("delete", "pod", await watched.podOf("watched-1"));
+    await watched.untilReady(180_000);
+    await watched.patch({ replicas: 4 });
+    await watched.untilReady(180_000);
+    await watched.patch({ replicas: 3 });
+    await watched.untilReady(180_000);
+    await watched.put("watched-0", "a", "1");
+    expect(await reached("stranger")).toEqual(CLOSED);
+    expect(await reached("orders")).toEqual({ ...CLOSED, [CLIENT]: "open" });
+  }, 600_000);
+
+  test("it follows an edit: who is named no more is a stranger, and without a policy everybody is let in", async () => {
+    await watched.patch({ networkPolicy: { clients: [], metrics: [] } });
+    await eventually(async () => expect(await reached("orders")).toEqual(CLOSED), 30_000);
+    await eventually(async () => expect(await reached("prometheus")).toEqual(CLOSED), 30_000);
+    await watched.untilReady();
+    await watched.patch({ networkPolicy: { enabled: false } });
+    await eventually(async () => expect(await reached("stranger")).toMatchObject({ [PEER]: "open" }), 30_000);
+  });
 });

@@ -4,10 +4,11 @@ import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
 import { type EndpointStatus, type Member, type MemberId, type MemberList, memberId } from "#etcd/types.ts";
-import { neverAborted } from "#kit/etcd.ts";
+import { type EtcdVersionText, neverAborted } from "#kit/etcd.ts";
 import { Diary, expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
 import { downgradeStory } from "#kit/likeness-downgrade.ts";
 import { type EtcdSide, NOBODYS_CLUSTER, realEtcd, simulatedEtcd } from "#kit/likeness-etcd.ts";
+import { updateStory } from "#kit/likeness-update.ts";
 
 // The simulated etcd answers as the real one does: see test/kit/likeness.ts.
 
@@ -33,6 +34,8 @@ interface Telling {
 
 interface Story {
   readonly name: string;
+  /** The release, where it is not that of the others. */
+  readonly version?: EtcdVersionText;
   readonly members: 1 | 3;
   tell(telling: Telling): Promise<void>;
 }
@@ -168,6 +171,9 @@ const STORIES: readonly Story[] = [
     },
   },
   downgradeStory(VERSION, "3.5.35"),
+  updateStory("3.5.35"),
+  updateStory(VERSION),
+  updateStory("3.7.3"),
   {
     name: "alone, with an alarm",
     members: 1,
@@ -206,10 +212,10 @@ const STORIES: readonly Story[] = [
   },
 ];
 
-describe.concurrent(`the simulated etcd answers as etcd ${VERSION}`, () => {
-  test.each(STORIES)("$name", async ({ name, members, tell }) => {
+describe.concurrent("the simulated etcd answers as the real one does", () => {
+  test.each(STORIES)("$name", async ({ name, version = VERSION, members, tell }) => {
     const diaries = await Promise.all(
-      [realEtcd(VERSION, members), simulatedEtcd(VERSION, members)].map(async (starting) => {
+      [realEtcd(version, members), simulatedEtcd(version, members)].map(async (starting) => {
         const etcd = await starting;
         try {
           const names = new Map<MemberId, string>();

@@ -205,6 +205,7 @@ class LocalApiServer implements ApiServer {
       `--initial-advertise-peer-urls=${peerUrl}`,
       `--initial-cluster=default=${peerUrl}`,
       "--unsafe-no-fsync", // the data lives only as long as the test
+      "--quota-backend-bytes=8589934592", // ten thousand clusters, and what they were for the last minutes, are more than the default of 2 GiB
     ];
   }
 

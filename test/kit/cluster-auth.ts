@@ -1,4 +1,4 @@
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, Unmanaged } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -48,12 +48,20 @@ interface Given {
   readonly recorded?: boolean;
   /** The operator's users that are on record. */
   readonly operators?: string[];
+  /** What etcd has beside EtcdUsers and EtcdRoles; undefined: it does not tell. */
+  readonly unmanaged?: Unmanaged | undefined;
+  /** The same on record. */
+  readonly toldUnmanaged?: Unmanaged;
 }
 
 /** The snapshot in which this is asked for, and seen, of users; by default they are asked for and all is there. */
 export function withAuth(snapshot: ClusterSnapshot, given: Given = {}): ClusterSnapshot {
-  const { state = LOCKED, recorded, operators } = given;
-  const record = { enabled: recorded ?? false, ...(operators && { operators }) };
+  const { state = LOCKED, recorded, operators, unmanaged, toldUnmanaged } = given;
+  const record = {
+    enabled: recorded ?? false,
+    ...(operators && { operators }),
+    ...(toldUnmanaged && { unmanaged: toldUnmanaged }),
+  };
   const wanted = "wanted" in given ? given.wanted : true;
   const auth: SeenAuth = {
     user: "user" in given ? given.user : OPERATOR_USER,
@@ -61,12 +69,13 @@ export function withAuth(snapshot: ClusterSnapshot, given: Given = {}): ClusterS
     holders: new Map(Object.entries(given.holders ?? {})),
     rootSecret: "secret" in given && given.secret === undefined ? absent : present({ ...ROOT_SECRET, ...given.secret }),
     state: "is" in state ? state : present(state),
+    unmanaged,
   };
   const { auth: _, ...spec } = snapshot.cluster.spec;
   const cluster: EtcdCluster = {
     ...snapshot.cluster,
     spec: { ...spec, ...(wanted === undefined ? {} : { auth: { enabled: wanted } }) },
-    ...(recorded === undefined && operators === undefined
+    ...(recorded === undefined && operators === undefined && toldUnmanaged === undefined
       ? {}
       : { status: { ...snapshot.cluster.status, auth: record } }),
   };

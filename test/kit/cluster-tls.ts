@@ -1,8 +1,10 @@
 import {
   CLIENT_SCHEME_ANNOTATION,
+  CLIENT_SIGNER_ANNOTATION,
   CLIENT_TLS_VOLUME,
   CLIENT_TRUST_ANNOTATION,
   PEER_SCHEME_ANNOTATION,
+  PEER_SIGNER_ANNOTATION,
   PEER_TLS_VOLUME,
   PEER_TRUST_ANNOTATION,
   REVISION_ANNOTATION,
@@ -239,7 +241,8 @@ export function started(snapshot: ClusterSnapshot, names?: readonly string[]): C
     const pod = pods.get(metadata.name);
     if (pod === undefined || names?.includes(metadata.name) === false) continue;
     const { [PEER_TRUST_ANNOTATION]: _, [CLIENT_TRUST_ANNOTATION]: __, ...others } = pod.metadata.annotations ?? {};
-    const { [PEER_SCHEME_ANNOTATION]: ___, [CLIENT_SCHEME_ANNOTATION]: ____, ...rest } = others;
+    const { [PEER_SCHEME_ANNOTATION]: ___, [CLIENT_SCHEME_ANNOTATION]: ____, ...more } = others;
+    const { [PEER_SIGNER_ANNOTATION]: _____, [CLIENT_SIGNER_ANNOTATION]: ______, ...rest } = more;
     const annotations = {
       ...rest,
       [REVISION_ANNOTATION]: revisionOf(templateIn(spec)),
@@ -248,6 +251,8 @@ export function started(snapshot: ClusterSnapshot, names?: readonly string[]): C
         [CLIENT_TRUST_ANNOTATION]: spec.tls.client.trust,
         [CLIENT_SCHEME_ANNOTATION]: "https",
       }),
+      ...(spec.tls?.peer?.signer && { [PEER_SIGNER_ANNOTATION]: spec.tls.peer.signer }),
+      ...(spec.tls?.client?.signer && { [CLIENT_SIGNER_ANNOTATION]: spec.tls.client.signer }),
       ...(reachedBy(spec) === "https" && { [PEER_SCHEME_ANNOTATION]: "https" }),
     };
     const volumes = [mounting(PEER_TLS_VOLUME, spec.tls?.peer), mounting(CLIENT_TLS_VOLUME, spec.tls?.client)].flat();

@@ -110,8 +110,9 @@ export class FallibleApi {
   /** As those of the operator: what it has written it sees before it decides again. */
   readonly expectations = {
     expect: (_: unknown, written: Written) => {
-      if (written.kind !== "external") this.show(written.resource.plural);
+      if (written.kind === "stored" || written.kind === "deleted") this.show(written.resource.plural);
     },
+    refused: (_: unknown, { plural }: { plural: string }) => this.show(plural),
     unmet: () => undefined,
   };
 

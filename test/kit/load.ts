@@ -5,6 +5,7 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { type FoundKey, faultsIn, miscountsIn, type Operation } from "#kit/history.ts";
+import { type Login, PasswordClient } from "#kit/password-client.ts";
 import { inPlaintext, type Reach } from "#kit/reach.ts";
 
 // What is the load?
@@ -24,6 +25,8 @@ import { inPlaintext, type Reach } from "#kit/reach.ts";
 
 /** For one request with all its tries, in milliseconds: more than an election takes, which is one to two seconds. */
 const REQUEST_MS = 5_000;
+/** The same where clients log in by password: etcd computes a tenth of a second for each login, and all of them may log in at once. */
+const LOGIN_MS = 15_000;
 /** For one try, in milliseconds: on a connection that leads to a silent member, the next one needs the rest of the time. */
 const TRY_MS = 2_000;
 /** Before a read is tried again, in milliseconds. */
@@ -62,12 +65,16 @@ export interface LoadOptions {
   readonly anew?: boolean;
   /** How clients reach the cluster at first; without it, in plain text. */
   readonly reach?: Reach;
+  /** By which name and password they log in; without it, as whom their certificate says. */
+  readonly login?: Login;
+  /** What the names of their keys begin with. */
+  readonly prefix?: string;
 }
 
 /** What one client has at hand. */
 interface Connected {
-  readonly etcd: EtcdClient;
-  readonly pool: TransportPool;
+  readonly etcd: Pick<EtcdClient, "put" | "get">;
+  readonly pool: { closeAll(): void };
   readonly isKept: boolean;
   /** How it reached its cluster last. */
   reach: Reach;
@@ -79,6 +86,7 @@ export class Load implements AsyncDisposable {
   readonly #again: Again;
   readonly #everyMs: number;
   readonly #anew: boolean;
+  readonly #login: Login | undefined;
   #reach: Reach;
   readonly #keys: readonly string[];
   readonly #history: Operation[] = [];
@@ -94,15 +102,18 @@ export class Load implements AsyncDisposable {
       everyMs = EVERY_MS,
       anew = false,
       reach = inPlaintext({ namespace, name: cluster }),
+      login,
+      prefix = "",
     }: LoadOptions = {},
   ) {
     this.#again = again;
     this.#everyMs = everyMs;
     this.#anew = anew;
+    this.#login = login;
     this.#reach = reach;
     // Keys of this load's own: another one may have run before on the same cluster.
-    const prefix = Math.random().toString(36).slice(2, 8);
-    this.#keys = Array.from({ length: KEYS }, (_, n) => `${prefix}/${n}`);
+    const own = prefix + Math.random().toString(36).slice(2, 8);
+    this.#keys = Array.from({ length: KEYS }, (_, n) => `${own}/${n}`);
     this.#clients = [...Array<"write">(WRITERS).fill("write"), ...Array<"read">(READERS).fill("read")].map((what, n) =>
       this.#client(what, n),
     );
@@ -161,10 +172,10 @@ export class Load implements AsyncDisposable {
   async end(): Promise<readonly string[]> {
     this.#stopped.abort();
     await Promise.all(this.#clients);
-    const pool = new TransportPool(systemClock);
+    const connected = this.#connected(true);
     const found = new Map<string, FoundKey>();
-    for (const key of this.#keys) found.set(key, await this.#lastLook(pool, key));
-    pool.closeAll();
+    for (const key of this.#keys) found.set(key, await this.#lastLook(connected, key));
+    connected.pool.closeAll();
     return [...faultsIn(this.#history), ...miscountsIn(this.#history, found)];
   }
 
@@ -174,16 +185,15 @@ export class Load implements AsyncDisposable {
   }
 
   /** Tried again like every read: right after a change a new connection may still lead to a member that has left. */
-  async #lastLook(pool: TransportPool, key: string): Promise<FoundKey> {
+  async #lastLook(connected: Connected, key: string): Promise<FoundKey> {
     const read = this.#begin("read", key, undefined);
-    const version = await this.#request(this.#connected(pool, true), read);
+    const version = await this.#request(connected, read);
     if (read.outcome !== "ok") throw new Error(`the last look at key ${key} failed: ${read.why}`);
     return { value: read.value, version: version ?? 0 };
   }
 
   async #client(what: Operation["do"], n: number): Promise<void> {
-    const pool = new TransportPool(systemClock);
-    const connected = this.#connected(pool, !this.#anew || n % 2 === 0);
+    const connected = this.#connected(!this.#anew || n % 2 === 0);
     for (let round = n; !this.#stopped.signal.aborted; round++) {
       const key = this.#keys[round % this.#keys.length]!;
       const first = this.#begin(what, key, this.#newValue(what));
@@ -195,12 +205,17 @@ export class Load implements AsyncDisposable {
       }
       await sleep(this.#everyMs);
     }
-    pool.closeAll();
+    connected.pool.closeAll();
   }
 
-  #connected(pool: TransportPool, isKept: boolean): Connected {
-    const etcd = new GrpcClient({ pool, clock: systemClock });
-    return { etcd, pool, isKept, reach: this.#reach, endpoint: this.#reach.endpoint() };
+  #connected(isKept: boolean): Connected {
+    const others = { isKept, reach: this.#reach, endpoint: this.#reach.endpoint() };
+    if (this.#login !== undefined) {
+      const etcd = new PasswordClient(this.#login);
+      return { etcd, pool: etcd, ...others };
+    }
+    const pool = new TransportPool(systemClock);
+    return { etcd: new GrpcClient({ pool, clock: systemClock }), pool, ...others };
   }
 
   #newValue(what: Operation["do"]): string | undefined {
@@ -221,8 +236,12 @@ export class Load implements AsyncDisposable {
   }
 
   /** One request with all the tries that etcd's own client would make, or with one; ends the operation. @returns of a read: how often the key was written */
-  async #request(connected: Connected, operation: Operation, tryMs = TRY_MS): Promise<number | undefined> {
-    const lastMs = operation.startMs + REQUEST_MS;
+  async #request(
+    connected: Connected,
+    operation: Operation,
+    tryMs = this.#login === undefined ? TRY_MS : LOGIN_MS,
+  ): Promise<number | undefined> {
+    const lastMs = operation.startMs + (this.#login === undefined ? REQUEST_MS : LOGIN_MS);
     let version: number | undefined;
     for (;;) {
       try {

@@ -19,7 +19,7 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { endpointOf, type Identity } from "#certificates/dial.ts";
-import { certificatesIn } from "#certificates/pem.ts";
+import { certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { identityFor } from "#etcd/identity.ts";
@@ -194,6 +194,8 @@ export class World extends UserCluster {
       for (const [n, pem] of formerlyTrusted(object).entries()) {
         const text = JSON.stringify(pem).slice(1, -1);
         if (!names.has(text)) names.set(text, `CERTIFICATE ${n} that ${object.metadata.name} has trusted`);
+        // By its SHA-256 a member is told which of them signs.
+        for (const each of parsedIn(pem)) names.set(idOf(each), `SHA-256 of ${names.get(text)}`);
       }
       // Whom a member trusts is a part of it, and that is chance.
       if (isPeer(object) && object.spec.tls !== undefined) names.set(revisionOf(object.spec), "ITS REVISION");

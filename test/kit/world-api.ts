@@ -7,7 +7,7 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
-import { OperatorError } from "#base/error.ts";
+import { type KnownObject, OperatorError } from "#base/error.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Preconditions } from "#kube/client.ts";
 import {
@@ -157,7 +157,7 @@ export class ApiServer {
 
   /** With uid and resourceVersion as preconditions, as a PUT has them. */
   replace<T extends KubeObject>(actor: Actor, resource: Resource<T>, draft: Draft<T>, subresource?: "status"): T {
-    const before = this.#existing(resource, draft.metadata) as Anything;
+    const before = this.#existing(resource, draft.metadata, draft.metadata) as Anything;
     this.#require(resource, before, draft.metadata);
     if (subresource === "status") {
       const after = { ...before, status: (draft as Partial<Anything>).status };
@@ -187,7 +187,7 @@ export class ApiServer {
     patch: { readonly metadata?: Partial<ObjectMeta> },
     preconditions: Preconditions,
   ): T {
-    const before = this.#existing(resource, ref);
+    const before = this.#existing(resource, ref, preconditions);
     this.#require(resource, before, preconditions);
     const { annotations, labels, finalizers } = patch.metadata ?? {};
     const metadata = {
@@ -212,7 +212,7 @@ export class ApiServer {
     ref: Ref,
     options: { preconditions?: Preconditions; isForeground?: boolean } = {},
   ): void {
-    const before = this.#existing(resource, ref);
+    const before = this.#existing(resource, ref, options.preconditions);
     this.#require(resource, before, options.preconditions ?? {});
     const { metadata } = before;
     const finalizers = [...(metadata.finalizers ?? []), ...(options.isForeground === true ? [FOREGROUND] : [])];
@@ -264,17 +264,20 @@ export class ApiServer {
     return table;
   }
 
-  #existing(resource: AnyResource, ref: Ref): KubeObject {
+  #existing(resource: AnyResource, ref: Ref, preconditions: Preconditions = {}): KubeObject {
     const found = this.#table(resource).get(keyOf(ref));
-    if (found === undefined) throw new OperatorError("KubeNotFound", `${resource.plural} "${keyOf(ref)}" not found`);
-    return found;
+    if (found !== undefined) return found;
+    const known = asKnown(resource, ref, preconditions);
+    throw new OperatorError("KubeNotFound", `${resource.plural} "${keyOf(ref)}" not found`, { known });
   }
 
-  #require(resource: AnyResource, { metadata }: KubeObject, { uid, resourceVersion }: Preconditions): void {
+  #require(resource: AnyResource, { metadata }: KubeObject, preconditions: Preconditions): void {
+    const { uid, resourceVersion } = preconditions;
     const isOther = uid !== undefined && uid !== metadata.uid;
     const isOlder = resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion;
-    if (isOther || isOlder)
-      throw new OperatorError("KubeConflict", `${resource.plural} "${keyOf(metadata)}" has changed`);
+    if (!isOther && !isOlder) return;
+    const known = asKnown(resource, metadata, preconditions);
+    throw new OperatorError("KubeConflict", `${resource.plural} "${keyOf(metadata)}" has changed`, { known });
   }
 
   /** What is being deleted takes no new finalizers, and goes with its last one. */
@@ -322,6 +325,10 @@ export class ApiServer {
     this.#logs.get(resource.plural)?.push({ version: this.version, object, previous: before, isDeletion: true });
     this.#onWrite({ actor, verb, resource, before, after: undefined });
   }
+}
+
+function asKnown({ plural }: AnyResource, { namespace, name }: Ref, preconditions: Preconditions): KnownObject {
+  return { plural, namespace, name, uid: preconditions.uid, resourceVersion: preconditions.resourceVersion };
 }
 
 /** What the schemas forbid, as far as the operator could do it. @param before undefined when the object is made */

@@ -63,6 +63,7 @@ export type EtcdEvent =
       readonly is: "usersChanged";
       readonly clusterId: ClusterId;
       readonly by: "operator" | "person";
+      readonly change: AuthChange;
       /** Whether etcd asks for users after it. */
       readonly enabled: boolean;
     }
@@ -334,7 +335,7 @@ export class Etcd {
     const isDone = this.change(leader, { term: leader.data.term, is: "auth", change });
     const { enabled } = authOf(leader.data);
     if (enabled !== before) this.#tell(`etcd asks for users ${enabled ? "from now on" : "no more"}`);
-    this.#happened({ is: "usersChanged", clusterId: leader.data.clusterId, by, enabled });
+    this.#happened({ is: "usersChanged", clusterId: leader.data.clusterId, by, change, enabled });
     return isDone;
   }
 

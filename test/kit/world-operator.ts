@@ -16,17 +16,24 @@ import { type AnyResource, type Draft, type KubeObject, keyOf, type Ref, type Re
 import { peerController, peerKeysFor } from "#peer/controller.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
+import type { RoleSnapshot } from "#role/snapshot.ts";
+import type { RoleStep } from "#role/step.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import { type Controller, type Key, keyText } from "#runtime/controller.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
+import type { UserSnapshot } from "#user/snapshot.ts";
+import type { UserStep } from "#user/step.ts";
 import { type Caches, createCaches } from "../../src/bin/caches.ts";
+import { accessLoops, type RoleController, type UserController } from "./world-access-rooms.ts";
 import type { Actor, ApiServer } from "./world-api.ts";
 import type { Calls } from "./world-calls.ts";
 import type { ProcessClock, WorldTime } from "./world-clock.ts";
 import type { WatchServer } from "./world-watch.ts";
 
+type AccessSnapshot = RoleSnapshot | UserSnapshot;
+type AccessStep = RoleStep | UserStep;
 export type ClusterController = Controller<ClusterSnapshot, ClusterStep, EtcdClusterStatus>;
 export type PeerController = Controller<PeerSnapshot, PeerStep, EtcdPeerStatus>;
 
@@ -34,6 +41,8 @@ export type PeerController = Controller<PeerSnapshot, PeerStep, EtcdPeerStatus>;
 export interface Mutation {
   readonly cluster?: (real: ClusterController, kube: KubeClient) => ClusterController;
   readonly peer?: (real: PeerController, kube: KubeClient) => PeerController;
+  readonly role?: (real: RoleController) => RoleController;
+  readonly user?: (real: UserController) => UserController;
   readonly kube?: (real: KubeClient, api: ApiServer) => KubeClient;
   readonly etcd?: (real: EtcdClient) => EtcdClient;
   readonly tools?: (real: PassTools) => PassTools;
@@ -48,6 +57,13 @@ export type OperatorEvent =
       readonly lookedFrom: number;
       readonly snapshot: ClusterSnapshot | PeerSnapshot;
       readonly step: ClusterStep | PeerStep;
+    }
+  | {
+      /** About an EtcdRole or an EtcdUser. */
+      readonly is: "actsOnAccess";
+      readonly lookedFrom: number;
+      readonly snapshot: AccessSnapshot;
+      readonly step: AccessStep;
     }
   | {
       readonly is: "clusterStatus";
@@ -76,6 +92,8 @@ interface Parts {
   readonly mutation: Mutation;
   /** How many other clusters are at rest. */
   readonly othersAtRest: number;
+  /** Whether it leads EtcdRoles and EtcdUsers, too. */
+  readonly hasAccess: boolean;
 }
 
 /** As in the Deployment: several passes side by side. */
@@ -132,7 +150,7 @@ export class OperatorProcess {
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
     this.#mayChange = used.mayAct;
-    const rooms = [
+    const rooms: Pick<ControlLoop<never, never, never>, "run">[] = [
       new ControlLoop({
         controller: this.#watched(mutation.cluster?.(cluster, kube) ?? cluster, (lookedFrom, snapshot, status) =>
           happened({ is: "clusterStatus", lookedFrom, snapshot, status }),
@@ -162,6 +180,16 @@ export class OperatorProcess {
         tools: used,
       }),
     ];
+    const { issuer, hasAccess } = parts;
+    const ofAccess = { caches, kube, etcd, identities, issuer, clock: this.#clock, stop: this.#signal, tools: used };
+    if (hasAccess)
+      rooms.push(
+        ...accessLoops({
+          ...ofAccess,
+          role: (real) => this.#watched(mutation.role?.(real) ?? real, () => undefined),
+          user: (real) => this.#watched(mutation.user?.(real) ?? real, () => undefined),
+        }),
+      );
     for (const cache of Object.values(caches)) cache.start(this.#signal);
     void Promise.all(Object.values(caches).map((cache) => cache.whenSynced(this.#signal))).then(() =>
       Promise.all(rooms.map((room) => room.run(this.#signal, WORKERS))),
@@ -252,8 +280,10 @@ export class OperatorProcess {
       },
       act: (step, snapshot, signal) => {
         const lookedFrom = looks.get(snapshot) ?? 0;
-        // There are two rooms; which one this is, the snapshot tells.
-        happened({ is: "acts", room: real.name, lookedFrom, snapshot: snapshot as never, step: step as never });
+        // Which room this is, the snapshot tells.
+        const told = { lookedFrom, snapshot: snapshot as never, step: step as never };
+        if (real.name === "role" || real.name === "user") happened({ is: "actsOnAccess", ...told });
+        else happened({ is: "acts", room: real.name, ...told });
         return real.act(step, snapshot, signal);
       },
       status: (snapshot, plan) => {

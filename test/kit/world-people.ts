@@ -14,6 +14,7 @@ import {
   REPLICA_SETS,
   SERVICES,
 } from "#kube/kinds.ts";
+import { editAccessByHand, editBinding, putAccess } from "./world-access.ts";
 import { addOwnMember, drain, removeOwnMembers } from "./world-administrator.ts";
 import type { ApiServer } from "./world-api.ts";
 import { CRASHES, NEVER_READY, NEVER_STARTED, WELL_BESIDE } from "./world-containers.ts";
@@ -56,12 +57,20 @@ export const PEOPLES_ACTS = [
   "askForRotation",
   "deleteSecret",
   "spoilSecret",
+  "switchTls",
   "switchAuth",
   "editRootSecret",
   "editUsers",
+  "putAccess",
+  "editBinding",
+  "editAccessByHand",
 ] as const;
+/** Only where there are EtcdRoles and EtcdUsers. */
+export const ACTS_OF_ACCESS = ["putAccess", "editBinding", "editAccessByHand"] as const satisfies readonly PeoplesAct[];
 /** Only where etcd may be made to ask for users. */
 export const ACTS_OF_AUTH = ["switchAuth", "editRootSecret", "editUsers"] as const satisfies readonly PeoplesAct[];
+/** A person changes on which sides members speak TLS, or takes that back. */
+export const SWITCH = "switchTls" satisfies PeoplesAct;
 /** Only where members speak TLS. */
 export const ACTS_OF_TLS = ["askForRotation", "deleteSecret", "spoilSecret"] as const satisfies readonly PeoplesAct[];
 export type PeoplesAct = (typeof PEOPLES_ACTS)[number];
@@ -108,6 +117,13 @@ const CLIENT_SERVICES: readonly EtcdCluster["spec"]["clientService"][] = [
     metadata: { annotations: { "example.test/lb": "internal" } },
   },
 ];
+
+/** On which sides people may ask for TLS, and how long clients of both kinds are to be served. */
+const WISHES = (["None", "Operator"] as const).flatMap((peer) =>
+  (["None", "Operator"] as const).flatMap((client) =>
+    (["0s", "20s"] as const).map((plaintextFor) => ({ peer, client, plaintextFor })),
+  ),
+);
 
 const OWNED: readonly AnyResource[] = [SERVICES, POD_DISRUPTION_BUDGETS, ETCD_PEERS, REPLICA_SETS];
 
@@ -180,12 +196,20 @@ export class People {
         return deleteSecret(this.#parts);
       case "spoilSecret":
         return spoilSecret(this.#parts);
+      case "switchTls":
+        return this.#switchTls();
       case "switchAuth":
         return switchAuth(this.#parts);
       case "editRootSecret":
         return editRootSecret(this.#parts);
       case "editUsers":
         return editUsers(this.#parts);
+      case "putAccess":
+        return putAccess(this.#parts);
+      case "editBinding":
+        return editBinding(this.#parts);
+      case "editAccessByHand":
+        return editAccessByHand(this.#parts);
     }
     return act satisfies never;
   }
@@ -278,6 +302,20 @@ export class People {
         `a person sets replicas ${spec.replicas}, version ${spec.version}, podTemplate ${JSON.stringify(spec.podTemplate)}, ${spec.updateStrategy.type}, ${spec.clientService.type}`,
       );
     return after !== cluster;
+  }
+
+  /** Whatever is under way: members go over to TLS on either side, or back, or a person has thought better of it. */
+  #switchTls(): boolean {
+    const { api, random, tell } = this.#parts;
+    const cluster = random.pick(api.list(ETCD_CLUSTERS));
+    const wish = random.pick(WISHES);
+    if (cluster === undefined || wish === undefined) return false;
+    const { peer, client, plaintextFor } = wish;
+    const tls = { peer: { provider: peer }, client: { provider: client, plaintextFor } };
+    tell(
+      `a person asks for TLS by ${peer} among members and by ${client} towards clients, both kinds for ${plaintextFor}`,
+    );
+    return this.#put(cluster, clusterSpecSchema.parse({ ...cluster.spec, tls }));
   }
 
   #delete(resource: AnyResource): boolean {

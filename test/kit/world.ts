@@ -46,6 +46,8 @@ export interface WorldOptions {
   readonly othersAtRest?: number;
   /** `spec.auth.enabled` of the clusters that people make; they say nothing of it by default. */
   readonly auth?: boolean;
+  /** Whether the operator leads EtcdRoles and EtcdUsers, too. */
+  readonly hasAccess?: boolean;
   readonly mutation: Mutation;
   readonly happened: (event: WorldEvent, world: World) => void;
   /** Gets every line of the history; undefined: nobody reads it, which is faster. */
@@ -142,6 +144,7 @@ export class World {
       tell: this.#options.trace === undefined ? undefined : (text) => this.tell(text),
       mutation: this.#options.mutation,
       othersAtRest: this.othersAtRest,
+      hasAccess: this.#options.hasAccess ?? false,
     });
   }
 

@@ -25,7 +25,7 @@ const SIGNED = [serverCertificateName, operatorCertificateName, applicationCerti
 // never see its member again.
 const rotation: Scenario = {
   name: "rotation",
-  // It gets another pod for each of both steps.
+  // It gets another pod for each of the three steps.
   mayBeMadeAnew: (object) => object.startsWith("Pod "),
   withinMs: 240_000,
   // Kubelets here have read Secrets anew after ten seconds at the latest.

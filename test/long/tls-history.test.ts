@@ -47,8 +47,8 @@ const LEAVES = [
 ];
 /** All members restart three times, on a busy machine. */
 const SWITCHED_MS = 500_000;
-/** They restart twice, and clients have two and a half minutes, twice. */
-const ROTATED_MS = 800_000;
+/** They restart three times, and clients have two and a half minutes, twice. */
+const ROTATED_MS = 970_000;
 /** Renewed after a minute, and once more. */
 const RENEWED_MS = 240_000;
 const AUTH_MS = 120_000;

@@ -1,4 +1,4 @@
-import { OPERATOR, ROOT, rootSecretName } from "#api/names.ts";
+import { bindingName, OPERATOR, ROOT, rootSecretName } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { textIn } from "#certificates/facts.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -87,13 +87,18 @@ export const toldAsItIs: Invariant = {
   },
 };
 
+/** How the names of Secrets with passwords end. */
+const HOLDERS = [rootSecretName(""), bindingName("")];
+
 export const passwordsStay: Invariant = {
   name: "passwords stay in Secrets",
   promise: "No password is written anywhere but to a Secret.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource === SECRETS) return undefined;
     if (event.after === undefined) return undefined;
-    const secrets = world.api.list(SECRETS).filter(({ metadata }) => metadata.name.endsWith(rootSecretName("")));
+    const secrets = world.api
+      .list(SECRETS)
+      .filter(({ metadata }) => HOLDERS.some((end) => metadata.name.endsWith(end)));
     if (secrets.length === 0) return undefined;
     const written = JSON.stringify(event.after);
     const told = secrets.find((secret) => {

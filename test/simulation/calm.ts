@@ -1,4 +1,6 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_ROLES } from "#api/v1beta1/role.ts";
+import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
@@ -122,7 +124,9 @@ export async function calmDown(
     const aloneMs = Math.max(quietMs, world.othersAtRest > 0 ? QUIET_IN_FLEET_MS : 0);
     const restMs = isSecured ? aloneMs + REACHED_MS : aloneMs;
     const enoughMs =
-      somebodyIsJoining(world) || isBeingCertified(world) || areUsersUnfinished(world) ? GIVE_UP_MS : restMs;
+      somebodyIsJoining(world) || isBeingCertified(world) || areUsersUnfinished(world) || hasAccess(world)
+        ? GIVE_UP_MS
+        : restMs;
     if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
     time.runNext(quietSinceMs + enoughMs);
   }
@@ -135,6 +139,11 @@ function somebodyIsJoining(world: World): boolean {
   return clusters.some((cluster) =>
     [...(cluster?.members.values() ?? [])].some(({ isLearner, name }) => isLearner || name === ""),
   );
+}
+
+/** What differs in etcd is seen only when it is asked again, which is rarely: src/access/reads.ts. */
+function hasAccess({ api }: World): boolean {
+  return api.list(ETCD_ROLES).length + api.list(ETCD_USERS).length > 0;
 }
 
 /** @returns whether anything did */

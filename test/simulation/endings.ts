@@ -9,6 +9,7 @@ import {
   REVISION_ANNOTATION,
 } from "#api/names.ts";
 import { askedIn, revisionOf } from "#api/revision.ts";
+import { hasTls } from "#api/tls.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
@@ -138,7 +139,9 @@ class Ending {
     const mayHear = identity === undefined || whatTheWorldHolds(this.#world, identity, this.#memory).canHeal;
     const { reason, message } = this.#condition("TLSReady") ?? {};
     if (!mayHear && reason === "CertificateInvalid" && /does? not trust yet$/.test(message ?? "")) return undefined;
-    return this.#says("TLSReady", "True", "CertificatesValid");
+    // Who has yet to go back from TLS speaks it, and what it shows is looked after.
+    const isOver = !hasTls(this.#cluster.spec) && this.#peers().every((peer) => peer.spec.tls === undefined);
+    return this.#says("TLSReady", "True", isOver ? "TLSDisabled" : "CertificatesValid");
   }
 
   /** @param isHeldUp a pod on a node that is down cannot end */

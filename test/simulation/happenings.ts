@@ -37,6 +37,8 @@ export function happen(world: World, happening: Happening): boolean {
       return muteWatch(world);
     case "longAbsence":
       return longAbsence(world);
+    case "lateSecrets":
+      return lateSecrets(world);
     case "skewClock":
       return skewClock(world);
     case "killContainer":
@@ -156,6 +158,19 @@ function longAbsence(world: World): boolean {
   world.crashOperator();
   time.nowMs += hours * 3_600_000;
   world.startOperator();
+  return true;
+}
+
+/** Longer than kubelets take by default to bring what is in a Secret into pods that run: with a `syncFrequency` of five minutes it may be so late. */
+const LATE_MS = 600_000;
+
+/** The kubelet of a node brings nothing of what changes into pods that run, for a while. */
+function lateSecrets(world: World): boolean {
+  const { random, kubelets, time } = world;
+  const node = random.pick(kubelets.nodes);
+  if (node === undefined) return false;
+  node.bringsFromMs = time.nowMs + LATE_MS;
+  world.tell(`the kubelet of ${node.name} brings nothing new of Secrets for ${LATE_MS / 1_000} s`);
   return true;
 }
 

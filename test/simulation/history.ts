@@ -2,6 +2,7 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { World, type WorldEvent } from "#kit/world.ts";
 import type { Mutation } from "#kit/world-operator.ts";
 import { CLUSTER } from "#kit/world-people.ts";
+import { wrongAccess } from "./access-endings.ts";
 import { seeded, settle } from "./ambient.ts";
 import { calmDown, heal, SETTLED_MS } from "./calm.ts";
 import { wrongEnding } from "./endings.ts";
@@ -84,6 +85,7 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
     ...(profile.tls === undefined ? {} : { tls: profile.tls }),
     othersAtRest: profile.othersAtRest,
     ...(profile.auth === undefined ? {} : { auth: profile.auth }),
+    hasAccess: profile.hasAccess,
     mutation: telling.mutation ?? {},
     happened,
     trace: telling.trace,
@@ -136,6 +138,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
   world.happened({ is: "step" }); // who can be reached again is well before the operator looks
   fail(await calmDown(world, next, memory, SETTLED_MS), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
+  fail(wrongAccess(world, memory), ...ENDS_WELL);
   if (profile.seed % POLLING_ASKED_EVERY === 0) fail(await pollsTooOften(world, next), ...RESTS);
 }
 

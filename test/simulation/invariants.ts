@@ -6,8 +6,10 @@ import { memberNamed } from "#cluster/members.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import { memberKey } from "#kit/world-etcd.ts";
+import { variablesOf } from "#kit/world-flags.ts";
 import { whyNotThisVersion } from "#kit/world-version.ts";
 import { controllerOf, PODS, type Pod, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
+import { grantedAsSaid, peoplesNamesStay, revokedFirst } from "./access-invariants.ts";
 import { askedLast, nobodyLockedOut, passwordsStay, toldAsItIs, usersAreAsked } from "./auth-invariants.ts";
 import {
   alarmStays,
@@ -39,6 +41,7 @@ import { availableIsTrue, readyIsTrue, settledIsTrue } from "./status-invariants
 import {
   applicationsAreServed,
   authoritiesStay,
+  clientsHaveAWay,
   givenUpForMore,
   keysStayInSecrets,
   membersBelieve,
@@ -220,13 +223,15 @@ function wishesIn({
   readonly spec?: Pod["spec"];
 }): object {
   const all = (metadata as Partial<Pod["metadata"]> | undefined)?.annotations ?? {};
-  const wished = (key: string) => key.endsWith("-trust") || key === PEER_SCHEME_ANNOTATION;
+  const wished = (key: string) => /-(trust|signer)$/.test(key) || key === PEER_SCHEME_ANNOTATION;
+  const get = variablesOf({ metadata: metadata ?? {}, spec });
   const ours = (key: string) => key.startsWith("etcd.improbable.io/") && !wished(key);
   const annotations = Object.entries(all).filter(([key]) => !ours(key));
   const essence = (containers: NonNullable<Pod["spec"]>["containers"] | undefined) =>
     (containers ?? []).map(({ name, image, resources }) => ({ name, image, resources }));
   return {
     annotations: Object.fromEntries(annotations),
+    clients: [get("ETCD_LISTEN_CLIENT_URLS"), get("ETCD_CLIENT_CERT_AUTH")],
     containers: essence(spec?.containers),
     initContainers: essence(spec?.initContainers),
     secrets: (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []),
@@ -274,6 +279,7 @@ export const INVARIANTS: readonly Invariant[] = [
   readyIsTrue,
   settledIsTrue,
   membersBelieve,
+  clientsHaveAWay,
   applicationsAreServed,
   trustedFirst,
   authoritiesStay,
@@ -284,4 +290,7 @@ export const INVARIANTS: readonly Invariant[] = [
   nobodyLockedOut,
   toldAsItIs,
   passwordsStay,
+  peoplesNamesStay,
+  grantedAsSaid,
+  revokedFirst,
 ];

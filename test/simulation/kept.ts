@@ -24,7 +24,12 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ),
   ...named("nobody leaves open whether there is TLS, and all have the operator issue", "cluster: default-tls"),
   ...named("nobody asks cert-manager", "cluster: certificate-request"),
-  ...named("nobody switches TLS on or off", "cluster: member-url", "cluster: switch-tls", "peer: annotate-claim"),
+  ...named(
+    "people switch TLS in histories of their own (test/unit/simulation-tls-switch.test.ts)",
+    "cluster: member-url",
+    "cluster: switch-tls",
+    "peer: annotate-claim",
+  ),
 };
 
 function named(why: string, ...rules: readonly string[]): Readonly<Record<string, string>> {

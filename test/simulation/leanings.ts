@@ -21,3 +21,11 @@ export const ROLLED: Leaning = { ...FORMED, often: { editVersion: 2, editTemplat
 export const BROKEN: Leaning = { ...FORMED, often: { editTemplate: 3 }, isTidied: false };
 /** What people ask for changes while members come up, such as what runs beside etcd and what comes before it. */
 export const BESIDE: Leaning = { ...FORMING, often: { editTemplate: 4 }, steps: 100 };
+/** People switch TLS on and off, and think better of it, while pods, containers and operators die. */
+export const SWITCHED: Leaning = {
+  ...FORMED,
+  often: { switchTls: 1, crashOperator: 1, killContainer: 1, deletePod: 1, etcd: 20, kubernetes: 40, time: 20 },
+  callFaults: { late: 0.2, lostReply: 0.05 },
+  isTidied: false,
+  steps: 300,
+};

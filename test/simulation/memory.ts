@@ -18,6 +18,7 @@ import {
   type ReplicaSet,
   SECRETS,
 } from "#kube/kinds.ts";
+import { AccessMemory } from "./access-memory.ts";
 import { AuthMemory } from "./auth-memory.ts";
 import { SleepMemory } from "./sleep-memory.ts";
 import { TlsMemory } from "./tls-memory.ts";
@@ -97,6 +98,7 @@ export class Memory {
   readonly tls = new TlsMemory();
   /** Who has changed etcd's users. */
   readonly auth = new AuthMemory();
+  readonly access = new AccessMemory();
   /** The releases that people have ever asked for. */
   readonly versions = new Set<string>();
   /** Nothing takes pods away but evictions that honour the budget. */
@@ -110,6 +112,7 @@ export class Memory {
   note(event: WorldEvent, world: World): void {
     if (event.is === "started" && event.amnesia) this.#noteAmnesia(event.process);
     this.auth.note(event, world);
+    this.access.note(event, world);
     if (event.is === "write") this.#noteWrite(event, world);
     else if (event.is === "acts") this.#noteRestored(event);
     else if (event.is === "served") this.lastServed.set(event.service, world.step);

@@ -61,6 +61,7 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     { name: "administrators", leaning: ASKED },
     { name: "root-password", leaning: ASKED },
     { name: "switch-auth", leaning: ASKED },
+    { name: "unmanaged-names", leaning: ASKED, covered: "it only tells, by an event" },
   ]),
   ...leftUnguarded("cluster", [
     {

@@ -311,7 +311,7 @@ const uncritical = replaced("give-turn", (_, snapshot) => {
 });
 
 /** A member restarts whatever its EtcdPeer says by now. */
-const credulousRestart = replaced("restart-member", (_, snapshot) => {
+export const credulousRestart = replaced("restart-member", (_, snapshot) => {
   const peer = snapshot.peers.find((each) => hasTurn(snapshot, each) && isTemplateReady(each));
   const pod = snapshot.pods.get(peer?.metadata.name ?? "");
   if (peer === undefined || pod === undefined) return undefined;
@@ -324,7 +324,7 @@ const WEAKENED: readonly Mutant[] = [
     name: "turns are given in haste + without guard one-at-a-time + without guard restart-keeps-quorum",
     promise: "restarts keep quorum",
     edits: [hasty, unguarded("cluster", "one-at-a-time"), unguarded("cluster", "restart-keeps-quorum")],
-    leaning: ROLLED,
+    leaning: { ...ROLLED, steps: 250 },
   },
   {
     name: "members get what the spec says + without guard version-path + without guard downgrade-enabled",

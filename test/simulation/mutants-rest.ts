@@ -133,7 +133,12 @@ const PAIRS: readonly Mutant[] = [
   {
     name: "claim-lost is told before the member is fenced",
     edits: [earlierInPeer("claim-lost", "replica-set")],
-    leaning: { ...FORMING, often: { deleteClaim: 4, deletePod: 4, crashOperator: 3 }, replicas: 1, steps: 160 },
+    leaning: {
+      ...FORMING,
+      often: { deleteClaim: 8, deletePod: 4, crashOperator: 2, kubernetes: 120 },
+      replicas: 1,
+      steps: 400,
+    },
   },
   {
     name: "a replica-set that is made again is not fenced + without peer guard never-twice",
@@ -206,7 +211,10 @@ const DEAF: Leaning = {
 
 /** Decides again without having seen its own writes. */
 function forgetful(real: PassTools): PassTools {
-  return { ...real, expectations: { expect: () => undefined, unmet: () => undefined } as never };
+  return {
+    ...real,
+    expectations: { expect: () => undefined, refused: () => undefined, unmet: () => undefined } as never,
+  };
 }
 
 /** To whom the API server always says that no member has joined. */

@@ -1,13 +1,16 @@
-import { KEY_FILE } from "#api/names.ts";
+import { CLIENT_SIGNER_ANNOTATION, KEY_FILE, PEER_SIGNER_ANNOTATION } from "#api/names.ts";
+import type { Side } from "#api/tls.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import { AUTHORITY_OF, leavesOf, purposesOf, SIDES } from "#cluster/certificates/purposes.ts";
 import type { Phase } from "#cluster/certificates/rotation.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { CONFIG_MAPS, type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
+import { CONFIG_MAPS, type Draft, type Pod, SECRETS, type Secret } from "#kube/kinds.ts";
 import { step } from "#runtime/decide.ts";
-import { FORMED, FORMING } from "./leanings.ts";
-import { leftOut, leftUnguarded, type Mutant, replaced, seeing, unguarded } from "./mutant.ts";
+import { FORMED, FORMING, SWITCHED } from "./leanings.ts";
+import { doing, leftOut, leftUnguarded, type Mutant, replaced, seeing, unguarded } from "./mutant.ts";
+import { credulousRestart } from "./mutants-cluster.ts";
 import type { Leaning } from "./profile.ts";
 
 // What the operator would do wrong about certificates.
@@ -23,6 +26,7 @@ const DELETED: Leaning = { ...FORMED, tls: TLS, often: { deleteSecret: 2 }, step
 const LEFT_OUT = leftOut("cluster", [
   { name: "certificate-ends", leaning: BORN, covered: "it only tells, by an event" },
   { name: "rotation-held", leaning: BORN, covered: "it only tells, by an event" },
+  { name: "right-missing", leaning: BORN, covered: "it only tells, by an event" },
   { name: "authority", leaning: BORN },
   {
     name: "certificate-request",
@@ -50,7 +54,7 @@ const UNGUARDED = leftUnguarded("cluster", [
     name: "tls-stepwise",
     leaning: BORN,
     covered:
-      "nobody switches TLS on or off in this world; src/cluster/guards/tls-switch.test.ts, src/cluster/forbidden.test.ts",
+      "nobody switches TLS on or off in these histories; src/cluster/guards/tls-switch.test.ts, src/cluster/forbidden.test.ts",
   },
   {
     name: "allowed-secrets",
@@ -122,6 +126,29 @@ function longKnown(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, certificates };
 }
 
+/** Takes what is in a Secret for what every pod has. */
+function longBrought(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const signer = (side: Side) => {
+    const found = snapshot.certificates?.[AUTHORITY_OF[side]];
+    return found?.is === "present" ? found.value.fingerprint : undefined;
+  };
+  const signers = { [PEER_SIGNER_ANNOTATION]: signer("peer"), [CLIENT_SIGNER_ANNOTATION]: signer("client") };
+  const pods = [...snapshot.pods].map(([name, pod]) => {
+    const annotations = { ...pod.metadata.annotations, ...signers };
+    return [name, { ...pod, metadata: { ...pod.metadata, annotations } } as Pod] as const;
+  });
+  const peers = snapshot.peers.map((peer) => {
+    const { peer: members, client, ...rest } = peer.spec.tls ?? {};
+    const tls = {
+      ...rest,
+      ...(members && { peer: { ...members, signer: signer("peer") } }),
+      ...(client && { client: { ...client, signer: signer("client") } }),
+    };
+    return { ...peer, spec: { ...peer.spec, tls } } as EtcdPeer;
+  });
+  return { ...snapshot, peers, pods: new Map(pods) };
+}
+
 /** What is written over an authority has another key than the one that has been announced. */
 function overwriting(real: KubeClient): KubeClient {
   return {
@@ -133,6 +160,13 @@ function overwriting(real: KubeClient): KubeClient {
     },
   } as KubeClient;
 }
+
+/** Members come to serve clients over TLS alone, without a time in which they serve both kinds. */
+const oneWay = doing("give-turn", (step) => {
+  if (step.do !== "replacePeer" || step.peer.spec?.tls?.client === undefined) return step;
+  const { plaintext: _, ...client } = step.peer.spec.tls.client;
+  return { ...step, peer: { ...step.peer, spec: { ...step.peer.spec, tls: { ...step.peer.spec.tls, client } } } };
+});
 
 function talkative(real: KubeClient): KubeClient {
   return {
@@ -148,20 +182,34 @@ export const TLS_MUTANTS: readonly Mutant[] = [
   ...LEFT_OUT,
   ...UNGUARDED,
   {
+    name: "members serve clients over TLS alone from their turn on + without guard tls-stepwise",
+    promise: "clients have a way",
+    edits: [oneWay, credulousRestart, unguarded("cluster", "tls-stepwise")],
+    leaning: SWITCHED,
+  },
+  {
     name: "the next authority signs before everybody trusts it + without guard trusted-first",
     promise: "trusted first",
     edits: [switches, signs, unguarded("cluster", "trusted-first")],
     leaning: ROTATED,
   },
   {
-    name: "the authority before is dropped before everybody has what is signed anew",
-    edits: [drops],
+    name: "the authority before is dropped before everybody has what is signed anew + without guard trusted-first",
+    promise: "members believe",
+    edits: [drops, unguarded("cluster", "trusted-first")],
     leaning: ROTATED,
   },
   {
-    name: "nobody waits until the kubelet has brought what is new",
+    name: "what is in a Secret is taken for what every pod has + without guard trusted-first",
+    promise: "members believe",
+    edits: [seeing("rotate-authority", longBrought), unguarded("cluster", "trusted-first")],
+    leaning: { ...ROTATED, often: { askForRotation: 2, lateSecrets: 2 } },
+  },
+  {
+    name: "nobody waits until applications have read what is new",
     edits: [seeing("rotate-authority", longKnown), seeing("leaf", longKnown)],
-    leaning: { ...ROTATED, replicas: 5 },
+    // The more members restart meanwhile, the more time applications have all the same.
+    leaning: { ...ROTATED, replicas: 1 },
   },
   {
     name: "applications are given what the next authority has signed before members trust it",

@@ -1,5 +1,6 @@
 import { type Told, tell } from "./history.ts";
 import { guardedAgain, type Mutant, mutationOf } from "./mutant.ts";
+import { ACCESS_MUTANTS } from "./mutants-access.ts";
 import { AUTH_MUTANTS } from "./mutants-auth.ts";
 import { BESIDE_MUTANTS } from "./mutants-beside.ts";
 import { CLUSTER_MUTANTS } from "./mutants-cluster.ts";
@@ -18,6 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SLEEP_MUTANTS,
   ...TLS_MUTANTS,
   ...AUTH_MUTANTS,
+  ...ACCESS_MUTANTS,
   ...RUNTIME_MUTANTS,
   ...REMAINING_MUTANTS,
 ];

@@ -7,7 +7,10 @@ import {
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_ROLES } from "#api/v1beta1/role.ts";
+import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import { hexOf } from "#etcd/types.ts";
+import type { ApiWrite } from "#kit/world-api.ts";
 import {
   controllerOf,
   type KubeObject,
@@ -135,6 +138,14 @@ export const claimsArePaidFor: Invariant = {
   },
 };
 
+/** A finalizer comes to an EtcdRole or EtcdUser, or goes: what they have made in etcd is to go with them. */
+function isHold({ resource, verb, before, after }: ApiWrite): boolean {
+  if (verb !== "patch" || (resource !== ETCD_ROLES && resource !== ETCD_USERS)) return false;
+  const rest = (object: KubeObject | undefined) =>
+    object && { ...object, metadata: { ...object.metadata, finalizers: undefined, resourceVersion: undefined } };
+  return after === undefined || isDeepStrictEqual(rest(before), rest(after));
+}
+
 export const foreignStays: Invariant = {
   name: "foreign stays",
   promise: "What somebody else made or manages is never changed and never taken over.",
@@ -142,6 +153,7 @@ export const foreignStays: Invariant = {
     if (event.is !== "write" || event.actor !== "operator" || event.before === undefined) return undefined;
     if (event.verb === "replaceStatus") return undefined;
     const { before, after } = event;
+    if (isHold(event)) return undefined;
     // Pods are made by Kubernetes, from ReplicaSets that are the operator's.
     if (event.resource === PODS && memory.made.has(controllerOf(before)?.uid ?? "")) return undefined;
     const [old, next] = [controllerOf(before)?.uid, after === undefined ? undefined : controllerOf(after)?.uid];

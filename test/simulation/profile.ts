@@ -1,5 +1,5 @@
 import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { ACTS_OF_AUTH, ACTS_OF_TLS, PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
+import { ACTS_OF_ACCESS, ACTS_OF_AUTH, ACTS_OF_TLS, PEOPLES_ACTS, type PeoplesAct, SWITCH } from "#kit/world-people.ts";
 import { Random } from "#kit/world-random.ts";
 
 /** What happens by itself in every history. */
@@ -27,7 +27,7 @@ export const MISHAPS = [
   "skewClock",
 ] as const;
 /** What goes wrong only where members speak TLS. */
-export const MISHAPS_OF_TLS = ["longAbsence"] as const;
+export const MISHAPS_OF_TLS = ["longAbsence", "lateSecrets"] as const;
 export type Mishap = (typeof MISHAPS)[number] | (typeof MISHAPS_OF_TLS)[number];
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
@@ -67,6 +67,8 @@ export interface Profile {
   readonly tls: object | undefined;
   /** `spec.auth.enabled` of the clusters that people make; undefined: they say nothing of it. */
   readonly auth: boolean | undefined;
+  /** Whether there are EtcdRoles and EtcdUsers. */
+  readonly hasAccess: boolean;
   /** Whether people clean up behind themselves in the end. */
   readonly isTidied: boolean;
   /** How many other clusters are at rest. */
@@ -107,6 +109,8 @@ export interface Leaning {
   readonly tls?: object | false;
   readonly othersAtRest?: number;
   readonly auth?: boolean;
+  /** People make EtcdRoles and EtcdUsers. */
+  readonly hasAccess?: boolean;
 }
 
 /** What people write of TLS, as often as they stand here. Hours pass in few histories, and clocks are wrong by up to two. */
@@ -127,6 +131,14 @@ const UNVERIFIED: readonly (object | undefined)[] = [undefined, TLS[3], TLS[5]];
 const AUTH: readonly (boolean | undefined)[] = [true, true, true, false, undefined];
 /** In one history of four members speak TLS. */
 const TLS_SHARE = 0.25;
+/** In one of a hundred, since they take long to come to rest, there are EtcdRoles and EtcdUsers. */
+const ACCESS_SHARE = 0.01;
+
+/** The same, with so little time for clients of both kinds that a history sees the end of it. */
+function soonOver(tls: object | undefined): object {
+  const { peer = {}, client = {} } = (tls ?? { peer: NO_SIDE, client: NO_SIDE }) as { peer?: object; client?: object };
+  return { peer, client: { ...client, plaintextFor: "20s" } };
+}
 
 /**
  * The profile of a seed. Each fault is left out of about half of all histories: faults hide one another, and a history with few
@@ -137,21 +149,31 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
-  for (const act of PEOPLES_ACTS.filter((each) => each !== "sleep" && !isOfTls(each) && !isOfAuth(each)))
+  const ofTheirOwn: readonly PeoplesAct[] = ["sleep", SWITCH, ...ACTS_OF_TLS, ...ACTS_OF_AUTH, ...ACTS_OF_ACCESS];
+  for (const act of PEOPLES_ACTS.filter((each) => !ofTheirOwn.includes(each)))
     if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
   // Of its own numbers: most histories are what they were before anybody slept. In one in ten, since nothing else goes on meanwhile.
   if (!isCalm && new Random(seed ^ 0x51ee9).chance(0.1)) weights.set("sleep", 1);
   // Of its own numbers, too.
   const ofTls = new Random(seed ^ 0x715);
   const mayHave = ofTls.chance(TLS_SHARE) ? ofTls.pick(TLS) : undefined;
-  const tls = leaning.tls === false ? undefined : (leaning.tls ?? mayHave);
+  const firstTls = leaning.tls === false ? undefined : (leaning.tls ?? mayHave);
   for (const happening of [...ACTS_OF_TLS, ...MISHAPS_OF_TLS])
-    if (tls !== undefined && !isCalm && ofTls.chance(0.4)) weights.set(happening, 1);
+    if (firstTls !== undefined && !isCalm && ofTls.chance(0.4)) weights.set(happening, 1);
   const ofAuth = new Random(seed ^ 0xa07);
-  const mayAsk = leaning.tls === undefined && !UNVERIFIED.includes(tls) && ofAuth.chance(0.5);
+  // Who asks for users needs TLS towards clients.
+  const isSwitched = leaning.often?.[SWITCH] !== undefined;
+  const mayAsk = leaning.tls === undefined && !isSwitched && !UNVERIFIED.includes(firstTls) && ofAuth.chance(0.5);
   const auth = leaning.auth ?? (mayAsk ? AUTH[ofAuth.below(AUTH.length)] : undefined);
   for (const happening of ACTS_OF_AUTH) if (mayAsk && !isCalm && ofAuth.chance(0.5)) weights.set(happening, 1);
+  // Of its own numbers, too.
+  const ofAccess = new Random(seed ^ 0xacce55);
+  const hasAccess = leaning.hasAccess ?? (!isCalm && ofAccess.chance(ACCESS_SHARE));
+  if (hasAccess) weights.set("putAccess", 4);
+  for (const happening of ["editBinding", "editAccessByHand"] as const)
+    if (hasAccess && !isCalm && ofAccess.chance(0.5)) weights.set(happening, 1);
   for (const [happening, weight] of Object.entries(leaning.often ?? {})) weights.set(happening as Happening, weight);
+  const tls = weights.has(SWITCH) ? soonOver(firstTls) : firstTls;
   const some = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   const faults = { late: some(0.6), unsent: some(0.15), lostReply: some(0.15), throttled: some(0.08) };
   const callFaults = { ...(isCalm ? NO_CALL_FAULTS : faults), ...leaning.callFaults };
@@ -171,13 +193,6 @@ export function profileOf(seed: number, leaning: Leaning = {}): Profile {
     tls,
     othersAtRest: leaning.othersAtRest ?? (new Random(seed ^ 0xf1ee7).chance(0.5) ? LARGE_FLEET : 0),
     auth,
+    hasAccess,
   };
-}
-
-function isOfAuth(act: PeoplesAct): boolean {
-  return (ACTS_OF_AUTH as readonly PeoplesAct[]).includes(act);
-}
-
-function isOfTls(act: PeoplesAct): boolean {
-  return (ACTS_OF_TLS as readonly PeoplesAct[]).includes(act);
 }

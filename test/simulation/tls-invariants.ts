@@ -18,14 +18,15 @@ import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { NEXT_KEY, textIn } from "#certificates/facts.ts";
-import { parsedIn } from "#certificates/pem.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { signerOf } from "#certificates/trust.ts";
 import { SIDES } from "#cluster/certificates/purposes.ts";
 import type { TlsIdentity } from "#etcd/endpoint.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import type { Process } from "#kit/world-etcd.ts";
 import { isVouched, type Pair, pairIn, whyNotServed } from "#kit/world-tls.ts";
-import { CONFIG_MAPS, controllerOf, PODS, SECRETS, type Secret } from "#kube/kinds.ts";
+import { CONFIG_MAPS, controllerOf, PODS, REPLICA_SETS, SECRETS, type Secret } from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
 
 // What do certificates promise?
@@ -35,19 +36,19 @@ import type { Invariant } from "./memory.ts";
 /** So long a client may have what was in its Secret before, in milliseconds. */
 const CLIENT_LAG_MS = 90_000;
 
-/** Members of clusters with TLS that run, by their EtcdCluster. */
+/** Members that run, by their EtcdCluster, where one of them at least speaks TLS. */
 function secured(world: World): ReadonlyMap<EtcdCluster, readonly Process[]> {
   const found = new Map<EtcdCluster, readonly Process[]>();
   if (world.api.list(SECRETS).length === 0) return found;
   for (const cluster of world.api.list(ETCD_CLUSTERS)) {
     const { clusterID } = cluster.status?.identity ?? {};
     const running = [...world.etcd.processes.values()].filter(
-      ({ data, clusterUid, speeches }) =>
-        hexOf(data.clusterId) === clusterID &&
-        clusterUid === cluster.metadata.uid &&
-        (speeches.peer.schemes.has("https") || speeches.client.schemes.has("https")),
+      ({ data, clusterUid }) => hexOf(data.clusterId) === clusterID && clusterUid === cluster.metadata.uid,
     );
-    if (running.length > 0) found.set(cluster, running);
+    const isSecured = running.some(({ speeches: { peer, client } }) =>
+      [peer, client].some(({ schemes }) => schemes.has("https")),
+    );
+    if (isSecured) found.set(cluster, running);
   }
   return found;
 }
@@ -60,6 +61,13 @@ function isTimely(pair: Pair | undefined, nowMs: number): boolean {
 function isEnding({ api, kubelets }: World, { podUid }: Process): boolean {
   const pod = api.byUid(PODS, podUid);
   return pod?.metadata.deletionTimestamp !== undefined && kubelets.isHeardOf(pod);
+}
+
+/** Whether the EtcdPeer is there for which its pod was made. */
+function isOfPeer({ api }: World, { podUid }: Process): boolean {
+  const pod = api.byUid(PODS, podUid);
+  const set = pod && api.byUid(REPLICA_SETS, controllerOf(pod)?.uid);
+  return set !== undefined && api.byUid(ETCD_PEERS, controllerOf(set)?.uid) !== undefined;
 }
 
 /** Whether the kubelet brings Secrets into the pod of this member. */
@@ -76,13 +84,34 @@ export const membersBelieve: Invariant = {
     const { nowMs } = world.time;
     for (const [cluster, processes] of secured(world)) {
       if (memory.tls.isTampered(cluster)) continue;
+      // Who has nothing to show yet, or any more, is reached, and reaches the others, without.
       const asked = processes.filter(
-        (each) => isTimely(each.speeches.peer.pair(), nowMs) && isLookedAfter(world, each),
+        (each) =>
+          (each.speeches.peer.trust.length === 0 || isTimely(each.speeches.peer.pair(), nowMs)) &&
+          isLookedAfter(world, each),
       );
       for (const one of asked)
         for (const other of asked)
           if (one.podUid < other.podUid && !world.etcd.believe(one, other))
             return `${one.peer} and ${other.peer} do not believe each other`;
+    }
+    return undefined;
+  },
+};
+
+export const clientsHaveAWay: Invariant = {
+  name: "clients have a way",
+  promise: "There is no moment at which some members serve only clients with TLS, and others only those without.",
+  breaks(event, world) {
+    if (event.is !== "step") return undefined;
+    for (const running of secured(world).values()) {
+      // Who has taken EtcdPeers away has taken what their pods belong to: they are about to end.
+      const processes = running.filter((each) => !isEnding(world, each) && isOfPeer(world, each));
+      const only = (scheme: string) =>
+        processes.find(({ speeches: { client } }) => client.schemes.size === 1 && client.schemes.has(scheme));
+      const [plain, safe] = [only("http"), only("https")];
+      if (plain !== undefined && safe !== undefined)
+        return `${plain.peer} serves nobody with TLS, and ${safe.peer} nobody without`;
     }
     return undefined;
   },
@@ -224,7 +253,11 @@ export interface Certification {
 
 /** The first side of which something is wrong, or else unfinished. */
 export function certificationOf(world: World, cluster: EtcdCluster): Certification {
-  const sides = SIDES.filter((side) => providerOf(cluster.spec, side) === "Operator");
+  const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === cluster.metadata.uid);
+  // Who is yet to go back from TLS needs what it shows until then.
+  const sides = SIDES.filter(
+    (side) => providerOf(cluster.spec, side) === "Operator" || peers.some(({ spec }) => spec.tls?.[side] !== undefined),
+  );
   const all = sides.map((side) => sideOfCluster(world, cluster, side));
   return (
     all.find(({ isHopeless }) => isHopeless === true) ??
@@ -295,9 +328,11 @@ export function wantedTls(world: World, { metadata, spec }: EtcdCluster): Member
   const side = (of: Side) => {
     const secretName = `${name}-${of === "peer" ? "peer" : "server"}-tls`;
     const secret = world.api.find(SECRETS, { namespace, name: secretName });
-    return providerOf(spec, of) === "None" || secret === undefined
-      ? undefined
-      : { secretName, trust: textIn(secret, TRUST_FILE) };
+    if (providerOf(spec, of) === "None" || secret === undefined) return undefined;
+    const trust = textIn(secret, TRUST_FILE);
+    const all = parsedIn(trust);
+    const signer = all.length > 1 ? signerOf(pairIn(secret)?.chain ?? [], all) : undefined;
+    return { secretName, trust, ...(signer === undefined ? {} : { signer: idOf(signer) }) };
   };
   const [peer, client] = [side("peer"), side("client")];
   if (spec.tls === undefined || (peer === undefined && client === undefined)) return undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { wantedPermissions } from "#access/permissions.ts";
-import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
-import { ETCD_ROLES } from "#api/v1beta1/role.ts";
+import { ROTATE_CREDENTIALS_ANNOTATION, USER_FINALIZER } from "#api/names.ts";
+import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { etcdRole, etcdUser } from "#kit/access.ts";
 import { AccessWorld } from "#kit/access-world.ts";
@@ -297,3 +297,36 @@ test("no password and no key is in a snapshot, a step or a status", async () => 
   const password = expectBound(world);
   expect(JSON.stringify([...world.objects].filter(([key]) => !key.startsWith("secrets/")))).not.toContain(password);
 });
+
+test.each([["role"], ["user"]] as const)(
+  "a %s that a person has made since it was not there stays theirs",
+  async (what) => {
+    const world = await settled();
+    const kind = what === "role" ? ETCD_ROLES : ETCD_USERS;
+    // Somebody has asked for it: an EtcdUser for the role, an EtcdUser of that name for the user.
+    if (what === "role")
+      world.edit(ETCD_USERS, "app", (user) => ({ ...user, spec: { ...user.spec, roles: ["later"] } }));
+    else world.put(ETCD_USERS, etcdUser({ name: "later", held: false, claimed: false }));
+    await world.settle();
+    if (what === "user") {
+      world.delete(ETCD_USERS, "later");
+      world.edit(ETCD_USERS, "later", (each) => ({
+        ...each,
+        metadata: { ...each.metadata, finalizers: [USER_FINALIZER] },
+      }));
+      await world.settle();
+      expect(world.get(ETCD_USERS, "later")).toBeUndefined();
+    }
+    world.etcd.byHand(() => {
+      if (what === "role") world.etcd.roles.set("later", [...READS_ORDERS]);
+      else world.etcd.users.set("later", { password: "theirs", roles: new Set(["reader"]) });
+    });
+    if (what === "role")
+      world.put(ETCD_ROLES, etcdRole({ name: "later", held: false, claimed: false, spec: { permissions: [] } }));
+    else world.put(ETCD_USERS, etcdUser({ name: "later", held: false, claimed: false, spec: { roles: [] } }));
+    await world.settle();
+    expect(world.get<EtcdRole | EtcdUser>(kind as never, "later")?.status?.conditions?.[0]?.reason).toBe("NameTaken");
+    expect(world.etcd.roles.get(what === "role" ? "later" : "reader")).toEqual(READS_ORDERS);
+    if (what === "user") expect(world.etcd.users.get("later")?.password).toBe("theirs");
+  },
+);

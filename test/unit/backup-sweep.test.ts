@@ -223,7 +223,7 @@ function operator(world: World): () => Promise<void> {
     progress: { of: () => Promise.resolve(undefined) },
     warnings: new WarningsReader(kube, world.clock),
   });
-  const seen = { expect: (_: unknown, __: Written) => undefined, unmet: () => undefined };
+  const seen = { expect: (_: unknown, __: Written) => undefined, refused: () => undefined, unmet: () => undefined };
   const tools = {
     clock: world.clock,
     log: silentLog,

@@ -192,7 +192,7 @@ class World {
       clock: this.clock,
       log: silentLog,
       metrics: createMetrics(),
-      expectations: { expect: () => undefined, unmet: () => undefined } as never,
+      expectations: { expect: () => undefined, refused: () => undefined, unmet: () => undefined } as never,
       tell: () => undefined,
       mayAct: () => !this.isDead,
     });

@@ -63,8 +63,8 @@ const EDITS: readonly Edited[] = [
     version: "3.6.16",
     // Restarts by themselves are tried above, and what is only told.
     deaths: /^replace Secret |^delete Pod |^replace EtcdPeer /,
-    // Each restarts to trust both, and to trust the new one alone.
-    restarts: 6,
+    // Each restarts to trust both, to show what the new one has signed, and to trust that one alone.
+    restarts: 9,
     ready: "AllMembersHealthy",
   },
   {
@@ -85,6 +85,16 @@ const EDITS: readonly Edited[] = [
     version: "3.6.16",
     deaths: SWITCHING,
     restarts: 6,
+    ready: "AllMembersHealthy",
+  },
+  {
+    name: "the only member of a cluster that goes back from TLS altogether",
+    replicas: 1,
+    edit: { tls: { ...NO_TLS, client: { ...NO_TLS.client, plaintextFor: "0s" } } },
+    tls: {},
+    version: "3.6.16",
+    deaths: SWITCHING,
+    restarts: 3,
     ready: "AllMembersHealthy",
   },
 ];

@@ -6,6 +6,8 @@ import type {
   clusterStatusSchema,
   identitySchema,
   memberStatusSchema,
+  unmanagedNamesSchema,
+  unmanagedSchema,
   updateSchema,
 } from "#api/v1beta1/status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
@@ -17,6 +19,8 @@ export type EtcdClusterStatus = z.output<typeof clusterStatusSchema>;
 export type ClusterIdentity = z.output<typeof identitySchema>;
 export type MemberStatus = z.output<typeof memberStatusSchema>;
 export type PlanStatus = z.output<typeof planSchema>;
+export type Unmanaged = z.output<typeof unmanagedSchema>;
+export type UnmanagedNames = z.output<typeof unmanagedNamesSchema>;
 export type UpdateStatus = z.output<typeof updateSchema>;
 
 export interface EtcdCluster extends KubeObject {

@@ -323,6 +323,9 @@ const MEMBER_TLS = {
      "minLength": 1,
      "maxLength": 32768
     },
+    "signer": {
+     "type": "string"
+    },
     "scheme": {
      "type": "string",
      "enum": [
@@ -348,6 +351,9 @@ const MEMBER_TLS = {
      "type": "string",
      "minLength": 1,
      "maxLength": 32768
+    },
+    "signer": {
+     "type": "string"
     },
     "verifyClients": {
      "type": "boolean"

@@ -142,6 +142,24 @@ const waiverSchema = z.object({
   until: z.string().meta({ format: "date-time" }).describe("When it is asked again."),
 });
 
+export const unmanagedNamesSchema = z.object({
+  count: z.int().describe("How many there are."),
+  names: z
+    .array(z.string())
+    .describe(
+      "The first ten of them, sorted; the first 64 characters of a long one, and what is no plain text written as \\u{…}.",
+    ),
+});
+
+export const unmanagedSchema = z
+  .object({
+    users: unmanagedNamesSchema.optional().describe("But for root, and those by which the operator logs in."),
+    roles: unmanagedNamesSchema.optional().describe("But for root."),
+  })
+  .describe(
+    "Users and roles in etcd that no EtcdUser and no EtcdRole names: people have made them with etcdctl. They are left alone.",
+  );
+
 export const clusterStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
@@ -204,6 +222,7 @@ export const clusterStatusSchema = z
           .describe(
             "Users in etcd by which the operator logs in, or is about to, but for etcd-cluster-operator: by the common names of its certificates. They are its own; no EtcdUser gets them.",
           ),
+        unmanaged: unmanagedSchema.optional(),
       })
       .optional()
       .describe("etcd's users and roles; not there while nobody knows, or has asked for them."),

@@ -241,6 +241,13 @@ const side = {
     .min(1)
     .max(MAX_BUNDLE_LENGTH)
     .describe("The certificates, in PEM, of the authorities by which those must be signed who connect."),
+  signer: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional()
+    .describe(
+      "Which of several authorities signs what the Secret holds: the SHA-256 of its certificate. Only what the operator issues, and only while one authority follows another one.",
+    ),
 };
 
 /** `spec.tls` of an EtcdPeer: what a member has got of what the EtcdCluster asks for. */
@@ -272,4 +279,6 @@ export const memberTlsSchema = z
     minVersion: minVersion.optional().describe("The oldest version of TLS that the member speaks."),
     ...protocol,
   })
-  .describe("With which certificates the member runs. A change of trust restarts it, a renewed certificate does not.");
+  .describe(
+    "With which certificates the member runs. A change of trust or signer restarts it, a renewed certificate does not.",
+  );

@@ -68,6 +68,10 @@ function world(
     users: { op: ["root"], root: ["root"] } as Record<string, string[]>,
     found: present(secret()) as ReturnType<typeof present<Secret>> | typeof absent,
     password: "right" as string | undefined,
+    roles: ["root"],
+    revision: 1,
+    listFails: undefined as Error | undefined,
+    held: { users: new Map<string, string>(), roles: new Set<string>() },
     ...given,
   };
   const mayAll = () => !state.enabled || state.users.op?.includes("root");
@@ -78,7 +82,7 @@ function world(
         if (state.fails !== undefined) throw state.fails;
         if (state.tellsAll !== true && !mayAll())
           throw refused(state.users.op === undefined ? "UserNotFound" : "PermissionDenied");
-        return { enabled: state.enabled, revision: 1 };
+        return { enabled: state.enabled, revision: state.revision };
       }),
     userGet: (_: unknown, name: string) =>
       answering(() => {
@@ -87,6 +91,17 @@ function world(
         const roles = state.users[name];
         if (roles === undefined) throw refused("UserNotFound");
         return roles;
+      }),
+    userList: () =>
+      answering(() => {
+        calls.push("UserList");
+        if (state.listFails !== undefined) throw state.listFails;
+        return Object.keys(state.users);
+      }),
+    roleList: () =>
+      answering(() => {
+        calls.push("RoleList");
+        return state.roles;
       }),
     authenticate: (_: unknown, name: string, password: string) =>
       answering(() => {
@@ -101,10 +116,12 @@ function world(
   const addressee = { endpoint: { address: "10.0.0.1:2379" }, options: { signal } };
   const look = async (of = guarded(), to: typeof addressee | undefined = addressee) => {
     calls.length = 0;
-    return await reads.look(of.cluster, to, of.auth?.next, signal);
+    return await reads.look(of.cluster, to, of.auth?.next, () => state.held, signal);
   };
   return { clock, calls, state, reads, look };
 }
+
+const LISTS = ["UserList", "RoleList"];
 
 const stateIn = (seen: Pick<SeenAuth, "state"> | undefined) =>
   seen?.state.is === "present" ? seen.state.value : seen?.state;
@@ -171,7 +188,7 @@ describe("etcd is asked", () => {
       await look();
       return [...calls];
     };
-    expect(await asked(0)).toEqual(["AuthStatus", "UserGet op", "UserGet root", "Authenticate root"]);
+    expect(await asked(0)).toEqual(["AuthStatus", "UserGet op", "UserGet root", "Authenticate root", ...LISTS]);
     expect(await asked(54_000)).toEqual([]);
     // The looks at a cluster at rest among many are 58 s apart: each of them asks.
     expect(await asked(4_000)).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
@@ -234,6 +251,65 @@ describe("etcd is asked", () => {
     state.password = "by hand";
     await clock.advance(601_000);
     expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
+  });
+});
+
+describe("the names of all users and roles are asked", () => {
+  const MINUTE_MS = 60_000;
+
+  test("once, and again when etcd has counted a change", async () => {
+    const { look, calls, clock, state } = world();
+    expect((await look())?.unmanaged).toEqual({});
+    await clock.advance(MINUTE_MS);
+    Object.assign(state.users, { ann: [] });
+    state.roles = ["root", "reader"];
+    expect((await look())?.unmanaged).toEqual({});
+    expect(calls).not.toContain("UserList");
+    await clock.advance(MINUTE_MS);
+    state.revision = 3;
+    const told = { users: { count: 1, names: ["ann"] }, roles: { count: 1, names: ["reader"] } };
+    expect((await look())?.unmanaged).toEqual(told);
+    expect(calls).toEqual(expect.arrayContaining(LISTS));
+    await clock.advance(MINUTE_MS);
+    expect((await look())?.unmanaged).toEqual(told);
+    expect(calls).not.toContain("RoleList");
+  });
+
+  test("and when objects say other names: who had an EtcdUser is told when only that is gone", async () => {
+    const { look, calls, clock, state, reads } = world();
+    Object.assign(state.users, { ann: [] });
+    state.held = { users: new Map([["ann", "ann"]]), roles: new Set() };
+    expect((await look())?.unmanaged).toEqual({});
+    await clock.advance(MINUTE_MS);
+    state.held = { users: new Map(), roles: new Set() };
+    expect((await look())?.unmanaged).toEqual({ users: { count: 1, names: ["ann"] } });
+    await clock.advance(MINUTE_MS);
+    state.held = { users: new Map(), roles: new Set(["reader"]) };
+    await look();
+    expect(calls).toContain("UserList");
+    reads.forget(KEY);
+    await look();
+    expect(calls).toContain("UserList");
+  });
+
+  test("by an administrator alone, and what fails of it is in nobody's way", async () => {
+    const stranger = world({ users: { root: ["root"] }, tellsAll: true });
+    expect((await stranger.look())?.unmanaged).toBeUndefined();
+    expect(stranger.calls).not.toContain("UserList");
+    const { look, state, clock, calls } = world();
+    state.listFails = new OperatorError("EtcdUnavailable", "too long an answer");
+    const seen = await look();
+    expect(stateIn(seen)).toMatchObject({ enabled: true });
+    expect(seen?.unmanaged).toBeUndefined();
+    state.listFails = undefined;
+    await clock.advance(MINUTE_MS);
+    expect((await look())?.unmanaged).toEqual({});
+    expect(calls).toContain("UserList");
+    for (const thrown of [new OperatorError("Cancelled", "the end"), new Error("a bug")]) {
+      const failing = world();
+      failing.state.listFails = thrown;
+      await expect(failing.look()).rejects.toThrow(thrown.message);
+    }
   });
 });
 

@@ -6,9 +6,12 @@ import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { commonNameIn } from "#certificates/common-name.ts";
 import type { Identities } from "#certificates/dial.ts";
+import { NameReads } from "#cluster/auth/name-reads.ts";
 import { passwordIn, rootSecretOf } from "#cluster/auth/root-secret.ts";
 import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
+import type { HeldNames } from "#cluster/auth/unmanaged.ts";
 import { MINUTELY_MS } from "#cluster/rest.ts";
+import type { AuthStatus } from "#etcd/auth.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
@@ -18,7 +21,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 
 // Why is etcd asked so rarely?
 //   Each question about its users is an entry in its log, and to compare a password takes it a tenth of a second of CPU. So it is asked once a
-//   minute while all is as it should be, and for the password once in ten; with each look while something is to be done.
+//   minute while all is as it should be, and for the password once in ten; with each look while something is to be done. For the names of all: when it has counted a change.
 
 const PASSWORD_MS = 10 * 60_000;
 
@@ -38,6 +41,13 @@ interface Proof {
   readonly atMs: number;
 }
 
+/** What one answer of etcd says of them. */
+interface Answer {
+  readonly state: Observed<AuthState>;
+  /** How many changes of users and roles it has counted, told to who may ask for their names. */
+  readonly revision?: number | undefined;
+}
+
 interface Addressee {
   readonly endpoint: Endpoint;
   readonly options: CallOptions;
@@ -45,7 +55,7 @@ interface Addressee {
 
 export interface AuthClient {
   readonly kube: Pick<KubeClient, "find">;
-  readonly etcd: Pick<EtcdClient, "authStatus" | "userGet" | "authenticate">;
+  readonly etcd: Pick<EtcdClient, "authStatus" | "userGet" | "authenticate" | "userList" | "roleList">;
   readonly identities: Identities;
   readonly clock: Clock;
 }
@@ -55,6 +65,7 @@ export class AuthReads {
   readonly #tools: AuthClient;
   readonly #known = new Map<string, Memory>();
   readonly #proofs = new Map<string, Proof>();
+  readonly #names = new NameReads();
 
   constructor(tools: AuthClient) {
     this.#tools = tools;
@@ -63,12 +74,14 @@ export class AuthReads {
   /**
    * `undefined` when nobody has asked for users.
    * @param addressee whom to ask; undefined when nobody answers @param next as whom the operator is about to log in
+   * @param held which names in etcd EtcdUsers and EtcdRoles say by now
    * @throws OperatorError Cancelled
    */
   async look(
     cluster: EtcdCluster,
     addressee: Addressee | undefined,
     next: string | undefined,
+    held: () => HeldNames,
     signal: AbortSignal,
   ): Promise<ToldAuth | undefined> {
     const { namespace, name, deletionTimestamp } = cluster.metadata;
@@ -82,7 +95,7 @@ export class AuthReads {
     const { clock } = this.#tools;
     if (last?.seen.next === next && last && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < MINUTELY_MS)
       return last.seen;
-    const seen = await this.#ask(cluster, addressee, next, signal);
+    const seen = await this.#ask(cluster, addressee, next, held, signal);
     this.#known.set(keyText(key), { seen, atMs: clock.monotonicMs() });
     return seen;
   }
@@ -100,12 +113,14 @@ export class AuthReads {
   forget({ namespace, name }: Key): void {
     this.#known.delete(keyText({ namespace, name }));
     this.#proofs.delete(keyText({ namespace, name }));
+    this.#names.forget({ namespace, name });
   }
 
   async #ask(
     cluster: EtcdCluster,
     addressee: Addressee | undefined,
     next: string | undefined,
+    held: () => HeldNames,
     signal: AbortSignal,
   ): Promise<ToldAuth> {
     const { kube, identities } = this.#tools;
@@ -116,7 +131,14 @@ export class AuthReads {
       found.is === "present" ? present(rootSecretOf(cluster, found.value)) : found;
     const user = commonNameIn(identities.identityOf({ namespace, name })?.cert ?? "");
     const secret = found.is === "present" ? found.value : undefined;
-    return { user, next, rootSecret, state: await this.#state(cluster, { user, next }, secret, addressee) };
+    const { state, revision } = await this.#state(cluster, { user, next }, secret, addressee);
+    if (revision === undefined || addressee === undefined) return { user, next, rootSecret, state };
+    const { endpoint, options } = addressee;
+    const unmanaged = await this.#names.look(cluster, user, revision, held, async () => ({
+      users: await this.#tools.etcd.userList(endpoint, options),
+      roles: await this.#tools.etcd.roleList(endpoint, options),
+    }));
+    return { user, next, rootSecret, state, unmanaged };
   }
 
   async #state(
@@ -124,21 +146,22 @@ export class AuthReads {
     { user, next }: Pick<ToldAuth, "user" | "next">,
     secret: Secret | undefined,
     addressee: Addressee | undefined,
-  ): Promise<Observed<AuthState>> {
-    if (addressee === undefined) return unknown("no voter with a leader answers");
+  ): Promise<Answer> {
+    if (addressee === undefined) return { state: unknown("no voter with a leader answers") };
     const { endpoint, options } = addressee;
     const { etcd } = this.#tools;
     try {
-      const enabled = await isEnabled(etcd, endpoint, options);
+      const { enabled, revision } = await statusOf(etcd, endpoint, options);
       const operator = user ? await rolesOf(etcd, endpoint, user, options) : undefined;
       const mayAsk = !enabled || operator?.includes(ROOT) === true;
       const root = mayAsk ? await rolesOf(etcd, endpoint, ROOT, options) : undefined;
       const ahead = mayAsk && next && next !== user ? await rolesOf(etcd, endpoint, next, options) : undefined;
       const proof = root === undefined ? UNPROVED : await this.#proofOf(cluster, secret, enabled, addressee);
-      return present({ enabled, operator, next: ahead, root, ...proof });
+      const state = present({ enabled, operator, next: ahead, root, ...proof });
+      return { state, revision: mayAsk ? revision : undefined };
     } catch (thrown) {
       if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled")) throw thrown;
-      return unknown(thrown.message);
+      return { state: unknown(thrown.message) };
     }
   }
 
@@ -170,12 +193,17 @@ export class AuthReads {
 }
 
 /** etcd 3.5 and 3.6 tell only an administrator whether it asks for users: who is told to be none has the answer. */
-async function isEnabled(etcd: AuthClient["etcd"], endpoint: Endpoint, options: CallOptions): Promise<boolean> {
+async function statusOf(
+  etcd: AuthClient["etcd"],
+  endpoint: Endpoint,
+  options: CallOptions,
+): Promise<Pick<AuthStatus, "enabled"> & Partial<AuthStatus>> {
   try {
-    return (await etcd.authStatus(endpoint, options)).enabled;
+    return await etcd.authStatus(endpoint, options);
   } catch (thrown) {
     const refusal = refusalOf(thrown);
-    if (refusal === "PermissionDenied" || refusal === "UserNotFound" || refusal === "UserEmpty") return true;
+    if (refusal === "PermissionDenied" || refusal === "UserNotFound" || refusal === "UserEmpty")
+      return { enabled: true };
     throw thrown;
   }
 }

@@ -1,3 +1,4 @@
+import type { Unmanaged } from "#api/v1beta1/cluster.ts";
 import type { Observed } from "#base/observed.ts";
 
 /** What may be known of the Secret with the password of the user root: all but the password. */
@@ -35,4 +36,6 @@ export interface SeenAuth {
   readonly rootSecret: Observed<RootSecret>;
   /** Never `absent`. */
   readonly state: Observed<AuthState>;
+  /** Users and roles that people have made beside EtcdUsers and EtcdRoles; undefined while etcd does not tell. */
+  readonly unmanaged?: Unmanaged | undefined;
 }

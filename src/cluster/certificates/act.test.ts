@@ -248,12 +248,9 @@ describe("an authority that is followed by another one", () => {
     expect(trustIds(all, "my-etcd-peer-tls")).toEqual(added.trustIds);
 
     world = running(all.seenBy(world));
-    expect(await carryOn(all, world)).toEqual([
-      "rotateAuthority peer",
-      "issueLeaf peer",
-      "rotateAuthority peer",
-      "spreadTrust peer",
-    ]);
+    expect(await carryOn(all, world)).toEqual(["rotateAuthority peer", "issueLeaf peer"]);
+    world = running(all.seenBy(world));
+    expect(await carryOn(all, world)).toEqual(["rotateAuthority peer", "spreadTrust peer"]);
     const after = factsOf(all.named("my-etcd-peer-ca"), "authority");
     expect(after).toMatchObject({
       fingerprint: added.nextId,
@@ -312,7 +309,9 @@ describe("an authority that is followed by another one", () => {
     expect(after.trustIds).toEqual([after.fingerprint, before]);
     expect(await carryOn(all, members)).toEqual(["spreadTrust peer"]);
     const trusting = running(all.seenBy(members));
-    expect(await carryOn(all, trusting)).toEqual(["issueLeaf peer", "rotateAuthority peer", "spreadTrust peer"]);
+    expect(await carryOn(all, trusting)).toEqual(["issueLeaf peer"]);
+    const showing = running(all.seenBy(trusting));
+    expect(await carryOn(all, showing)).toEqual(["rotateAuthority peer", "spreadTrust peer"]);
   });
 });
 

@@ -14,6 +14,7 @@ import { etcdOf, etcdUser } from "#kit/access.ts";
 import { boundTo } from "#kit/bindings.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { NOW } from "#kit/cluster.ts";
+import { withAuth } from "#kit/cluster-auth.ts";
 import { bundle, NEXT, OWN, running, secured, THEIRS, withMade } from "#kit/cluster-tls.ts";
 import { LONG, ofThree, ofTwo, over, seenToo, telling, told, turnedClients } from "#kit/cluster-turn.ts";
 
@@ -23,7 +24,7 @@ const SIGNED = { server: { by: NEXT, trust: both }, operator: { by: NEXT, trust:
 
 /** All but bindings is ready for the next authority to sign, and for the one before to be dropped. */
 const added = running(withMade(secured(), { clientCA: { next: NEXT }, ...LEAVES }));
-const switched = withMade(added, { clientCA: { by: NEXT, trust: both }, ...SIGNED });
+const switched = running(withMade(added, { clientCA: { by: NEXT, trust: both }, ...SIGNED }));
 
 const with_ = (snapshot: ClusterSnapshot, ...bindings: readonly Partial<SeenBinding>[]) =>
   seenToo(snapshot, { bindings: bindings.map(boundTo) });
@@ -119,6 +120,10 @@ describe("while an authority is followed by another one, by the bindings of Etcd
     expect(planCluster(paused)).toMatchObject({ rule: "paused", aside: [{ rule: "rotation-held" }] });
     const ending = withMade(held, { peer: { isOurs: false, lastsMs: 1 } });
     expect(planCluster(ending).aside).toMatchObject([{ rule: "certificate-ends" }, { rule: "rotation-held" }, {}]);
+    const unmanaged = { roles: { count: 1, names: ["theirs"] } };
+    const both = withAuth(paused, { unmanaged });
+    const aside = [{ rule: "rotation-held" }, { rule: "unmanaged-names" }];
+    expect(planCluster(both)).toMatchObject({ rule: "paused", aside });
   });
 
   test("what else is missing is told by others", () => {
@@ -131,7 +136,7 @@ describe("while an authority is followed by another one, by the bindings of Etcd
   test("between members nobody waits for applications", () => {
     const peers = running(withMade(secured(), { peerCA: { next: NEXT }, peer: { trust: both } }));
     expect(phaseOf(with_(peers, {}), "peer")?.phase).toBe("switch");
-    const shown = withMade(peers, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
+    const shown = running(withMade(peers, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } }));
     expect(phaseOf(with_(shown, {}), "peer")?.phase).toBe("drop");
   });
 });

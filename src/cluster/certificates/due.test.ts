@@ -82,4 +82,13 @@ describe("a certificate is made", () => {
     });
     expect(dueOf(again, "peer")).toEqual({ what: "pair", because: "its authority is followed by another one" });
   });
+
+  test("anew although it says nothing of whom to trust by now, as long as nobody shows it", () => {
+    const nobody = { ...certified, peers: [], pods: new Map() };
+    const again = withMade(nobody, {
+      peerCA: { by: NEXT, trust: bundle(NEXT, OWN) },
+      peer: { by: OWN, trust: bundle(OWN), knownForMs: 0 },
+    });
+    expect(dueOf(again, "peer")).toEqual({ what: "pair", because: "its authority is followed by another one" });
+  });
 });

@@ -74,9 +74,18 @@ const UNKNOWN = { reason: "Waiting", status: "Unknown", isForPeople: false } as 
 
 /** Where the right to look is missing, that is told once, whatever was to be read. */
 function unread(what: string, why: string): Fault {
-  const right = missingRightText(why);
-  if (right === undefined) return { ...UNKNOWN, message: `${what} could not be read: ${why}` };
-  return { reason: "RightMissing", status: "Unknown", message: right, isForPeople: true };
+  return rightFault(why) ?? { ...UNKNOWN, message: `${what} could not be read: ${why}` };
+}
+
+/** That a right is missing; undefined when something else is the matter. */
+function rightFault(why: string): Fault | undefined {
+  const message = missingRightText(why);
+  return message === undefined ? undefined : { reason: "RightMissing", status: "Unknown", message, isForPeople: true };
+}
+
+/** That a right was taken away: what was seen before counts on, and nobody sees whether it is still so. */
+export function revokedFault({ certificates }: Pick<ClusterSnapshot, "certificates">): Fault | undefined {
+  return rightFault(certificates?.refused ?? "");
 }
 
 function no(reason: Reason, message: string, isForPeople = true): Fault {

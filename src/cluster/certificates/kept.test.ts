@@ -3,6 +3,7 @@ import { keptTls, withKeptTls } from "#cluster/certificates/kept.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
+import { turnedTo } from "#kit/cluster-switch.ts";
 import { secured, THEIRS, tlsSpec, withMade } from "#kit/cluster-tls.ts";
 
 const NONE = { provider: "None" };
@@ -90,39 +91,81 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
 ];
 
 describe("of TLS that is taken away from members there stays", () => {
-  test.each(cases)("$name", ({ given, is }) =>
-    expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject(is),
-  );
+  test.each(cases)("$name", ({ given, is }) => expect(withKeptTls(given.cluster, given).spec.tls).toMatchObject(is));
 
   test("where Secrets of the operator's own are called somebody else's, which is refused", () => {
     const given = edited(secured(), OWN_PAIRS);
-    expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject(issued);
+    expect(withKeptTls(given.cluster, given).spec.tls).toMatchObject(issued);
     const one = edited(secured(), { ...SECRETS, client: OWN_PAIRS.client });
-    expect(withKeptTls(one.cluster, one.peers).spec.tls).toMatchObject({ peer: SECRETS.peer, client: issued.client });
+    expect(withKeptTls(one.cluster, one).spec.tls).toMatchObject({ peer: SECRETS.peer, client: issued.client });
     const before = edited(brought(OWN_PAIRS), OWN_PAIRS);
-    expect(withKeptTls(before.cluster, before.peers).spec.tls).toMatchObject(OWN_PAIRS);
+    expect(withKeptTls(before.cluster, before).spec.tls).toMatchObject(OWN_PAIRS);
   });
 
   test("which TLS it was", () => {
     const given = edited(
       secured({}, { minVersion: "TLS1.2", cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"] }),
     );
-    expect(withKeptTls(given.cluster, given.peers).spec.tls).toMatchObject({
+    expect(withKeptTls(given.cluster, given).spec.tls).toMatchObject({
       minVersion: "TLS1.2",
       cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"],
     });
     const half = edited(secured(), { peer: NONE, minVersion: "TLS1.3" });
-    expect(withKeptTls(half.cluster, half.peers).spec.tls).toMatchObject({ minVersion: "TLS1.3" });
+    expect(withKeptTls(half.cluster, half).spec.tls).toMatchObject({ minVersion: "TLS1.3" });
   });
 
   test("also where the first one has lost it; and no more than members have", () => {
     const given = edited(secured({}, { minVersion: "TLS1.3" }));
     const [first, ...others] = given.peers;
     const { tls: _, ...spec } = first!.spec;
-    const kept = withKeptTls(given.cluster, [{ ...first!, spec }, ...others]).spec.tls;
+    const kept = withKeptTls(given.cluster, { ...given, peers: [{ ...first!, spec }, ...others] }).spec.tls;
     expect(kept).toMatchObject({ ...issued, minVersion: "TLS1.3" });
     const bare = given.peers.map((peer) => ({ ...peer, spec: { ...peer.spec, tls: { peer: peer.spec.tls!.peer! } } }));
-    expect(Object.keys(withKeptTls(given.cluster, bare).spec.tls!)).toEqual(["peer", "client"]);
+    expect(Object.keys(withKeptTls(given.cluster, { peers: bare, pods: new Map() }).spec.tls!)).toEqual([
+      "peer",
+      "client",
+    ]);
+  });
+
+  test("what a pod still shows whose EtcdPeer has it no more: else nobody could ask the member until it restarts", () => {
+    const given = edited(secured(), { peer: NONE, client: NONE });
+    const peers = given.peers.map(({ spec: { tls: _, ...spec }, ...peer }) => ({ ...peer, spec }));
+    expect(withKeptTls(given.cluster, { ...given, peers }).spec.tls).toMatchObject({
+      peer: { provider: "Operator" },
+      client: { provider: "Operator" },
+    });
+    const others = edited(brought(SECRETS), { peer: NONE, client: NONE });
+    const bare = others.peers.map(({ spec: { tls: _, ...spec }, ...peer }) => ({ ...peer, spec }));
+    expect(withKeptTls(others.cluster, { ...others, peers: bare }).spec.tls).toMatchObject(SECRETS);
+    const unrecorded = unnamed(others);
+    const [, last] = [...others.pods];
+    const one = { peers: bare, pods: new Map([last!]) };
+    expect(withKeptTls(unrecorded.cluster, one).spec.tls).toMatchObject({ peer: SECRETS.peer });
+    expect(withKeptTls(others.cluster, { peers: bare, pods: new Map() })).toBe(others.cluster);
+  });
+
+  test("what a member had before its turn, to which it may be put back", () => {
+    const given = edited(secured(), { peer: NONE, client: NONE });
+    const last = given.peers.at(-1)!;
+    const turned = turnedTo({ ...given, pods: new Map() }, last.metadata.name, "nothing");
+    const peers = turned.peers.filter(({ metadata }) => metadata.name === last.metadata.name);
+    expect(peers[0]?.spec.tls).toBeUndefined();
+    const update = {
+      revision: "another",
+      from: "3.6.16",
+      to: "3.6.16",
+      updated: [],
+      proven: false,
+      since: "2026-01-01T11:00:00Z",
+    };
+    const underWay = { ...turned.cluster, status: { ...turned.cluster.status, update } };
+    expect(withKeptTls(underWay, { peers, pods: new Map() }).spec.tls).toMatchObject({
+      peer: { provider: "Operator" },
+      client: { provider: "Operator" },
+    });
+    const { update: _, ...over } = turned.cluster.status!;
+    const done = { ...turned.cluster, status: over };
+    expect(withKeptTls(done, { peers, pods: new Map() })).toBe(done);
   });
 
   test("the names by which some clients know members", () => {
@@ -135,6 +178,32 @@ describe("of TLS that is taken away from members there stays", () => {
     const unrecorded = { ...edited(given, undefined, false), certificates: undefined };
     expect(keptTls(unrecorded).cluster.spec.tls?.client).not.toHaveProperty("extraNames");
   });
+});
+
+describe("of a cluster that has not formed there stays", () => {
+  const plain = secured({}, { peer: NONE, client: NONE });
+  function forming(tls: object | undefined, joined: number, more: object = { peerScheme: "https" }) {
+    const { peerScheme: _, ...identity } = secured().cluster.status!.identity!;
+    const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n < joined }));
+    const status = { ...plain.cluster.status, identity: { ...identity, ...more, initialMembers } };
+    const { tls: __, ...spec } = plain.cluster.spec;
+    return { ...plain.cluster, status, spec: { ...spec, ...(tls === undefined ? {} : { tls: tlsSpec(tls) }) } };
+  }
+  const none = { peers: [], pods: new Map() };
+
+  test("TLS between members, by whose URLs they are known", () => {
+    expect(withKeptTls(forming({ peer: NONE, client: NONE }, 1), none).spec.tls).toMatchObject({
+      peer: { provider: "Operator" },
+      client: NONE,
+    });
+  });
+
+  test.each([
+    { name: "once it has formed", given: forming({ peer: NONE }, 2) },
+    { name: "where they are known by http", given: forming({ peer: NONE }, 0, {}) },
+    { name: "where somebody is to issue", given: forming({ peer: MANAGED.peer }, 0) },
+    { name: "where nothing is said of TLS", given: forming(undefined, 0) },
+  ])("and nothing else: $name", ({ given }) => expect(withKeptTls(given, none)).toBe(given));
 });
 
 describe("by the Secrets that the status knows there stays", () => {
@@ -159,7 +228,7 @@ describe("by the Secrets that the status knows there stays", () => {
   ];
   test.each(told)("$name", ({ given, is }) => {
     const before = unnamed(given);
-    expect(withKeptTls(before.cluster, before.peers).spec.tls).toMatchObject(is);
+    expect(withKeptTls(before.cluster, before).spec.tls).toMatchObject(is);
   });
 
   test("the names by which some clients know members", () => {
@@ -175,7 +244,7 @@ describe("nothing is changed", () => {
     { name: "as long as nobody is there", given: { ...edited(secured()), peers: [] } },
     { name: "of who is to get it", given: edited(cluster(), {}) },
   ])("$name", ({ given }) => {
-    expect(withKeptTls(given.cluster, given.peers)).toBe(given.cluster);
+    expect(withKeptTls(given.cluster, given)).toBe(given.cluster);
     expect(keptTls(given)).toBe(given);
   });
 });

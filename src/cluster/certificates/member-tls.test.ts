@@ -3,11 +3,13 @@ import { PEER_TLS_VOLUME } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
+import { courses } from "#cluster/certificates/course.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
 import {
   bundle,
+  goingTo,
   made,
   NEXT,
   OWN,
@@ -80,6 +82,77 @@ describe("what works is kept", () => {
     const update = { revision: revisionOf(half.peers[2]!.spec) } as NonNullable<typeof status>["update"];
     const updating = { ...half, cluster: { ...half.cluster, status: { ...status, update } } };
     expect(memberTls(updating as ClusterSnapshot)?.peer?.trust).toBe(both);
+  });
+});
+
+describe("while several authorities are trusted, members get which one signs:", () => {
+  const both = bundle(OWN, NEXT);
+  const added = withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both } });
+  const shown = { secretName: "my-etcd-peer-tls", trust: both };
+
+  test("the one before, then the next one", () => {
+    expect(memberTls(added)?.peer).toStrictEqual({ ...shown, signer: OWN.id });
+    const signed = withMade(running(added), { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
+    expect(memberTls(signed)?.peer).toStrictEqual({ ...shown, signer: NEXT.id });
+    expect(revisionOf(running(signed).peers[0]!.spec)).not.toBe(revisionOf(running(added).peers[0]!.spec));
+    const dropped = withMade(running(signed), { peerCA: { by: NEXT }, peer: { by: NEXT } });
+    expect(memberTls(dropped)?.peer).toStrictEqual({ secretName: "my-etcd-peer-tls", trust: bundle(NEXT) });
+    expect(memberTls(settled)?.peer).toStrictEqual({ secretName: "my-etcd-peer-tls", trust: own });
+  });
+
+  test("from their birth on", () => {
+    const first = withMade(unissued({ stage: "recorded" }), { peer: { trust: both } });
+    expect(memberTls(first)?.peer).toStrictEqual({ ...shown, signer: OWN.id });
+  });
+
+  test("towards clients, too", () => {
+    const clients = withMade(settled, { clientCA: { next: NEXT }, server: { trust: both } });
+    expect(memberTls(clients)?.client).toStrictEqual({
+      secretName: "my-etcd-server-tls",
+      trust: both,
+      signer: OWN.id,
+      verifyClients: true,
+    });
+  });
+
+  test("for as long as nobody can look", () => {
+    const rotating = running(added);
+    for (const peer of [absent, unknown("no answer")])
+      expect(memberTls(withSeen(rotating, { peer }))?.peer).toStrictEqual({ ...shown, signer: OWN.id });
+  });
+
+  test("and not of what others bring: they alone know when that is done", () => {
+    const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const brought = secured({}, { peer }, { isOurs: false, trust: both });
+    expect(memberTls(brought)?.peer).toStrictEqual({ secretName: "their-peer", trust: both });
+  });
+
+  test("while they come to trust somebody else besides, and not what that one signs", () => {
+    const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
+    const asked = withMade(goingTo(running(added), { peer }), { peer: { by: THEIRS, isOurs: false } });
+    const all = bundle(OWN, NEXT, THEIRS);
+    expect(courses(asked).peer.at).toBe("trust");
+    expect(memberTls(asked)?.peer).toStrictEqual({ ...shown, trust: all, signer: OWN.id });
+    const trusting = running(asked);
+    expect(courses(trusting).peer.at).toBe("show");
+    expect(memberTls(trusting)?.peer).toStrictEqual({ secretName: "their-peer", trust: all });
+  });
+
+  test("while applications come over to it: nobody restarts for that", () => {
+    const leaves = (given: object) => ({ server: given, operator: given, application: given });
+    const trusting = running(withMade(settled, { clientCA: { next: NEXT }, ...leaves({ trust: both }) }));
+    const signed = withMade(trusting, { clientCA: { by: NEXT, trust: both }, ...leaves({ by: NEXT, trust: both }) });
+    const dropped = withMade(running(signed), { clientCA: { by: NEXT }, ...leaves({ by: NEXT }) });
+    const early = withMade(dropped, { application: { by: NEXT, signerForMs: 149_999 } });
+    expect(courses(early).client.at).toBe("hand");
+    expect(memberTls(early)?.client).toStrictEqual(running(signed).peers[0]?.spec.tls?.client);
+    expect(memberTls(early)?.client?.signer).toBe(NEXT.id);
+    expect(memberTls(dropped)?.client?.trust).toBe(bundle(NEXT));
+  });
+
+  test("unless nobody of those has signed it", () => {
+    const unsigned = present({ ...made(settled, "peer", { trust: both }), signerId: undefined });
+    expect(memberTls(withSeen(settled, { peer: unsigned }))?.peer).toStrictEqual(shown);
   });
 });
 

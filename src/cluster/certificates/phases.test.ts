@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_TRUST_ANNOTATION, PEER_TLS_VOLUME, PEER_TRUST_ANNOTATION } from "#api/names.ts";
 import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { phaseOf } from "#cluster/certificates/rotation.ts";
-import { secretsInUse, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { notShowing, secretsInUse, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isIssuedHere, lackOf, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
@@ -21,6 +21,8 @@ function clients(snapshot: ClusterSnapshot, all: object, one: object, which = 1)
 
 const added = running(clients(withMade(settled, { clientCA: { next: NEXT } }), { trust: both }, {}));
 const switched = withMade(added, { clientCA: { by: NEXT, trust: both } });
+/** All is signed by it, and members were made since. */
+const replaced = running(clients(switched, { by: NEXT, trust: both }, {}));
 
 describe("a phase of a rotation waits for each certificate", () => {
   const phase = (snapshot: ClusterSnapshot) => phaseOf(snapshot, "client")?.phase;
@@ -36,11 +38,15 @@ describe("a phase of a rotation waits for each certificate", () => {
 
   test("before the one before is dropped", () => {
     const done = { by: NEXT, trust: both };
-    expect(phase(clients(switched, done, {}))).toBe("drop");
+    expect(phase(replaced)).toBe("drop");
     for (const which of [0, 1, 2]) {
-      expect(phase(clients(switched, done, { by: OWN }, which))).toBeUndefined();
-      expect(phase(clients(switched, done, { knownForMs: 149_999 }, which))).toBeUndefined();
+      expect(phase(clients(replaced, done, { by: OWN }, which))).toBeUndefined();
+      expect(phase(clients(replaced, done, { knownForMs: 149_999 }, which))).toBeUndefined();
     }
+    // What the Secret holds by now is not what members show, however long it does.
+    const long = { ...done, knownForMs: Number.POSITIVE_INFINITY };
+    expect(phase(clients(switched, long, {}))).toBeUndefined();
+    expect(phase(running(clients(switched, long, {}), ["my-etcd-0", "my-etcd-2"]))).toBeUndefined();
     const untrusting = clients(withMade(settled, { clientCA: { by: NEXT, trust: both } }), done, {});
     expect(phase(untrusting)).toBeUndefined();
   });
@@ -50,7 +56,7 @@ describe("a phase of a rotation waits for each certificate", () => {
     const done = { by: NEXT, trust: both };
     for (const [snapshot, all, next] of [
       [added, { trust: both }, "switch"],
-      [switched, done, "drop"],
+      [replaced, done, "drop"],
     ] as const)
       for (const which of [0, 1, 2]) {
         expect(phase(patient(clients(snapshot, all, { knownForMs: 3_700_000 }, which)))).toBeUndefined();
@@ -58,7 +64,7 @@ describe("a phase of a rotation waits for each certificate", () => {
         expect(phase(patient(clients(snapshot, long, { knownForMs: 3_699_999 }, which)))).toBeUndefined();
         expect(phase(patient(clients(snapshot, long, {}, which)))).toBe(next);
       }
-    const peer = withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both, knownForMs: 150_000 } });
+    const peer = withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both, knownForMs: 0 } });
     expect(phaseOf(patient(running(peer)), "peer")?.phase).toBe("switch");
   });
 
@@ -97,6 +103,40 @@ describe("who trusts an authority", () => {
     };
     expect(without(annotated({ [PEER_TRUST_ANNOTATION]: bundle(NEXT) }))).toEqual(["my-etcd-0"]);
     expect(without(annotated({ [CLIENT_TRUST_ANNOTATION]: bundle(NEXT) }))).toEqual([]);
+  });
+});
+
+describe("who shows what an authority has signed", () => {
+  const trusting = running(withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both } }));
+  const peer = withMade(trusting, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
+  const late = (snapshot: ClusterSnapshot, id = NEXT.id) => notShowing(snapshot, "peer", id);
+  const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+
+  test("is who has it on record, and whose pod was made from that", () => {
+    expect(late(settled)).toEqual(all);
+    // By one authority alone nobody tells who has signed.
+    expect(late(settled, OWN.id)).toEqual(all);
+    expect(late(running(peer))).toEqual([]);
+    expect(late(running(peer), OWN.id)).toEqual(all);
+    expect(late(running(peer, ["my-etcd-1"]))).toEqual(["my-etcd-0", "my-etcd-2"]);
+    expect(late({ ...running(peer), pods: peer.pods })).toEqual(all);
+    expect(late({ ...running(peer), peers: peer.peers })).toEqual(all);
+    // Whoever has no pod will have one that was made later.
+    expect(late({ ...running(peer), pods: new Map() })).toEqual([]);
+  });
+
+  test("is asked on each side by itself", () => {
+    expect(notShowing(running(peer), "client", NEXT.id)).toEqual(all);
+    const client = running(clients(switched, { by: NEXT, trust: both }, {}));
+    expect(notShowing(client, "client", NEXT.id)).toEqual([]);
+    expect(notShowing(client, "peer", NEXT.id)).toEqual(all);
+  });
+
+  test("is not asked of who shows nothing there", () => {
+    const bare = cluster();
+    expect(late(bare)).toEqual([]);
+    expect(late({ ...running(peer), pods: bare.pods })).toEqual([]);
+    expect(late({ ...running(peer), peers: bare.peers })).toEqual([]);
   });
 });
 

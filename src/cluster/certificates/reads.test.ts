@@ -226,6 +226,36 @@ describe("the API server is asked for certificates", () => {
     );
   });
 
+  test("six times in a minute of what it may not be asked for any more; what it said before counts, and the rest is read in its turn", async () => {
+    const { calls, look, rest, reads, special } = await asked();
+    const why = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
+    expect((await look())?.refused).toBeUndefined();
+    special.set("my-etcd-peer-tls", unknown(why));
+    const read = await rest(7 * 60_000);
+    const seen = await look();
+    expect(seen?.refused).toBe(why);
+    expect(seen?.peer).toMatchObject({ is: "present" });
+    for (const name of ALL.filter((each) => !special.has(each)))
+      expect(read.filter((each) => each === name).length).toBeGreaterThanOrEqual(1);
+    const before = calls.length;
+    reads.hasChanged(KEY, "peer");
+    expect((await look())?.refused).toBe(why);
+    expect(calls.slice(before)).toEqual(["my-etcd-peer-tls"]);
+    expect((await rest(60_000)).filter((name) => name === "my-etcd-peer-tls").length).toBe(6);
+    special.delete("my-etcd-peer-tls");
+    await rest(10_000);
+    expect((await look())?.refused).toBeUndefined();
+    expect((await rest(60_000)).length).toBe(1);
+  });
+
+  test("as rarely as before of what it could not tell for another reason, which is not told", async () => {
+    const { look, rest, special } = await asked();
+    await look();
+    special.set("my-etcd-peer-tls", unknown("no answer"));
+    await rest(7 * 60_000);
+    expect((await look())?.refused).toBeUndefined();
+  });
+
   test("of what somebody else fills by the name that people gave", async () => {
     const { calls, look } = await asked();
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };

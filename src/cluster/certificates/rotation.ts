@@ -3,24 +3,29 @@ import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { leavesOf } from "#cluster/certificates/purposes.ts";
-import { withoutTrust } from "#cluster/certificates/trusted.ts";
+import { notShowing, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 
 // How does one authority follow another one while everybody stays connected?
 //   add: the next one is made, and trusted beside the one that signs; members get both, one restart after another.
-//   switch: once every member trusts both, the next one signs, and every certificate is made anew by it (due.ts).
-//   drop: once those have reached everybody, the one before is trusted no more; members get that, one restart after another.
-//   Towards clients both wait for the bindings of EtcdUsers, too (bindings.ts).
+//   switch: once every member trusts both, the next one signs, and every certificate is made anew by it (due.ts); members get those, one restart
+//     after another.
+//   drop: once every member has them, the one before is trusted no more; members get that, one restart after another.
+//   Towards clients the last two wait for applications, too, by the clock, and for the bindings of EtcdUsers (bindings.ts).
+// Why does nobody wait until the kubelet has brought what is new, instead of the second restart?
+//   How long that takes is the kubelet's business, and nobody can see it from outside: by what a member dials the others it shows to them alone. Who
+//   was made after the Secret was written has it for certain, and etcd trusts whom the pod says.
 //   How far it has come is read off the Secrets, EtcdPeers and pods: a process that starts goes on.
 
 export type Phase = "add" | "switch" | "drop" | "forget";
 
 /** An authority is followed by another one so long before its end, in milliseconds: a year. */
 const NEXT_BEFORE_MS = 365 * 86_400_000;
+
 /**
- * So long after a Secret has changed all members that mount it have it, in milliseconds: the kubelet looks at each pod once in a minute and a half at
- * the latest. https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
+ * So long after a Secret has changed a member that mounts it usually has it, in milliseconds: the kubelet looks at each pod once in a minute and a
+ * half, unless its `syncFrequency` says otherwise. https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
  */
 export const REACHED_MS = 150_000;
 
@@ -76,7 +81,8 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   if (live.trustIds.length > 1) {
     const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(snapshot, side, leaf, ownId));
     const because = "all that the authority before has signed is replaced";
-    if (!isReached || !isTrusted(snapshot, side, ownId)) return undefined;
+    // Who was made to show what it signs was made to trust it, too.
+    if (!isReached || notShowing(snapshot, side, ownId).length > 0) return undefined;
     const waitsFor =
       side === "peer" || isEnding ? undefined : whyBindingFormer(snapshot, (id) => id === ownId, sinceMs);
     return { phase: "drop", because, live, waitsFor, sinceMs };
@@ -93,15 +99,18 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   return undefined;
 }
 
-/** Whether the certificate says to trust the authority, and has said so for long enough: to members, and towards clients to applications, too. */
+/**
+ * Whether the certificate says to trust the authority, and towards clients has said so for as long as applications need. Whom members trust, and what
+ * they show, their pods say.
+ */
 export function hasReached(
   snapshot: ClusterSnapshot,
   side: Side,
   leaf: SeenCertificate | undefined,
   authorityId: string,
 ): boolean {
-  const reachedMs = side === "peer" ? REACHED_MS : snapshot.rereadWithinMs;
-  return leaf?.trustIds.includes(authorityId) === true && leaf.knownForMs >= reachedMs;
+  const isLong = side === "peer" || (leaf !== undefined && leaf.knownForMs >= snapshot.rereadWithinMs);
+  return isLong && leaf?.trustIds.includes(authorityId) === true;
 }
 
 function isTrusted(snapshot: ClusterSnapshot, side: Side, id: string): boolean {

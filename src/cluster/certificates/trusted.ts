@@ -1,7 +1,9 @@
 import {
   applicationCertificateName,
+  CLIENT_SIGNER_ANNOTATION,
   CLIENT_TLS_VOLUME,
   CLIENT_TRUST_ANNOTATION,
+  PEER_SIGNER_ANNOTATION,
   PEER_TLS_VOLUME,
   PEER_TRUST_ANNOTATION,
 } from "#api/names.ts";
@@ -14,9 +16,13 @@ import type { Pod } from "#kube/kinds.ts";
 // Whom does a member trust?
 //   Whom its pod says: etcd reads authorities when it starts, and not again. What its EtcdPeer says counts besides, since its next pod is made
 //   from that. So an authority is trusted when both say so, of every member.
+// By whom is signed what a member shows?
+//   By whoever signs what its Secret holds, or held a while ago: the kubelet brings that whenever it likes. The pod says who had signed it before
+//   the pod was made, so that is settled, too, when both say so, of every member.
 
 const VOLUME = { peer: PEER_TLS_VOLUME, client: CLIENT_TLS_VOLUME } as const;
 const TRUST = { peer: PEER_TRUST_ANNOTATION, client: CLIENT_TRUST_ANNOTATION } as const;
+const SIGNER = { peer: PEER_SIGNER_ANNOTATION, client: CLIENT_SIGNER_ANNOTATION } as const;
 
 type Members = Pick<ClusterSnapshot, "peers" | "pods">;
 
@@ -49,6 +55,17 @@ export function withoutBelief(
     key ??= keyOf(signerId, trust);
     return parsedIn(text).some((each) => authorityKeyOf(each) === key);
   });
+}
+
+/** Members that may show what another authority has signed, by name; whatever their Secret holds by now. @param id SHA-256 of the authority */
+export function notShowing({ peers, pods }: Members, side: Side, id: string): readonly string[] {
+  const late = peers.filter(({ metadata, spec }) => {
+    const own = spec.tls?.[side];
+    const said = pods.get(metadata.name)?.metadata.annotations;
+    // Who speaks no TLS there shows nothing.
+    return (own !== undefined && own.signer !== id) || (said?.[TRUST[side]] !== undefined && said[SIGNER[side]] !== id);
+  });
+  return late.map(({ metadata }) => metadata.name);
 }
 
 /** What the authority with this SHA-256 is known by, of those in a bundle. */

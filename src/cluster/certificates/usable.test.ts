@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isInUse } from "#cluster/certificates/trusted.ts";
-import { isInTime, isOfEarlier } from "#cluster/certificates/usable.ts";
+import { isInTime, isOfEarlier, isWithheld } from "#cluster/certificates/usable.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { made, secured } from "#kit/cluster-tls.ts";
@@ -20,6 +20,13 @@ test("a Secret is in use when members show it, the operator does, or application
   expect(inUse({ ...certified, peers: [], pods: new Map() })).toEqual(["operator", "application"]);
   const side = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
   expect(inUse(secured({}, { client: side }))).toEqual(["peer", "server", "operator"]);
+});
+
+test("what the operator has filled for the cluster is withheld from nobody, whatever is on record of who issues", () => {
+  const secret = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
+  const kept = { ...secured({}, { client: { provider: "Secret", secret } }), peers: [], pods: new Map() };
+  expect(isWithheld(kept, "server", made(kept, "server", { isOurs: true, mayBeShown: false }))).toBe(false);
+  expect(isWithheld(kept, "server", made(kept, "server", { isOurs: false, mayBeShown: false }))).toBe("refused");
 });
 
 test("what cert-manager fills under a name of the operator's own an earlier operator has asked for; what is the cluster's is its own", () => {

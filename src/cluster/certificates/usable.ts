@@ -1,7 +1,7 @@
 import { isOwnSecretName, peerHost } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { mayConnectWith } from "#certificates/consent.ts";
+import { isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
 import { AUTHORITY_OF, orderOf, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse } from "#cluster/certificates/trusted.ts";
@@ -48,7 +48,7 @@ export function isWithheld(
   const { cluster } = snapshot;
   const side = sideOf(purpose);
   if (providerOf(cluster.spec, side) !== "Secret") return false;
-  if (facts.mayBeShown || isOfEarlier(snapshot, facts)) return false;
+  if (facts.mayBeShown || isOfEarlier(snapshot, facts) || isOwnSecret(cluster, facts)) return false;
   const isKept =
     purpose === "operator" ? mayConnectWith(cluster, facts) : secretsInUse(snapshot, side).has(facts.secretName);
   return isKept ? "kept" : "refused";

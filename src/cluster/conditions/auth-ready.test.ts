@@ -16,6 +16,14 @@ const judged = (snapshot: ClusterSnapshot) => {
 const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ours" } } } };
 const noQuestion = { ...guarded({ state: PREPARED }), pods: new Map() };
 const deleting = guarded();
+const FORBIDDEN = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
+
+/** Of the Secret of root the API server says this. */
+function unreadable(snapshot: ClusterSnapshot, why: string): ClusterSnapshot {
+  const { auth } = snapshot;
+  if (auth === undefined) throw new Error("it has users");
+  return { ...snapshot, auth: { ...auth, rootSecret: unknown(why) } };
+}
 
 describe("AuthReady", () => {
   test.each<[string, ClusterSnapshot, string | undefined]>([
@@ -50,6 +58,21 @@ describe("AuthReady", () => {
       "whose Secret is lost",
       guarded({ secret: undefined }),
       "False AuthPending: etcd asks for users; of the operator or root something is about to be put right",
+    ],
+    [
+      "whose Secret could not be read",
+      unreadable(guarded(), "no answer"),
+      "Unknown AuthUnknown: Secret my-etcd-root could not be read: no answer",
+    ],
+    [
+      "whose Secret may not be read, before users are asked for, too",
+      unreadable(guarded({ state: PREPARED }), FORBIDDEN),
+      "Unknown RightMissing: the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a",
+    ],
+    [
+      "whose Secret may not be read, and that is to ask for users no more",
+      unreadable(guarded({ wanted: false }), FORBIDDEN),
+      "False AuthPending: etcd is about to ask for users no more",
     ],
     [
       "that is to let the operator in",

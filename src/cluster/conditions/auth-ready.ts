@@ -1,7 +1,8 @@
 import { isAuthWanted } from "#api/auth.ts";
-import { ROOT } from "#api/names.ts";
+import { ROOT, rootSecretName } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { missingRightText } from "#certificates/missing-right.ts";
 import { hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
 import { isAdministrator, recordedUsers } from "#cluster/auth/users.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -28,6 +29,7 @@ export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
     return state.enabled
       ? no("AuthUnasked", "etcd asks for users, and spec.auth is left out; set spec.auth.enabled to true or false")
       : { status: "True", reason: "AuthDisabled", message: "etcd asks nobody who it is" };
+  if (wanted && auth?.rootSecret.is === "unknown") return unread(cluster.metadata.name, auth.rootSecret.why);
   if (state.enabled !== wanted)
     return no("AuthPending", wanted ? "etcd is about to ask for users" : "etcd is about to ask for users no more");
   if (!wanted)
@@ -37,6 +39,17 @@ export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
     return no("AuthPending", `etcd asks for users; of the operator or ${ROOT} something is about to be put right`);
   const message = `etcd asks for users; the operator is ${auth.user}, and the password of ${ROOT} is in Secret ${auth.rootSecret.value.name}`;
   return { status: "True", reason: "AuthEnabled", message };
+}
+
+/** @param why in the API server's words */
+function unread(cluster: string, why: string): Verdict {
+  const right = missingRightText(why);
+  if (right !== undefined) return { status: "Unknown", reason: "RightMissing", message: right };
+  return {
+    status: "Unknown",
+    reason: "AuthUnknown",
+    message: `Secret ${rootSecretName(cluster)} could not be read: ${why}`,
+  };
 }
 
 function no(reason: Verdict["reason"], message: string): Verdict {
@@ -51,5 +64,12 @@ export function authStatus(snapshot: ClusterSnapshot): Pick<EtcdClusterStatus, "
   if (enabled === undefined || (!enabled && isAuthWanted(cluster.spec) === undefined)) return {};
   const state = stateOf(snapshot);
   const operators = state === undefined ? (cluster.status?.auth?.operators ?? []) : [...recordedUsers(snapshot, state)];
-  return { auth: { enabled, ...(operators.length === 0 ? {} : { operators }) } };
+  const unmanaged = snapshot.auth?.unmanaged ?? cluster.status?.auth?.unmanaged ?? {};
+  return {
+    auth: {
+      enabled,
+      ...(operators.length === 0 ? {} : { operators }),
+      ...(Object.keys(unmanaged).length === 0 ? {} : { unmanaged }),
+    },
+  };
 }

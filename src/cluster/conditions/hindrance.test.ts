@@ -22,6 +22,7 @@ const ending: ClusterSnapshot = {
 };
 
 const told: Aside = { rule: "certificate-ends", because: "it ends", is: "remark" };
+const revoked: Aside = { rule: "right-missing", because: "the operator may not get secrets", is: "remark" };
 const taken: Aside = { rule: "trust-map", because: "it is not this cluster's", is: "remark" };
 const refused: Aside = { rule: "pod-monitor", because: "a webhook says no", is: "refused" };
 const exists: Aside = { rule: "pod-monitor", because: "it is there", code: "KubeAlreadyExists", is: "refused" };
@@ -30,6 +31,7 @@ const putOff: Aside = { rule: "pod-monitor", because: "it is asked to come again
 const cases: { name: string; aside: readonly Aside[] | undefined; lacks: readonly [string, string] | undefined }[] = [
   { name: "nothing, when nothing stands aside", aside: undefined, lacks: undefined },
   { name: "not what comes to its end and is still good", aside: [told], lacks: undefined },
+  { name: "not a right that is missing only to look again", aside: [revoked], lacks: undefined },
   { name: "not what passes by itself", aside: [putOff], lacks: undefined },
   { name: "what is taken, by its own reason", aside: [taken], lacks: ["NameTaken", "it is not this cluster's"] },
   { name: "what is refused", aside: [refused], lacks: ["StepRefused", "pod-monitor: a webhook says no"] },

@@ -2,6 +2,7 @@ import type { Reason } from "#api/conditions.ts";
 import { hindranceOf } from "#cluster/auth/hindrance.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { Aside } from "#runtime/decide.ts";
+import { tlsReady } from "./tls-ready.ts";
 import type { Case } from "./verdict.ts";
 
 interface Hindrance {
@@ -30,18 +31,25 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "certificate-request": "IssuerFailed",
 };
 
-/** What is remarked by these is no work that is left, and hinders nobody: a condition of its own tells it. */
-const ONLY_TOLD = new Set(["certificate-ends", "rotation-held"]);
+/** What is remarked by these is no work that is left, and hinders nobody: a condition of its own, or the status, tells it. */
+const ONLY_TOLD = new Set(["certificate-ends", "rotation-held", "right-missing", "unmanaged-names"]);
 
 /** Rules that never wait by themselves: a plan that waits under their name holds everything back because their step is refused or undone. */
 const HOLDING = new Set(CLUSTER_RULES.flatMap(({ name, holds }) => (holds ? [name] : [])));
 
 /** What the plan waits for and only a person can clear away: the cluster is not progressing then. */
-export function blocked({ plan }: Pick<Case, "plan">): Hindrance | undefined {
+export function blocked({ plan, snapshot }: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
   if (plan.next !== "wait") return undefined;
+  if (plan.rule === "await-certificates") return plan.warn ? ofCertificates({ snapshot, plan }) : undefined;
   if (HOLDING.has(plan.rule)) return { reason: "StepRefused", message: `${plan.rule}: ${plan.because}` };
   const reason = REASON_OF_RULE[plan.rule];
   return reason === undefined ? undefined : { reason, message: plan.because };
+}
+
+/** TLSReady has a reason for all that may be wrong with them. */
+function ofCertificates(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
+  const { reason, message } = tlsReady(given) ?? {};
+  return reason === undefined || message === undefined ? undefined : { reason, message };
 }
 
 /** What is wanted and is not done for now, for whatever reason. */

@@ -4,7 +4,7 @@ import { certificateStatus, tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { certificateRequest } from "#cluster/desired/certificates.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
-import { failingStatus } from "#cluster/status.ts";
+import { clusterStatus, failingStatus } from "#cluster/status.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { born, cluster, NOW } from "#kit/cluster.ts";
 import {
@@ -20,7 +20,7 @@ import {
   withMade,
   withSeen,
 } from "#kit/cluster-tls.ts";
-import { lastTurns, leaving } from "#kit/cluster-turn.ts";
+import { lastTurns, leaving, seenToo } from "#kit/cluster-turn.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
@@ -182,6 +182,22 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     status: "Unknown",
     reason: "RightMissing",
     says: "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding",
+  },
+  {
+    name: "a right was taken away, and all counts as it was seen before",
+    given: seenToo(settled, { refused: forbidden("get", "secrets") }),
+    status: "Unknown",
+    reason: "RightMissing",
+    says: "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding",
+  },
+  {
+    name: "a right was taken away, and what was seen before is wrong",
+    given: seenToo(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
+      refused: forbidden("get", "secrets"),
+    }),
+    status: "False",
+    reason: "CertificateInvalid",
+    says: "Secret foo/my-etcd-peer-tls, what members show to each other: it has no tls.key",
   },
   {
     name: "what is known to be wrong counts more",
@@ -496,6 +512,25 @@ describe("TLSReady", () => {
     expect(verdict?.message).toMatch(/^authority: the operator may not create secrets in namespace foo; .*kubectl/);
   });
 
+  test("what only a person can clear away before there are members is told by Ready and Progressing, too", () => {
+    const { headlessService } = unissued({ stage: "starting" });
+    const seenBy = (found: ReturnType<typeof unknown>) =>
+      withSeen({ ...first, headlessService }, Object.fromEntries(PURPOSES.map((each) => [each, found])));
+    const told = (given: ClusterSnapshot) => {
+      const { conditions } = clusterStatus(given, planCluster(given));
+      return ["Ready", "Progressing"].map((type) => conditions?.find((each) => each.type === type));
+    };
+    const lacking = seenBy(unknown(forbidden("get", "secrets")));
+    expect(planCluster(lacking)).toMatchObject({ next: "wait", rule: "await-certificates", warn: true });
+    for (const condition of told(lacking)) {
+      expect(condition).toMatchObject({ status: "False", reason: "RightMissing" });
+      expect(condition?.message).toContain("kubectl create rolebinding");
+    }
+    const unread = seenBy(unknown("it is away"));
+    expect(planCluster(unread)).toMatchObject({ next: "wait", rule: "await-certificates", warn: false });
+    expect(told(unread)[0]).toMatchObject({ status: "False", reason: "Forming" });
+  });
+
   test("of what cert-manager says only what is wrong counts", () => {
     const said = (...conditions: object[]) => judged(saying(conditions));
     expect(said({ type: "Ready", status: "True", message: "up to date" })?.message).not.toContain("cert-manager says");
@@ -546,6 +581,24 @@ describe("TLSReady", () => {
   test("is not told of a cluster without TLS", () => {
     expect(judged(cluster())).toBeUndefined();
     expect(certificateStatus(cluster())).toEqual({});
+  });
+
+  test("says that it is over when nobody speaks TLS any more, and what is left", () => {
+    const told = { type: "TLSReady", status: "False", reason: "CertificatesPending", message: "" } as const;
+    const conditions = [{ ...told, observedGeneration: 1, lastTransitionTime: "2026-01-01T11:00:00Z" }];
+    const plain = cluster();
+    const given = { ...plain, cluster: { ...plain.cluster, status: { ...plain.cluster.status, conditions } } };
+    expect(judged(given)).toEqual({
+      status: "True",
+      reason: "TLSDisabled",
+      message:
+        "no member speaks TLS any more; the operator deletes no Secret: those that it filled, and ConfigMap my-etcd-ca, may be deleted",
+    });
+    const metadata = { ...given.cluster.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
+    expect(judged({ ...given, cluster: { ...given.cluster, metadata } })).toBeUndefined();
+    const others = [{ ...conditions[0]!, type: "Ready" }];
+    const status = { ...plain.cluster.status, conditions: others };
+    expect(judged({ ...given, cluster: { ...plain.cluster, status } })).toBeUndefined();
   });
 
   test("is not known while no look comes to its end", () => {

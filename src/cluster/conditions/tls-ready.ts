@@ -1,7 +1,8 @@
+import { trustConfigMapName } from "#api/names.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
-import { faultOf } from "#cluster/certificates/fault.ts";
+import { faultOf, revokedFault } from "#cluster/certificates/fault.ts";
 import { betweenName, formerTls, tlsInUse } from "#cluster/certificates/former.ts";
 import { formerFaults } from "#cluster/certificates/former-fault.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
@@ -13,13 +14,15 @@ import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import { courseText } from "./tls-change.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
-/** Are all certificates there, good, and trusted by the members? It is told of clusters that ask for TLS. */
+/** Are all certificates there, good, and trusted by the members? It is told of clusters that ask for TLS, and afterwards that it is over. */
 export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
   const snapshot = keptTls(given);
   const purposes = purposesOf(snapshot.cluster);
-  if (purposes.length === 0) return undefined;
+  if (purposes.length === 0) return disabled(given);
   // What is in use comes first, also where the spec asks for something else by now.
-  const faults = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
+  const wrong = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
+  const revoked = revokedFault(snapshot);
+  const faults = revoked === undefined ? wrong : [...wrong, revoked];
   const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
   if (refused !== undefined && faults.length > 0) {
     const right = missingRightText(refused.because);
@@ -42,6 +45,15 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
     reason: first.reason,
     message: [...new Set(alike.map(({ message }) => message))].join("; "),
   };
+}
+
+/** What was said last would stay for ever, whether it was good or bad. */
+function disabled({ cluster }: ClusterSnapshot): Verdict | undefined {
+  const { deletionTimestamp, name } = cluster.metadata;
+  const isToldBefore = cluster.status?.conditions?.some(({ type }) => type === "TLSReady") ?? false;
+  if (deletionTimestamp !== undefined || !isToldBefore) return undefined;
+  const left = `the operator deletes no Secret: those that it filled, and ConfigMap ${trustConfigMapName(name)}, may be deleted`;
+  return { status: "True", reason: "TLSDisabled", message: `no member speaks TLS any more; ${left}` };
 }
 
 const MAKERS = new Set(["authority", "leaf", "certificate-request", "hand-out", "rotate-authority"]);

@@ -21,7 +21,7 @@ import {
   tlsOfAll,
 } from "#kit/cluster-steps.ts";
 import { HAS, switching, turnedTo, WITHOUT } from "#kit/cluster-switch.ts";
-import { listedBy } from "#kit/cluster-tls.ts";
+import { listedBy, tlsSpec } from "#kit/cluster-tls.ts";
 import { promised } from "#kit/guard-promises.ts";
 
 /** The first member, as it is there, gets this by now. */
@@ -62,8 +62,35 @@ function silent(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, endpoints };
 }
 
-const halfBack = switching(WITHOUT, ["both", "nothing", "both"]);
+/** What the last member had before its turn, its EtcdPeer gets again. */
+function givenBack(snapshot: ClusterSnapshot): ClusterStep {
+  const live = peerOf(snapshot, "my-etcd-2");
+  return { do: "replacePeer", live, peer: revisedPeer(live, live.spec.previous!, undefined) };
+}
+
+const leapt = turnedTo(switching({}, ["both", "both", "nothing"]), "my-etcd-2", "reached");
+const leaptPast = turnedTo(switching({}, ["both", "reached", "nothing"]), "my-etcd-2", "reached");
+const lastLost = turnedTo(switching(WITHOUT, ["nothing", "nothing", "both"]), "my-etcd-2", "nothing");
+const keptPair = turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached");
+
 const withNone = switching({}, ["nothing", "nothing", "nothing"]);
+const halfBack = switching(WITHOUT, ["both", "nothing", "both"]);
+
+/** A cluster that was to have TLS when its identity was recorded, and is to have none by now. */
+const turnedOff = asking(nobody, { tls: tlsSpec(WITHOUT) });
+const knownByHttp = ((): ClusterSnapshot => {
+  const { peerScheme: _, ...others } = turnedOff.cluster.status!.identity!;
+  return { ...turnedOff, cluster: { ...turnedOff.cluster, status: { ...turnedOff.cluster.status, identity: others } } };
+})();
+
+/** One of the first members is made with this. */
+function forming(tls: EtcdPeer["spec"]["tls"]): ClusterStep {
+  const bootstrap = { ...newPeer(certified, identity, "my-etcd-0").spec!.bootstrap! };
+  return bornSpeaking(
+    { ...certified, peers: certified.peers.map((peer) => ({ ...peer, spec: { ...peer.spec, bootstrap } })) },
+    tls,
+  );
+}
 
 promised(guards, {
   "tls-stepwise": [
@@ -83,6 +110,33 @@ promised(guards, {
       name: "who has none yet may go on so",
       given: withNone,
       step: speaking(withNone, undefined),
+      is: "allowed",
+    },
+    {
+      name: "who does not come up where it is reached over TLS, and had no certificate before, loses it again: it dials the others",
+      given: leapt,
+      step: givenBack(leapt),
+      is: "allowed",
+    },
+    {
+      name: "unless it could not dial one of them",
+      given: leaptPast,
+      step: givenBack(leaptPast),
+      is: "forbidden",
+    },
+    {
+      name: "who is put back to what it had with a certificate does not lose that as well",
+      given: keptPair,
+      step: {
+        ...(givenBack(keptPair) as { do: "replacePeer"; live: EtcdPeer }),
+        peer: revisedPeer(peerOf(keptPair, "my-etcd-2"), templateIn(peerOf(withNone, "my-etcd-2").spec), undefined),
+      },
+      is: "forbidden",
+    },
+    {
+      name: "the last one to go back from TLS that does not come up gets back what it had, although nobody else has it any more",
+      given: lastLost,
+      step: givenBack(lastLost),
       is: "allowed",
     },
     { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },
@@ -303,6 +357,26 @@ promised(guards, {
       step: bornSpeaking(certified, tlsOfAll),
       is: "allowed",
     },
+    {
+      name: "those of the identity form the cluster by the URLs that stand there, whatever the spec says by now",
+      given: turnedOff,
+      step: forming({ peer: tlsOfAll.peer! }),
+      is: "allowed",
+    },
+    {
+      name: "and are not made to be reached otherwise",
+      given: turnedOff,
+      step: forming({ peer: { ...tlsOfAll.peer!, scheme: "http" } }),
+      is: "forbidden",
+    },
+    { name: "nor without TLS", given: turnedOff, step: forming(undefined), is: "forbidden" },
+    {
+      name: "towards clients as the spec says",
+      given: turnedOff,
+      step: forming(tlsOfAll),
+      is: "forbidden",
+    },
+    { name: "and without it where their URLs are http", given: knownByHttp, step: forming(undefined), is: "allowed" },
     { name: "and is not made without", given: nobody, step: bornSpeaking(certified, undefined), is: "forbidden" },
     { name: "what is about no member is for others to judge", given: certified, step: STEPS.issueLeaf, is: "allowed" },
   ],

@@ -4,7 +4,7 @@ import { SIDES } from "#cluster/certificates/purposes.ts";
 import { dueUrl, halfway, listedBy, listensBy, whyNotReached, withoutPair } from "#cluster/certificates/scheme.ts";
 import { isHarmless, peerIn } from "#cluster/guards/touched.ts";
 import { memberById, memberNamed } from "#cluster/members.ts";
-import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterGuard } from "#cluster/step.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { Draft } from "#kube/kinds.ts";
@@ -26,15 +26,22 @@ export const tlsStepwise: ClusterGuard = {
     const peer = peerIn(step);
     if (peer?.spec === undefined) return undefined;
     const live = step.do === "replacePeer" ? step.live : undefined;
-    const side = SIDES.find((each) => isOtherwise(snapshot, peer, each));
+    const side = SIDES.find((each) => isOtherwise(snapshot, peer, live, each));
     if (side !== undefined) return `${peer.metadata.name} would not speak as the cluster is asked to (${side})`;
     return whyNotPeerSide(snapshot, peer, live) ?? whyNotClientSide(snapshot, peer, live);
   },
 };
 
-/** Whether the member would have TLS there that nobody has asked for, or be the first one, without what is asked for. */
-function isOtherwise({ cluster, peers }: ClusterSnapshot, { spec }: Draft<EtcdPeer>, side: Side): boolean {
+/**
+ * Whether the member would have TLS there that nobody has asked for, or be the first one, without what is asked for; put back, it may have what it had,
+ * and who forms the cluster is reached by the URL that stands in its identity.
+ */
+function isOtherwise(snapshot: ClusterSnapshot, { spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined, side: Side) {
+  const { cluster, peers } = snapshot;
   const has = spec?.tls?.[side] !== undefined;
+  const isBorn = live === undefined && spec?.bootstrap?.initialClusterState === "New";
+  if (side === "peer" && isBorn && identityOf(snapshot)?.peerScheme === "https") return reachedBy(spec) !== "https";
+  if (live?.spec.previous?.tls?.[side] !== undefined) return false;
   const isAsked = providerOf(cluster.spec, side) !== "None";
   return has ? !isAsked && peers.every((each) => each.spec.tls?.[side] === undefined) : isAsked && peers.length === 0;
 }
@@ -45,11 +52,17 @@ function whyNotPeerSide(snapshot: ClusterSnapshot, { metadata, spec }: Draft<Etc
   if (whyNot !== undefined) return whyNot;
   // Who has no certificate loses none.
   if (live !== undefined && live.spec.tls?.peer === undefined) return undefined;
+  const reached = (peers: readonly EtcdPeer[]) =>
+    peers.find((each) => reachedBy(each.spec) === "https" || isHeard(snapshot, each.metadata.name));
   const { peers } = snapshot;
-  const reached = peers.find((each) => reachedBy(each.spec) === "https" || isHeard(snapshot, each.metadata.name));
-  if (spec.tls?.peer === undefined)
-    return reached && `${metadata.name} could not dial ${reached.metadata.name}, which is reached over TLS`;
-  const isFirst = peers.length > 0 && reachedBy(spec) === "https" && reached === undefined;
+  if (spec.tls?.peer === undefined) {
+    // Who is put back to what it had dials none but the others, and those by whom it cannot be dialled yet answer it.
+    const { previous } = live?.spec ?? {};
+    const isPutBack = previous !== undefined && previous.tls?.peer === undefined;
+    const dialled = reached(isPutBack ? peers.filter((each) => each.metadata.name !== metadata.name) : peers);
+    return dialled && `${metadata.name} could not dial ${dialled.metadata.name}, which is reached over TLS`;
+  }
+  const isFirst = peers.length > 0 && reachedBy(spec) === "https" && reached(peers) === undefined;
   const [bare] = isFirst ? withoutPair(snapshot) : [];
   return bare === undefined ? undefined : `${bare} could dial nobody over TLS`;
 }

@@ -46,7 +46,9 @@ const trusting = running(withNext);
 /** The next one signs by now, and the one before is still trusted. */
 const switched = withMade(trusting, { peerCA: { by: NEXT, trust: both } });
 
-const replaced = withMade(switched, { peer: { by: NEXT, trust: both } });
+const signed = withMade(switched, { peer: { by: NEXT, trust: both } });
+
+const replaced = running(signed);
 
 const lastTrusts = running(withNext, ["my-etcd-1", "my-etcd-2"]);
 
@@ -73,6 +75,28 @@ const turnedBack = withMade(goingTo(broughtPeer, {}), { peerCA: {}, peer: {} });
 
 function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
   return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
+}
+
+const leaves = (given: object) => ({ server: given, operator: given, application: given });
+
+/** All members show to clients what the next authority has signed, and so does the operator. */
+const clientsReplaced = running(
+  withMade(running(withMade(certified, { clientCA: { next: NEXT }, ...leaves({ trust: both }) })), {
+    clientCA: { by: NEXT, trust: both },
+    ...leaves({ by: NEXT, trust: both }),
+  }),
+);
+
+/** The operator shows to members what the one before has signed. */
+const operatorLate = withMade(clientsReplaced, { operator: { trust: both } });
+
+function droppingClients(snapshot: ClusterSnapshot): ClusterStep {
+  return {
+    do: "rotateAuthority",
+    side: "client",
+    phase: "drop",
+    facts: made(snapshot, "clientCA", { by: NEXT, trust: both }),
+  };
 }
 
 /** Nobody is asked for a certificate, and the spec has come to want it. */
@@ -117,6 +141,30 @@ promised(guards, {
       is: "allowed",
     },
     { name: "and not before", given: switched, step: rotating(switched, "drop"), is: "forbidden" },
+    {
+      name: "towards clients it goes once the operator shows nothing of its either",
+      given: clientsReplaced,
+      step: droppingClients(clientsReplaced),
+      is: "allowed",
+    },
+    {
+      name: "and not while the operator alone does",
+      given: operatorLate,
+      step: droppingClients(operatorLate),
+      is: "forbidden",
+    },
+    {
+      name: "nor while pods may still show it, whatever their Secret holds",
+      given: signed,
+      step: rotating(signed, "drop"),
+      is: "forbidden",
+    },
+    {
+      name: "nor while one may",
+      given: running(signed, ["my-etcd-0", "my-etcd-2"]),
+      step: rotating(signed, "drop"),
+      is: "forbidden",
+    },
     {
       name: "nor while somebody does not trust the other one",
       given: withMade(swapped, { peer: { by: NEXT } }),

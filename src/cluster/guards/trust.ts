@@ -3,7 +3,7 @@ import { vouches } from "#cluster/certificates/course.ts";
 import { formerTls, issuedTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
-import { isInUse, leftTrusting, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isInUse, leftTrusting, notShowing, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
@@ -37,6 +37,8 @@ export const trustedFirst: ClusterGuard = {
       (purpose) => usable(snapshot, purpose)?.signerId !== facts.fingerprint,
     );
     if (old !== undefined) return `the authority before may still vouch for ${WHAT_FOR[old]}`;
+    const late = notShowing(snapshot, side, facts.fingerprint);
+    if (late.length > 0) return `${late.join(", ")} may still show what the authority before has signed`;
     return untrusting(snapshot, side, facts.fingerprint);
   },
 };

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { draftText } from "#api/applied-hash.ts";
 import { FENCE } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { SIDECAR } from "#kit/pod-power.ts";
 import { withResources } from "#kit/pod-template.ts";
-import { replicaSet } from "#peer/desired/replica-set.ts";
+import { replicaSet, replicaSetText } from "#peer/desired/replica-set.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peer } from "../../../test/kit/peer.ts";
 
@@ -380,4 +381,18 @@ test("options of etcd reach the container: typed ones as variables, flags on the
 
 test("a container for which nobody asked for resources does not name them", () => {
   expect(replicaSet(peer()).spec?.template?.spec?.containers[0]).not.toHaveProperty("resources");
+});
+
+test("pod: what is remembered of a ReplicaSet is what would be made now", () => {
+  const first = peer();
+  const others: readonly PeerSnapshot[] = [
+    { ...first, isAsleep: true },
+    { ...first, imageRepository: "elsewhere.example/etcd" },
+    { ...first, peer: { ...first.peer, spec: { ...first.peer.spec, version: "3.5.21" } } },
+  ];
+  const texts = [first, ...others].map((snapshot) => draftText(replicaSet(snapshot)));
+  expect(new Set(texts).size).toBe(texts.length);
+  for (const again of ["at first", "once more"])
+    for (const [n, snapshot] of [first, ...others].entries())
+      expect([again, replicaSetText(snapshot), replicaSetText(snapshot)]).toEqual([again, texts[n], texts[n]]);
 });

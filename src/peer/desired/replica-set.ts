@@ -1,6 +1,7 @@
-import { withHash } from "#api/applied-hash.ts";
+import { draftText, withHash } from "#api/applied-hash.ts";
 import { memberLabels, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 import { ownedBy } from "#peer/desired/owned.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
@@ -31,4 +32,27 @@ export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
       template: podTemplate(snapshot),
     },
   });
+}
+
+interface Known {
+  readonly isAsleep: boolean;
+  readonly imageRepository: string;
+  /** What the draft asks for. */
+  readonly text: string;
+}
+
+/** By the EtcdPeer as it was read: every change of it is another object. */
+const known = new WeakMap<EtcdPeer, Known>();
+
+/**
+ * What `replicaSet` would ask for, in a few words, as `draftText` says them. A draft is long, and put together for nothing as long as the
+ * EtcdPeer stays as it is: of one that has been made these words are remembered.
+ */
+export function replicaSetText(snapshot: PeerSnapshot): string {
+  const { peer, isAsleep, imageRepository } = snapshot;
+  const before = known.get(peer);
+  if (before?.isAsleep === isAsleep && before.imageRepository === imageRepository) return before.text;
+  const text = draftText(replicaSet(snapshot));
+  known.set(peer, { isAsleep, imageRepository, text });
+  return text;
 }

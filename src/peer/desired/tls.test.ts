@@ -100,6 +100,19 @@ describe("a member with certificates on both sides", () => {
     ]);
   });
 
+  test("says who has signed what it shows, while it is told so", () => {
+    const signers = (tls: object) => {
+      const said = Object.entries(podOf(tls).metadata?.annotations ?? {});
+      return Object.fromEntries(said.filter(([key]) => key.endsWith("-signer")));
+    };
+    const [one, other] = ["a".repeat(64), "b".repeat(64)];
+    expect(signers(sides)).toEqual({});
+    const peer = { ...sides.peer, signer: one };
+    expect(signers({ ...sides, peer })).toEqual({ "etcd.improbable.io/peer-signer": one });
+    const client = { ...sides.client, signer: other };
+    expect(signers({ ...sides, client })).toEqual({ "etcd.improbable.io/client-signer": other });
+  });
+
   test("is asked at its client port until that has answered once, and at its metrics port ever after", () => {
     const { startupProbe, livenessProbe, readinessProbe } = podOf(sides).spec!.containers[0]!;
     expect(startupProbe).toEqual({

@@ -1,11 +1,13 @@
 import {
   CERTIFICATE_FILE,
   CLIENT_SCHEME_ANNOTATION,
+  CLIENT_SIGNER_ANNOTATION,
   CLIENT_TLS_PATH,
   CLIENT_TLS_VOLUME,
   CLIENT_TRUST_ANNOTATION,
   KEY_FILE,
   PEER_SCHEME_ANNOTATION,
+  PEER_SIGNER_ANNOTATION,
   PEER_TLS_PATH,
   PEER_TLS_VOLUME,
   PEER_TRUST_ANNOTATION,
@@ -19,6 +21,8 @@ import type { Pod } from "#kube/kinds.ts";
 //   The kubelet brings what is in the Secret into the running pod, and etcd reads certificate and key anew at each handshake. Authorities it
 //   reads when it starts, and not again: they stand in the pod's template, so that what a pod trusts is what its template says, and whoever
 //   is to trust somebody else is restarted for it (checked against 3.5, 3.6 and 3.7 in test/etcd).
+//   When the kubelet brings a Secret nobody is told. Where that counts, while one authority follows another one, the template says who signs
+//   now: that makes another pod, which has what the Secret held by then, or something later.
 // How does a member tell another one from a stranger?
 //   By the authority, and by the name: what it is shown must be good for its own name, as the certificate that all members share is. Without
 //   the name, whoever has any certificate of an authority that signs for others, too, could join. etcd would rather look up whether the
@@ -75,12 +79,14 @@ function clientVariables(verifyClients: boolean): Record<string, string> {
   };
 }
 
-/** Whom the member trusts, how the others reach it, and how it is to be asked. */
+/** Whom the member trusts, who has signed what it shows, how the others reach it, and how it is to be asked. */
 export function tlsAnnotations({ tls }: Tls): Record<string, string> {
   const { peer, client } = tls ?? {};
   return {
     ...(peer === undefined ? {} : { [PEER_TRUST_ANNOTATION]: peer.trust }),
+    ...(peer?.signer === undefined ? {} : { [PEER_SIGNER_ANNOTATION]: peer.signer }),
     ...(client === undefined ? {} : { [CLIENT_TRUST_ANNOTATION]: client.trust, [CLIENT_SCHEME_ANNOTATION]: "https" }),
+    ...(client?.signer === undefined ? {} : { [CLIENT_SIGNER_ANNOTATION]: client.signer }),
     ...(reachedBy({ tls }) === "https" ? { [PEER_SCHEME_ANNOTATION]: "https" } : {}),
   };
 }

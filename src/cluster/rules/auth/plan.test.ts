@@ -24,6 +24,16 @@ function inARoll(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 const cases: readonly PlanCase[] = [
   {
+    name: "users that people have made are told, and left alone",
+    given: guarded({ unmanaged: { users: { count: 1, names: ["ann"] } } }),
+    expect: "settled",
+  },
+  {
+    name: "beside all else",
+    given: guarded({ unmanaged: { users: { count: 1, names: ["ann"] } }, state: { ...LOCKED, root: [] } }),
+    expect: "administrators: grantRole root",
+  },
+  {
     name: "no password is set where nobody asks for users",
     given: guarded({ wanted: false, state: NO_USERS }),
     expect: "settled",

@@ -9,7 +9,7 @@ import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
 import { born, NOW } from "#kit/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import { goingTo, made, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
-import { clientsTrusting, leaving, turnedClients } from "#kit/cluster-turn.ts";
+import { clientsTrusting, leaving, seenToo, turnedClients } from "#kit/cluster-turn.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
 // What people are told, while all else goes on.
@@ -58,6 +58,7 @@ function failing(asked: Certificate): Certificate {
   return { ...asked, status: { conditions } };
 }
 
+const REFUSED = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
 const UNRENEWED =
   "Secret my-etcd-peer-tls-a3b319c8 is not renewed: cert-manager says: no; kubectl -n foo describe certificaterequests tells more";
 
@@ -197,6 +198,23 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   {
     name: "nothing a moment before half of the time to renew is over",
     given: at(brought, NOW + 65 * DAY_MS - 1),
+    told: [],
+  },
+  {
+    name: "which right was taken away, and what gives it back",
+    given: seenToo(settled, { refused: REFUSED }),
+    told: [
+      "right-missing: the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a",
+    ],
+  },
+  {
+    name: "that also while the cluster is paused",
+    given: seenToo(secured({ annotations: { [PAUSED_ANNOTATION]: "true" } }), { refused: REFUSED }),
+    told: [expect.stringMatching(/^right-missing: /) as never],
+  },
+  {
+    name: "nothing of what could not be read for a while",
+    given: seenToo(settled, { refused: "no answer" }),
     told: [],
   },
   {

@@ -7,7 +7,7 @@ import { step } from "#runtime/decide.ts";
 
 /**
  * An authority is followed by another one, a year before its end or when somebody asks for it: the next one is trusted by everybody before it
- * signs, and the one before until nothing of its is in use. Members restart twice, one after another.
+ * signs, and the one before until nothing of its is in use, by what every member's pod was made from. Members restart three times, one after another.
  */
 export const rotateAuthority: ClusterRule = {
   name: "rotate-authority",

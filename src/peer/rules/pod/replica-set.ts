@@ -1,6 +1,6 @@
-import { isStale } from "#api/applied-hash.ts";
+import { draftText } from "#api/applied-hash.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
-import { replicaSet } from "#peer/desired/replica-set.ts";
+import { replicaSet, replicaSetText } from "#peer/desired/replica-set.ts";
 import { hasJoined, isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
@@ -11,18 +11,18 @@ export const replicaSetRule: PeerRule = {
   decide(snapshot) {
     const { claim, replicaSet: live } = snapshot;
     const isOtherClaim = claim !== undefined && !isOwnClaim(snapshot, claim);
-    const asUsual = replicaSet(snapshot);
-    const { name } = asUsual.metadata;
+    const { name } = snapshot.peer.metadata;
     if (live === undefined) {
       if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined; // The rules claim-lost and claim-disowned tell about it.
       return step("replica-set", `ReplicaSet ${name} keeps the member's pod running`, {
         do: "createReplicaSet",
-        replicaSet: asUsual,
+        replicaSet: replicaSet(snapshot),
       });
     }
     // A member over another claim that somebody has set to 0 replicas, or that has slept, stays at 0, and its template is fenced all the same.
-    const wanted = isOtherClaim && !snapshot.isAsleep ? withReplicas(asUsual, live.spec?.replicas ?? 1) : asUsual;
-    if (!isStale(live, wanted) && live.spec?.replicas === wanted.spec?.replicas) return undefined;
+    const replicas = snapshot.isAsleep ? 0 : isOtherClaim ? (live.spec?.replicas ?? 1) : 1;
+    if (draftText(live) === replicaSetText(snapshot) && live.spec?.replicas === replicas) return undefined;
+    const wanted = withReplicas(replicaSet(snapshot), replicas);
     if (snapshot.isAsleep && live.spec?.replicas !== 0) {
       const because = `the pod of ${name} stops: spec.replicas of its EtcdCluster is 0`;
       return step("replica-set", because, { do: "replaceReplicaSet", live, replicaSet: wanted });

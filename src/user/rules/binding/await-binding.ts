@@ -10,7 +10,8 @@ export const awaitBinding: UserRule = {
   name: "await-binding",
   decide({ binding }) {
     if (binding.is !== "unknown") return undefined;
-    const because = missingRightText(binding.why) ?? `the binding Secret could not be read: ${binding.why}`;
-    return wait("await-binding", because, RECHECK_MS);
+    const right = missingRightText(binding.why);
+    const because = right ?? `the binding Secret could not be read: ${binding.why}`;
+    return wait("await-binding", because, RECHECK_MS, { warn: right !== undefined });
   },
 };

@@ -1,0 +1,68 @@
+import { OPERATOR, ROOT } from "#api/names.ts";
+import type { EtcdCluster, Unmanaged, UnmanagedNames } from "#api/v1beta1/cluster.ts";
+
+// Which users and roles of etcd are somebody's who made them with etcdctl?
+//   Those that no EtcdUser and no EtcdRole names, and by which the operator does not log in. They are left alone, and told. One that an object
+//   names and may not have is told by that object.
+
+/** How many names are told, of users and of roles each; the others are counted. */
+const MOST_NAMES = 10;
+/** How much of a name is told, in UTF-16 code units, but for what says that there is more. */
+const MOST_LENGTH = 64;
+
+/** What may be a name in etcd and is no text for people: what steers terminals, turns the line around, is not seen, or ends a quotation. */
+const NOT_TOLD = /[\p{C}\p{Zl}\p{Zp}"\\]/u;
+
+/** Names in etcd that EtcdUsers and EtcdRoles say. */
+export interface HeldNames {
+  /** EtcdUsers by the names of their users. */
+  readonly users: ReadonlyMap<string, string>;
+  readonly roles: ReadonlySet<string>;
+}
+
+/** All names that etcd has. */
+export interface AllNames {
+  readonly users: readonly string[];
+  readonly roles: readonly string[];
+}
+
+/** @param user as whom the operator logs in @param held what objects say by now */
+export function unmanagedOf(
+  { status }: Pick<EtcdCluster, "status">,
+  user: string | undefined,
+  held: HeldNames,
+  all: AllNames,
+): Unmanaged {
+  const ours = new Set([ROOT, OPERATOR, user, ...(status?.auth?.operators ?? [])]);
+  const users = toldOf(all.users.filter((name) => !ours.has(name) && !held.users.has(name)));
+  const roles = toldOf(all.roles.filter((name) => name !== ROOT && !held.roles.has(name)));
+  return { ...(users && { users }), ...(roles && { roles }) };
+}
+
+function toldOf(names: readonly string[]): UnmanagedNames | undefined {
+  if (names.length === 0) return undefined;
+  return { count: names.length, names: names.toSorted().slice(0, MOST_NAMES).map(safeName) };
+}
+
+function safeName(name: string): string {
+  let told = "";
+  for (const each of name) {
+    const text = NOT_TOLD.test(each) ? `\\u{${each.codePointAt(0)?.toString(16)}}` : each;
+    if (told.length + text.length > MOST_LENGTH) return `${told}…`;
+    told += text;
+  }
+  return told;
+}
+
+/** For people; `undefined` when there are none. */
+export function unmanagedText({ users, roles }: Unmanaged): string | undefined {
+  const told = [users && listed("user", users), roles && listed("role", roles)].filter((each) => each !== undefined);
+  return told.length === 0 ? undefined : `etcd has ${told.join(", and ")}; they are left alone`;
+}
+
+function listed(what: "user" | "role", { count, names }: UnmanagedNames): string {
+  const quoted = names.map((name) => `"${name}"`).join(", ");
+  const more = count > names.length ? `, and ${count - names.length} more` : "";
+  const whose = what === "user" ? "that no EtcdUser names" : "that no EtcdRole names";
+  return `${count} ${what}${count === 1 ? "" : "s"} ${whose}: ${quoted}${more}`;
+}

@@ -1,0 +1,195 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { ByClientSecret } from "#kit/client-secret.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { IDLE, processIn } from "#kit/idle-pod.ts";
+import { CLIENTS, Load } from "#kit/load.ts";
+import { PasswordClient } from "#kit/password-client.ts";
+import { loginByMount, loginBySecret } from "#kit/password-login.ts";
+import { secretTexts } from "#kit/user-tls.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+
+// Passwords are followed by others while applications work with them. An application keeps its connections, and reads its Secret anew when it is
+// refused: by the API server, or in the file that the kubelet brings.
+
+const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
+const ROTATIONS = 4;
+/** What a person writes into the Secret. */
+const CHOSEN = "chosen-by-hand-4712";
+/** All clients log in at once, and etcd computes for each: on a busy machine that takes seconds. */
+const ALL_LOGGED_IN_MS = 15_000;
+const { signal } = new AbortController();
+/** Secrets of clusters are read once a minute. */
+const ROOT_MS = 120_000;
+/** A kubelet brings what has changed in a Secret within a minute or two by default. */
+const MOUNTED_MS = 180_000;
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+let reach: ByClientSecret;
+
+beforeAll(async () => {
+  namespace = await testNamespace("rotated-passwords");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3, tls: TLS, auth: { enabled: true } } as never);
+  const text = readFileSync("examples/users.yaml", "utf8").replaceAll("clusterName: orders", "clusterName: my-etcd");
+  const example = parseAllDocuments(text).map((each) => each.toJS() as KubeObject);
+  for (const each of example.filter(({ metadata }) => metadata.name === "shop")) await apply(idle(each));
+  await cluster.untilReady();
+  await untilBound();
+  reach = await ByClientSecret.start(cluster, "shop-binding");
+});
+afterAll(async () => {
+  await reach?.[Symbol.asyncDispose]();
+  await namespace[Symbol.asyncDispose]();
+});
+
+async function apply(object: object): Promise<void> {
+  await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+/** The pod of the example is there for what it has mounted. */
+function idle(each: KubeObject): object {
+  if (each.kind !== "Pod") return each;
+  const { spec } = each as KubeObject & { readonly spec: { readonly containers: readonly object[] } };
+  return { ...each, spec: { ...spec, containers: spec.containers.map((its) => ({ ...its, command: IDLE })) } };
+}
+
+async function untilBound(): Promise<void> {
+  await cluster.kubectl(
+    "wait",
+    "etcduser/shop",
+    "--for=jsonpath={.status.conditions[0].reason}=Bound",
+    "--timeout=60s",
+  );
+}
+
+async function passwordIn(secretName: string): Promise<string> {
+  return (await secretTexts(cluster, secretName)).password ?? "";
+}
+
+let rotations = 0;
+
+/** Asks for new credentials of the user, and waits until etcd has them. */
+async function rotate(): Promise<void> {
+  const before = await passwordIn("shop-binding");
+  rotations++;
+  await cluster.kubectl(
+    "annotate",
+    "--overwrite",
+    "etcduser",
+    "shop",
+    `etcd.improbable.io/rotate-credentials=${rotations}`,
+  );
+  await eventually(async () => expect(await passwordIn("shop-binding")).not.toBe(before));
+  await untilRefused("shop", before);
+}
+
+/** Whether etcd lets nobody in by this password; it is tried once. */
+async function isRefused(name: string, password: string): Promise<boolean> {
+  let isTried = false;
+  const credentials = () => {
+    if (isTried) throw new Error("there is no other password");
+    isTried = true;
+    return Promise.resolve({ name, password });
+  };
+  const login = { credentials, logins: 0, refusedPasswords: 0 };
+  const client = new PasswordClient(login);
+  try {
+    await client.get(reach.endpoint(), "shop/", { signal, deadlineMs: 5_000 });
+    return false;
+  } catch (thrown) {
+    if (login.refusedPasswords > 0) return true;
+    throw thrown;
+  } finally {
+    client.closeAll();
+  }
+}
+
+async function untilRefused(name: string, password: string): Promise<void> {
+  const sinceMs = performance.now();
+  await eventually(async () => expect(await isRefused(name, password)).toBe(true), ROOT_MS);
+  const tookMs = Math.round(performance.now() - sinceMs);
+  console.log(`${name}: the password of before was refused ${tookMs} ms after the Secret had another one`);
+}
+
+/**
+ * Writes and reads while something is done: no request fails, nothing is lost.
+ * @param work is given what waits until every client has had to log in once more
+ */
+async function loaded(secretName: string, work: (untilAllIn: () => Promise<void>) => Promise<void>): Promise<void> {
+  const login = loginBySecret(cluster, secretName);
+  await using load = new Load(namespace.name, cluster.name, { reach, login, prefix: "shop/", everyMs: 100 });
+  let times = 0;
+  const untilAllIn = async () => {
+    times++;
+    await eventually(() => Promise.resolve(expect(login.logins).toBeGreaterThanOrEqual(times * CLIENTS)));
+    await load.untilServed();
+  };
+  await untilAllIn();
+  expect(login).toMatchObject({ logins: CLIENTS, refusedPasswords: 0 });
+  const sinceMs = load.now();
+  await work(untilAllIn);
+  const { failedRequests, longestPauseMs, acknowledgedWrites, why } = load.felt(sinceMs);
+  console.log(`${secretName}: ${login.logins} logins, ${login.refusedPasswords} refused passwords, ${acknowledgedWrites} writes, longest pause ${longestPauseMs} ms, ${failedRequests} failed requests`, why.slice(0, 3)); // biome-ignore format: a line
+  expect(failedRequests).toBe(0);
+  expect(longestPauseMs).toBeLessThan(ALL_LOGGED_IN_MS);
+  expect(await load.end()).toEqual([]);
+}
+
+test("who keeps a connection and reads the binding when it is refused loses no request, however often the password is rotated", async () => {
+  await loaded("shop-binding", async (untilAllIn) => {
+    for (let n = 0; n < ROTATIONS; n++) {
+      await rotate();
+      await untilAllIn();
+    }
+  });
+});
+
+test("so it is with root, whose password is edited, and whose Secret is lost; the one before is good until etcd has the next one", async () => {
+  await loaded("my-etcd-root", async (untilAllIn) => {
+    const first = await passwordIn("my-etcd-root");
+    const data = JSON.stringify({ stringData: { password: CHOSEN } });
+    await cluster.kubectl("patch", "secret", "my-etcd-root", "-p", data);
+    await untilRefused("root", first);
+    await untilAllIn();
+    expect(await isRefused("root", CHOSEN)).toBe(false);
+    await cluster.kubectl("delete", "secret", "my-etcd-root");
+    await eventually(async () => expect(await passwordIn("my-etcd-root")).not.toBe(""), ROOT_MS);
+    await untilRefused("root", CHOSEN);
+    await untilAllIn();
+  });
+}, 400_000);
+
+test("who reads the mounted file is refused until the kubelet has brought it, and by nothing else", async () => {
+  await cluster.kubectl("wait", "--for=condition=Ready", "pod/shop", "--timeout=90s");
+  const endpoints = `https://my-etcd-client.${namespace.name}.svc:2379`;
+  const login = loginByMount(await processIn("shop", ["ETCDCTL_ENDPOINTS", endpoints]), "/bindings/etcd");
+  const client = new PasswordClient(login);
+  const write = async () =>
+    await client.put(reach.endpoint(), "shop/mounted", "1", {
+      signal,
+      deadlineMs: 15_000,
+    });
+  // A rotation before may still be on its way into the pod.
+  await eventually(write, MOUNTED_MS);
+  await rotate();
+  const sinceMs = performance.now();
+  const told = new Set<string>();
+  while (performance.now() - sinceMs < MOUNTED_MS) {
+    const refusal = await write().then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+    if (refusal === undefined) break;
+    told.add(refusal);
+    await sleep(1_000);
+  }
+  console.log(`the mounted password was good ${Math.round((performance.now() - sinceMs) / 1_000)} s after etcd had it`);
+  client.closeAll();
+  expect([...told].filter((each) => !each.includes("invalid user ID or password"))).toEqual([]);
+  expect((await login.credentials()).password).toBe(await passwordIn("shop-binding"));
+  await write();
+}, 500_000);

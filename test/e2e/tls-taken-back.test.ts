@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { Load } from "#kit/load.ts";
+
+// Whoever asks for TLS, or for none, may think better of it while some members are reached over TLS and others are not: then all go back,
+// under clients that know nothing of it and lose nothing.
+
+const NONE = { provider: "None" };
+const OPERATOR = { provider: "Operator" };
+const NAMES = [0, 1, 2].map((n) => `my-etcd-${n}`);
+/** Nine restarts, one after another, on a busy machine. */
+const SWITCHED_MS = 400_000;
+
+let namespace: Awaited<ReturnType<typeof testNamespace>>;
+let cluster: UserCluster;
+
+beforeAll(async () => {
+  namespace = await testNamespace("tls-taken-back");
+  cluster = new UserCluster(namespace.name);
+  await cluster.create({ replicas: 3, tls: { peer: NONE, client: { ...NONE, plaintextFor: "1h" } } } as never);
+  await cluster.untilReady();
+});
+afterAll(async () => await namespace[Symbol.asyncDispose]());
+
+/** By which scheme each member is reached by the others, as etcd lists it; whoever runs is asked, without TLS. */
+async function reached(): Promise<readonly string[]> {
+  const asked = await Promise.any(
+    NAMES.map(async (name) => {
+      const pod = await cluster.podOf(name);
+      const etcdctl = ["etcdctl", "--endpoints=http://localhost:2379", "member", "list", "-w", "json"];
+      return await cluster.kubectl("exec", pod, "-c", "etcd", "--", ...etcdctl);
+    }),
+  );
+  const { members } = JSON.parse(asked) as { members: { peerURLs: string[] }[] };
+  return members.flatMap(({ peerURLs }) => peerURLs.map((url) => url.split(":")[0] ?? ""));
+}
+
+/** Waits until etcd lists members of both kinds. */
+async function untilHalfway(): Promise<void> {
+  await eventually(
+    async () =>
+      expect(new Set(await reached()), JSON.stringify((await cluster.get()).status?.conditions)).toHaveLength(2),
+    SWITCHED_MS,
+  );
+}
+
+async function untilSettled(of: (found: EtcdCluster) => boolean): Promise<EtcdCluster> {
+  return await eventually(async () => {
+    const found = await cluster.get();
+    const { metadata, status } = found;
+    const isSettled =
+      status?.observedGeneration === metadata.generation &&
+      status?.update === undefined &&
+      status?.conditions?.some(({ type, status: is }) => type === "UpToDate" && is === "True") === true;
+    expect(isSettled && of(found), JSON.stringify(status?.conditions)).toBe(true);
+    return found;
+  }, SWITCHED_MS);
+}
+
+/** Edits the cluster, and takes that back half way, under a load that nothing may happen to. */
+async function takenBack(edit: object, back: object, isBack: (found: EtcdCluster) => boolean): Promise<EtcdCluster> {
+  const load = new Load(namespace.name, "my-etcd", { again: "once" });
+  try {
+    await load.untilServed();
+    await cluster.patch(edit as Partial<EtcdClusterSpec>);
+    await untilHalfway();
+    await cluster.patch(back as Partial<EtcdClusterSpec>);
+    const found = await untilSettled(isBack);
+    await load.untilServed();
+    expect(await load.end()).toEqual([]);
+    return found;
+  } finally {
+    await load[Symbol.asyncDispose]();
+  }
+}
+
+const conditionsOf = ({ status }: EtcdCluster) =>
+  Object.fromEntries((status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
+const idsOf = ({ status }: EtcdCluster) => status?.members?.map(({ id }) => id);
+
+test(
+  "TLS that is switched on or off, and taken back half way, goes back under clients that lose nothing",
+  async () => {
+    const before = await cluster.get();
+    const plain = await takenBack(
+      { tls: { peer: OPERATOR, client: OPERATOR } },
+      // Nobody has gone over yet who would need time to come back.
+      { tls: { peer: NONE, client: { ...NONE, plaintextFor: "0s" } } },
+      ({ status }) => status?.tls?.client?.scheme === "http" && status.certificates === undefined,
+    );
+    expect(await reached()).toEqual(["http", "http", "http"]);
+    expect(conditionsOf(plain)).toMatchObject({ Ready: "AllMembersHealthy", TLSReady: "TLSDisabled" });
+    expect(idsOf(plain)).toEqual(idsOf(before));
+
+    await cluster.patch({ tls: { peer: OPERATOR, client: { ...OPERATOR, plaintextFor: "1h" } } } as never);
+    await untilSettled(({ status }) => status?.tls?.client?.bothServedSince !== undefined);
+    expect(await reached()).toEqual(["https", "https", "https"]);
+    const secured = await takenBack({ tls: { peer: NONE } }, { tls: { peer: OPERATOR } }, () => true);
+    expect(await reached()).toEqual(["https", "https", "https"]);
+    expect(conditionsOf(secured)).toMatchObject({ Ready: "AllMembersHealthy", TLSReady: "CertificatesValid" });
+    expect(idsOf(secured)).toEqual(idsOf(before));
+  },
+  4 * SWITCHED_MS,
+);

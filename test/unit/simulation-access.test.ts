@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { describe, test } from "vitest";
+import { campaign } from "../simulation/campaign.ts";
+import { tell } from "../simulation/history.ts";
+import { type Leaning, profileOf } from "../simulation/profile.ts";
+import { story } from "../simulation/story.ts";
+
+// EtcdRoles and EtcdUsers that people make, edit, rotate and delete, while people with etcdctl do the same, and everything else goes wrong as ever.
+
+const HISTORIES = Number(process.env.SIMULATION_ACCESS ?? 4);
+const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
+const { SIMULATION_SEED } = process.env;
+
+const LIFE = { provider: "Operator", duration: "12h", renewBefore: "4h" } as const;
+const ALONE: Leaning = {
+  hasAccess: true,
+  onlyThat: true,
+  startsFormed: true,
+  isTidied: true,
+  obstacle: "none",
+  steps: 150,
+  often: { putAccess: 10 },
+};
+const ASKED: Leaning = { ...ALONE, tls: { peer: LIFE, client: LIFE }, auth: true };
+const LEANINGS: Readonly<Record<string, Leaning>> = {
+  "and nothing else happens": ALONE,
+  "and etcd asks for users": ASKED,
+  "and people with etcdctl do so, too": {
+    ...ASKED,
+    replicas: 1,
+    often: { putAccess: 10, editAccessByHand: 8, editBinding: 4 },
+  },
+  "while operators die and calls are lost": {
+    ...ASKED,
+    often: { putAccess: 10, editBinding: 3, crashOperator: 5, deliver: 15 },
+    callFaults: { late: 0.4, unsent: 0.1, lostReply: 0.15, throttled: 0.05 },
+  },
+  "while clusters come, sleep and go": {
+    ...ASKED,
+    replicas: 1,
+    often: { putAccess: 10, sleep: 1, pause: 1, deleteCluster: 1, createCluster: 2, createRival: 1, switchAuth: 1 },
+  },
+  "in the middle of anything": { hasAccess: true, startsFormed: true, often: { putAccess: 10 } },
+};
+
+describe.runIf(SIMULATION_SEED !== undefined)("one history of users and roles", () => {
+  test.each(Object.entries(LEANINGS))(`of seed ${SIMULATION_SEED}: %s`, { timeout: 600_000 }, async (_, leaning) => {
+    const told = await tell(profileOf(Number(SIMULATION_SEED), leaning));
+    if (told.violation !== undefined) console.log(await story(told));
+    assert.equal(told.violation, undefined);
+  });
+});
+
+describe.runIf(SIMULATION_SEED === undefined)("simulated users and roles break no promise", () => {
+  test.each(Object.entries(LEANINGS))("%s", { timeout: 600_000 }, async (_, leaning) => {
+    const report = await campaign(HISTORIES, FIRST_SEED, leaning);
+    assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
+    assert.ok((report.decided.get("user: grant-role") ?? 0) > 0, "some user gets a role");
+    assert.ok((report.decided.get("role: grant-permission") ?? 0) > 0, "some role gets a permission");
+  });
+});
