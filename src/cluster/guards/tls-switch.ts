@@ -39,8 +39,8 @@ export const tlsStepwise: ClusterGuard = {
 function isOtherwise(snapshot: ClusterSnapshot, { spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined, side: Side) {
   const { cluster, peers } = snapshot;
   const has = spec?.tls?.[side] !== undefined;
-  const isBorn = live === undefined && spec?.bootstrap?.initialClusterState === "New";
-  if (side === "peer" && isBorn && identityOf(snapshot)?.peerScheme === "https") return reachedBy(spec) !== "https";
+  const isForming = spec?.bootstrap?.initialClusterState === "New";
+  if (side === "peer" && isForming && identityOf(snapshot)?.peerScheme === "https") return reachedBy(spec) !== "https";
   if (live?.spec.previous?.tls?.[side] !== undefined) return false;
   const isAsked = providerOf(cluster.spec, side) !== "None";
   return has ? !isAsked && peers.every((each) => each.spec.tls?.[side] === undefined) : isAsked && peers.length === 0;
