@@ -13,6 +13,7 @@ import type { Instance } from "./local/instance.ts";
 import { loadArchive } from "./local/nodes.ts";
 import { ensureOperatorImage } from "./operator-image.ts";
 import { type Step, silentStep } from "./progress.ts";
+import type { ComponentName } from "./recipes.ts";
 import { run } from "./run.ts";
 import { buildsFor } from "./slice.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
@@ -35,6 +36,9 @@ export const WHOLE_LEVEL_SINCE = "E2E_WHOLE_LEVEL_SINCE";
 
 /** A local Kubernetes of the tests' own, beside the demonstration's. Another name lets two people test side by side. */
 export const TEST_INSTANCE = process.env.E2E_INSTANCE ?? "test";
+
+/** What tests of the e2e level start besides Kubernetes. It is built before: where they run, nothing can be downloaded. */
+export const E2E_COMPONENTS: readonly ComponentName[] = ["versitygw"];
 
 export interface LevelOptions {
   /** Passed on to vitest: file names, `-t NAME`. */
@@ -104,6 +108,9 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
       await ensureAzurite(step);
       return;
     case "e2e":
+      await buildAll(step, ETCD_VERSIONS);
+      await ensureComponents(E2E_COMPONENTS, step);
+      return;
     case "long":
       await buildAll(step, ETCD_VERSIONS);
   }
