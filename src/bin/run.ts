@@ -86,7 +86,8 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     running.abort();
     await Promise.all([server.close(), metricsServer?.close(), lead.close(), keeping]);
     // Last: until the API server knows that this pod goes, it goes on asking it.
-    await Promise.all([webhooks.close(), webhookKube.close()]);
+    await webhooks.close();
+    await webhookKube.close();
   }
   // Without the lease another process acts; only a new start may ask for it again, with nothing of the old term in memory.
   return stop.aborted ? 0 : 1;

@@ -1,4 +1,4 @@
-import { request as httpsRequest } from "node:https";
+import { Agent, request as httpsRequest } from "node:https";
 import { connect, type Socket } from "node:net";
 import { connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -45,31 +45,45 @@ interface Asked {
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
   readonly ca?: string;
+  /** Keeps connections; none does without. */
+  readonly agent?: Agent;
 }
 
-function ask({ method = "POST", path = PATH, headers = {}, body = "{}", ca = authority.certificate }: Asked = {}) {
-  return new Promise<{ status: number; text: string; certificate: string }>((resolve, reject) => {
-    const request = httpsRequest({
-      host: "127.0.0.1",
-      port: server.port,
-      servername: HOST,
-      ca,
-      method,
-      path,
-      agent: false,
-      headers: { "content-type": "application/json", ...headers },
-    });
-    request.on("error", reject);
-    request.on("response", (response) => {
-      const { fingerprint256 } = (response.socket as import("node:tls").TLSSocket).getPeerCertificate();
-      let text = "";
-      response.setEncoding("utf8").on("data", (chunk) => {
-        text += chunk;
+function ask({
+  method = "POST",
+  path = PATH,
+  headers = {},
+  body = "{}",
+  ca = authority.certificate,
+  agent,
+}: Asked = {}) {
+  return new Promise<{ status: number; text: string; certificate: string; connection: string | undefined }>(
+    (resolve, reject) => {
+      const request = httpsRequest({
+        host: "127.0.0.1",
+        port: server.port,
+        servername: HOST,
+        ca,
+        method,
+        path,
+        agent: agent ?? false,
+        headers: { "content-type": "application/json", ...headers },
       });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text, certificate: fingerprint256 }));
-    });
-    request.end(body);
-  });
+      request.on("error", reject);
+      request.on("response", (response) => {
+        const { fingerprint256 } = (response.socket as import("node:tls").TLSSocket).getPeerCertificate();
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk) => {
+          text += chunk;
+        });
+        const { statusCode: status = 0, headers } = response;
+        response.on("end", () =>
+          resolve({ status, text, certificate: fingerprint256, connection: headers.connection }),
+        );
+      });
+      request.end(body);
+    },
+  );
 }
 
 test("a body that is JSON is answered with JSON", async () => {
@@ -258,6 +272,45 @@ describe("the certificate", () => {
     expect(after.certificate).not.toBe(before.certificate);
     expect(after.status).toBe(200);
   });
+});
+
+describe("a server that ends", () => {
+  test("answers who keeps a connection, and says that it was the last time", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await ask({ agent })).connection).toBe("keep-alive");
+    const closed = server.close();
+    expect(await ask({ agent })).toMatchObject({ status: 200, connection: "close" });
+    await closed;
+    await expect(ask()).rejects.toThrow("ECONNREFUSED");
+    agent.destroy();
+  });
+
+  test("answers what is under way first, and waits for nobody for ever", async () => {
+    const answers: (() => void)[] = [];
+    answer = () => new Promise((resolve) => answers.push(() => resolve({})));
+    const [slow, stuck] = [ask(), ask()];
+    const end = Promise.allSettled([stuck]);
+    await expect.poll(() => answers.length).toBe(2);
+    const closed = server.close();
+    const isOpen = async () =>
+      await connected().then(
+        (socket) => socket.destroy() !== undefined,
+        () => false,
+      );
+    await expect.poll(isOpen, { timeout: 3_000 }).toBe(false);
+    answers[0]?.();
+    expect(await slow).toMatchObject({ status: 200, connection: "close" });
+    await closed;
+    expect(await end).toMatchObject([{ value: { status: 503 } }]);
+  }, 15_000);
+
+  test("does not wait for who keeps a connection and asks nothing", async () => {
+    const socket = await connected();
+    const ended = new Promise((resolve) => socket.on("close", resolve));
+    const since = performance.now();
+    await Promise.all([server.close(), ended]);
+    expect(performance.now() - since).toBeLessThan(8_000);
+  }, 15_000);
 });
 
 test("a port that is taken is said", async () => {

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { asOperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
 import { type BodyBudget, RefusedBody, readBody } from "./body.ts";
@@ -35,6 +37,7 @@ export interface WebhookServer {
   readonly port: number;
   /** Shows this certificate from the next connection on; those that are open stay. */
   use(serving: ServingCertificate): void;
+  /** Answers what has been asked, has whoever keeps a connection ask elsewhere, and ends. Takes {@link LINGER_MS} where one is kept. */
   close(): Promise<void>;
 }
 
@@ -44,6 +47,13 @@ const ANSWER_WITHIN_MS = 4_500;
 const ARRIVE_WITHIN_MS = 5_000;
 /** Longer than the API server keeps a connection that it does not use (90 s), so that it never asks on one that we are closing. */
 const KEEP_ALIVE_MS = 120_000;
+/**
+ * So much longer it is listened to who keeps a connection, in milliseconds: the answer to the next question says that the connection
+ * ends with it. Who is closed on while a question is on its way has none answered, and an edit goes unchecked (`failurePolicy: Ignore`).
+ */
+const LINGER_MS = 1_000;
+/** Between looks whether somebody still keeps a connection, in milliseconds. */
+const LOOK_MS = 50;
 /** An API server asks one question per connection at a time, and there are few API servers. */
 const MAX_CONNECTIONS = 256;
 /** Bodies that are held at the same time, in bytes; JSON takes several times as much when it is read. */
@@ -62,8 +72,16 @@ export async function serveWebhooks(options: {
   readonly observe: (path: string, outcome: string) => void;
 }): Promise<WebhookServer> {
   const budget: BodyBudget = { leftBytes: MAX_HELD_BYTES };
+  let leaves = false;
   const server = createServer((request, response) => {
-    void respond(options, budget, request, response);
+    // Asked when the answer is there: the server may have begun to leave meanwhile.
+    void respond(options, budget, request, response, () => leaves);
+  });
+  // Of its own connections a server of HTTP knows only those that have finished their handshake.
+  const open = new Set<Duplex>();
+  server.on("connection", (socket) => {
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
   });
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
@@ -79,7 +97,10 @@ export async function serveWebhooks(options: {
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
-    close: () => closed(server),
+    close: () => {
+      leaves = true;
+      return closed(server, open);
+    },
   };
 }
 
@@ -94,17 +115,18 @@ async function respond(
   budget: BodyBudget,
   request: IncomingMessage,
   response: ServerResponse,
+  leaves: () => boolean,
 ): Promise<void> {
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   const webhook = webhooks.find((each) => each.path === path);
-  if (webhook === undefined) return send(response, notFound(request, path, webhooks));
+  if (webhook === undefined) return send(response, notFound(request, path, webhooks), leaves());
   const answer = await answered(webhook, budget, request, response).catch((thrown: unknown) => {
     const error = asOperatorError(thrown);
     log.error({ code: error.code, error: error.message }, `the webhook ${path} failed`);
     return text(500, `the operator failed to answer: ${error.message}`);
   });
   observe(path, String(answer.status));
-  send(response, answer);
+  send(response, answer, leaves());
 }
 
 interface Answer {
@@ -171,15 +193,17 @@ function text(status: number, sentence: string): Answer {
   return { status, type: "text/plain; charset=utf-8", body: `${sentence}\n` };
 }
 
-function send(response: ServerResponse, { status, type, body }: Answer): void {
+function send(response: ServerResponse, { status, type, body }: Answer, isLast: boolean): void {
   // What has not been read of a body that is refused would be taken for the next request.
-  const connection = status >= 400 ? { connection: "close" } : {};
+  const connection = status >= 400 || isLast ? { connection: "close" } : {};
   response.writeHead(status, { "content-type": type, ...connection }).end(body);
 }
 
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
+async function closed(server: Server, open: ReadonlySet<Duplex>): Promise<void> {
+  for (let ms = 0; open.size > 0 && ms < LINGER_MS; ms += LOOK_MS) await sleep(LOOK_MS);
+  const late = setTimeout(() => {
+    for (const socket of open) socket.destroy();
+  }, ANSWER_WITHIN_MS);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  clearTimeout(late);
 }
