@@ -24,10 +24,13 @@ function setup(workers = 2) {
   });
   const stop = new AbortController();
   const running = room.run(stop.signal, workers);
-  const change = (name: string) => {
-    for (const listener of listeners) listener({ object: { metadata: { name } } as KubeObject });
+  const objectOf = (name: string) => ({ metadata: { name } }) as KubeObject;
+  const changed = (before: string | undefined, name: string) => {
+    const previous = before === undefined ? {} : { previous: objectOf(before) };
+    for (const listener of listeners) listener({ object: objectOf(name), ...previous });
   };
-  return { controller, room, stop, running, change, listeners, ...rest };
+  const change = (name: string) => changed(undefined, name);
+  return { controller, room, stop, running, change, changed, listeners, ...rest };
 }
 
 test("room: at the start it looks at every key there is", async () => {
@@ -44,6 +47,18 @@ test("room: a change wakes its key", async () => {
   change("second");
   await clock.advance(0);
   expect(controller.asked).toContain("observe second");
+  stop.abort();
+  await running;
+});
+
+test("room: a change of what was the key's and still is wakes it once, and of what has come to be another key's both", async () => {
+  const { controller, stop, running, clock, changed } = setup();
+  await clock.advance(0);
+  changed("second", "second");
+  changed("third", "fourth");
+  await clock.advance(0);
+  const looks = controller.asked.filter((what) => what.startsWith("observe"));
+  expect(looks.sort()).toEqual(["first", "fourth", "second", "third"].map((name) => `observe ${name}`));
   stop.abort();
   await running;
 });

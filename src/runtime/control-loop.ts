@@ -75,10 +75,8 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   async run(signal: AbortSignal, workers: number): Promise<void> {
     const unwatch = this.#watches.map((watch) =>
       watch.cache.onChange((change) => {
-        const { object, previous } = change;
         const urgency = watch.isUrgent?.(change) === true ? "asked" : undefined;
-        for (const key of watch.keysFor(object)) this.#wake(key, urgency);
-        if (previous !== undefined) for (const key of watch.keysFor(previous)) this.#wake(key, urgency);
+        for (const key of concernedKeys(watch, change)) this.#wake(key, urgency);
       }),
     );
     for (const key of this.#allKeys()) this.#queue.add(key, urgencyOfTimer(this.#stageOf(key)));
@@ -145,4 +143,15 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
       this.#queue.addAfter(key, requeue.ms, urgency);
     }
   }
+}
+
+/**
+ * Whom the change concerns by what the object is now, and by what it was. Each once: a worker that is free begins with the first one at once, and
+ * a second one would have it look again right after.
+ */
+function concernedKeys(watch: Watch, { object, previous }: SeenChange): Iterable<Key> {
+  const keys = watch.keysFor(object);
+  if (previous === undefined) return keys;
+  const texts = new Set(keys.map(keyText));
+  return [...keys, ...watch.keysFor(previous).filter((key) => !texts.has(keyText(key)))];
 }

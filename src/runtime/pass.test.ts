@@ -3,6 +3,7 @@ import { OperatorError } from "#base/error.ts";
 import { absent, unknown } from "#base/observed.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import type { AnyResource } from "#kube/kinds.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { Pass } from "#runtime/pass.ts";
@@ -75,6 +76,26 @@ test("pass: a conflict is no failure: nothing is told, the status is left to the
   expect(await pass.run(KEY, never)).toEqual({ is: "afterConflict" });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   expect(told).toEqual([]);
+});
+
+test("pass: a step that the cache does not show yet is followed by a look when it is seen, and by one in half a second if nobody tells", async () => {
+  const resource = { plural: "toys" } as AnyResource;
+  const object = { apiVersion: "v1", kind: "Toy", metadata: { name: "toy", resourceVersion: "6", uid: "uid" } };
+  const cache = { seenVersion: 5n, get: () => undefined };
+  const expectations = new Expectations(
+    new FakeClock(),
+    () => cache,
+    () => undefined,
+  );
+  const { controller, pass } = toy({ expectations });
+  controller.next = paint;
+  controller.acting = () => Promise.resolve({ kind: "stored", resource, object });
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
+  expect(controller.asked).toEqual(["observe toy", "paint"]);
+  cache.seenVersion = 6n;
+  controller.acting = () => Promise.resolve({ kind: "external" });
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
 });
 
 /** A pass whose step, or status, is refused since the object has another version than the cache shows. */

@@ -64,6 +64,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   }
 
   async run(key: Key, stop: AbortSignal): Promise<Requeue> {
+    // Before anything else: while many objects are made, every third look would find that it has to wait.
+    if (this.#tools.expectations.unmet(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
     const signal = AbortSignal.any([stop, AbortSignal.timeout(PASS_DEADLINE_MS)]);
     const { clock, metrics } = this.#tools;
     const startedAtMs = clock.monotonicMs();
@@ -93,10 +95,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   }
 
   async #pass(key: Key, signal: AbortSignal, stop: AbortSignal): Promise<Requeue> {
-    const { expectations } = this.#tools;
     const text = keyText(key);
-    if (expectations.unmet(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
-
     const seen = await this.#controller.observe(key, signal);
     if (seen.is === "absent") {
       this.#stepsInARow.delete(text);
@@ -122,7 +121,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, signal);
-    return this.#requeue(seen.value, plan, outcome);
+    return this.#requeue(key, seen.value, plan, outcome);
   }
 
   /** Tells the object that its passes throw. @param because undefined: nobody is to hear of it yet */
@@ -207,7 +206,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     }
   }
 
-  #requeue(snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Requeue {
+  #requeue(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Requeue {
     switch (plan.next) {
       case "settled": {
         const restMs = this.#controller.restMs(snapshot);
@@ -216,8 +215,10 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       case "wait":
         return { is: "after", ms: plan.recheckAfterMs };
       case "step":
-        // A step that failed or was put off rests now: another look lets the next rule speak.
-        return outcome.is === "conflict" ? { is: "afterConflict" } : { is: "after", ms: 0 };
+        if (outcome.is === "conflict") return { is: "afterConflict" };
+        // What has been written wakes the key when it is seen, as a rule within milliseconds. A step that failed or was put off rests now:
+        // another look lets the next rule speak.
+        return { is: "after", ms: this.#tools.expectations.unmet(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
     }
   }
 }
