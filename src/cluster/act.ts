@@ -356,9 +356,8 @@ async function changed(call: Promise<unknown>): Promise<Written> {
 }
 
 /** No cache would ever show it. */
-async function unwatched(write: Promise<unknown>): Promise<Written> {
-  await write;
-  return { kind: "external" };
+async function unwatched(write: Promise<KubeObject>): Promise<Written> {
+  return { kind: "unwatched", object: await write };
 }
 
 function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {

@@ -116,6 +116,8 @@ export function clusterController(
       if (ABOUT_MONITORS.has(step.do)) monitoring.forget(snapshot.cluster.metadata);
       if (ABOUT_AUTH.has(step.do)) auth.hasChanged(snapshot.cluster.metadata);
       const written = await actOnCluster(writes, step, snapshot, signal);
+      if (changed !== undefined && written.kind === "unwatched")
+        certificates.hasWritten(snapshot.cluster.metadata, changed, written.object);
       // While etcd asks for users, it is asked for the proof.
       if (step.do === "setRootPassword" && stateOf(snapshot)?.enabled === false)
         auth.hasProved(snapshot.cluster.metadata, step.secret);

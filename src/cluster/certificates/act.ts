@@ -50,8 +50,8 @@ interface Given {
   readonly signal: AbortSignal;
 }
 
-/** @param trust authorities that are trusted besides, in PEM */
-export async function issueAuthority(given: Given, side: Side, trust: string): Promise<void> {
+/** @param trust authorities that are trusted besides, in PEM @returns the Secret as it is stored, as all of these do */
+export async function issueAuthority(given: Given, side: Side, trust: string): Promise<Secret> {
   const { kube, snapshot, signal } = given;
   const { certificate, key } = await authorityFor(given, side);
   const texts = {
@@ -60,11 +60,16 @@ export async function issueAuthority(given: Given, side: Side, trust: string): P
     [TRUST_FILE]: bundleOf([certificate, ...certificatesIn(trust)]),
   };
   const draft = secretDraft(snapshot, nameOf(snapshot, AUTHORITY_OF[side]), texts, askedMark(snapshot, side));
-  await kube.create(SECRETS, draft, { signal });
+  return await kube.create(SECRETS, draft, { signal });
 }
 
 /** One phase of how an authority is followed by another one. */
-export async function rotateAuthority(given: Given, side: Side, phase: Phase, facts: SeenCertificate): Promise<void> {
+export async function rotateAuthority(
+  given: Given,
+  side: Side,
+  phase: Phase,
+  facts: SeenCertificate,
+): Promise<Secret> {
   const live = await asSeen(given, facts);
   const [own = "", ...others] = certificatesIn(textIn(live, CERTIFICATE_FILE) + textIn(live, TRUST_FILE));
   const pair = { [CERTIFICATE_FILE]: own, [KEY_FILE]: textIn(live, KEY_FILE) };
@@ -85,7 +90,7 @@ export async function rotateAuthority(given: Given, side: Side, phase: Phase, fa
     forget: () => ({ ...pair, [TRUST_FILE]: bundleOf([own, ...others]) }),
   };
   const mark = phase === "add" || phase === "forget" ? askedMark(given.snapshot, side) : markOf(live);
-  await replace(given, live, secretDraft(given.snapshot, live.metadata.name, texts[phase](), mark));
+  return await replace(given, live, secretDraft(given.snapshot, live.metadata.name, texts[phase](), mark));
 }
 
 /** A new pair, signed by the authority as it was seen. */
@@ -94,7 +99,7 @@ export async function issueLeaf(
   purpose: LeafPurpose,
   authority: SeenCertificate,
   facts: SeenCertificate | undefined,
-): Promise<void> {
+): Promise<Secret> {
   const { kube, issuer, snapshot, signal } = given;
   const { cluster, takenAtMs } = snapshot;
   const signer = await asSeen(given, authority);
@@ -113,12 +118,12 @@ export async function issueLeaf(
   };
   const annotations = { [APPLIED_HASH_ANNOTATION]: madeForOf(snapshot, purpose) };
   const draft = secretDraft(snapshot, nameOf(snapshot, purpose), texts, annotations);
-  if (facts === undefined) await kube.create(SECRETS, draft, { signal });
-  else await replace(given, await asSeen(given, facts), draft);
+  if (facts === undefined) return await kube.create(SECRETS, draft, { signal });
+  return await replace(given, await asSeen(given, facts), draft);
 }
 
 /** The same pair, with the authorities that are to be trusted by now. */
-export async function spreadTrust(given: Given, authority: SeenCertificate, facts: SeenCertificate): Promise<void> {
+export async function spreadTrust(given: Given, authority: SeenCertificate, facts: SeenCertificate): Promise<Secret> {
   const live = await asSeen(given, facts);
   const texts = Object.keys(live.data ?? {}).map((key) => [key, textIn(live, key)] as const);
   const { metadata } = live;
@@ -128,14 +133,14 @@ export async function spreadTrust(given: Given, authority: SeenCertificate, fact
     { ...Object.fromEntries(texts), [TRUST_FILE]: authority.trust },
     metadata.annotations ?? {},
   );
-  await replace(given, live, draft);
+  return await replace(given, live, draft);
 }
 
 /** Gives applications what somebody else has issued for them, with whom they have to trust, and where members are. */
 export async function handOut(
   given: Given,
   { source, facts, trust }: Extract<ClusterStep, { do: "handOut" }>,
-): Promise<void> {
+): Promise<Secret> {
   const issued = await asSeen(given, source);
   const texts = {
     [CERTIFICATE_FILE]: textIn(issued, CERTIFICATE_FILE),
@@ -145,8 +150,8 @@ export async function handOut(
   };
   const name = applicationCertificateName(given.snapshot.cluster.metadata.name);
   const draft = secretDraft(given.snapshot, name, texts, {});
-  if (facts === undefined) await given.kube.create(SECRETS, draft, { signal: given.signal });
-  else await replace(given, await asSeen(given, facts), draft);
+  if (facts === undefined) return await given.kube.create(SECRETS, draft, { signal: given.signal });
+  return await replace(given, await asSeen(given, facts), draft);
 }
 
 /**
@@ -165,12 +170,12 @@ export async function needAsSeen(
   }
 }
 
-async function replace({ kube, signal }: Given, live: Secret, draft: Draft<Secret>): Promise<void> {
+async function replace({ kube, signal }: Given, live: Secret, draft: Draft<Secret>): Promise<Secret> {
   // The type of a Secret never changes, and what somebody else has added to its annotations stays.
   const { metadata, ...rest } = replacing<Secret>(live, { ...draft, type: live.type ?? "Opaque" });
   const { [ROTATED_FOR_ANNOTATION]: _, ...others } = metadata.annotations ?? {};
   const annotations = { ...others, ...draft.metadata.annotations };
-  await kube.replace(SECRETS, { ...rest, metadata: { ...metadata, annotations } }, { signal });
+  return await kube.replace(SECRETS, { ...rest, metadata: { ...metadata, annotations } }, { signal });
 }
 
 /** @throws OperatorError KubeConflict when it is not what was seen any more */

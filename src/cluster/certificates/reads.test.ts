@@ -196,6 +196,22 @@ describe("the API server is asked for certificates", () => {
     expect(calls.slice(ALL.length)).toEqual(["my-etcd-peer-tls"]);
   });
 
+  test("not at all what the API server has said when it was written, but for what the operator connects with", async () => {
+    const { calls, look, reads, clock } = await asked();
+    await look();
+    const other = await leaf(ca, { names: ["another"] });
+    const written = secretOf("my-etcd-peer-tls", dataOf(other, ca.certificate));
+    for (const what of ["peer", "operator"] as const) {
+      reads.hasChanged(KEY, what);
+      reads.hasWritten(KEY, what, written);
+      reads.hasWritten({ ...KEY, name: "another" }, what, written);
+    }
+    await clock.advance(1_000);
+    const seen = await look();
+    expect(calls.slice(ALL.length)).toEqual(["my-etcd-operator-tls"]);
+    expect(seen?.peer).toMatchObject({ is: "present", value: { names: ["another"], knownForMs: 1_000 } });
+  });
+
   test("once in a minute with what the operator connects, while nobody can be asked", async () => {
     const { calls, look, reads, clock } = await asked();
     await look();

@@ -36,16 +36,16 @@ import { secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
 import { whyStrangers } from "#cluster/certificates/usable.ts";
 import { MINUTELY_MS } from "#cluster/rest.ts";
-import type { ClusterSnapshot, LeafPurpose, SeenCertificates, SeenRequest } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenCertificate, SeenCertificates, SeenRequest } from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { CERTIFICATES, CONFIG_MAPS, SECRETS } from "#kube/kinds.ts";
+import { CERTIFICATES, CONFIG_MAPS, type ConfigMap, type KubeObject, SECRETS, type Secret } from "#kube/kinds.ts";
 import { isServed } from "#kube/served.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
 // How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
-//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, and what it may read no more, six times in a minute. What we have written ourselves, at once.
+//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, and what it may read no more, six times in a minute. What we have written ourselves the API server has told us.
 
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
 const SERVED_MS = 5 * 60_000;
@@ -114,6 +114,17 @@ export class CertificateReads {
     }
   }
 
+  /**
+   * This is what the API server has stored of it: what has just been written need not be read. But what the operator connects with is, since it is
+   * only learnt with what members believe.
+   */
+  hasWritten(key: Key, what: What, object: KubeObject): void {
+    const memory = this.#clusters.get(keyText(key));
+    if (memory === undefined || what === "operator" || isRequest(what)) return;
+    const isPair = what !== "trustMap";
+    this.#note(memory, what, present(isPair ? seenFrom(object as Secret, what) : (object as ConfigMap)) as Answer);
+  }
+
   /** With what the operator connects is read anew when it is to be another Secret, whether or not it has changed. */
   #handOver({ cluster }: Given, { known }: Memory): void {
     const { namespace, name } = cluster.metadata;
@@ -165,7 +176,10 @@ export class CertificateReads {
   }
 
   async #read(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<void> {
-    const answer = await this.#ask(given, what, signal);
+    this.#note(memory, what, await this.#ask(given, what, signal));
+  }
+
+  #note(memory: Memory, what: What, answer: Answer): void {
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
     if (last !== undefined && answer.is === "unknown" && last.answer.is !== "unknown") {
@@ -197,14 +211,14 @@ export class CertificateReads {
     if (found.is === "absent" && what === "handout" && providerOf(cluster.spec, "client") === "Secret")
       return NOT_HANDED_OUT;
     if (found.is !== "present") return found;
-    const facts = factsOf(found.value, what.endsWith("CA") ? "authority" : "leaf");
+    const facts = seenFrom(found.value, what);
     // Of a pair that is of no use, that members do not trust, or that is not for it, nothing is learnt: with what worked so far it may still work.
     const isShown = (what === "operator" || what === "former operator") && secretName === operatorSecretName(cluster);
     const issuer = what === "former operator" ? given.former : cluster;
     const isOwn = issuer === undefined || whyStrangers(issuer, "operator", facts) === undefined;
     if (isShown && isOwn && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts))
       this.#keyring.learn({ namespace, name }, found.value);
-    return present({ ...facts, knownForMs: 0, signerForMs: 0 });
+    return present(facts);
   }
 
   async #askForRequest(cluster: EtcdCluster, purpose: LeafPurpose, signal: AbortSignal): Promise<SeenRequest> {
@@ -216,6 +230,11 @@ export class CertificateReads {
     const { namespace } = cluster.metadata;
     return await this.#kube.find(CERTIFICATES, { namespace, name: secretNameOf(cluster, purpose) ?? "" }, { signal });
   }
+}
+
+/** What may be known of it, as of now. */
+function seenFrom(secret: Secret, what: What): SeenCertificate {
+  return { ...factsOf(secret, what.endsWith("CA") ? "authority" : "leaf"), knownForMs: 0, signerForMs: 0 };
 }
 
 /**
