@@ -58,6 +58,12 @@ export function isStuck(snapshot: ClusterSnapshot, { name }: Pick<KnownMember, "
   return isStopped(pod, ETCD_CONTAINER) || !isYoung(snapshot, { name });
 }
 
+/** Whether the member's pod was made a moment ago, and may be about to run etcd: nobody says that it has ended. */
+export function isStarting(snapshot: ClusterSnapshot, { name }: Pick<KnownMember, "name">): boolean {
+  const pod = snapshot.pods.get(name);
+  return pod !== undefined && !isStopped(pod, ETCD_CONTAINER) && podAgeMs(snapshot, { name }) < STARTS_WITHIN_MS;
+}
+
 /** Whether the member's pod is younger than the first one may take to come up. */
 export function isYoung(snapshot: ClusterSnapshot, member: Pick<KnownMember, "name">): boolean {
   return podAgeMs(snapshot, member) < snapshot.memberTimeoutMs;

@@ -64,12 +64,7 @@ export async function issueAuthority(given: Given, side: Side, trust: string): P
 }
 
 /** One phase of how an authority is followed by another one. */
-export async function rotateAuthority(
-  given: Given,
-  side: Side,
-  phase: Phase,
-  facts: SeenCertificate,
-): Promise<Secret> {
+export async function rotateAuthority(given: Given, side: Side, phase: Phase, facts: SeenCertificate): Promise<Secret> {
   const live = await asSeen(given, facts);
   const [own = "", ...others] = certificatesIn(textIn(live, CERTIFICATE_FILE) + textIn(live, TRUST_FILE));
   const pair = { [CERTIFICATE_FILE]: own, [KEY_FILE]: textIn(live, KEY_FILE) };

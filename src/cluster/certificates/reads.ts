@@ -36,7 +36,13 @@ import { secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
 import { whyStrangers } from "#cluster/certificates/usable.ts";
 import { MINUTELY_MS } from "#cluster/rest.ts";
-import type { ClusterSnapshot, LeafPurpose, SeenCertificate, SeenCertificates, SeenRequest } from "#cluster/snapshot.ts";
+import type {
+  ClusterSnapshot,
+  LeafPurpose,
+  SeenCertificate,
+  SeenCertificates,
+  SeenRequest,
+} from "#cluster/snapshot.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CERTIFICATES, CONFIG_MAPS, type ConfigMap, type KubeObject, SECRETS, type Secret } from "#kube/kinds.ts";
 import { isServed } from "#kube/served.ts";

@@ -8,7 +8,7 @@ import { unfitForMs } from "#cluster/patience.ts";
 import { hasTurn, isMendedByTurn, isOnDelete, isOutdated, nextTemplate, templateOf } from "#cluster/rolling.ts";
 import { turnOrder } from "#cluster/rules/rolling/restart-member.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { isYoung } from "#cluster/standstill.ts";
+import { isStarting, isYoung } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { runningRevision } from "#cluster/versions.ts";
@@ -40,19 +40,22 @@ export const giveTurn: ClusterRule = {
     const template = nextTemplate(snapshot, live);
     // A turn that is taken back restarts nobody.
     const isTakenBack = revisionOf(template) === runningRevision(snapshot.pods.get(name));
+    const news = newsOf(templateOf(live), template);
+    // What is exchanged of certificates goes on in stages, by which nobody is mended who is just coming up with the one before.
+    const comesUpFirst = news.length === 1 && news[0] === "tls" && isStarting(snapshot, live.metadata);
     const unfit = ownVoters(snapshot).find(
       (member) =>
         !isTakenBack &&
         whyAwaited(snapshot, member) !== undefined &&
         !isMendedByTurn(snapshot, member) &&
-        !(member.name === name && isSick(live)),
+        !(member.name === name && isSick(live) && !comesUpFirst),
     );
     if (unfit !== undefined) {
       const because = `${name} has its turn once ${unfit.name} ${whyAwaited(snapshot, unfit)}`;
       const unfitMs = unfitForMs(snapshot, unfit);
       return wait("give-turn", because, recheckMs(unfitMs, UNFIT), { warn: unfitMs >= snapshot.memberTimeoutMs });
     }
-    const what = newsText(templateOf(live), template);
+    const what = newsText(templateOf(live), template, news);
     const whose = isOnDelete(snapshot)
       ? `the next pod of ${name} gets ${what}, when somebody deletes the one that runs`
       : `it is the turn of ${name}, which gets ${what}`;
@@ -66,14 +69,19 @@ export const giveTurn: ClusterRule = {
   },
 };
 
-/** What of a member's template is another one than before; another release says enough. */
-function newsText(before: MemberTemplate, after: MemberTemplate): string {
-  if (before.version !== after.version) return `etcd ${after.version} instead of ${before.version}`;
+/** What of a member's template is another one than before. */
+function newsOf(before: MemberTemplate, after: MemberTemplate): readonly (keyof MemberTemplate)[] {
   const name = revisionOf(before);
-  const news = (["image", "etcd", "tls", "podTemplate"] as const).filter(
+  return (["version", "image", "etcd", "tls", "podTemplate"] as const).filter(
     (field) => revisionOf({ ...before, [field]: after[field] } as MemberTemplate) !== name,
   );
-  return `its new ${news.join(" and ")}`;
+}
+
+/** Another release says enough. */
+function newsText(before: MemberTemplate, after: MemberTemplate, news: readonly string[]): string {
+  return before.version === after.version
+    ? `its new ${news.join(" and ")}`
+    : `etcd ${after.version} instead of ${before.version}`;
 }
 
 /** With OnDelete, whose pods people have yet to delete; while somebody is unfit, that is told instead. */

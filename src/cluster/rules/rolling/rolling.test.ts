@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { templateIn } from "#api/revision.ts";
 import { unknown } from "#base/observed.ts";
 import { memberNamed } from "#cluster/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
@@ -105,6 +106,20 @@ const tried = withPod(
   "my-etcd-1",
   { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } },
 );
+/** Members are to trust the authority that follows. */
+const trusting = withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } });
+const wantingToo = (snapshot: ClusterSnapshot, spec: object): ClusterSnapshot => ({
+  ...snapshot,
+  cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, ...spec } },
+});
+/** The last member has just been restarted with what was wanted before, and is not up yet. */
+function comingUp(snapshot: ClusterSnapshot, sinceText = "2026-01-01T11:59:31Z"): ClusterSnapshot {
+  const name = "my-etcd-2";
+  const { previous: _, ...template } = snapshot.peers.find(({ metadata }) => metadata.name === name)!.spec;
+  const restarted = withPeer(snapshot, name, { spec: { previous: templateIn(template) } });
+  const endpoints = new Map(restarted.endpoints).set(name, unknown("connection refused"));
+  return withPod({ ...restarted, endpoints }, name, { metadata: { creationTimestamp: sinceText }, status: STARTING });
+}
 /** The first member has been put back, and its pod from before hangs for so long. */
 const hanging = (ms: number, replicas = 1) =>
   silentFor(
@@ -1118,6 +1133,39 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "who was restarted a while ago and takes no part gets the next wish before anybody else, and what it was well with stays on record",
       given: tried,
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "who is coming up with one stage of what is exchanged of certificates has its time before it gets the next one",
+      given: comingUp(trusting),
+      says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-2 is healthy" },
+    },
+    {
+      name: "as much as most take",
+      given: comingUp(trusting, "2026-01-01T11:59:30Z"),
+      says: {
+        step: { do: "replacePeer" },
+        because: "it is the turn of my-etcd-2, which gets its new tls; 2 more will follow",
+      },
+    },
+    {
+      name: "unless it has ended",
+      given: withCrashing(comingUp(trusting), "my-etcd-2"),
+      says: { step: { do: "replacePeer" } },
+    },
+    {
+      name: "or is not made yet",
+      given: withoutPod(comingUp(trusting), "my-etcd-2"),
+      says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-2 is healthy" },
+    },
+    {
+      name: "whatever else is new may be what mends it",
+      given: comingUp(wanting(NEWEST)),
+      says: gives("my-etcd-2", "3.6.18"),
+    },
+    {
+      name: "beside certificates, too",
+      given: comingUp(wantingToo(trusting, { podTemplate: withResources({ limits: { cpu: "1" } }) })),
+      says: { because: "it is the turn of my-etcd-2, which gets its new tls and podTemplate; 2 more will follow" },
     },
     {
       name: "not while another one is unfit",
