@@ -317,6 +317,19 @@ describe("what a member is to run next", () => {
       expect(next(given)).toEqual([OLD, OLD, NEXT_MINOR].map((own) => ({ ...own, podTemplate: LIMITED })));
     });
 
+    test("but nobody goes on to one that it was given before it said what it has its data from", () => {
+      const EARLY = { ...OLD, version: "3.5.21" };
+      const said = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => {
+        const running = madeFrom(withPeer(given, name, { spec: { version: EARLY.version } }), name, EARLY);
+        return saying(running, name, { version: EARLY.version });
+      }, wanting(NEWER));
+      const given = withTurn(said, "my-etcd-2", NEWER);
+      expect(next(given)).toEqual([EARLY, EARLY, EARLY]);
+      // Who runs what the others could not go to keeps it.
+      const runs = saying(madeFrom(given, "my-etcd-2", NEWER), "my-etcd-2", { version: NEWER.version });
+      expect(next(runs).map(({ version }) => version)).toEqual(["3.5.21", "3.5.21", "3.6.17"]);
+    });
+
     test("each keeps all that it has when no member could run the rest", () => {
       expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
     });

@@ -16,7 +16,7 @@ import { isDown, isYoung } from "#cluster/standstill.ts";
 import { whyTlsSwitched } from "#cluster/switched-tls.ts";
 import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
-import { isOlderMinor } from "#etcd/version.ts";
+import { isOlderMinor, whyNoPath } from "#etcd/version.ts";
 
 // How is a running cluster changed?
 //   Each member's EtcdPeer says what that member runs. The cluster gives one member its turn: it writes the wish to that EtcdPeer, whose
@@ -120,8 +120,12 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const wanted = wantedTemplate(snapshot);
   const { name } = peer.metadata;
   const own = { ...wanted, version: peer.spec.version };
-  // Nobody can go to what is asked for: then there is no release for all of them.
-  if (wanted.version !== snapshot.cluster.spec.version) return own;
+  // Nobody can go to what is asked for: then there is no release for all of them. Nor does it go on to one that it was given before anybody knew what
+  // it has its data from.
+  if (wanted.version !== snapshot.cluster.spec.version) {
+    const from = versionOfData(snapshot, name);
+    return from === undefined || whyNoPath(from, own.version) === undefined ? own : wanted;
+  }
   if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
   // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
   const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
