@@ -1,4 +1,4 @@
-import { clientServiceName, peerHost, peerName } from "#api/names.ts";
+import { clientServiceName, headlessServiceName, peerHost, peerName } from "#api/names.ts";
 import { addressText } from "#certificates/facts.ts";
 
 // Why one certificate for all members?
@@ -11,17 +11,23 @@ export function memberNames(namespace: string, cluster: string): readonly string
   return [all, `${all}.cluster.local`, "localhost", "127.0.0.1", "::1"];
 }
 
-/** By which names clients call members, and members call themselves. */
+/**
+ * By which names clients call members, and members call themselves. The headless Service is among them since who finds members by DNS asks to be shown
+ * the name under which it has looked (`etcdctl --discovery-srv`).
+ */
 export function wantedNames(namespace: string, cluster: string, extraNames: readonly string[] = []): readonly string[] {
-  const service = clientServiceName(cluster);
+  const services = [headlessServiceName(cluster), clientServiceName(cluster)];
   return unique([
     ...memberNames(namespace, cluster),
-    service,
-    `${service}.${namespace}`,
-    `${service}.${namespace}.svc`,
-    `${service}.${namespace}.svc.cluster.local`,
+    ...services.flatMap((service) => serviceNames(namespace, service)),
     ...extraNames,
   ]);
+}
+
+/** What a Service is called inside the Kubernetes cluster. */
+function serviceNames(namespace: string, service: string): readonly string[] {
+  const full = `${service}.${namespace}.svc`;
+  return [service, `${service}.${namespace}`, full, `${full}.cluster.local`];
 }
 
 /** The least that somebody else's certificate has to be good for: the members that are wanted, and for clients the client Service. */

@@ -7,6 +7,7 @@ import {
   bindingName,
   CERTIFICATE_FILE,
   clientAuthorityName,
+  headlessServiceName,
   KEY_FILE,
   operatorCertificateName,
   peerAuthorityName,
@@ -80,14 +81,14 @@ function expectedOf(
   const [peers, clients] = [peerAuthorityName(name), clientAuthorityName(name)];
   const members = Array.from({ length: 3 }, (_, n) => peerHost(namespace, name, peerName(name, n)));
   const onlyClient = { by: clients, purposes: ["sslclient"], hosts: [] } as const;
-  const service = serviceHost({ namespace, name });
+  const services = [serviceHost({ namespace, name }), `${headlessServiceName(name)}.${namespace}.svc.cluster.local`];
   return [
     { name: peerCertificateName(name), by: peers, purposes: PURPOSES, hosts: members },
     {
       name: serverCertificateName(name),
       by: clients,
       purposes: PURPOSES,
-      hosts: [...members, service, "localhost", ...extraNames],
+      hosts: [...members, ...services, "localhost", ...extraNames],
     },
     { name: operatorCertificateName(name), ...onlyClient },
     { name: applicationCertificateName(name), ...onlyClient },

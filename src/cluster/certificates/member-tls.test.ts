@@ -4,6 +4,8 @@ import { revisionOf } from "#api/revision.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import { courses } from "#cluster/certificates/course.ts";
+import { dueOf } from "#cluster/certificates/due.ts";
+import { orderOf } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
@@ -67,6 +69,15 @@ describe("what works is kept", () => {
   ];
   test.each(kept)("when $name", ({ given }) => {
     expect(memberTls(given())).toEqual(memberTls(settled));
+  });
+
+  test("when an earlier release made a certificate without a name that this one gives it: it is made anew, once", () => {
+    const names = orderOf(settled.cluster, "server").names.filter((each) => !each.startsWith("my-etcd."));
+    const earlier = withMade(settled, { server: { names, madeFor: "what the earlier release had asked for" } });
+    expect(dueOf(earlier, "server")?.what).toBe("pair");
+    expect(memberTls(earlier)).toBe(settled.peers[0]!.spec.tls);
+    expect(dueOf(settled, "server")).toBeUndefined();
+    expect(memberTls(withMade(earlier, { server: {} }))).toBe(settled.peers[0]!.spec.tls);
   });
 
   test("of several what is being given to all, else what most have", () => {
