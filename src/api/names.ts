@@ -31,6 +31,8 @@ export const PEER_PORT = 2380;
 export const METRICS_PORT = 2381;
 /** Port names are a contract: `_etcd-client._tcp.NAME` is how `etcdctl --discovery-srv NAME` finds a cluster. */
 export const CLIENT_PORT_NAME = "etcd-client";
+/** The headless Service's name of the same port where members serve clients over TLS alone: etcd's clients look for both names. */
+export const CLIENT_TLS_PORT_NAME = "etcd-client-ssl";
 export const PEER_PORT_NAME = "etcd-peer";
 export const METRICS_PORT_NAME = "etcd-metrics";
 

@@ -103,6 +103,9 @@ test("a cluster of which nobody says whether it speaks TLS does, for good, and e
   // The Service leads to members a moment after they are ready.
   const read = () => exec("--endpoints=my-etcd-client:2379", "get", "greeting", "--print-value-only");
   expect((await eventually(read, 60_000)).trim()).toBe("hello");
+  // Whom SRV records name has to show the name under which they were looked for, the short one and the full one alike.
+  for (const domain of ["my-etcd", `my-etcd.${namespace.name}.svc.cluster.local`])
+    expect((await exec(`--discovery-srv=${domain}`, "get", "greeting", "--print-value-only")).trim()).toBe("hello");
 
   // Whoever applies the manifest again leaves it alone, by whichever way; an object in its place has to say it.
   await cluster.create(open);

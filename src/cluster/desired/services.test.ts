@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { budgetDiffers, disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { clientService, headlessService, serviceDiffers, servicePut } from "#cluster/desired/services.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { secured, unissued } from "#kit/cluster-tls.ts";
 import type { Draft, KubeObject, PodDisruptionBudget, Service } from "#kube/kinds.ts";
 import { born, cluster } from "../../../test/kit/cluster.ts";
 
@@ -37,6 +40,37 @@ test("members find each other by name before they are ready", () => {
     ports: [CLIENT, PEER],
   });
 });
+
+const { spec: OVER_TLS } = secured().peers[0]!;
+const OVER_BOTH = { ...OVER_TLS, tls: { ...OVER_TLS.tls, client: { ...OVER_TLS.tls!.client!, plaintext: true } } };
+const IN_PLAIN = cluster().peers[0]!.spec;
+const discovered: { of: string; given: ClusterSnapshot; port: string }[] = [
+  { of: "that is made without TLS", given: cluster({ stage: "recorded" }), port: "etcd-client" },
+  { of: "that is made with TLS", given: unissued({ stage: "recorded" }), port: "etcd-client-ssl" },
+  { of: "that is made with TLS between members alone", given: inside("recorded"), port: "etcd-client" },
+  { of: "with TLS", given: secured(), port: "etcd-client-ssl" },
+  { of: "with TLS between members alone", given: inside("settled"), port: "etcd-client" },
+  { of: "that goes over to TLS", given: withPeers(secured(), IN_PLAIN, IN_PLAIN, OVER_BOTH), port: "etcd-client" },
+  { of: "that serves both kinds", given: withPeers(secured(), OVER_BOTH, OVER_BOTH, OVER_BOTH), port: "etcd-client" },
+  { of: "with one that serves both", given: withPeers(secured(), OVER_TLS, OVER_BOTH, OVER_TLS), port: "etcd-client" },
+  { of: "without a word on TLS any more", given: withPeers(cluster(), OVER_TLS), port: "etcd-client-ssl" },
+];
+for (const { of, given, port } of discovered) {
+  test(`who looks for members of a cluster ${of} finds them by ${port}`, () => {
+    expect(headlessService(given).spec?.ports).toEqual([{ ...CLIENT, name: port }, PEER]);
+  });
+}
+
+/** A cluster with TLS between its members, and none towards clients. */
+function inside(stage: "recorded" | "settled"): ClusterSnapshot {
+  return (stage === "settled" ? secured : unissued)({ stage }, { client: { provider: "None" } });
+}
+
+/** The snapshot whose members are as these say. */
+function withPeers(snapshot: ClusterSnapshot, ...specs: readonly EtcdPeer["spec"][]): ClusterSnapshot {
+  const peers = specs.map((spec, n) => ({ ...snapshot.peers[n]!, spec }));
+  return { ...snapshot, peers };
+}
 
 test("clients get one address, and only members that are ready behind it", () => {
   const service = clientService(cluster());

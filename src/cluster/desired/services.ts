@@ -2,6 +2,7 @@ import { withHash } from "#api/applied-hash.ts";
 import {
   CLIENT_PORT,
   CLIENT_PORT_NAME,
+  CLIENT_TLS_PORT_NAME,
   clientServiceName,
   clusterLabels,
   headlessServiceName,
@@ -10,6 +11,7 @@ import {
   PEER_PORT,
   PEER_PORT_NAME,
 } from "#api/names.ts";
+import { providerOf, servedBy } from "#api/tls.ts";
 import { fingerprint } from "#base/hash.ts";
 import { ownedBy } from "#cluster/desired/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -21,11 +23,18 @@ const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, pro
 
 /**
  * Gives every member a DNS name that outlives its pod. Names resolve before members are ready, because members must find
- * each other to become ready.
+ * each other to become ready. Of its ports there are SRV records, by whose name etcd's clients tell how members are to be spoken to.
  */
 export function headlessService(snapshot: ClusterSnapshot): Draft<Service> {
   const name = headlessServiceName(snapshot.cluster.metadata.name);
-  return service(snapshot, name, { clusterIP: "None", publishNotReadyAddresses: true, ports: [CLIENT, PEER] });
+  const client = isPlainServed(snapshot) ? CLIENT : { ...CLIENT, name: CLIENT_TLS_PORT_NAME };
+  return service(snapshot, name, { clusterIP: "None", publishNotReadyAddresses: true, ports: [client, PEER] });
+}
+
+/** Whether some member serves clients without TLS, or the first ones are to. */
+function isPlainServed({ cluster, peers }: ClusterSnapshot): boolean {
+  if (peers.length === 0) return providerOf(cluster.spec, "client") === "None";
+  return peers.some(({ spec }) => servedBy(spec).includes("http"));
 }
 
 /** One address for clients; leads only to members that answer linearizable reads. */
