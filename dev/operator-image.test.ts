@@ -1,8 +1,11 @@
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { fingerprintOf } from "./operator-image.ts";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, test } from "vitest";
+import { AGENT_COMMAND } from "#agent/task.ts";
+import { ENVIRONMENT, fingerprintOf, NODE_FLAGS } from "./operator-image.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "operator-image-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -42,3 +45,36 @@ test.each<[string, (image: ReturnType<typeof content>) => unknown]>([
   change(changed);
   expect(fingerprintOf(changed)).not.toBe(before);
 });
+
+describe("what is in memory, keys among it, stays there:", () => {
+  /** By these Node writes the heap, or what it knows of itself, to a file, or lets a debugger in. */
+  const TELLING =
+    /^--(report|heapsnapshot|heap-prof|cpu-prof|prof|diagnostic-dir|abort-on-uncaught-exception|inspect|debug)/;
+
+  test("neither program is started so that Node writes dumps or reports, or waits for a debugger", () => {
+    for (const flag of ["--report-on-fatalerror", "--heapsnapshot-signal=SIGUSR2", "--inspect=0.0.0.0:9229"])
+      expect(flag).toMatch(TELLING);
+    for (const flag of [...NODE_FLAGS, ...AGENT_COMMAND]) expect(flag).not.toMatch(TELLING);
+    expect(Object.keys(ENVIRONMENT).filter((name) => name.startsWith("NODE_"))).toEqual(["NODE_ENV"]);
+  });
+
+  test("the operator opens no debugger when it is asked by a signal", async () => {
+    expect(await afterSignal([], 20_000)).toBe("open");
+    // What does not come at all can only be waited for.
+    expect(await afterSignal(NODE_FLAGS, 300)).toBe("closed");
+  });
+});
+
+/** Whether a process with these flags has a debugger open within so many milliseconds after a SIGUSR1. */
+async function afterSignal(flags: readonly string[], withinMs: number): Promise<string> {
+  const program = `
+    const { url } = require("node:inspector");
+    const end = (word) => { console.log(word); process.exit(); };
+    setTimeout(end, ${withinMs}, "closed");
+    setInterval(() => url() && end("open"), 5);
+    process.kill(process.pid, "SIGUSR1");`;
+  // Any port is good: nobody is to connect.
+  const args = ["--inspect-port=127.0.0.1:0", ...flags, "-e", program];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return stdout.trim();
+}

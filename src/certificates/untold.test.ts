@@ -32,6 +32,15 @@ function printed(thing: unknown): string {
   return [crash, all, JSON.stringify(thing), `${thing}`].join("\n");
 }
 
+/** The report that Node writes of a process that dies, where it is asked for. */
+function reported(error?: Error): string {
+  const report = process.report.getReport(error) as object;
+  return `${JSON.stringify(report)}\n${inspect(report, { depth: null, maxStringLength: null })}`.replaceAll(
+    "\\n",
+    "\n",
+  );
+}
+
 function tells(text: string): boolean {
   return NEEDLES.some((needle) => text.includes(needle));
 }
@@ -51,6 +60,19 @@ describe("no key is printed of", () => {
     expect(identity?.key).toBe(pair.key);
     for (const thing of [keyring, identity, new OperatorError("Bug", "a", { cause: identity })])
       expect([inspect(thing), JSON.stringify(thing), `${thing}`].some(tells)).toBe(false);
+  });
+
+  test("what Node reports of the process while the keyring is full, whatever error it reports", () => {
+    const identity = keyring.identityOf({ namespace: "foo", name: "my-etcd" });
+    expect(identity?.key).toBe(pair.key);
+    const errors = [
+      undefined,
+      new OperatorError("Bug", "a", { cause: identity }),
+      Object.assign(new Error("a"), { secret }),
+    ];
+    for (const error of errors) expect(tells(reported(error))).toBe(false);
+    // What is in an error's message or in the environment stands in it: it is looked for where it would be.
+    expect(tells(reported(new Error(pair.key)))).toBe(true);
   });
 
   test("where a member is dialled", () => {
