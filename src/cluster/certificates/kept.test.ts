@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { revisionOf } from "#api/revision.ts";
+import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
 import { keptTls, withKeptTls } from "#cluster/certificates/kept.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -144,28 +146,39 @@ describe("of TLS that is taken away from members there stays", () => {
     expect(withKeptTls(others.cluster, { peers: bare, pods: new Map() })).toBe(others.cluster);
   });
 
-  test("what a member had before its turn, to which it may be put back", () => {
+  describe("what a member had before its turn", () => {
     const given = edited(secured(), { peer: NONE, client: NONE });
     const last = given.peers.at(-1)!;
     const turned = turnedTo({ ...given, pods: new Map() }, last.metadata.name, "nothing");
     const peers = turned.peers.filter(({ metadata }) => metadata.name === last.metadata.name);
-    expect(peers[0]?.spec.tls).toBeUndefined();
-    const update = {
-      revision: "another",
-      from: "3.6.16",
-      to: "3.6.16",
-      updated: [],
-      proven: false,
-      since: "2026-01-01T11:00:00Z",
+    const revision = revisionOf(peers[0]!.spec);
+    const stopped = { member: last.metadata.name, message: "it ends" };
+    /** By the spec of a cluster whose update has come this far. */
+    const by = (update: Partial<UpdateStatus> | undefined) => {
+      const { update: _, ...over } = turned.cluster.status!;
+      const begun = {
+        revision,
+        from: "3.6.16",
+        to: "3.6.16",
+        updated: [],
+        proven: false,
+        since: "2026-01-01T11:00:00Z",
+      };
+      const status = update === undefined ? over : { ...over, update: { ...begun, ...update } };
+      return withKeptTls({ ...turned.cluster, status }, { peers, pods: new Map() }).spec.tls;
     };
-    const underWay = { ...turned.cluster, status: { ...turned.cluster.status, update } };
-    expect(withKeptTls(underWay, { peers, pods: new Map() }).spec.tls).toMatchObject({
-      peer: { provider: "Operator" },
-      client: { provider: "Operator" },
+
+    test("to which it may be put back, as long as nobody is well with what it got, or once it is stopped", () => {
+      expect(peers[0]?.spec.tls).toBeUndefined();
+      expect(peers[0]?.spec.previous?.tls).toBeDefined();
+      for (const update of [{}, { stopped }, { proven: true, stopped }])
+        expect(by(update)).toMatchObject({ peer: { provider: "Operator" }, client: { provider: "Operator" } });
     });
-    const { update: _, ...over } = turned.cluster.status!;
-    const done = { ...turned.cluster, status: over };
-    expect(withKeptTls(done, { peers, pods: new Map() })).toBe(done);
+
+    test("but for what no update gives back: once it is over or well with it, and of the one before", () => {
+      for (const update of [undefined, { proven: true }, { revision: "another" }, { revision: "another", stopped }])
+        expect(by(update)).toBe(turned.cluster.spec.tls);
+    });
   });
 
   test("the names by which some clients know members", () => {

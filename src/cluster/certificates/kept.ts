@@ -1,4 +1,5 @@
 import { operatorCertificateName, peerAuthorityName, serverCertificateName } from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
@@ -74,16 +75,23 @@ function bornWithTls(cluster: EtcdCluster): EtcdCluster {
 }
 
 /**
- * What one of the members has on this side: by its EtcdPeer, which also says to what it is put back while the update is under way, or by its pod, which
- * runs until it has been restarted.
+ * What one of the members has on this side: by its EtcdPeer, which also says to what this update may put it back, or by its pod, which runs until it has
+ * been restarted.
  */
-function sideOfAny({ status }: EtcdCluster, { peers, pods }: Members, side: Side): MemberSide | undefined {
-  const before = status?.update === undefined ? [] : peers.map(({ spec }) => spec.previous);
+function sideOfAny(cluster: EtcdCluster, { peers, pods }: Members, side: Side): MemberSide | undefined {
+  const before = peers.map((peer) => (mayBePutBack(cluster, peer) ? peer.spec.previous : undefined));
   const planned = [...peers.map(({ spec }) => spec), ...before].find((each) => each?.tls?.[side] !== undefined);
   if (planned !== undefined) return planned.tls?.[side];
   const mounted = peers.map(({ metadata }) => mountedIn(pods.get(metadata.name), side));
   const secretName = mounted.find((each) => each !== undefined);
   return secretName === undefined ? undefined : { secretName };
+}
+
+/** Whether the update under way may put the member back: nobody has been well with what it got. After an update it still says what it had before. */
+function mayBePutBack({ status }: EtcdCluster, { spec }: EtcdPeer): boolean {
+  const update = status?.update;
+  if (update === undefined || (update.proven && update.stopped === undefined)) return false;
+  return revisionOf(spec) === update.revision;
 }
 
 /** Where the status knows of an authority of the cluster's own, the operator issues; what anybody else does goes on without it. */

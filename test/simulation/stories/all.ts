@@ -24,6 +24,7 @@ import {
   rotationLeavesSomebodyOut,
   rotationNeedsAMemory,
   spoiltIsKept,
+  switchedOffComesBack,
 } from "./certified.ts";
 import { learnerIsCountedLate } from "./drained.ts";
 import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway, readyIsUnasked } from "./forming.ts";
@@ -118,6 +119,7 @@ export const STORIES = {
   lateSecretsCutOff,
   deletedIsForEver,
   spoiltIsKept,
+  switchedOffComesBack,
   podStartsWithoutItsSecret,
   clockIsBelieved,
   askingNeedsAMemory,

@@ -5,10 +5,11 @@ import {
   REMOVAL_ANNOTATION,
   ROTATE_CA_ANNOTATION,
 } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { parsedIn } from "#certificates/pem.ts";
 import type { WorldOptions } from "#kit/world.ts";
+import { CRASHES } from "#kit/world-containers.ts";
 import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
 import { SPOILT } from "#kit/world-secrets.ts";
 import { PODS, SECRETS, type Secret } from "#kube/kinds.ts";
@@ -256,4 +257,35 @@ export const clockIsBelieved: Story = async () => {
     if (wrong !== undefined) return `${skewMs / HOUR_MS} h: ${wrong}`;
   }
   return undefined;
+};
+
+const WITHOUT = { tls: { peer: { provider: "None" }, client: { provider: "None", plaintextFor: "20s" } } };
+
+/** TLS is switched off, and its Secrets are deleted as the status says; then members get something new, with which they come up and do not. */
+export const switchedOffComesBack: Story = async () => {
+  const of = await certified();
+  const said = () => `TLSReady is ${of.condition("TLSReady")?.reason} (${of.condition("TLSReady")?.message})`;
+  const isOff = () => of.condition("TLSReady")?.reason === "TLSDisabled";
+  of.edit(WITHOUT as Partial<EtcdCluster["spec"]>);
+  for (let looks = 0; !isOff() && looks < 240; looks++) await of.forMs(5_000);
+  if (!isOff()) return said();
+  for (const name of SECRET_NAMES)
+    of.world.api.delete("person", SECRETS, { namespace: NAMESPACE, name: `${CLUSTER}-${name}` });
+  await of.untilQuiet();
+  const before = of.restarts().length;
+  of.edit({ podTemplate: { metadata: { annotations: { "example.test/edit": "1" } } } });
+  for (let looks = 0; looks < 600; looks++) {
+    await of.forMs(1_000);
+    if (!isOff()) return said();
+  }
+  if (of.restarts().length !== before + 3) return `an edit restarted ${of.restarts().slice(before)}`;
+  of.edit({ podTemplate: { metadata: { annotations: { [CRASHES]: "true" } } } });
+  for (let looks = 0; looks < 600; looks++) {
+    await of.forMs(1_000);
+    if (!isOff()) return `while somebody crashes ${said()}`;
+    const { reason, message } = of.condition("Progressing") ?? {};
+    if (reason === "StepRefused") return message;
+  }
+  const { size } = of.world.etcd.processes;
+  return size === 3 ? of.broken[0] : `${size} run: who crashed was not put back`;
 };
