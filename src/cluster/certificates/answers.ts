@@ -28,7 +28,7 @@ import type { ConfigMap } from "#kube/kinds.ts";
 export const ABSENT_MS = 2_000;
 /** The same of what has the name of the operator's own, and belongs to somebody else, such as a cluster of the name before that is gone. */
 export const IN_THE_WAY_MS = 10_000;
-/** That the right is missing to read something, which people may grant at any moment, in milliseconds. */
+/** After this it is asked again whether the right to read something is missing, which people may grant at any moment, in milliseconds. */
 export const REFUSED_MS = 10_000;
 /** What ends within this is read more often, in milliseconds: somebody is to renew it. */
 const SOON_MS = 60 * 60_000;
@@ -42,7 +42,7 @@ export interface Known {
   readonly sinceMs: number;
   /** Since when it is signed by whom it is. */
   readonly signerSinceMs: number;
-  /** Why it may be read no more, and when that was said; undefined when it may be. */
+  /** Why it may not be read, and when that was said; undefined when it may be. */
   readonly refused?: { readonly why: string; readonly atMs: number } | undefined;
 }
 
@@ -87,7 +87,8 @@ export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCert
   const requests: Record<string, unknown> = {};
   const [former, between]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
   for (const [what, { answer, sinceMs, signerSinceMs, refused }] of known) {
-    if (refused !== undefined) seen.refused ??= refused.why;
+    // Of what was never read the answer itself tells why.
+    if (refused !== undefined && answer.is !== "unknown") seen.refused ??= refused.why;
     const isCertificate = answer.is === "present" && "fingerprint" in answer.value;
     const times = { knownForMs: nowMs - sinceMs, signerForMs: nowMs - signerSinceMs };
     const told = isCertificate ? present({ ...answer.value, ...times }) : answer;

@@ -58,10 +58,10 @@ async function asked(given: { lastsMs?: number; groups?: string; request?: objec
   );
   const look = (of: EtcdCluster = asking(), members: Members = NOBODY) => reads.look(of, members, signal);
   /** Looks every ten seconds, as the controller does at rest. @returns what was read meanwhile */
-  const rest = async (ms: number, of?: EtcdCluster, members?: Members) => {
+  const rest = async (ms: number, of?: EtcdCluster, members?: Members, everyMs = 10_000) => {
     const before = calls.length;
-    for (let passed = 0; passed < ms; passed += 10_000) {
-      await clock.advance(10_000);
+    for (let passed = 0; passed < ms; passed += everyMs) {
+      await clock.advance(everyMs);
       await look(of, members);
     }
     return calls.slice(before);
@@ -262,6 +262,52 @@ describe("the API server is asked for certificates", () => {
     await rest(10_000);
     expect((await look())?.refused).toBeUndefined();
     expect((await rest(60_000)).length).toBe(1);
+  });
+
+  test("for one of all that it may not read, six times in a minute, however often somebody looks; and for all once that is told", async () => {
+    const { calls, look, rest, special } = await asked();
+    const why = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
+    const refuse = () => {
+      for (const name of ALL) special.set(name.replace(/.*\//, ""), unknown(why));
+    };
+    refuse();
+    const seen = await look();
+    expect(seen?.peer).toEqual(unknown(why));
+    expect(seen).not.toHaveProperty("refused");
+    expect(calls.length).toBe(ALL.length);
+    const read = await rest(2 * 60_000, undefined, undefined, 2_000);
+    expect(read.length).toBe(12);
+    expect(new Set(read).size).toBe(ALL.length);
+    special.clear();
+    expect((await rest(10_000)).length).toBe(1);
+    expect((await rest(10_000)).length).toBe(ALL.length - 1);
+    expect((await look())?.peer).toMatchObject({ is: "present" });
+    // The same when it is taken away later; each comes to be refused in its turn.
+    refuse();
+    await rest(8 * 60_000);
+    const again = await rest(7 * 60_000, undefined, undefined, 2_000);
+    expect(again.length).toBe(7 * 6);
+    expect(await look()).toMatchObject({ refused: why, peer: { is: "present" } });
+    special.clear();
+    expect((await rest(20_000)).length).toBe(ALL.length);
+    expect((await look())?.refused).toBeUndefined();
+  });
+
+  test("for what it may not read once in a minute at the most, although nobody can be asked with what was read before", async () => {
+    const { clock, look, rest, reads, special, calls } = await asked();
+    await look();
+    special.set(
+      "my-etcd-operator-tls",
+      unknown('User "a" cannot get resource "secrets" in API group "" in the namespace "foo"'),
+    );
+    await rest(8 * 60_000);
+    const before = calls.length;
+    for (let second = 0; second < 60; second++) {
+      await clock.advance(1_000);
+      reads.doubt(KEY, "operator");
+      await look();
+    }
+    expect(calls.slice(before).filter((name) => name === "my-etcd-operator-tls").length).toBeLessThanOrEqual(7);
   });
 
   test("as rarely as before of what it could not tell for another reason, which is not told", async () => {

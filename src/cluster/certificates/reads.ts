@@ -51,7 +51,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
 // How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
-//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, and what it may read no more, six times in a minute. What we have written ourselves the API server has told us.
+//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute; of all that it may not read, one as often. What we have written ourselves the API server has told us.
 
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
 const SERVED_MS = 5 * 60_000;
@@ -158,17 +158,25 @@ export class CertificateReads {
         : isInTheWay(given, what, memory.known.get(what)?.answer)
           ? IN_THE_WAY_MS
           : lastsMs(memory.known.get(what)?.answer, isAwaited(given, what) || this.#isLockedOut(given, what), wallMs);
-    const isDue = (what: What) => {
-      const refused = memory.known.get(what)?.refused;
-      return refused === undefined ? ageOf(what) >= goodMs(what) : nowMs - refused.atMs >= REFUSED_MS;
-    };
-    const due = wanted.filter(isDue);
+    const mayBeAsked = wanted.filter((what) => memory.known.get(what)?.refused === undefined);
+    const due = [...mayBeAsked.filter((what) => ageOf(what) >= goodMs(what)), ...this.#triedAgain(memory, wanted)];
     if (nowMs - memory.restedMs < MINUTELY_MS) return due;
-    const isAtRest = (what: What) => !due.includes(what) && memory.known.get(what)?.refused === undefined;
-    const [oldest] = wanted.filter(isAtRest).toSorted((a, b) => ageOf(b) - ageOf(a));
+    const [oldest] = mayBeAsked.filter((what) => !due.includes(what)).toSorted((a, b) => ageOf(b) - ageOf(a));
     if (oldest === undefined || ageOf(oldest) < MINUTELY_MS) return due;
     memory.restedMs = nowMs;
     return [...due, oldest];
+  }
+
+  /** Of what may not be read, the one that was asked for longest ago: whether people have granted the right it tells for all the others. */
+  #triedAgain({ known }: Memory, wanted: readonly What[]): readonly What[] {
+    const all = wanted.flatMap((what) => {
+      const atMs = known.get(what)?.refused?.atMs;
+      return atMs === undefined ? [] : [{ what, atMs }];
+    });
+    const inOrder = all.toSorted((a, b) => a.atMs - b.atMs);
+    const [first, last] = [inOrder.at(0), inOrder.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    return this.#clock.monotonicMs() - last.atMs < REFUSED_MS ? [] : [first.what];
   }
 
   /** Whether nobody can be asked without it: members may be made before it, with what they show. */
@@ -188,12 +196,15 @@ export class CertificateReads {
   #note(memory: Memory, what: What, answer: Answer): void {
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
-    if (last !== undefined && answer.is === "unknown" && last.answer.is !== "unknown") {
+    if (answer.is === "unknown") {
+      const refused = missingRightText(answer.why) === undefined ? undefined : { why: answer.why, atMs: nowMs };
+      if (last === undefined || last.answer.is === "unknown")
+        memory.known.set(what, { answer, atMs: nowMs, sinceMs: nowMs, signerSinceMs: nowMs, refused });
       // What was last seen counts until somebody sees. That nobody may look is told.
-      if (missingRightText(answer.why) !== undefined)
-        memory.known.set(what, { ...last, refused: { why: answer.why, atMs: nowMs } });
+      else if (refused !== undefined) memory.known.set(what, { ...last, atMs: nowMs, refused });
       return;
     }
+    if (last?.refused !== undefined) askForAll(memory);
     const isSame = last !== undefined && saysSame(last.answer, answer, this.#clock.wallMs());
     const isSignedAlike = last !== undefined && signerIn(last.answer) === signerIn(answer);
     memory.known.set(what, {
@@ -241,6 +252,12 @@ export class CertificateReads {
 /** What may be known of it, as of now. */
 function seenFrom(secret: Secret, what: What): SeenCertificate {
   return { ...factsOf(secret, what.endsWith("CA") ? "authority" : "leaf"), knownForMs: 0, signerForMs: 0 };
+}
+
+/** Whatever was refused is asked for with the next look: a right is granted for all of a namespace, as a rule. */
+function askForAll({ known }: Memory): void {
+  for (const [what, last] of known)
+    if (last.refused !== undefined) known.set(what, { ...last, atMs: Number.NEGATIVE_INFINITY, refused: undefined });
 }
 
 /**

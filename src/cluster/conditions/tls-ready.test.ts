@@ -521,13 +521,15 @@ describe("TLSReady", () => {
       return ["Ready", "Progressing"].map((type) => conditions?.find((each) => each.type === type));
     };
     const lacking = seenBy(unknown(forbidden("get", "secrets")));
-    expect(planCluster(lacking)).toMatchObject({ next: "wait", rule: "await-certificates", warn: true });
+    const waiting = { next: "wait", rule: "await-certificates" };
+    // As often as it is read.
+    expect(planCluster(lacking)).toMatchObject({ ...waiting, warn: true, recheckAfterMs: 10_000 });
     for (const condition of told(lacking)) {
       expect(condition).toMatchObject({ status: "False", reason: "RightMissing" });
       expect(condition?.message).toContain("kubectl create rolebinding");
     }
     const unread = seenBy(unknown("it is away"));
-    expect(planCluster(unread)).toMatchObject({ next: "wait", rule: "await-certificates", warn: false });
+    expect(planCluster(unread)).toMatchObject({ ...waiting, warn: false, recheckAfterMs: 2_000 });
     expect(told(unread)[0]).toMatchObject({ status: "False", reason: "Forming" });
   });
 

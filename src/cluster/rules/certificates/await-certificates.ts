@@ -1,4 +1,5 @@
 import { providerOf } from "#api/tls.ts";
+import { REFUSED_MS } from "#cluster/certificates/answers.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
@@ -19,7 +20,8 @@ export const awaitCertificates: ClusterRule = {
     // Who runs without goes on without, and is looked after, until they are there.
     if (snapshot.peers.length > 0)
       return remark("await-certificates", `TLS (${side}) waits: ${fault?.message ?? "certificates are being read"}`);
-    return wait("await-certificates", fault?.message ?? "certificates are being read", RECHECK_MS, {
+    const recheckMs = fault?.reason === "RightMissing" ? REFUSED_MS : RECHECK_MS;
+    return wait("await-certificates", fault?.message ?? "certificates are being read", recheckMs, {
       warn: fault?.isForPeople === true,
     });
   },
