@@ -25,6 +25,8 @@ export interface Operation {
   outcome: "ok" | "failed" | "unknown" | "open";
   /** What the client was told, when not "ok". */
   why?: string;
+  /** What the client was told of its first try, when that was not "ok". */
+  firstWhy?: string;
   /** Whether the client has made another request of it: then its user does not hear that it failed. */
   isTriedAgain?: boolean;
 }

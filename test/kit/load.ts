@@ -52,6 +52,8 @@ export interface Felt {
   readonly answeredReads: number;
   /** Of the failed requests, what each client was told. */
   readonly why: readonly string[];
+  /** Of all requests that did not succeed with their first try, what each client was told then: also of those that had a good end. */
+  readonly firstWhy: readonly string[];
 }
 
 /** When clients try again: as etcd's own one does, or everything once. */
@@ -146,6 +148,7 @@ export class Load implements AsyncDisposable {
       acknowledgedWrites: writes.length,
       answeredReads: good.length - writes.length,
       why: bad.map(({ do: what, outcome, why }) => `${what} ${outcome}: ${why ?? ""}`),
+      firstWhy: ended.flatMap(({ firstWhy }) => firstWhy ?? []),
     };
   }
 
@@ -249,6 +252,8 @@ export class Load implements AsyncDisposable {
         operation.outcome = "ok";
         break;
       } catch (thrown) {
+        const why = thrown instanceof Error ? thrown.message : String(thrown);
+        operation.firstWhy ??= why;
         const isWithoutEffect = operation.do === "read" || wasNotSent(thrown);
         const isLate = this.now() + AGAIN_MS >= lastMs;
         if (isWithoutEffect && !isLate && this.#again === "as etcd") {
@@ -256,7 +261,7 @@ export class Load implements AsyncDisposable {
           continue;
         }
         operation.outcome = isWithoutEffect ? "failed" : "unknown";
-        operation.why = thrown instanceof Error ? thrown.message : String(thrown);
+        operation.why = why;
         break;
       }
     }

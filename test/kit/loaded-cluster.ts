@@ -4,6 +4,7 @@ import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { CLIENTS, type Felt, Load, type LoadOptions } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";
 import type { Reach } from "#kit/reach.ts";
+import { refusedIn } from "#kit/refused.ts";
 
 interface Named {
   readonly metadata: {
@@ -25,13 +26,22 @@ export const LONGEST_ELECTION_MS = 5_000;
 
 /**
  * What the README promises to clients ("Disturbs little"): for each disturbance each of them loses one request at most, the one that
- * was under way, and writes are acknowledged again after the longest election.
+ * was under way, and writes are acknowledged again after the longest election. Nobody is refused, be it with the first try.
  * @param disturbances such as edits of `replicas`, lost members, drained nodes
  */
 export function expectPromised(felt: Felt, disturbances = 1): void {
   expect(felt.acknowledgedWrites).toBeGreaterThan(0);
   expect(felt.failedRequests).toBeLessThanOrEqual(disturbances * CLIENTS);
   expect(felt.longestPauseMs).toBeLessThan(LONGEST_ELECTION_MS);
+  expect(refusedIn(felt.firstWhy)).toEqual([]);
+}
+
+/** No request of this load has failed, and nobody was refused, be it with the first try. */
+export function expectNobodyFailed(load: Load): void {
+  const { acknowledgedWrites, why, firstWhy } = load.felt(0);
+  expect(acknowledgedWrites).toBeGreaterThan(0);
+  expect(why).toEqual([]);
+  expect(refusedIn(firstWhy)).toEqual([]);
 }
 
 /** Likewise when all members are away at once, in milliseconds: until they are back, nobody can be served. */
@@ -157,10 +167,12 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     await work();
     const seconds = Math.round((this.load.now() - sinceMs) / 100) / 10;
     const felt = this.load.felt(sinceMs);
-    const { failedRequests, longestPauseMs, pausedAt, acknowledgedWrites, answeredReads, why } = felt;
+    const { failedRequests, longestPauseMs, pausedAt, acknowledgedWrites, answeredReads, why, firstWhy } = felt;
     console.log(
       `${what}: ${seconds} s, ${failedRequests} failed requests, longest pause ${longestPauseMs} ms at ${pausedAt.toISOString()}, ${acknowledgedWrites} writes, ${answeredReads} reads`,
       [...new Set(why)].slice(0, 5),
+      `first tries: ${firstWhy.length} failed`,
+      [...new Set(firstWhy)].slice(0, 5),
     );
     return { ...felt, seconds };
   }

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { refusedIn } from "#kit/refused.ts";
+
+// As clients were told: by the operator's own client, by Node, and by etcdctl.
+
+const REFUSED = [
+  "Put at my-etcd-client.a.svc:2379: its certificate is not signed by whom we trust: unable to verify the first certificate",
+  "Put at my-etcd-client.a.svc:2379: it does not take our certificate: tlsv1 alert unknown ca",
+  "Range at my-etcd-client.a.svc:2379: it does not speak TLS",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE unable to verify the first certificate",
+  "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED SSL alert number 116",
+  'connection error: desc = "transport: authentication handshake failed: x509: certificate signed by unknown authority"',
+  "remote error: tls: bad certificate",
+  "Put at my-etcd-client.a.svc:2379: etcdserver: permission denied",
+  "etcdserver: authentication failed, invalid user ID or password",
+  "etcdserver: invalid auth token",
+  "etcdserver: user name not found",
+  '500 {"error":"etcdserver: permission denied"}',
+];
+
+const CUT_OFF = [
+  "Put at my-etcd-client.a.svc:2379: connect ECONNREFUSED 10.96.0.12:2379",
+  "Put at my-etcd-client.a.svc:2379: etcdserver: leader changed",
+  "Range at my-etcd-client.a.svc:2379: Stream closed with error code NGHTTP2_CANCEL",
+  "ECONNRESET socket hang up",
+  "context deadline exceeded",
+  "etcdserver: user name is empty",
+  "Put at my-etcd-client.a.svc:2379: etcdserver: revision of auth store is old",
+];
+
+test("a certificate, a login and a right that are refused are no connection that breaks", () => {
+  expect(refusedIn([...CUT_OFF, ...REFUSED])).toEqual(REFUSED);
+  expect(refusedIn(CUT_OFF)).toEqual([]);
+});
