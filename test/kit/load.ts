@@ -76,7 +76,8 @@ export interface LoadOptions {
 /** What one client has at hand. */
 interface Connected {
   readonly etcd: Pick<EtcdClient, "put" | "get">;
-  readonly pool: { closeAll(): void };
+  /** `size`: how many connections it has, where that is known. */
+  readonly pool: { closeAll(): void; readonly size?: number };
   readonly isKept: boolean;
   /** How it reached its cluster last. */
   reach: Reach;
@@ -271,7 +272,8 @@ export class Load implements AsyncDisposable {
 
   async #try(connected: Connected, operation: Operation, deadlineMs: number): Promise<number | undefined> {
     const { etcd, pool, isKept } = connected;
-    if (connected.reach !== this.#reach || !isKept) lookAnew(connected, this.#reach);
+    // A connection that has ended without harm is made anew with this request, too.
+    if (connected.reach !== this.#reach || !isKept || pool.size === 0) lookAnew(connected, this.#reach);
     const options = { signal: NEVER, deadlineMs };
     try {
       if (operation.do === "write") {

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { DEFAULT_VERSION } from "#api/common-schema.ts";
+import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
+import { type Authority, flagFiles, newAuthority } from "#kit/authority.ts";
+import { type EtcdVersionText, planEtcd, type RunningEtcd, until } from "#kit/etcd.ts";
+import { EtcdctlClient } from "#kit/etcdctl-client.ts";
+import { startFaultProxy } from "#kit/fault-proxy.ts";
+import { CLIENTS, Load } from "#kit/load.ts";
+import { refusedIn } from "#kit/refused.ts";
+
+// Clients of long stories find out what they are there for: not every request that is cut off, but what was refused, be it once.
+
+/** For a request that is refused to end, as etcdctl waits for it, in milliseconds. */
+const REFUSED_MS = 7_000;
+/** For all clients to have connected. */
+const WITHIN = { timeout: 20_000, interval: 50 };
+
+let etcd: RunningEtcd;
+let ours: Authority;
+let tls: TlsIdentity;
+
+beforeAll(async () => {
+  ours = await newAuthority();
+  tls = { ca: ours.pem, ...(await ours.issue("application")), serverName: "localhost" };
+  etcd = await planEtcd({ version: DEFAULT_VERSION as EtcdVersionText, members: 1 });
+  await start();
+});
+afterAll(() => etcd.stop());
+
+/** What etcd shows is signed by this authority. @returns flags */
+async function show(by: Authority): Promise<readonly string[]> {
+  const { cert, key } = await by.issue("localhost");
+  const files = { "trusted-ca-file": ours.pem, "cert-file": cert, "key-file": key };
+  return flagFiles(`${etcd.members[0]?.plan.dir}-tls`, files);
+}
+
+async function start(): Promise<void> {
+  const member = etcd.members[0]!;
+  await member.start({ initialCluster: etcd.initialCluster, state: "new" }, [
+    `--listen-client-urls=https://${member.endpoint.address}`,
+    `--advertise-client-urls=https://${member.endpoint.address}`,
+    "--client-cert-auth",
+    ...(await show(ours)),
+  ]);
+  await until("the member is ready", async () => (await member.httpStatus("/health")) === 200);
+}
+
+/** The same object for the same identity, as a Reach gives it. */
+function reachAs(identity: TlsIdentity) {
+  const endpoint: Endpoint = { address: `localhost:${etcd.members[0]?.plan.clientPort}`, tls: identity };
+  return { endpoint: () => endpoint };
+}
+
+test("etcd that ends and comes back, and another certificate, are no harm, and the watch tells all", async () => {
+  await using client = await EtcdctlClient.start(reachAs(tls));
+  await client.expectServed();
+  await etcd.members[0]?.terminate();
+  await start();
+  await client.expectServed();
+  client.turnTo(reachAs({ ...tls, ...(await ours.issue("application")) }));
+  await client.expectServed();
+  // Whom it trusts is another text: the watch is started anew, from where it was.
+  client.turnTo(reachAs({ ...tls, ca: ours.pem + (await newAuthority()).pem }));
+  await client.expectServed();
+  await client.end();
+}, 120_000);
+
+test("whoever keeps a connection believes, with the next one, whom it has been told of by then", async () => {
+  const theirs = await newAuthority();
+  const proxy = await startFaultProxy(etcd.members[0]?.plan.clientPort ?? 0);
+  const address = `localhost:${proxy.port}`;
+  let now: Endpoint = { address, tls };
+  const load = new Load("", "", { again: "once", everyMs: 1_000, reach: { endpoint: () => now } });
+  try {
+    await vi.waitFor(() => expect(proxy.opened).toBe(CLIENTS), WITHIN);
+    await load.untilServed();
+    now = { address, tls: { ...tls, ca: tls.ca + theirs.pem } };
+    // etcd reads it with each handshake.
+    await show(theirs);
+    proxy.reset();
+    await vi.waitFor(() => expect(proxy.opened).toBe(2 * CLIENTS), WITHIN);
+    expect(await load.end()).toEqual([]);
+    expect(refusedIn(load.felt(0).firstWhy)).toEqual([]);
+  } finally {
+    await load[Symbol.asyncDispose]();
+    await show(ours);
+    await proxy.stop();
+  }
+});
+
+test("a load whose clients are refused with the first try alone says so", async () => {
+  const wrong = reachAs({ ...tls, ca: (await newAuthority()).pem }).endpoint();
+  const right = reachAs(tls).endpoint();
+  let asked = 0;
+  const endpoint = () => (asked++ < CLIENTS ? wrong : right);
+  await using load = new Load("", "", { again: "once", reach: { endpoint } });
+  await load.untilServed();
+  expect(await load.end()).toEqual([]);
+  const { failedRequests, firstWhy } = load.felt(0);
+  expect(failedRequests).toBe(0);
+  expect(refusedIn(firstWhy)).toHaveLength(CLIENTS);
+});
+
+test.each([
+  ["whom it trusts", async () => ({ ...tls, ca: (await newAuthority()).pem })],
+  ["what it shows", async () => ({ ...tls, ...(await (await newAuthority()).issue("application")) })],
+])(
+  "%s is wrong for a moment: it says so",
+  async (_, wrong) => {
+    await using client = await EtcdctlClient.start(reachAs(tls));
+    await client.expectServed();
+    client.turnTo(reachAs(await wrong()));
+    await sleep(REFUSED_MS - 2_000);
+    client.turnTo(reachAs(tls));
+    await sleep(REFUSED_MS);
+    expect(client.refused).toContainEqual(expect.stringContaining("certificate"));
+    await expect(client.expectServed()).rejects.toThrow();
+  },
+  120_000,
+);
