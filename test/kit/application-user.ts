@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { applicationCertificateName } from "#api/names.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
-import { ByClientSecret } from "#kit/client-secret.ts";
+import { ByClientSecret, type TrustIn } from "#kit/client-secret.ts";
 import { eventually, kubectl, type UserCluster } from "#kit/e2e.ts";
 
 /** Makes a user of etcd who may read and write everything, and is known by what the Secret for applications shows. */
@@ -29,9 +29,12 @@ export async function untilApplicationUser(cluster: UserCluster, reason: string,
 }
 
 /** How clients reach a cluster that asks for users, over TLS: as that user, once it is there. */
-export async function asApplicationUser(cluster: UserCluster): Promise<ByClientSecret> {
+export async function asApplicationUser(
+  cluster: UserCluster,
+  trustIn: TrustIn = "its Secret",
+): Promise<ByClientSecret> {
   await makeApplicationUser(cluster);
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
   await untilApplicationUser(cluster, "Bound");
-  return await ByClientSecret.start(cluster);
+  return await ByClientSecret.start(cluster, applicationCertificateName(cluster.name), trustIn);
 }

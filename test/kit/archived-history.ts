@@ -1,11 +1,12 @@
 import { expect } from "vitest";
-import { BACKUP_DESTINATION_LABEL, rootSecretName } from "#api/names.ts";
+import { BACKUP_DESTINATION_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
 import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { eventually, kubectl, UserCluster } from "#kit/e2e.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { asRoot } from "#kit/root-login.ts";
+import { UserBackups } from "#kit/user-backups.ts";
 
 /** A pod starts, and what it stores is told. */
 const ARCHIVED_MS = 180_000;
@@ -36,7 +37,7 @@ export class ArchivedHistory {
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdBackupSchedule",
       metadata: { name: "yearly" },
-      spec: { schedule: "0 0 1 1 *", archive: { maxAgeSeconds: 2 }, backupTemplate },
+      spec: { schedule: "0 0 1 1 *", verifyEvery: 1, archive: { maxAgeSeconds: 2 }, backupTemplate },
     });
     const backupName = await eventually(async () => {
       const { archive, lastSuccessful } = await toldOf(cluster);
@@ -56,6 +57,11 @@ export class ArchivedHistory {
     return [...this.#markers.keys()];
   }
 
+  /** The schedule's own backup is verified, too. */
+  async expectScheduledVerified(): Promise<void> {
+    await new UserBackups(this.#cluster).untilReason(this.#backupName, "Verified", "Verified", ARCHIVED_MS);
+  }
+
   /** Something new is written, and is to be stored: whatever has become of the cluster, the archive has followed. */
   async expectStored(marker: string): Promise<void> {
     const args = [...(await asRoot(this.#cluster)), "put", marker, marker, "-w", "json"];
@@ -68,10 +74,13 @@ export class ArchivedHistory {
     }, ARCHIVED_MS);
   }
 
-  /** A cluster that is restored to the last of them has all of them, and the archive has no gap: another backup would have been made for one. */
-  async expectAllBack(): Promise<void> {
+  /**
+   * A cluster that is restored to the last of them has all of them, and the archive has no gap: another backup would have been made for one.
+   * @param spec of that cluster; without it, one without TLS
+   */
+  async expectAllBack(spec: object = { tls: NO_TLS }): Promise<void> {
     const { namespace } = this.#cluster;
-    const { items } = await this.#cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups");
+    const { items } = await this.#cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups", "-l", SCHEDULE_LABEL);
     const backups = items.filter(({ spec }) => spec.archive === undefined);
     expect(backups.map(({ metadata }) => metadata.name)).toEqual([this.#backupName]);
     await make(namespace, {
@@ -81,7 +90,7 @@ export class ArchivedHistory {
       spec: {
         source: { backupName: this.#backupName },
         until: { revision: String(Math.max(...this.#markers.values())) },
-        clusterTemplate: { clusterName: "again", spec: { replicas: 1, tls: NO_TLS } },
+        clusterTemplate: { clusterName: "again", spec: { replicas: 1, ...spec } },
       },
     });
     await eventually(async () => {
@@ -90,7 +99,13 @@ export class ArchivedHistory {
     }, RESTORED_MS);
     const again = new UserCluster(namespace, "again");
     await again.untilReady();
-    for (const marker of this.markers) expect(await again.read("again-0", marker)).toBe(marker);
+    for (const marker of this.markers) {
+      await eventually(async () => {
+        const login = await asRoot(again);
+        const read = await again.etcdctl("again-0", ...login, "get", marker, "--print-value-only");
+        expect(read.trim()).toBe(marker);
+      });
+    }
   }
 }
 
@@ -102,11 +117,4 @@ async function make(namespace: string, manifest: { metadata: object } & Record<s
 async function toldOf(cluster: UserCluster) {
   const { status = {} } = await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "yearly");
   return status as Partial<NonNullable<EtcdBackupSchedule["status"]>>;
-}
-
-/** How etcdctl is let in, if users are asked for. */
-async function asRoot(cluster: UserCluster): Promise<readonly string[]> {
-  const { spec } = await cluster.get();
-  if (spec.auth?.enabled !== true) return [];
-  return [`--user=root:${(await secretTexts(cluster, rootSecretName(cluster.name))).password}`];
 }

@@ -5,6 +5,7 @@ import { CLIENTS, type Felt, Load, type LoadOptions } from "#kit/load.ts";
 import { leaseHolder } from "#kit/operator-process.ts";
 import type { Reach } from "#kit/reach.ts";
 import { refusedIn } from "#kit/refused.ts";
+import { asRoot } from "#kit/root-login.ts";
 
 interface Named {
   readonly metadata: {
@@ -182,7 +183,8 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
     expect(await this.load.end()).toEqual([]);
     const names = await this.names("etcdpeers");
     await eventually(async () => {
-      const hashes = await this.etcdctl(names[0]!, "endpoint", "hashkv", "--cluster", "-w", "json");
+      const login = await asRoot(this);
+      const hashes = await this.etcdctl(names[0]!, ...login, "endpoint", "hashkv", "--cluster", "-w", "json");
       const parsed = JSON.parse(hashes) as { HashKV: { hash: number; hash_revision?: number } }[];
       expect(parsed).toHaveLength(names.length);
       expect(new Set(parsed.map(({ HashKV }) => `${HashKV.hash} at ${HashKV.hash_revision}`)).size).toBe(1);

@@ -79,14 +79,14 @@ export class UserBackups {
     return await this.restoredAs("restored", spec);
   }
 
-  /** Restores the backup `nightly`. @returns what it was restored into, when it is Ready */
-  async restoredAs(clusterName: string, spec: object): Promise<UserCluster> {
+  /** Restores this backup. @returns what it was restored into, when it is Ready */
+  async restoredAs(clusterName: string, spec: object, backupName = "nightly"): Promise<UserCluster> {
     const name = `to-${clusterName}`;
     await this.apply({
       apiVersion: "etcd.improbable.io/v1beta1",
       kind: "EtcdRestore",
       metadata: { name },
-      spec: { source: { backupName: "nightly" }, clusterTemplate: { clusterName, spec } },
+      spec: { source: { backupName }, clusterTemplate: { clusterName, spec } },
     });
     await eventually(async () => {
       const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", name);
