@@ -16,20 +16,27 @@ export const BROUGHT = {
 /** The Secret that an application shows where people bring all of it. */
 export const THEIR_APPLICATION = "their-application";
 
-/** All Secrets that people bring for a cluster of three members, signed by an authority of theirs. */
-export async function bringSecrets({ namespace }: UserCluster): Promise<void> {
+/**
+ * All Secrets that people bring for a cluster of three members, signed by an authority of theirs.
+ * @param given.application the common name of what an application shows, by which etcd may know a user
+ */
+export async function bringSecrets(
+  { namespace }: UserCluster,
+  { application = "an application" }: { application?: string } = {},
+): Promise<void> {
   const times = { fromMs: Date.now() - DAY_MS, untilMs: Date.now() + 30 * DAY_MS };
   const theirs = await newAuthority("their CA", times);
   const members = [0, 1, 2].map((ordinal) => `my-etcd-${ordinal}.my-etcd.${namespace}.svc`);
   const service = `my-etcd-client.${namespace}.svc`;
   await bring(namespace, theirs, "their-peer", { names: members, usages: ["serverAuth", "clientAuth"] });
   await bring(namespace, theirs, "their-server", {
-    names: [...members, service],
+    // Whose resolver knows no search domains uses the whole name, and etcdctl in a member's container its address.
+    names: [...members, service, `${service}.cluster.local`, "127.0.0.1"],
     usages: ["serverAuth", "clientAuth"],
   });
   await bring(namespace, theirs, "their-operator", { commonName: "the operator", names: [], usages: ["clientAuth"] });
   await bring(namespace, theirs, THEIR_APPLICATION, {
-    commonName: "an application",
+    commonName: application,
     names: [],
     usages: ["clientAuth"],
   });
