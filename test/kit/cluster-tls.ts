@@ -21,8 +21,9 @@ import { tlsInUse, withFormerTls } from "#cluster/certificates/former.ts";
 import { isAuthority, orderOf, purposesOf, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
+import { headlessService } from "#cluster/desired/services.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
-import type { ConfigMap, Pod } from "#kube/kinds.ts";
+import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
 import { BRIEF_PEM, NEXT_PEM, OWN_PEM, THEIRS_PEM } from "./authorities.ts";
 import { born, cluster, NOW } from "./cluster.ts";
 
@@ -152,7 +153,7 @@ export function unissued(given: Given = {}, tls: object = {}): ClusterSnapshot {
   const absent: SeenCertificates = Object.fromEntries(
     [...purposesOf(snapshot.cluster), "trustMap"].map((purpose) => [purpose, { is: "absent" }]),
   );
-  return { ...reached(snapshot), certificates: absent };
+  return { ...found(reached(snapshot)), certificates: absent };
 }
 
 /** The cluster was formed as its spec asks for. */
@@ -229,6 +230,12 @@ export function running(
   return started({ ...snapshot, peers }, names);
 }
 
+/** The snapshot in which members are found as they serve clients by now. */
+function found(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { headlessService: live } = snapshot;
+  return live === undefined ? snapshot : { ...snapshot, headlessService: born<Service>(headlessService(snapshot)) };
+}
+
 /** What a pod shows on one side. */
 function mounting(name: string, side: { readonly secretName: string } | undefined) {
   return side === undefined ? [] : [{ name, projected: { sources: [{ secret: { name: side.secretName } }] } }];
@@ -260,5 +267,5 @@ export function started(snapshot: ClusterSnapshot, names?: readonly string[]): C
     const shown = { ...pod.spec, volumes: [...(beside ?? []), ...volumes] } as Pod["spec"];
     pods.set(metadata.name, { ...pod, spec: shown, metadata: { ...pod.metadata, annotations } } as Pod);
   }
-  return { ...snapshot, pods };
+  return found({ ...snapshot, pods });
 }

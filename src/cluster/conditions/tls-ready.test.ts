@@ -513,7 +513,7 @@ describe("TLSReady", () => {
   });
 
   test("what only a person can clear away before there are members is told by Ready and Progressing, too", () => {
-    const { headlessService } = unissued({ stage: "starting" });
+    const { headlessService } = secured();
     const seenBy = (found: ReturnType<typeof unknown>) =>
       withSeen({ ...first, headlessService }, Object.fromEntries(PURPOSES.map((each) => [each, found])));
     const told = (given: ClusterSnapshot) => {
