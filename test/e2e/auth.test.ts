@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { foundIn } from "#kit/needles.ts";
+import { foundInBodies } from "#kit/audit-log.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { foundIn, needlesOf } from "#kit/needles.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
 import { toldIn } from "#kit/told.ts";
 import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
@@ -214,4 +215,7 @@ test("no password is told anywhere", async () => {
     expect(told).toContain(part);
   expect(told).toContain("my-etcd-root");
   expect(foundIn(told, [...passwords])).toEqual([]);
+  const needles = [...passwords].flatMap(needlesOf);
+  const marks = [namespace.name, '"EtcdCluster"', "AuthEnabled"];
+  expect(await foundInBodies(instance.logs, needles, ...marks)).toEqual({ found: [], hasBodies: true });
 });

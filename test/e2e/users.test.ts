@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { foundIn } from "#kit/needles.ts";
+import { foundInBodies } from "#kit/audit-log.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { foundIn, needlesOf } from "#kit/needles.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
 import { toldIn } from "#kit/told.ts";
 import type { KubeObject, Secret } from "#kube/kinds.ts";
@@ -173,7 +174,7 @@ test("a user that is deleted is refused at once, with its EtcdUser gone and its 
   expect((await admin("user", "list")).split("\n")).not.toContain("billing");
 });
 
-test("no password and no key is told anywhere: in objects, events, logs and metrics", async () => {
+test("no password and no key is told anywhere: in objects, events, logs and metrics, and in what was sent to the API server", async () => {
   const told = [await toldIn(namespace.name, OPERATOR_NAMESPACE), ...(await metricsOfOperators(namespace.name))].join();
   for (const part of ["shop-binding", '"kind": "EtcdUser"', '"kind": "Event"', "etcd_operator_leading"])
     expect(told).toContain(part);
@@ -181,6 +182,9 @@ test("no password and no key is told anywhere: in objects, events, logs and metr
   expect([...secrets].filter(isKey).length).toBeGreaterThan(2);
   expect([...secrets].filter((text) => !isKey(text)).length).toBeGreaterThan(1);
   expect(foundIn(told, [...secrets])).toEqual([]);
+  const needles = [...secrets].flatMap(needlesOf);
+  const marks = [namespace.name, '"EtcdUser"', "shop-binding"];
+  expect(await foundInBodies(instance.logs, needles, ...marks)).toEqual({ found: [], hasBodies: true });
   // Had somebody told one of them, it would have been found.
   const [one = ""] = [...secrets].filter(isKey);
   await apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "telltale" }, data: { told: one } });

@@ -68,6 +68,21 @@ export async function* everyLine(folder: string): AsyncGenerator<string> {
       if (line.includes(OPERATOR_USER)) yield line;
 }
 
+/**
+ * Which of these texts, by number, stand in what the deployed operator has sent to the API server; and whether any of it was looked at.
+ * @param marks what stands together in the body of something that it must have sent
+ */
+export async function foundInBodies(folder: string, texts: readonly string[], ...marks: readonly string[]) {
+  const found = new Set<number>();
+  let hasBodies = false;
+  for await (const line of everyLine(folder)) {
+    if (!line.includes('"requestObject"')) continue;
+    hasBodies ||= marks.every((mark) => line.includes(mark));
+    for (const [n, text] of texts.entries()) if (line.includes(text)) found.add(n);
+  }
+  return { found: [...found], hasBodies };
+}
+
 async function read(
   file: string,
   fromByte: number,

@@ -19,6 +19,7 @@ import {
 } from "#api/names.ts";
 import { isPair } from "#certificates/pem.ts";
 import type { UserCluster } from "#kit/e2e.ts";
+import { foundIn } from "#kit/needles.ts";
 import { expectAuthority, isGood, isGoodFor, openssl, PURPOSES, type Purpose } from "#kit/openssl.ts";
 import { serviceHost } from "#kit/reach.ts";
 import type { KubeList, Secret } from "#kube/kinds.ts";
@@ -63,6 +64,7 @@ export async function expectGoodCertificates(
       await writeFile(join(folder, `${name}.trusts`), texts[TRUST_FILE] ?? "");
     }
     for (const name of authorities) await expectAuthority(join(folder, name));
+    await expectKeptApart(cluster, authorities);
     for (const each of expected) {
       const texts = secrets.get(each.name) ?? {};
       expect(isPair(texts[CERTIFICATE_FILE] ?? "", texts[KEY_FILE] ?? ""), `${each.name} is a pair`).toBe(true);
@@ -94,6 +96,24 @@ function expectedOf(
     { name: applicationCertificateName(name), ...onlyClient },
     ...users.map((user) => ({ name: bindingName(user), ...onlyClient })),
   ];
+}
+
+/** The key of an authority stands in its own Secret, and in no other one of the namespace, whoever that belongs to. */
+async function expectKeptApart(cluster: UserCluster, authorities: readonly string[]): Promise<void> {
+  const { items } = await cluster.json<KubeList<Secret>>("get", "secrets");
+  const held = items.map(({ metadata: { name }, data = {} }) => {
+    const texts = Object.values(data).map((text) => Buffer.from(text, "base64").toString());
+    return { name, text: texts.join("\n") };
+  });
+  for (const name of authorities) {
+    const { data } = items.find(({ metadata }) => metadata.name === name) ?? {};
+    const key = Buffer.from(data?.[KEY_FILE] ?? "", "base64").toString();
+    const holders = held.filter(({ text }) => foundIn(text, [key]).length > 0);
+    expect(
+      holders.map((holder) => holder.name),
+      `who holds the key of ${name}`,
+    ).toEqual([name]);
+  }
 }
 
 /** What the Secrets of the namespace hold that have a certificate, by their names. */
