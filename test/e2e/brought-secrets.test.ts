@@ -1,9 +1,12 @@
+import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { peerHost, TLS_LABEL } from "#api/names.ts";
 import { newAuthority, newLeaf } from "#certificates/issue.ts";
 import { dataOf } from "#kit/certificates.ts";
-import { testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { metricsOfOperators } from "#kit/operator-metrics.ts";
 import { UserBackups } from "#kit/user-backups.ts";
+import { secretTexts } from "#kit/user-tls.ts";
 
 // A cluster whose certificates come from Secrets that somebody else fills.
 
@@ -49,4 +52,22 @@ test("members wait for the label, with words that say what to type", async () =>
   await label("mine", LABEL);
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
   await cluster.untilReady();
+});
+
+test("people are told of a pair that comes to its end, by an event and by a metric", async () => {
+  const { note, type } = await eventually(async () => {
+    const { items } = await cluster.json<{ items: { reason: string; note: string; type: string }[] }>("get", "events.events.k8s.io"); // biome-ignore format: one line
+    const found = items.find(({ reason }) => reason === "certificate-ends");
+    if (found === undefined) throw new Error("nobody was told");
+    return found;
+  });
+  expect(type).toBe("Warning");
+  const told = await metricsOfOperators(namespace.name);
+  for (const name of ["peers", "server", "mine"]) {
+    expect(note).toContain(`Secret ${name}, `);
+    const { "tls.crt": pem = "" } = await secretTexts(cluster, name);
+    const labels = `namespace="${namespace.name}",cluster="my-etcd",name="${name}"`;
+    const line = `etcd_operator_certificate_end_timestamp_seconds{${labels}} ${new X509Certificate(pem).validToDate.getTime() / 1_000}`;
+    expect(told.join("\n")).toContain(`${line}\n`);
+  }
 });

@@ -7,6 +7,7 @@ import { newAuthority } from "#kit/authority.ts";
 import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { expectGoodCertificates } from "#kit/judged-certificates.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
+import { TlsAccidents } from "#kit/tls-accidents.ts";
 import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
 import { allShown, lives, MEMBERS, type Shown, secretTexts } from "#kit/user-tls.ts";
 import type { KubeList, KubeObject, Pod, Secret } from "#kube/kinds.ts";
@@ -28,6 +29,9 @@ let backups: UserBackups;
 let quietNamespace: Awaited<ReturnType<typeof testNamespace>>;
 let quiet: UserCluster;
 let atFirst: { readonly lives: readonly string[]; readonly shown: ReadonlyMap<string, Shown> };
+/** One to whose Secrets accidents happen, while something else happens to the first one. */
+let accidentsNamespace: Awaited<ReturnType<typeof testNamespace>>;
+let accidents: TlsAccidents;
 
 beforeAll(async () => {
   namespace = await testNamespace("tls");
@@ -36,14 +40,18 @@ beforeAll(async () => {
   quietNamespace = await testNamespace("tls-quiet");
   quiet = new UserCluster(quietNamespace.name);
   for (const each of [cluster, quiet]) await each.create({ replicas: 3, tls: TLS } as never);
+  accidentsNamespace = await testNamespace("tls-accidents");
+  accidents = await TlsAccidents.begin(accidentsNamespace.name);
   await quiet.untilReady();
   atFirst = { lives: await lives(quiet), shown: await allShown(quiet) };
   await cluster.untilReady();
   await startApplication("app", "my-etcd");
+  await accidents.happen();
 });
 afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
   await quietNamespace?.[Symbol.asyncDispose]();
+  await accidentsNamespace?.[Symbol.asyncDispose]();
 });
 
 /** The pod of the example, for a cluster of another name. */
@@ -147,6 +155,10 @@ test("members come and go", async () => {
   expect((await etcdctl("app", "member", "list")).trim().split("\n")).toHaveLength(3);
 }, 400_000);
 
+test("somebody else's key in a Secret that people bring is told, a Secret of the operator's that is lost is made anew, and nobody restarts", async () => {
+  await accidents.expectNoticed();
+}, 500_000);
+
 test("all members restart with another template, one after the other", async () => {
   const before = await lives(cluster);
   await cluster.patch({ podTemplate: { metadata: { annotations: { "example.com/again": "1" } } } });
@@ -191,6 +203,10 @@ test("made again from its claims, without its Secrets, it is who it was, with ot
   expect((await etcdctl("app-again", "get", "kept", "--print-value-only")).trim()).toBe("in the backup");
   expect(await answerAt(2379, before)).not.toBe("200");
 });
+
+test("with the former key put back all is well, and clients are shown what was made anew", async () => {
+  await accidents.expectOver();
+}, 500_000);
 
 // The last but one: what it waits for has gone on since the beginning.
 test(

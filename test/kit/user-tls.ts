@@ -18,7 +18,7 @@ export interface Shown {
 }
 
 /** What a member shows to who connects with this. */
-async function shownBy(host: string, port: number, identity: Readonly<Record<string, string>>): Promise<Shown> {
+export async function shownBy(host: string, port: number, identity: Readonly<Record<string, string>>): Promise<Shown> {
   return await new Promise((resolve, reject) => {
     const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = identity;
     const socket = connect({ host, port, servername: host, ca, cert, key, ALPNProtocols: ["h2"] }, () => {
