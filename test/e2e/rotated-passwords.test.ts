@@ -2,6 +2,9 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { ROTATED_AT_ANNOTATION } from "#api/names.ts";
+import type { EtcdUser } from "#api/v1beta1/user.ts";
+import { rfc3339 } from "#base/timestamp.ts";
 import { ByClientSecret } from "#kit/client-secret.ts";
 import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { IDLE, processIn } from "#kit/idle-pod.ts";
@@ -87,6 +90,26 @@ async function rotate(): Promise<void> {
   await untilRefused("shop", before);
 }
 
+/** Has the user's credentials be older than they may become, as their Secret says it, and waits until etcd has others. */
+async function outlive(): Promise<void> {
+  const before = await passwordIn("shop-binding");
+  const madeAt = `${ROTATED_AT_ANNOTATION}=${rfc3339(Date.now() - 3_600_000)}`;
+  await cluster.kubectl("annotate", "--overwrite", "secret", "shop-binding", madeAt);
+  // The other prefix has the operator write the Secret, and see what has become of it: else it would read it again in minutes.
+  const spec = { rotation: { every: "30m" }, keyPrefix: "shop/kept/" };
+  await cluster.kubectl("patch", "etcduser", "shop", "--type=merge", "-p", JSON.stringify({ spec }));
+  const next = await eventually(async () => {
+    const password = await passwordIn("shop-binding");
+    expect(password).not.toBe(before);
+    return password;
+  });
+  await untilRefused("shop", before);
+  await untilBound();
+  const { status } = await cluster.json<EtcdUser>("get", "etcduser", "shop");
+  expect(Date.now() - Date.parse(status?.lastRotation ?? "")).toBeLessThan(60_000);
+  expect(await passwordIn("shop-binding")).toBe(next);
+}
+
 /** Whether etcd lets nobody in by this password; it is tried once. */
 async function isRefused(name: string, password: string): Promise<boolean> {
   let isTried = false;
@@ -139,12 +162,14 @@ async function loaded(secretName: string, work: (untilAllIn: () => Promise<void>
   expect(await load.end()).toEqual([]);
 }
 
-test("who keeps a connection and reads the binding when it is refused loses no request, however often the password is rotated", async () => {
+test("who keeps a connection and reads the binding when it is refused loses no request, however often the password is rotated, also for its age", async () => {
   await loaded("shop-binding", async (untilAllIn) => {
     for (let n = 0; n < ROTATIONS; n++) {
       await rotate();
       await untilAllIn();
     }
+    await outlive();
+    await untilAllIn();
   });
 });
 
