@@ -1,4 +1,10 @@
-import { applicationCertificateName, CLIENT_TRUST_ANNOTATION, PEER_TRUST_ANNOTATION } from "#api/names.ts";
+import {
+  applicationCertificateName,
+  CLIENT_TRUST_ANNOTATION,
+  PEER_TRUST_ANNOTATION,
+  REVISION_ANNOTATION,
+} from "#api/names.ts";
+import { revisionOf } from "#api/revision.ts";
 import { areClientsVerified, operatorSecretName, providerOf, type Side } from "#api/tls.ts";
 import { absent, present } from "#base/observed.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
@@ -13,6 +19,7 @@ import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapsho
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
+import type { Plan } from "#runtime/decide.ts";
 import { born } from "./cluster.ts";
 import { LOCKED, withAuth } from "./cluster-auth.ts";
 import { bundle, made, NEXT, OWN, started, THEIRS, tlsSpec } from "./cluster-tls.ts";
@@ -24,7 +31,16 @@ import { bundle, made, NEXT, OWN, started, THEIRS, tlsSpec } from "./cluster-tls
 /** Longer than anybody may take to read a Secret anew, in milliseconds. */
 const LONG_MS = 3_600_000;
 
+/** What decides in a course, and what is told by it. */
+export interface Decider {
+  readonly plan: (snapshot: ClusterSnapshot) => Plan<ClusterStep>;
+  readonly status: typeof clusterStatus;
+}
+
+const OPERATOR: Decider = { plan: planCluster, status: clusterStatus };
+
 export class Course {
+  readonly #decider: Decider;
   snapshot: ClusterSnapshot;
   /** What is in each Secret. */
   readonly secrets = new Map<string, SeenCertificate>();
@@ -42,7 +58,9 @@ export class Course {
   #read: { pair: SeenCertificate | undefined; trust: string };
   #trustMapForMs = LONG_MS;
 
-  constructor(snapshot: ClusterSnapshot, users?: Readonly<Record<string, readonly string[]>>) {
+  /** @param decider by default the operator as it is */
+  constructor(snapshot: ClusterSnapshot, users?: Readonly<Record<string, readonly string[]>>, decider = OPERATOR) {
+    this.#decider = decider;
     this.snapshot = snapshot;
     this.users = users && new Map(Object.entries(users));
     for (const purpose of purposesOf(snapshot.cluster)) {
@@ -95,9 +113,9 @@ export class Course {
   step(): string | undefined {
     for (const isLater of [false, true]) {
       if (isLater) this.#wait();
-      const plan = planCluster(this.snapshot);
+      const plan = this.#decider.plan(this.snapshot);
       const { cluster } = this.snapshot;
-      const status = { ...clusterStatus(this.snapshot, plan) };
+      const status = { ...this.#decider.status(this.snapshot, plan) };
       this.snapshot = { ...this.snapshot, cluster: { ...cluster, status } };
       const isChanged = JSON.stringify(cluster.status?.issuedBy) !== JSON.stringify(status.issuedBy);
       this.#look();
@@ -122,7 +140,7 @@ export class Course {
     return this.done;
   }
 
-  /** Who does not believe whom by now. */
+  /** Who does not believe whom by now, is nobody to etcd, or shows what nobody has said may be shown. */
   cutOff(): readonly string[] {
     const pods = [...this.snapshot.pods];
     const shown = (side: Side, name: string) => {
@@ -153,6 +171,16 @@ export class Course {
         if (isVerified) believe(name, trusted("client", name), `the application (${when})`, pair);
         believe(`the application (${when})`, pair.trust, name, shown("client", name));
       }
+    }
+    for (const [name, pod] of pods) {
+      for (const side of SIDES)
+        if (shown(side, name)?.mayBeShown === false && !isIssued(this.snapshot, shown(side, name)))
+          told.push(`${name} shows ${mountedIn(pod, side)}, which is not for EtcdClusters`);
+      const spec = this.snapshot.peers.find((peer) => peer.metadata.name === name)?.spec;
+      const { verifyClients, plaintext } = spec?.tls?.client ?? {};
+      const isItsOwn = spec !== undefined && pod.metadata.annotations?.[REVISION_ANNOTATION] === revisionOf(spec);
+      if (this.users !== undefined && isItsOwn && (verifyClients !== true || plaintext === true))
+        told.push(`${name} asks clients for no certificate, so that etcd knows nobody`);
     }
     if (this.users !== undefined && this.users.get(operator?.commonName ?? "")?.includes("root") !== true)
       told.push("etcd does not know the operator for an administrator");
@@ -285,6 +313,11 @@ export class Course {
     this.secrets.set(facts.secretName, { ...facts, knownForMs: 0, signerForMs });
     this.#look();
   }
+}
+
+/** Whether the operator or cert-manager fills it: nobody has to say that it may be shown. */
+function isIssued({ cluster }: ClusterSnapshot, facts: SeenCertificate | undefined): boolean {
+  return facts?.ownerUid === cluster.metadata.uid || facts?.certificateName !== undefined;
 }
 
 const known = new Map<string, ReadonlySet<string>>();

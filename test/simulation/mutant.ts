@@ -46,15 +46,20 @@ export interface Mutant {
   readonly unasked?: readonly string[];
 }
 
-/** The operator that the mutant stands for. */
-export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
+/** What the operator decides with that has these changes. */
+export function plansOf(edits: readonly Edit[]): Plans {
   const real: Plans = {
     clusterRules: CLUSTER_RULES,
     clusterGuards: CLUSTER_GUARDS,
     peerRules: PEER_RULES,
     peerGuards: PEER_GUARDS,
   };
-  const plans = edits.reduce((before, edit) => edit(before), real);
+  return edits.reduce((before, edit) => edit(before), real);
+}
+
+/** The operator that the mutant stands for. */
+export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
+  const plans = plansOf(edits);
   return {
     ...parts,
     cluster: (controller, kube) => {
@@ -80,7 +85,7 @@ export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
 const unguarding = new WeakSet<Edit>();
 
 /** The mutant with its guards back; `undefined` when it took none away, or nothing else. */
-export function guardedAgain(mutant: Mutant): Mutant | undefined {
+export function guardedAgain<M extends Pick<Mutant, "edits">>(mutant: M): M | undefined {
   const { edits = [] } = mutant;
   const weak = edits.filter((edit) => !unguarding.has(edit));
   return weak.length === edits.length || weak.length === 0 ? undefined : { ...mutant, edits: weak };

@@ -79,7 +79,7 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     {
       name: "login-stays",
       leaning: ASKED,
-      covered: "nobody changes how clients are asked in this world; src/cluster/guards/auth.test.ts",
+      covered: "nobody changes how clients are asked in this world; see the mutants of courses",
     },
   ]),
   {

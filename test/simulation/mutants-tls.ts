@@ -31,13 +31,13 @@ const LEFT_OUT = leftOut("cluster", [
   {
     name: "certificate-request",
     leaning: BORN,
-    covered: "nobody has cert-manager in this world; src/cluster/rules/certificates/plan.test.ts",
+    covered: "nobody has cert-manager in this world; see the mutants of courses",
   },
   { name: "leaf", leaning: BORN },
   {
     name: "hand-out",
     leaning: BORN,
-    covered: "nobody has cert-manager in this world; src/cluster/rules/certificates/plan.test.ts",
+    covered: "nobody has cert-manager in this world; see the mutants of courses",
   },
   { name: "trust-map", leaning: BORN },
   {
@@ -59,7 +59,7 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "allowed-secrets",
     leaning: BORN,
-    covered: "nobody names a Secret of their own in this world; src/cluster/guards/shown.test.ts",
+    covered: "nobody names a Secret of their own in this world; see the mutants of courses",
   },
   {
     name: "trusted-first",
@@ -70,12 +70,12 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "shown-when-trusted",
     leaning: ROTATED,
-    covered: "nobody changes a provider in this world; src/cluster/guards/shown.test.ts",
+    covered: "nobody changes a provider in this world; see the mutants of courses",
   },
   {
     name: "trust-kept",
     leaning: ROTATED,
-    covered: "nobody changes a provider in this world; src/cluster/guards/trust.test.ts",
+    covered: "nobody changes a provider in this world; see the mutants of courses",
   },
   { name: "still-believed", leaning: SPOILT },
   {
