@@ -93,10 +93,20 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const wanted = wantedRevision(snapshot);
   if (revisionOf(own) !== wanted) return staleTurn(snapshot, peer) ?? own;
   if (hasComeUp(snapshot, peer)) return own;
-  const back = [peer.spec.previous, provenTemplate(snapshot, wanted)].filter((each) => each !== undefined);
-  const isOpen = (version: string) =>
-    whyNoPathTo(snapshot, version) === undefined && whyNotYet(snapshot, peer.metadata.name, version) === undefined;
-  return back.find(({ version }) => isOpen(version)) ?? own;
+  return openBack(snapshot, peer)[0] ?? own;
+}
+
+/** To what the member may be put back, as it may be reached by now: what it had before comes first. */
+export function backTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readonly MemberTemplate[] {
+  return openBack(snapshot, peer).map((template) => asReached(snapshot, peer, template));
+}
+
+/** The same as it was: what it had before, and what somebody who is well runs, of the releases to which it can go. */
+function openBack(snapshot: ClusterSnapshot, { metadata: { name }, spec }: EtcdPeer): readonly MemberTemplate[] {
+  const back = [spec.previous, provenTemplate(snapshot, wantedRevision(snapshot))].filter((each) => each !== undefined);
+  return back.filter(
+    ({ version }) => whyNoPathTo(snapshot, version) === undefined && whyNotYet(snapshot, name, version) === undefined,
+  );
 }
 
 /**
@@ -183,6 +193,18 @@ export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   const running = runningRevision(pod);
   if (pod?.metadata.deletionTimestamp !== undefined || running === undefined) return false;
   return running !== revisionOf(templateOf(peer));
+}
+
+/** Whether the member was restarted with something new, and has not come up yet, or its pod has not become ready. */
+export function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
+  const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
+  if (member === undefined || spec.previous === undefined || !isYoung(snapshot, member)) return false;
+  return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
+}
+
+/** Whether the member has yet to be well with what its EtcdPeer says: then it was last well with what it had before. */
+export function isOnItsWay(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return hasTurn(snapshot, peer) || isTried(snapshot, peer);
 }
 
 /**

@@ -110,6 +110,17 @@ function broughtBefore(given: { mayBeShown?: boolean }): ClusterSnapshot {
   return { ...asked, certificates: { ...certificates, former } as ClusterSnapshot["certificates"] };
 }
 
+/** Nobody has TLS any more, and Secrets of the operator's own are taken for what somebody else brings: no status tells who issues. */
+function ownNamed(given: { isOurs?: boolean }): ClusterSnapshot {
+  const own = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
+  const tls = {
+    peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+    client: { provider: "Secret", secret: own },
+  };
+  const all = { ...given, mayBeShown: false };
+  return withMade(switching(tls, ["nothing", "nothing", "nothing"]), { peer: all, server: all });
+}
+
 /** This is seen of what members show to each other, and is not asked for any more. */
 function withFormer(snapshot: ClusterSnapshot, peer: { is: "absent" }): ClusterSnapshot {
   const { certificates } = snapshot;
@@ -184,6 +195,18 @@ promised(guards, {
       given: broughtBefore({}),
       step: speaking(turnedAway, shows("their-peer", ofBoth)),
       is: "allowed",
+    },
+    {
+      name: "nor does what the operator has filled for the cluster, whoever is taken for who brings it",
+      given: ownNamed({ isOurs: true }),
+      step: speaking(ownNamed({}), tlsOfAll),
+      is: "allowed",
+    },
+    {
+      name: "but somebody else's of that name does",
+      given: ownNamed({ isOurs: false }),
+      step: speaking(ownNamed({}), tlsOfAll),
+      is: "forbidden",
     },
     {
       name: "what is neither asked for nor on record is not, whoever issues",

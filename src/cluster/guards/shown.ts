@@ -6,7 +6,7 @@ import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { REACHED_MS } from "#cluster/certificates/rotation.ts";
 import { mountedIn, secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
-import { isInTime, isUnasked, seen } from "#cluster/certificates/usable.ts";
+import { isInTime, isUnasked, isWithheld, seen } from "#cluster/certificates/usable.ts";
 import { peerIn, restartedBy } from "#cluster/guards/touched.ts";
 import { unbelieving } from "#cluster/guards/trust.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
@@ -31,12 +31,14 @@ export const allowedSecrets: ClusterGuard = {
   },
 };
 
-/** Whether it is what is asked for, or what the cluster has on record as in use; and if somebody else fills it, whether it says that it may be shown. */
+/** Whether it is what is asked for, or what the cluster has on record as in use; and if somebody else is to fill it, whether it is withheld from nobody. */
 function isAllowed(snapshot: ClusterSnapshot, side: Side, secretName: string): boolean {
   const views = [snapshot, formerTls(snapshot)].flatMap((each) => each ?? []);
   const view = views.find(({ cluster }) => secretNameOf(cluster, SHOWN_ON[side]) === secretName);
   if (view === undefined) return false;
-  return providerOf(view.cluster.spec, side) !== "Secret" || seen(view, SHOWN_ON[side])?.mayBeShown === true;
+  if (providerOf(view.cluster.spec, side) !== "Secret") return true;
+  const facts = seen(view, SHOWN_ON[side]);
+  return facts !== undefined && isWithheld(view, SHOWN_ON[side], facts) === false;
 }
 
 /** Nobody comes to show what another Secret holds before all members believe it, and it is good. */

@@ -1,13 +1,14 @@
-import { templateIn } from "#api/revision.ts";
+import { type MemberTemplate, templateIn } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { unknown } from "#base/observed.ts";
+import { reachableBy } from "#cluster/certificates/scheme.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import * as guards from "#cluster/guards/tls-switch.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { stranger, withEachMember, withMember } from "#kit/cluster-changes.ts";
-import { withCrashing } from "#kit/cluster-rolling.ts";
+import { NEWER, withCrashing } from "#kit/cluster-rolling.ts";
 import {
   asking,
   bornSpeaking,
@@ -68,9 +69,16 @@ function givenBack(snapshot: ClusterSnapshot): ClusterStep {
   return { do: "replacePeer", live, peer: revisedPeer(live, live.spec.previous!, undefined) };
 }
 
+/** Instead it gets what becomes of that. */
+function givenAfter(snapshot: ClusterSnapshot, change: (before: MemberTemplate) => MemberTemplate): ClusterStep {
+  const live = peerOf(snapshot, "my-etcd-2");
+  return { do: "replacePeer", live, peer: revisedPeer(live, change(live.spec.previous!), undefined) };
+}
+
 const leapt = turnedTo(switching({}, ["both", "both", "nothing"]), "my-etcd-2", "reached");
 const leaptPast = turnedTo(switching({}, ["both", "reached", "nothing"]), "my-etcd-2", "reached");
 const lastLost = turnedTo(switching(WITHOUT, ["nothing", "nothing", "both"]), "my-etcd-2", "nothing");
+const lastReached = turnedTo(switching(WITHOUT, ["nothing", "nothing", "reached"]), "my-etcd-2", "nothing");
 const keptPair = turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached");
 
 const withNone = switching({}, ["nothing", "nothing", "nothing"]);
@@ -137,6 +145,18 @@ promised(guards, {
       name: "the last one to go back from TLS that does not come up gets back what it had, although nobody else has it any more",
       given: lastLost,
       step: givenBack(lastLost),
+      is: "allowed",
+    },
+    {
+      name: "and not by what else it gets",
+      given: lastLost,
+      step: givenAfter(lastLost, (before) => ({ ...before, version: NEWER.version })),
+      is: "forbidden",
+    },
+    {
+      name: "but as it may be reached by now",
+      given: lastReached,
+      step: givenAfter(lastReached, (before) => reachableBy(before, "http")),
       is: "allowed",
     },
     { name: "a member keeps TLS", given: certified, step: speaking(certified, tlsOfAll), is: "allowed" },

@@ -1,7 +1,16 @@
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { providerOf, reachedBy, type Side, servedBy } from "#api/tls.ts";
-import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { EtcdPeer, EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { SIDES } from "#cluster/certificates/purposes.ts";
-import { dueUrl, halfway, listedBy, listensBy, whyNotReached, withoutPair } from "#cluster/certificates/scheme.ts";
+import {
+  dueUrl,
+  halfway,
+  listedBy,
+  listensBy,
+  reachableBy,
+  whyNotReached,
+  withoutPair,
+} from "#cluster/certificates/scheme.ts";
 import { isHarmless, peerIn } from "#cluster/guards/touched.ts";
 import { memberById, memberNamed } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
@@ -41,9 +50,15 @@ function isOtherwise(snapshot: ClusterSnapshot, { spec }: Draft<EtcdPeer>, live:
   const has = spec?.tls?.[side] !== undefined;
   const isForming = spec?.bootstrap?.initialClusterState === "New";
   if (side === "peer" && isForming && identityOf(snapshot)?.peerScheme === "https") return reachedBy(spec) !== "https";
-  if (live?.spec.previous?.tls?.[side] !== undefined) return false;
+  if (isPutBack(live?.spec.previous, spec)) return false;
   const isAsked = providerOf(cluster.spec, side) !== "None";
   return has ? !isAsked && peers.every((each) => each.spec.tls?.[side] === undefined) : isAsked && peers.length === 0;
+}
+
+/** Whether that is what the member had before, however it is reached meanwhile. */
+function isPutBack(previous: MemberTemplate | undefined, spec: EtcdPeerSpec | undefined): boolean {
+  if (previous === undefined || spec === undefined) return false;
+  return revisionOf(reachableBy(previous, reachedBy(spec))) === revisionOf(spec);
 }
 
 function whyNotPeerSide(snapshot: ClusterSnapshot, { metadata, spec }: Draft<EtcdPeer>, live: EtcdPeer | undefined) {

@@ -1,14 +1,22 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
-import { ownVoters, takesPart } from "#cluster/members.ts";
+import { whyUnfit } from "#cluster/fitness.ts";
+import { ownVoters } from "#cluster/members.ts";
 import { unfitForMs } from "#cluster/patience.ts";
-import { hasTurn, isMendedByTurn, isOnDelete, isOutdated, nextTemplate, templateOf } from "#cluster/rolling.ts";
+import {
+  hasTurn,
+  isMendedByTurn,
+  isOnDelete,
+  isOnItsWay,
+  isOutdated,
+  isTried,
+  nextTemplate,
+  templateOf,
+} from "#cluster/rolling.ts";
 import { turnOrder } from "#cluster/rules/rolling/restart-member.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
-import { isStarting, isYoung } from "#cluster/standstill.ts";
+import { isStarting } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { runningRevision } from "#cluster/versions.ts";
@@ -33,8 +41,8 @@ export const giveTurn: ClusterRule = {
     });
     // When the wish has changed, whoever was about to restart learns it before anybody else: it may not have to restart at all.
     // Then whoever got something new a while ago and does not come up: its wish may be what ails it, and nobody else can restart meanwhile.
-    const isSick = (peer: EtcdPeer) => isTried(snapshot, peer);
-    const live = next.find((peer) => hasTurn(snapshot, peer)) ?? next.find(isSick) ?? next[0];
+    const live =
+      next.find((peer) => hasTurn(snapshot, peer)) ?? next.find((peer) => isTried(snapshot, peer)) ?? next[0];
     if (live === undefined) return awaitPeople(snapshot);
     const { name } = live.metadata;
     const template = nextTemplate(snapshot, live);
@@ -48,7 +56,7 @@ export const giveTurn: ClusterRule = {
         !isTakenBack &&
         whyAwaited(snapshot, member) !== undefined &&
         !isMendedByTurn(snapshot, member) &&
-        !(member.name === name && isSick(live) && !comesUpFirst),
+        !(member.name === name && isTried(snapshot, live) && !comesUpFirst),
     );
     if (unfit !== undefined) {
       const because = `${name} has its turn once ${unfit.name} ${whyAwaited(snapshot, unfit)}`;
@@ -63,8 +71,7 @@ export const giveTurn: ClusterRule = {
       ? `${name} does not restart with what was asked for before, and keeps what it runs: etcd ${template.version}`
       : `${whose}; ${next.length - 1} more will follow${waivedText(snapshot, name)}`;
     // Who has yet to restart, or does not come up, goes back to what it was well with.
-    const isOnItsWay = hasTurn(snapshot, live) || isSick(live);
-    const lastGood = (isOnItsWay ? live.spec.previous : undefined) ?? templateOf(live);
+    const lastGood = (isOnItsWay(snapshot, live) ? live.spec.previous : undefined) ?? templateOf(live);
     return step("give-turn", because, { do: "replacePeer", live, peer: revisedPeer(live, template, lastGood) });
   },
 };
@@ -90,11 +97,4 @@ function awaitPeople(snapshot: ClusterSnapshot): Wait | undefined {
   const isFit = ownVoters(snapshot).every((member) => whyUnfit(snapshot, member) === undefined);
   if (names.length === 0 || !isFit) return undefined;
   return wait("give-turn", `${awaitedText(names)}: spec.updateStrategy.type is OnDelete`, PEOPLE_RECHECK_MS);
-}
-
-/** Whether the member was restarted with something new, and has not come up yet, or its pod has not become ready. */
-function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
-  const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
-  if (member === undefined || spec.previous === undefined || !isYoung(snapshot, member)) return false;
-  return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
 }

@@ -1,8 +1,11 @@
+import type { MemberTemplate } from "#api/revision.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { hasTurn, isOutdated, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
-import { peerNamed } from "#cluster/snapshot.ts";
-import type { ClusterRule } from "#cluster/step.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { backTemplates, hasTurn, isOutdated, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
+import { type Proposal, remark, step } from "#runtime/decide.ts";
 
 /** The member that did not come up gets back what it ran before, and everybody learns why the update has stopped. */
 export const putBack: ClusterRule = {
@@ -19,9 +22,10 @@ export const putBack: ClusterRule = {
     }
     const live = peerNamed(snapshot, stopped.member);
     if (live !== undefined && isOutdated(snapshot, live)) {
-      const template = nextTemplate(snapshot, live);
-      const because = `${stopped.member} did not come up, and gets back what it ran before: etcd ${template.version}`;
-      return step("put-back", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
+      const templates = [nextTemplate(snapshot, live), ...backTemplates(snapshot, live)];
+      const back = templates.map((template) => givingBack(live, template));
+      // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
+      return back.find((each) => !isForbidden(snapshot, each.step)) ?? back[0];
     }
     return remark(
       "put-back",
@@ -29,3 +33,12 @@ export const putBack: ClusterRule = {
     );
   },
 };
+
+function givingBack(live: EtcdPeer, template: MemberTemplate): Proposal<ClusterStep> {
+  const because = `${live.metadata.name} did not come up, and gets back what it ran before: etcd ${template.version}`;
+  return step("put-back", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
+}
+
+function isForbidden(snapshot: ClusterSnapshot, given: ClusterStep): boolean {
+  return CLUSTER_GUARDS.some((guard) => guard.forbids(snapshot, given) !== undefined);
+}

@@ -33,6 +33,7 @@ import {
   withUpdated,
 } from "#kit/cluster-rolling.ts";
 import { withSleep } from "#kit/cluster-sleep.ts";
+import { HAS } from "#kit/cluster-switch.ts";
 import { bundle, NEXT, OWN, secured, withMade } from "#kit/cluster-tls.ts";
 import { BOOTSTRAP } from "#kit/peer.ts";
 import { withResources } from "#kit/pod-template.ts";
@@ -138,6 +139,8 @@ const hanging = (ms: number, replicas = 1) =>
 const unready = (ms: number) =>
   unfitFor(withUpdate(withPod(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
 const stopped = withStop(canary, "my-etcd-2");
+/** What a member had before TLS was switched off. */
+const HAD_TLS = { ...OLD, version: "3.6.15", tls: HAS.both };
 const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
 /** The snapshot in which the container of the first one has ended with these words. */
 const withWords = (snapshot: ClusterSnapshot, message: string) =>
@@ -499,6 +502,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-2", "3.6.16"),
     },
     {
+      name: "what somebody runs who is well, where a Secret that it had before is nobody's any more",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: HAD_TLS } }),
+      says: { ...gives("my-etcd-2", "3.6.16"), lacks: "step.peer.spec.tls" },
+    },
+    {
+      name: "where there is nothing else, that is asked for all the same, so that it is told why not",
+      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
+        spec: { previous: HAD_TLS },
+      }),
+      says: { step: { peer: { spec: { version: "3.6.15", tls: HAD_TLS.tls } } } },
+    },
+    {
       name: "who has it back is left alone, and everybody learns why",
       given: withTurn(stopped, "my-etcd-2", OLD),
       says: {
@@ -717,6 +732,27 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "the next wish leaves on record what the member ran before the first one",
       given: withTurn(withCrashing(ran(wanting(NEWEST, { down: ["my-etcd-1"] })), "my-etcd-1"), "my-etcd-1", NEWER),
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "where it has been well with that one, it is what it goes back to",
+      given: withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "not when it has just restarted with it",
+      given: withPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1", {
+        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+      }),
+      says: gives("my-etcd-1", "3.6.17", "3.6.15"),
+    },
+    {
+      name: "nor when nobody makes its pod, for which it may be the reason",
+      given: sickFor(
+        withoutPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1"),
+        "my-etcd-1",
+        10_000,
+      ),
+      says: gives("my-etcd-1", "3.6.17", "3.6.15"),
     },
     {
       name: "who goes back does not go forth again",
