@@ -119,6 +119,8 @@ export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCe
   readonly former?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
   /** What applications have by EtcdUsers, where members ask them for anything of it; see certificates/binding-times.ts. */
   readonly bindings?: readonly SeenBinding[];
+  /** How long this process has known the pods by now, by member, in milliseconds: no clock of anybody else's is asked. */
+  readonly podsForMs?: ReadonlyMap<string, number>;
   /** What some members show that was asked for in between: neither what is asked for now, nor what is on record as in use. */
   readonly between?: { readonly [purpose in "peer" | "server"]?: Observed<SeenCertificate> };
   /**

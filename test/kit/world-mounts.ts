@@ -11,6 +11,8 @@ const SYNC_MS = 90_000;
 interface Mount {
   readonly secret: Secret;
   readonly atMs: number;
+  /** Whether it is what the kubelet had for another pod, and not what was there: that it comes to see soon, however rarely it looks. */
+  readonly isKept: boolean;
 }
 
 interface Bringer {
@@ -39,9 +41,21 @@ export class Mounts {
       if (this.#mounts.has(key)) continue;
       const secret = this.#whole(namespace, name);
       if (secret === undefined) return `secret "${name}" not found`;
-      this.#mounts.set(key, { secret, atMs: this.#nowMs() });
+      const kept = this.#keptFor(pod, namespace, name);
+      this.#mounts.set(key, { secret: kept ?? secret, atMs: this.#nowMs(), isKept: kept !== undefined });
     }
     return undefined;
+  }
+
+  /** What the kubelet has of the Secret for another pod, which it may give to this one as well. */
+  #keptFor(pod: Pod, namespace: string, name: string): Secret | undefined {
+    const node = this.#nodeOf(pod);
+    const others = this.#api.list(PODS).filter((each) => {
+      const isBeside = node !== undefined && this.#nodeOf(each) === node;
+      return isBeside && each.metadata.uid !== pod.metadata.uid && each.metadata.namespace === namespace;
+    });
+    const mounts = others.map(({ metadata }) => this.#mounts.get(`${metadata.uid}/${name}`));
+    return mounts.find((each) => each !== undefined)?.secret;
   }
 
   /** What the pod has of the Secret by now. */
@@ -53,9 +67,9 @@ export class Mounts {
     if (turnOf(uid, nowMs) === turnOf(uid, mount.atMs)) return mount.secret;
     const pod = this.#api.byUid(PODS, uid);
     const node = pod && this.#nodeOf(pod);
-    if (node === undefined || nowMs < node.bringsFromMs) return mount.secret;
+    if (node === undefined || (nowMs < node.bringsFromMs && !mount.isKept)) return mount.secret;
     const secret = this.#whole(namespace, name) ?? mount.secret;
-    this.#mounts.set(key, { secret, atMs: nowMs });
+    this.#mounts.set(key, { secret, atMs: nowMs, isKept: false });
     return secret;
   }
 

@@ -1,7 +1,7 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
-import { REACHED_MS } from "#cluster/certificates/rotation.ts";
+import { REACHED_MS } from "#cluster/certificates/trusted.ts";
 import type { World } from "#kit/world.ts";
 import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
 import { MEMBER_TIMEOUT_MS, REPLACE_AFTER_MS } from "#kit/world-operator.ts";

@@ -17,7 +17,7 @@ import {
   type What,
 } from "#cluster/certificates/objects.ts";
 import { sideOf } from "#cluster/certificates/purposes.ts";
-import { REACHED_MS } from "#cluster/certificates/rotation.ts";
+import { REACHED_MS } from "#cluster/certificates/trusted.ts";
 import { MINUTELY_MS } from "#cluster/rest.ts";
 import type { SeenCertificate, SeenCertificates, SeenRequest } from "#cluster/snapshot.ts";
 import type { ConfigMap } from "#kube/kinds.ts";

@@ -7,6 +7,7 @@ import { isIssuedHere, lackOf, seen } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
 import { bundle, NEXT, OWN, running, secured, THEIRS, unissued, withMade } from "#kit/cluster-tls.ts";
+import { seenToo } from "#kit/cluster-turn.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 const settled = secured();
@@ -123,6 +124,21 @@ describe("who shows what an authority has signed", () => {
     expect(late({ ...running(peer), peers: peer.peers })).toEqual(all);
     // Whoever has no pod will have one that was made later.
     expect(late({ ...running(peer), pods: new Map() })).toEqual([]);
+  });
+
+  test("may be who was made just now: its kubelet may have had for others what the Secret held before", () => {
+    const known = (forMs: number, given = running(peer)) =>
+      seenToo(given, {
+        podsForMs: new Map([
+          ["my-etcd-0", 3_600_000],
+          ["my-etcd-1", forMs],
+        ]),
+      });
+    expect(late(known(149_999))).toEqual(["my-etcd-1"]);
+    expect(late(known(150_000))).toEqual([]);
+    expect(late(known(0, { ...running(peer), pods: cluster().pods }))).toEqual([]);
+    expect(phaseOf(running(peer), "peer")?.phase).toBe("drop");
+    expect(phaseOf(known(149_999), "peer")).toBeUndefined();
   });
 
   test("is asked on each side by itself", () => {

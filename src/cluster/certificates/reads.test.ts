@@ -434,6 +434,22 @@ describe("what is known of a certificate", () => {
     }
   });
 
+  test("says for how long each pod has been known that shows it, whatever its name", async () => {
+    const { look, clock, reads } = await asked();
+    const forMs = async (given: Members) => Object.fromEntries((await look(asking(), given))?.podsForMs ?? []);
+    expect(await look()).not.toHaveProperty("podsForMs");
+    const all = { "my-etcd-0": 0, "my-etcd-1": 0, "my-etcd-2": 0 };
+    expect(await forMs(SOMEBODY)).toEqual(all);
+    await clock.advance(5_000);
+    const anew = pods.get("my-etcd-1")!;
+    const again = new Map(pods).set("my-etcd-1", { ...anew, metadata: { ...anew.metadata, uid: "another" } });
+    expect(await forMs({ peers, pods: again })).toEqual({ "my-etcd-0": 5_000, "my-etcd-1": 0, "my-etcd-2": 5_000 });
+    // It was gone in between.
+    expect(await forMs(SOMEBODY)).toEqual({ "my-etcd-0": 5_000, "my-etcd-1": 0, "my-etcd-2": 5_000 });
+    reads.forget(KEY);
+    expect(await forMs(SOMEBODY)).toEqual(all);
+  });
+
   test("is forgotten with the cluster, and with the wish for it", async () => {
     const { look, reads, keyring } = await asked();
     await look();

@@ -58,6 +58,8 @@ const SERVED_MS = 5 * 60_000;
 
 interface Memory {
   readonly known: Map<What, Known>;
+  /** When each pod was first seen, by its uid. */
+  readonly pods: Map<string, number>;
   /** When something was read at rest. */
   restedMs: number;
 }
@@ -91,7 +93,11 @@ export class CertificateReads {
       this.forget({ namespace, name });
       return undefined;
     }
-    const memory = this.#clusters.get(text) ?? { known: new Map(), restedMs: Number.NEGATIVE_INFINITY };
+    const memory = this.#clusters.get(text) ?? {
+      known: new Map(),
+      pods: new Map(),
+      restedMs: Number.NEGATIVE_INFINITY,
+    };
     this.#clusters.set(text, memory);
     for (const [what, { answer }] of [...memory.known])
       if (!wanted.includes(what) || isOfAnother(given, what, answer)) memory.known.delete(what);
@@ -100,7 +106,19 @@ export class CertificateReads {
       await Promise.all(this.#stale(given, memory, wanted).map((what) => this.#read(given, memory, what, signal)));
     }
     this.#keyring.alsoTrust({ namespace, name }, besidesOf(given, memory));
-    return seenIn(memory.known, this.#clock.monotonicMs());
+    return { ...seenIn(memory.known, this.#clock.monotonicMs()), ...this.#podsFor(memory, members) };
+  }
+
+  /** For how long the pods are known. */
+  #podsFor({ pods: since }: Memory, { pods }: Pick<ClusterSnapshot, "pods">): Pick<SeenCertificates, "podsForMs"> {
+    const nowMs = this.#clock.monotonicMs();
+    const uids = new Set([...pods.values()].map(({ metadata }) => metadata.uid));
+    for (const uid of [...since.keys()]) if (!uids.has(uid)) since.delete(uid);
+    for (const uid of uids) if (!since.has(uid)) since.set(uid, nowMs);
+    if (pods.size === 0) return {};
+    return {
+      podsForMs: new Map([...pods].map(([name, { metadata }]) => [name, nowMs - (since.get(metadata.uid) ?? nowMs)])),
+    };
   }
 
   /** What was said of the cluster is out of date: all of it. */

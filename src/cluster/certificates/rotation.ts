@@ -15,19 +15,16 @@ import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 //   Towards clients the last two wait for applications, too, by the clock, and for the bindings of EtcdUsers (bindings.ts).
 // Why does nobody wait until the kubelet has brought what is new, instead of the second restart?
 //   How long that takes is the kubelet's business, and nobody can see it from outside: by what a member dials the others it shows to them alone. Who
-//   was made after the Secret was written has it for certain, and etcd trusts whom the pod says.
+//   was made after the Secret was written has it, as a rule, and etcd trusts whom the pod says.
+// And who has not?
+//   A kubelet that has the Secret for another pod already may give a new one what it knew of it a while ago. So none is dropped before the last pod is
+//   as old as that may last.
 //   How far it has come is read off the Secrets, EtcdPeers and pods: a process that starts goes on.
 
 export type Phase = "add" | "switch" | "drop" | "forget";
 
 /** An authority is followed by another one so long before its end, in milliseconds: a year. */
 const NEXT_BEFORE_MS = 365 * 86_400_000;
-
-/**
- * So long after a Secret has changed a member that mounts it usually has it, in milliseconds: the kubelet looks at each pod once in a minute and a
- * half, unless its `syncFrequency` says otherwise. https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
- */
-export const REACHED_MS = 150_000;
 
 /** What people ask of the authority of this side: the words of their annotation, if they are about it. */
 export function rotationAsked({ cluster }: ClusterSnapshot, side: Side): string | undefined {

@@ -18,11 +18,17 @@ import type { Pod } from "#kube/kinds.ts";
 //   from that. So an authority is trusted when both say so, of every member.
 // By whom is signed what a member shows?
 //   By whoever signs what its Secret holds, or held a while ago: the kubelet brings that whenever it likes. The pod says who had signed it before
-//   the pod was made, so that is settled, too, when both say so, of every member.
+//   the pod was made, so that is settled, too, when both say so, of every member, and no pod was made just now.
 
 const VOLUME = { peer: PEER_TLS_VOLUME, client: CLIENT_TLS_VOLUME } as const;
 const TRUST = { peer: PEER_TRUST_ANNOTATION, client: CLIENT_TRUST_ANNOTATION } as const;
 const SIGNER = { peer: PEER_SIGNER_ANNOTATION, client: CLIENT_SIGNER_ANNOTATION } as const;
+
+/**
+ * So long after a Secret has changed a member that mounts it usually has it, in milliseconds: the kubelet looks at each pod once in a minute and a
+ * half, unless its `syncFrequency` says otherwise. https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
+ */
+export const REACHED_MS = 150_000;
 
 type Members = Pick<ClusterSnapshot, "peers" | "pods">;
 
@@ -58,12 +64,19 @@ export function withoutBelief(
 }
 
 /** Members that may show what another authority has signed, by name; whatever their Secret holds by now. @param id SHA-256 of the authority */
-export function notShowing({ peers, pods }: Members, side: Side, id: string): readonly string[] {
-  const late = peers.filter(({ metadata, spec }) => {
+export function notShowing(
+  { peers, pods, certificates }: Members & Pick<ClusterSnapshot, "certificates">,
+  side: Side,
+  id: string,
+): readonly string[] {
+  const late = peers.filter(({ metadata: { name }, spec }) => {
     const own = spec.tls?.[side];
-    const said = pods.get(metadata.name)?.metadata.annotations;
+    const said = pods.get(name)?.metadata.annotations;
     // Who speaks no TLS there shows nothing.
-    return (own !== undefined && own.signer !== id) || (said?.[TRUST[side]] !== undefined && said[SIGNER[side]] !== id);
+    const isShown = said?.[TRUST[side]] !== undefined;
+    // The kubelet may have given it what another pod of its node had.
+    const isNew = (certificates?.podsForMs?.get(name) ?? REACHED_MS) < REACHED_MS;
+    return (own !== undefined && own.signer !== id) || (isShown && (said[SIGNER[side]] !== id || isNew));
   });
   return late.map(({ metadata }) => metadata.name);
 }

@@ -32,6 +32,7 @@ import {
   leaving,
   notAsking,
   ofBoth,
+  seenToo,
   shows,
   turnedTrusting,
 } from "#kit/cluster-turn.ts";
@@ -163,6 +164,12 @@ promised(guards, {
       name: "nor while one may",
       given: running(signed, ["my-etcd-0", "my-etcd-2"]),
       step: rotating(signed, "drop"),
+      is: "forbidden",
+    },
+    {
+      name: "nor while one was made just now, by whose kubelet it may have been given what another one had",
+      given: seenToo(replaced, { podsForMs: new Map([["my-etcd-1", 149_999]]) }),
+      step: rotating(replaced, "drop"),
       is: "forbidden",
     },
     {

@@ -149,6 +149,21 @@ export const lateSecretsCutOff: Story = async () => {
   return undefined;
 };
 
+/** Somebody asks for other authorities where all members are on one node, whose kubelet gives new pods what it has for others. */
+export const keptSecretsCutOff: Story = async () => {
+  for (const side of ["peer", "client"] as const) {
+    const of = new Certified({});
+    for (const node of of.world.kubelets.nodes.slice(1)) node.isUp = false;
+    await of.start();
+    await of.untilQuiet();
+    of.rotate(side);
+    await of.forMs(ROTATION_MS);
+    const wrong = of.wrong();
+    if (wrong !== undefined) return `${side}: ${wrong}`;
+  }
+  return undefined;
+};
+
 /** The operator dies whenever anything of a rotation has been written. */
 export const rotationNeedsAMemory: Story = async () => {
   const of = await certified();
