@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EtcdCalls } from "#access/calls.ts";
 import { AccessReads } from "#access/reads.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
@@ -211,6 +212,21 @@ describe("what is known of users holds", () => {
     etcd.calls.length = 0;
     await clock.advance(4 * 60_000);
     expect(await look()).toEqual(["AuthStatus", "UserGet a", "Authenticate a", "UserGet b", "Authenticate b"]);
+  });
+
+  test("whatever the cluster comes to say of users that people have made, and not after it says otherwise how etcd is asked", async () => {
+    const { etcd, access, cluster } = await knowing(["a"]);
+    const saying = async (auth: object) => {
+      await access.user(
+        { ...cluster, status: { ...cluster.status, auth } as NonNullable<EtcdCluster["status"]> },
+        "a",
+        signal,
+      );
+      return etcd.calls.splice(0);
+    };
+    expect(await saying({ enabled: true })).toEqual(["AuthStatus"]);
+    expect(await saying({ enabled: true, unmanaged: { users: ["by-hand"], roles: [] } })).toEqual([]);
+    expect(await saying({ enabled: false })).toEqual(["AuthStatus"]);
   });
 
   test("not after changes by hand, nor for a cluster that nobody has asked for an hour", async () => {
