@@ -2,14 +2,15 @@ import { elderOf } from "#access/namesakes.ts";
 import { permissionText, wantedPermissions } from "#access/permissions.ts";
 import { hindranceOf } from "#access/place.ts";
 import { roleNameOf, userNameOf } from "#api/etcd-names.ts";
-import { bindingName, OPERATOR } from "#api/names.ts";
+import { bindingCertificateName, bindingName, OPERATOR } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { textIn } from "#certificates/facts.ts";
 import type { World } from "#kit/world.ts";
 import type { AuthStore } from "#kit/world-auth.ts";
-import { SECRETS } from "#kube/kinds.ts";
+import { controllerOf, SECRETS, type Secret } from "#kube/kinds.ts";
+import { bindingFactsOf } from "#user/facts.ts";
 import { isAdministrator, usersOf } from "./auth-memory.ts";
 import { whatTheWorldHolds } from "./impediments.ts";
 import type { Memory } from "./memory.ts";
@@ -96,12 +97,41 @@ function wrongUser(world: World, user: EtcdUser, store: AuthStore, reason: strin
     return user.spec.roles.some((role) => !store.roles.has(role))
       ? undefined
       : `it says ${reason}, and none is missing`;
-  if (TOLD.includes(reason)) return undefined;
+  if (TOLD.includes(reason)) return wrongWord(world, user, { isThere: store.users.has(name) }, secret, reason);
   if (found === undefined) return `Ready says ${reason}, and there is no user ${name}`;
   if (!same(has, user.spec.roles.toSorted())) return `Ready says ${reason}, and user ${name} has ${has.join()}`;
   if (secret === undefined) return `Ready says ${reason}, and there is no Secret for it`;
   if (user.spec.authentication === "Certificate" || found.password === textIn(secret, "password")) return undefined;
   return `Ready says ${reason}, and nobody can log in with what Secret ${secret.metadata.name} says`;
+}
+
+/** Whether what the condition says is not so. @param secret of the binding's name */
+function wrongWord(
+  world: World,
+  { metadata }: EtcdUser,
+  user: { readonly isThere: boolean },
+  secret: Secret | undefined,
+  reason: string,
+): string | undefined {
+  const isOwn = secret !== undefined && controllerOf(secret)?.uid === metadata.uid;
+  const certificate = isOwn ? bindingFactsOf(secret).certificate : undefined;
+  switch (reason) {
+    case "NameTaken": {
+      const issued = { namespace: metadata.namespace, name: bindingCertificateName(metadata.name) };
+      const isTaken = user.isThere || (secret !== undefined && !isOwn) || world.api.find(SECRETS, issued) !== undefined;
+      return isTaken ? undefined : `Ready says ${reason}, and nobody has the name`;
+    }
+    case "PasswordRefused":
+      return isOwn && bindingFactsOf(secret).passwordTrouble !== undefined
+        ? undefined
+        : `Ready says ${reason}, and the password is one that etcd takes`;
+    case "CertificatePending": {
+      const isGood = certificate?.trouble === undefined && (certificate?.notAfterMs ?? 0) > world.time.nowMs;
+      return isGood ? `Ready says ${reason}, and its certificate is there, and good` : undefined;
+    }
+    default:
+      return undefined;
+  }
 }
 
 function expected(reason: string, wanted: string): string | undefined {

@@ -9,7 +9,7 @@ import { hexOf } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { subjectOf } from "./access-memory.ts";
 import { usersOf } from "./auth-memory.ts";
-import type { Invariant } from "./memory.ts";
+import type { Invariant, Memory } from "./memory.ts";
 
 // What do EtcdRoles and EtcdUsers promise?
 //   That in etcd is what they say, and that nothing of anybody else's is changed for it.
@@ -39,28 +39,30 @@ export const peoplesNamesStay: Invariant = {
 
 export const grantedAsSaid: Invariant = {
   name: "granted as said",
-  promise: "Nobody gets a role or a permission that no EtcdUser or EtcdRole of that name has said.",
-  breaks(event, world) {
+  promise: "Nobody gets a role or a permission that no EtcdUser or EtcdRole of that name says, or said a moment ago.",
+  breaks(event, world, memory) {
     if (event.is !== "usersChanged" || event.by !== "operator") return undefined;
     const { change } = event;
     if (change.do === "grantRole" && change.user !== OPERATOR && change.user !== ROOT) {
-      const said = everSaid<EtcdUser>(world, ETCD_USERS).filter((user) => userNameOf(user) === change.user);
-      return said.some(({ spec }) => spec.roles.includes(change.role))
+      const all = said<EtcdUser>(world, memory, ETCD_USERS).filter((user) => userNameOf(user) === change.user);
+      return all.some(({ spec }) => spec.roles.includes(change.role))
         ? undefined
         : `user ${change.user} gets role ${change.role}`;
     }
     if (change.do !== "grantPermission") return undefined;
-    const said = everSaid<EtcdRole>(world, ETCD_ROLES).filter((role) => roleNameOf(role) === change.role);
+    const all = said<EtcdRole>(world, memory, ETCD_ROLES).filter((role) => roleNameOf(role) === change.role);
     const text = permissionText(change.permission);
-    return said.some(({ spec }) => wantedPermissions(spec.permissions).map(permissionText).includes(text))
+    return all.some(({ spec }) => wantedPermissions(spec.permissions).map(permissionText).includes(text))
       ? undefined
       : `role ${change.role} gets ${text}`;
   },
 };
 
-/** In every version that there was. */
-function everSaid<T>(world: World, kind: typeof ETCD_USERS | typeof ETCD_ROLES): readonly T[] {
-  return world.api.log(kind).map(({ object }) => object as unknown as T);
+/** In every version that the operator may go by. */
+function said<T>(world: World, memory: Memory, kind: typeof ETCD_USERS | typeof ETCD_ROLES): readonly T[] {
+  const versions = world.api.log(kind).filter(({ isDeletion }) => !isDeletion);
+  const lately = versions.filter(({ object }) => memory.access.isSaidLately(object, world.time.nowMs));
+  return lately.map(({ object }) => object as unknown as T);
 }
 
 export const revokedFirst: Invariant = {
