@@ -37,7 +37,8 @@ function isAllowed(snapshot: ClusterSnapshot, side: Side, secretName: string): b
   if (view === undefined) return false;
   if (providerOf(view.cluster.spec, side) !== "Secret") return true;
   const facts = seen(view, SHOWN_ON[side]);
-  return facts !== undefined && isWithheld(view, SHOWN_ON[side], facts) === false;
+  // What was seen may be of the Secret that was asked for before.
+  return facts?.secretName === secretName && isWithheld(view, SHOWN_ON[side], facts) === false;
 }
 
 /** Nobody comes to show what another Secret holds before all members believe it, and it is good. */
