@@ -203,6 +203,12 @@ promised(guards, {
       is: "allowed",
     },
     {
+      name: "nor does what the operator makes, whether or not it has looked",
+      given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), { peer: { is: "absent" } }),
+      step: speaking(ownNamed({}), tlsOfAll),
+      is: "allowed",
+    },
+    {
       name: "but somebody else's of that name does",
       given: ownNamed({ isOurs: false }),
       step: speaking(ownNamed({}), tlsOfAll),

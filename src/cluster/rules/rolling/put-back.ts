@@ -22,8 +22,7 @@ export const putBack: ClusterRule = {
     }
     const live = peerNamed(snapshot, stopped.member);
     if (live !== undefined && isOutdated(snapshot, live)) {
-      const templates = [nextTemplate(snapshot, live), ...backTemplates(snapshot, live)];
-      const back = templates.map((template) => givingBack(live, template));
+      const back = backTemplates(snapshot, live).map((template) => givingBack(live, template));
       // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
       return back.find((each) => !isForbidden(snapshot, each.step)) ?? back[0];
     }
