@@ -37,6 +37,16 @@ test("the last eight are kept", () => {
   expect(contexts.of(us)).not.toBe(first);
 });
 
+test("the one that makes room is the one that was not used for longest, and not the one that was made first", () => {
+  const contexts = new TlsContexts();
+  const numbered = (n: number) => contexts.of({ ...other, ca: `${other.ca}${"\n".repeat(n)}` });
+  const [oldest, second] = [1, 2, 3, 4, 5, 6, 7, 8].map(numbered);
+  expect(numbered(1)).toBe(oldest);
+  numbered(9);
+  expect(numbered(1)).toBe(oldest);
+  expect(numbered(2)).not.toBe(second);
+});
+
 test("a key that belongs to another certificate is refused, and what stood before stays", () => {
   const contexts = new TlsContexts();
   const first = contexts.of(us);
