@@ -32,7 +32,8 @@ class Slow {
   async listen(): Promise<Transport> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const server = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-    return httpTransport({ server, credentials: () => Promise.resolve({ tls: {} }) } as unknown as KubeConfig, {});
+    const credentials = { tls: {} }; // The same ones each time: others have connections of their own.
+    return httpTransport({ server, credentials: () => Promise.resolve(credentials) } as unknown as KubeConfig, {});
   }
 
   close(): void {
@@ -77,6 +78,19 @@ test("calls that hang hold up others for a second at the most, and those of othe
   ended.abort(new Error("enough"));
   await Promise.all(hanging);
   expect(await Promise.all(Array.from({ length: 40 }, () => asked("/")))).toHaveLength(40);
+});
+
+test("a process with sixteen shards has a lease call of each under way, and two more: one is answered while all others hang", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const ended = new AbortController();
+  const hanging = Array.from({ length: 17 }, () => asked("/hang", "urgent", ended.signal).catch(() => undefined));
+  const behind = new AbortController();
+  const late = setTimeout(() => behind.abort(new Error("it waits behind those that hang")), 2_000);
+  expect(await asked("/", "urgent", behind.signal)).toBe("{}");
+  clearTimeout(late);
+  ended.abort(new Error("enough"));
+  await Promise.all(hanging);
 });
 
 test("who gives up while waiting is told why, and sends nothing", async () => {
