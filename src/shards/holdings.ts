@@ -144,10 +144,7 @@ export class Holdings {
     try {
       await election.run(AbortSignal.any([signal, wanted.signal]), {
         onStarted: (leading) => work.run(leading),
-        onStopped: () => {
-          isOver = true;
-          wanted.abort();
-        },
+        onStopped: () => wanted.abort(), // The election has ceased to act, and does not stand again.
       });
     } finally {
       isOver = true;
