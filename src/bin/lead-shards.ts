@@ -26,8 +26,8 @@ export function leadShards(surroundings: Surroundings): Lead {
     worlds.set(number, world);
     world.start(ended.signal); // While passes end, what they wrote is still to be seen.
     return {
+      whenReady: (signal) => world.whenSynced(signal),
       async run(leading) {
-        if (!(await world.whenSynced(leading))) return;
         log.info({ name }, "this process leads the shard: at work");
         await world.work(leading, number === FIRST ? [migration(surroundings, world, leading)] : []);
         log.info({ name }, "this process leads the shard no more");
@@ -41,14 +41,20 @@ export function leadShards(surroundings: Surroundings): Lead {
       },
     };
   };
-  const holdings = new Holdings({ process: flags.identity, group, elections, prepare, clock });
+  const holdings = new Holdings({ process: flags.identity, group, elections, prepare, clock, log });
 
   const readUntilMs = clock.monotonicMs() + READ_WITHIN_MS;
   const isNew = (): boolean => clock.monotonicMs() < readUntilMs;
   const caches = () => [...worlds.values()].map((world) => world.caches);
   const readiness: Check = {
     name: "shards",
-    fault: () => (isNew() && !caches().every(isSynced) ? "has not read the whole state of its shards yet" : undefined),
+    fault() {
+      if (isNew() && !caches().every(isSynced)) return "has not read the whole state of its shards yet";
+      const { unread } = holdings;
+      return unread.length === 0
+        ? undefined
+        : `could not read the whole state of shard ${unread.join(", ")}, and gave it back`;
+    },
   };
   return {
     get worlds() {
@@ -62,7 +68,7 @@ export function leadShards(surroundings: Surroundings): Lead {
         rooms.map((room) => ({ ...room.check(), name: `shard-${number}-${room.name}-passes` })),
       ),
     ready: () => [readiness],
-    leads: () => elections.map((_, shard) => ({ shard, isLed: holdings.mayAct(shard) })),
+    leads: () => elections.map((_, shard) => ({ shard, isLed: holdings.leads(shard) })),
     run: () => group.during(() => holdings.run(stop)),
     close: () => leases.close(),
   };

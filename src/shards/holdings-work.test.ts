@@ -8,10 +8,11 @@ import { Holdings } from "./holdings.ts";
 const SHARDS = 2;
 
 /** One process that leads both shards, and what becomes of its work. */
-function setUp({ run }: { run?: (shard: number) => Promise<void> } = {}) {
+function setUp({ run, canRead = true }: { run?: (shard: number) => Promise<void>; canRead?: boolean } = {}) {
   const clock = new FakeClock();
   const servers = Array.from({ length: SHARDS }, () => new LeaseServer());
   const told: string[] = [];
+  const state = { canRead };
   const mayActs: (() => boolean)[] = [];
   const group = { holds: true, mayAct: () => group.holds, alive: () => ["me"] };
   const stop = new AbortController();
@@ -32,6 +33,10 @@ function setUp({ run }: { run?: (shard: number) => Promise<void> } = {}) {
       told.push(`prepared ${shard}`);
       mayActs.push(mayAct);
       return {
+        async whenReady(signal) {
+          while (!state.canRead && !signal.aborted) await clock.sleep(500, signal).catch(() => undefined);
+          return !signal.aborted;
+        },
         async run(leading) {
           told.push(`began ${shard}`);
           await run?.(shard);
@@ -43,7 +48,7 @@ function setUp({ run }: { run?: (shard: number) => Promise<void> } = {}) {
     },
   });
   const done = holdings.run(stop.signal);
-  return { clock, servers, told, mayActs, group, stop, holdings, done };
+  return { clock, servers, told, mayActs, group, stop, state, holdings, done };
 }
 
 const of = (shard: number, told: readonly string[]) => told.filter((line) => line.includes(` ${shard}`));
@@ -123,6 +128,75 @@ test("without its group nothing is led or asked for, and with it again everythin
   expect(told.length).toBe(before);
   await clock.advance(6_000);
   expect(of(0, told).slice(-2)).toEqual(["prepared 0", "began 0"]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+});
+
+test("a shard that is not read in time is given back, not asked for again before it is read, and told of meanwhile", async () => {
+  const { clock, servers, told, stop, state, holdings, done } = setUp({ canRead: false });
+  const holder = () => servers[0]!.lease?.spec?.holderIdentity;
+  const seen = () => [holder(), holdings.mayAct(0), holdings.leads(0), holdings.unread];
+  await clock.advance(6_000);
+  expect(seen()).toEqual(["me", true, false, []]);
+  await clock.advance(73_000);
+  expect(seen()).toEqual(["me", true, false, []]);
+  await clock.advance(3_000);
+  expect(seen()).toEqual(["", false, false, [0, 1]]);
+  expect(of(0, told)).toEqual(["prepared 0", "closed 0, while it did not lead", "prepared 0"]);
+  await clock.advance(300_000);
+  expect(seen()).toEqual(["", false, false, [0, 1]]);
+  state.canRead = true;
+  await clock.advance(3_000);
+  expect(seen()).toEqual(["me", true, true, []]);
+  expect(of(0, told).slice(2)).toEqual(["prepared 0", "began 0"]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+  expect(holdings.leads(0)).toBe(false);
+});
+
+test("what was given back is told of for ten minutes: who leads nothing meanwhile need not read it", async () => {
+  const { clock, stop, holdings, done } = setUp({ canRead: false });
+  await clock.advance(82_000);
+  await clock.advance(597_000);
+  expect(holdings.unread).toEqual([0, 1]);
+  await clock.advance(2_000);
+  expect(holdings.unread).toEqual([]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+});
+
+test("who is told to stop while it reads does not say that it could not", async () => {
+  const { clock, told, stop, holdings, done } = setUp({ canRead: false });
+  await clock.advance(20_000);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+  expect([holdings.unread, of(0, told)]).toEqual([[], ["prepared 0", "closed 0, while it did not lead"]]);
+});
+
+test("who reads a shard first sees when another one has it, and lets go", async () => {
+  const { clock, servers, told, state, stop, holdings, done } = setUp({ canRead: false });
+  await clock.advance(90_000);
+  const client = servers[0]!.client(
+    () => "arrives",
+    () => Promise.resolve(),
+  );
+  const { lease } = servers[0]!;
+  if (lease === undefined) throw new Error("there is no lease");
+  const options = { signal: stop.signal };
+  await client.replace(
+    LEASES,
+    { ...lease, spec: { ...lease.spec, holderIdentity: "other", leaseDurationSeconds: 15 } },
+    options,
+  );
+  await clock.advance(3_000);
+  expect(of(0, told).slice(2)).toEqual(["prepared 0", "closed 0, while it did not lead"]);
+  state.canRead = true;
+  await clock.advance(3_000);
+  expect([holdings.leads(0), holdings.leads(1), holdings.unread]).toEqual([false, true, [0]]);
   stop.abort();
   await clock.advance(5_000);
   await done;

@@ -1,4 +1,6 @@
+import { shardLeaseName } from "#api/names.ts";
 import type { Clock } from "#base/clock.ts";
+import { type Log, silentLog } from "#base/log.ts";
 import type { Election } from "#kube/lease.ts";
 import type { Group } from "./group.ts";
 import { type ShardView, shareOf } from "./share.ts";
@@ -7,6 +9,8 @@ import { type ShardView, shareOf } from "./share.ts";
 //   Once a second it looks at all leases and computes its share (share.ts). For each shard that is to be its own something new is prepared, which
 //   reads while the lease may still be another one's, and works when the lease is won. When the shard goes, on whatever way, all of that is thrown away: who
 //   has led a shard before leads it again with nothing of the old term in memory.
+// What if it holds a lease and cannot read the state? Then it gives the shard back, since others may be able to. From then on it reads that shard's
+//   first, and stands for it when it has.
 
 /** Between two looks at how shards are spread, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
@@ -15,9 +19,22 @@ const LOOK_EVERY_MS = 1_000;
  * Who comes takes nothing before, and so nothing is given back for it before.
  */
 const GATHERING_MS = 5_000;
+/**
+ * Who holds a shard's lease and has not read by then what it needs gives it back, in milliseconds: all that time the shard has nobody who decides.
+ * A cache that is not through with its stream after 60 s reads a list instead (kube/reflector.ts); thousands of objects come within seconds.
+ * Too small: where lists are needed, nobody keeps a shard at the first try. Too large: its clusters wait for one who cannot.
+ */
+const READY_WITHIN_MS = 75_000;
+/**
+ * For so long it is told that a shard was given back, if it is not read before, in milliseconds. It may be another one's for good, and then nobody here reads it any more;
+ * and whoever is not ready answers no webhook, of which reading may need one.
+ */
+const TOLD_MS = 600_000;
 
 /** What leads a shard, from before its lease is won until after it is lost. */
 export interface ShardWork {
+  /** Waits until it has read what it needs. @returns false when the signal aborted before */
+  whenReady(signal: AbortSignal): Promise<boolean>;
   /** Works while the lease is held; the promise settles when all work has stopped. */
   run(leading: AbortSignal): Promise<void>;
   /** Called once, at the end, whether or not the lease was ever won. */
@@ -33,6 +50,7 @@ interface HoldingsOptions {
   /** @param mayAct whether the shard is led by this work at this moment; ask right before every change */
   readonly prepare: (shard: number, mayAct: () => boolean) => ShardWork;
   readonly clock: Clock;
+  readonly log?: Log;
 }
 
 interface Seat {
@@ -43,28 +61,47 @@ interface Seat {
   /** While the shard is wanted; aborted when it is not any more. */
   wanted: AbortController | undefined;
   mayAct: () => boolean;
+  isAtWork: boolean;
+  /** Monotonic; when it was given back since it could not be read; undefined: it was read since. */
+  unreadAtMs: number | undefined;
 }
 
 export class Holdings {
   readonly #options: HoldingsOptions;
+  readonly #log: Log;
   readonly #seats: readonly Seat[];
   /** Monotonic; since when the group may act without a break. */
   #joinedAtMs: number | undefined;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
+    this.#log = options.log ?? silentLog;
     this.#seats = options.elections.map((election, number) => ({
       number,
       election,
       called: new AbortController(),
       wanted: undefined,
       mayAct: () => false,
+      isAtWork: false,
+      unreadAtMs: undefined,
     }));
   }
 
   /** Whether this process may act on the shard at this moment. */
   mayAct(shard: number): boolean {
     return this.#seats[shard]?.mayAct() === true;
+  }
+
+  /** Whether this process may act on the shard, and has read what it needs for that. */
+  leads(shard: number): boolean {
+    return this.mayAct(shard) && this.#seats[shard]?.isAtWork === true;
+  }
+
+  /** Shards that were given back not long ago, since their state could not be read, and still was not. */
+  get unread(): readonly number[] {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isTold = ({ unreadAtMs }: Seat): boolean => unreadAtMs !== undefined && nowMs - unreadAtMs < TOLD_MS;
+    return this.#seats.filter(isTold).map(({ number }) => number);
   }
 
   /** Leads its share of the shards until the signal aborts, and has then given all of them back. @throws what work threw */
@@ -141,15 +178,47 @@ export class Holdings {
     const mayAct = (): boolean => !isOver && election.mayAct() && group.mayAct();
     const work = prepare(number, mayAct);
     seat.mayAct = mayAct;
+    const until = AbortSignal.any([signal, wanted.signal]);
     try {
-      await election.run(AbortSignal.any([signal, wanted.signal]), {
-        onStarted: (leading) => work.run(leading),
+      if (seat.unreadAtMs !== undefined && !(await this.#isRead(seat, work, until))) return;
+      await election.run(until, {
+        onStarted: (leading) => this.#work(seat, work, wanted, leading),
         onStopped: () => wanted.abort(), // The election has ceased to act, and does not stand again.
       });
     } finally {
       isOver = true;
       await work.close();
     }
+  }
+
+  /** Reads before it stands for the shard, and looks on meanwhile: another one may come first. @returns false when the signal aborted before */
+  async #isRead(seat: Seat, work: ShardWork, signal: AbortSignal): Promise<boolean> {
+    const over = new AbortController();
+    const ready = work.whenReady(signal).finally(() => over.abort());
+    const [isReady] = await Promise.all([ready, seat.election.watch(AbortSignal.any([signal, over.signal]))]);
+    if (isReady) seat.unreadAtMs = undefined;
+    return isReady;
+  }
+
+  /** One term. */
+  async #work(seat: Seat, work: ShardWork, wanted: AbortController, leading: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const late = new AbortController();
+    const cancel = clock.after(READY_WITHIN_MS, () => late.abort());
+    const isReady = await work.whenReady(AbortSignal.any([leading, late.signal])).finally(cancel);
+    if (leading.aborted) return;
+    if (!isReady) {
+      seat.unreadAtMs = clock.monotonicMs();
+      const sentence =
+        "the state of this shard was not read in time: it is given back, and read before it is asked for again";
+      this.#log.error({ name: shardLeaseName(seat.number), durationMs: READY_WITHIN_MS }, sentence);
+      wanted.abort();
+      return;
+    }
+    seat.isAtWork = true;
+    await work.run(leading).finally(() => {
+      seat.isAtWork = false;
+    });
   }
 }
 

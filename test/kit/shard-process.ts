@@ -46,6 +46,8 @@ export class ShardProcess {
   travelMs = 0;
   /** How long its work goes on after it was told to stop. */
   drainMs = 0;
+  /** Whether it can read what it needs to lead a shard. */
+  canRead = true;
   /** With how many shards it is started the next time. */
   shards: number;
   readonly terms: Term[] = [];
@@ -146,10 +148,19 @@ export class ShardProcess {
       prepare: (shard, mayAct) => {
         const term: Term = { shard, of, mayAct, isWorking: false };
         this.terms.push(term);
-        return { run: (leading) => this.#work(term, leading), close: () => Promise.resolve() };
+        return {
+          whenReady: (signal) => this.#read(signal),
+          run: (leading) => this.#work(term, leading),
+          close: () => Promise.resolve(),
+        };
       },
     });
     await group.during(() => holdings.run(this.#stop.signal));
+  }
+
+  async #read(signal: AbortSignal): Promise<boolean> {
+    while (!this.canRead && !signal.aborted) await this.#wait(1_000, signal).catch(() => undefined);
+    return !signal.aborted;
   }
 
   async #work(term: Term, leading: AbortSignal): Promise<void> {

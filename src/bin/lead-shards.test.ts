@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import { hasCode } from "#base/error.ts";
+import { silentLog } from "#base/log.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { LeaseServer } from "#kit/kube-lease-server.ts";
+import type { JsonPatch } from "#kube/client.ts";
+import { LEASES, type Lease } from "#kube/kinds.ts";
+import type { HttpAnswer, HttpRequest, Transport } from "#kube/transport.ts";
+import { createMetrics } from "#runtime/metrics.ts";
+import { readFlags } from "./flags.ts";
+import { leadShards } from "./lead-shards.ts";
+import { requestTimes } from "./statistics.ts";
+import type { Surroundings } from "./world.ts";
+
+/** What a watch says that is through with a state in which there is nothing. */
+const ALL_READ = {
+  type: "BOOKMARK",
+  object: { metadata: { resourceVersion: "5", annotations: { "k8s.io/initial-events-end": "true" } } },
+};
+
+/** An API server that has leases and nothing else. */
+class LeasesOnly implements Transport {
+  /** Whether it says what there is; otherwise whoever asks gets no answer. */
+  isReadable = true;
+  readonly #leases = new Map<string, LeaseServer>();
+
+  async send(request: HttpRequest): Promise<HttpAnswer> {
+    const { path, body = "{}", method, signal } = request;
+    const [, at, named] = /^(.+\/namespaces\/[^/]+\/leases)\/?([^/?]*)/.exec(path) ?? [];
+    if (at !== undefined) return await this.#lease(`${at}/${named || nameOf(body)}`, method, body, signal);
+    if (path.includes("watch=")) return this.isReadable ? streamed(signal) : await unanswered(signal);
+    return refusal(404, "NotFound");
+  }
+
+  async #lease(key: string, method: string, body: string, signal: AbortSignal): Promise<HttpAnswer> {
+    const server = this.#leases.get(key) ?? new LeaseServer();
+    this.#leases.set(key, server);
+    const client = server.client(
+      () => "arrives",
+      () => Promise.resolve(),
+    );
+    const ref = { namespace: "default", name: "any" };
+    const sent = JSON.parse(body) as Lease;
+    try {
+      if (method === "GET") return answer(200, await client.get(LEASES, ref, { signal }));
+      if (method === "POST") return answer(201, await client.create(LEASES, sent, { signal }));
+      if (method === "PUT") return answer(200, await client.replace(LEASES, sent, { signal }));
+      const patch = sent as unknown as readonly JsonPatch[];
+      return answer(200, await client.patch(LEASES, ref, patch, { signal, type: "json" }));
+    } catch (thrown) {
+      return hasCode(thrown, "KubeNotFound") ? refusal(404, "NotFound") : refusal(409, "Conflict");
+    }
+  }
+
+  renewConnections(): void {}
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+function nameOf(body: string): string {
+  return (JSON.parse(body) as Lease).metadata.name;
+}
+
+function answer(status: number, body: object, chunks: HttpAnswer["chunks"] = () => streamOf(JSON.stringify(body))) {
+  return { status, header: () => undefined, text: () => Promise.resolve(JSON.stringify(body)), chunks };
+}
+
+function refusal(code: number, reason: string): HttpAnswer {
+  return answer(code, { kind: "Status", apiVersion: "v1", status: "Failure", reason, code, details: { name: "any" } });
+}
+
+async function* streamOf(text: string): AsyncGenerator<Uint8Array, void, undefined> {
+  yield await Promise.resolve(Buffer.from(text));
+}
+
+/** A watch that says what there is, and then nothing more. */
+function streamed(signal: AbortSignal): HttpAnswer {
+  return answer(200, {}, async function* () {
+    yield Buffer.from(`${JSON.stringify(ALL_READ)}\n`);
+    await unanswered(signal);
+  });
+}
+
+function unanswered(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const leave = (): void => reject(signal.reason as Error);
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+  });
+}
+
+function setUp() {
+  const [clock, server, stop] = [new FakeClock(), new LeasesOnly(), new AbortController()];
+  const metrics = createMetrics();
+  const surroundings = {
+    flags: readFlags(["--shards", "2", "--namespace", "kube-system"], {}),
+    config: { server: "https://apiserver" },
+    wires: { kube: () => server, etcd: (client: unknown) => client },
+    metrics,
+    times: requestTimes(metrics.registry),
+    onBackupEnd: () => undefined,
+    clock,
+    log: silentLog,
+    stop: stop.signal,
+  } as unknown as Surroundings;
+  const lead = leadShards(surroundings);
+  const done = lead.run();
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await clock.advance(30_000);
+    await done;
+    await lead.close();
+  };
+  const seen = () => ({
+    led: lead.leads().map(({ isLed }) => isLed),
+    mayAct: lead.mayActForAll(),
+    isStarting: lead.isStarting(),
+    faults: [...lead.ready(), ...lead.alive()].flatMap(({ fault }) => fault() ?? []),
+  });
+  return { clock, server, seen, end };
+}
+
+test("a shard is led when its lease is held and all is read", async () => {
+  const { clock, seen, end } = setUp();
+  await clock.advance(15_000);
+  expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
+  await end();
+});
+
+test("who holds the leases and cannot read is not said to lead, and after 75 s gives them back and is not ready, until it has read", async () => {
+  const { clock, server, seen, end } = setUp();
+  server.isReadable = false;
+  await clock.advance(9_000);
+  const unread = "has not read the whole state of its shards yet";
+  expect(seen()).toEqual({ led: [false, false], mayAct: true, isStarting: true, faults: [unread] });
+  await clock.advance(50_000);
+  expect(seen()).toEqual({ led: [false, false], mayAct: true, isStarting: true, faults: [] });
+  await clock.advance(30_000);
+  const given = "could not read the whole state of shard 0, 1, and gave it back";
+  expect(seen()).toEqual({ led: [false, false], mayAct: false, isStarting: true, faults: [given] });
+  server.isReadable = true;
+  await clock.advance(60_000);
+  expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
+  await end();
+});
