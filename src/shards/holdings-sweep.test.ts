@@ -12,6 +12,9 @@ const LONGER_MS = 1_000;
 /** From the end of the last process with another number of shards: a look, the time in which processes find each other, and a look for the shard. */
 const CHANGED_MS = 11_000;
 
+/** Work that ends at once, and in each shard after another time, as long as it may take. */
+const DRAINS = [0, (shard: number) => (shard * 1_700) % 7_000] as const;
+
 test.each([
   ["dies", FOLLOWED_MS],
   ["is stopped", 7_000],
@@ -19,21 +22,23 @@ test.each([
   "whenever it is in its life that a process %s, no cluster is without a decider for longer than %d ms",
   async (how, boundMs) => {
     for (let atMs = 0; atMs <= 24_000; atMs += 1_500) {
-      for (const slowMs of [0, 500]) {
+      for (const [slowMs, drainMs] of [0, 500].flatMap((ms) => DRAINS.map((drain) => [ms, drain] as const))) {
         const { process, advance, untilLed, longestGap, end } = shardFleet();
         const [a, b] = [process("a", 5), process("b", 5)];
         b.travelMs = slowMs;
         await untilLed();
         const victim = process("victim", 5);
+        for (const each of [a, b, victim]) each.drainMs = drainMs;
         await advance(atMs);
         longestGap();
         if (how === "dies") victim.kill();
         else victim.end();
         await advance(30_000);
-        expect([how, atMs, slowMs, longestGap() <= boundMs + (slowMs === 0 ? 0 : SLOWLY_MS)]).toEqual([
+        expect([how, atMs, slowMs, drainMs, longestGap() <= boundMs + (slowMs === 0 ? 0 : SLOWLY_MS)]).toEqual([
           how,
           atMs,
           slowMs,
+          drainMs,
           true,
         ]);
         expect(a.leads.length + b.leads.length).toBe(5);
@@ -79,6 +84,7 @@ test("shards that split, merge, die and come back, some of them at a slow API se
     do: fc.oneof(
       fc.constantFrom("die" as const, "stop" as const, "fast" as const),
       fc.record({ slowMs: fc.integer({ min: 50, max: 700 }) }),
+      fc.record({ drainMs: fc.integer({ min: 0, max: 7_000 }) }),
       fc.record({ shards: fc.integer({ min: 2, max: 16 }) }),
     ),
   });
@@ -96,6 +102,7 @@ test("shards that split, merge, die and come back, some of them at a slow API se
         else if (what === "stop") one.end();
         else if (what === "fast") one.travelMs = 0;
         else if ("slowMs" in what) one.travelMs = what.slowMs;
+        else if ("drainMs" in what) one.drainMs = (shard) => (shard % 2 === 0 ? what.drainMs : 0);
         else {
           shards = what.shards;
           for (const each of all) each.restart(shards);

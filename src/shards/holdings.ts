@@ -4,6 +4,7 @@ import { type Log, silentLog } from "#base/log.ts";
 import type { Election } from "#kube/lease.ts";
 import type { Group } from "./group.ts";
 import { type ShardView, shareOf } from "./share.ts";
+import { leftOut, NO_TAKERS, seenGiven, seenHolders } from "./takers.ts";
 
 // How does a process come to lead some shards, and cease to?
 //   Once a second it looks at all leases and computes its share (share.ts). For each shard that is to be its own something new is prepared, which
@@ -72,6 +73,7 @@ export class Holdings {
   readonly #seats: readonly Seat[];
   /** Monotonic; since when the group may act without a break. */
   #joinedAtMs: number | undefined;
+  #takers = NO_TAKERS;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
@@ -133,10 +135,12 @@ export class Holdings {
     const { group, process, clock } = this.#options;
     if (!group.mayAct()) {
       this.#joinedAtMs = undefined;
+      this.#takers = NO_TAKERS; // Others that have lost the group have given everything back, and will take it again.
       for (const { wanted } of this.#seats) wanted?.abort();
       return;
     }
-    this.#joinedAtMs ??= clock.monotonicMs();
+    const nowMs = clock.monotonicMs();
+    this.#joinedAtMs ??= nowMs;
     const shards = this.#seats.map(({ election, wanted }) => ({
       holder: election.holder,
       isFree: election.freeInMs === 0,
@@ -145,9 +149,13 @@ export class Holdings {
     }));
     const processes = group.alive();
     const settled = group.alive(GATHERING_MS);
-    const { take, giveBack } = shareOf({ me: process, processes, settled, shards });
+    const holders = shards.map(({ holder }) => holder);
+    const takers = seenHolders(this.#takers, holders, nowMs);
+    const view = { me: process, processes, settled, leftOut: leftOut(takers, nowMs), shards };
+    const { take, giveBack, given } = shareOf(view);
+    this.#takers = seenGiven(takers, given, nowMs);
     for (const shard of giveBack) this.#seats[shard]?.wanted?.abort();
-    const isGathering = clock.monotonicMs() - this.#joinedAtMs < GATHERING_MS && processes.length < shards.length;
+    const isGathering = nowMs - this.#joinedAtMs < GATHERING_MS && processes.length < shards.length;
     if (!isGathering) for (const shard of take) this.#want(this.#seats[shard]);
   }
 

@@ -12,7 +12,17 @@ const wantedFrom = (holder: string, silentMs: number): ShardView => ({ ...by(hol
 
 describe("which shards a process takes and gives back", () => {
   test.each<
-    [string, { processes: string[]; settled?: string[]; shards: ShardView[]; take?: number[]; giveBack?: number[] }]
+    [
+      string,
+      {
+        processes: string[];
+        settled?: string[];
+        leftOut?: string[];
+        shards: ShardView[];
+        take?: number[];
+        giveBack?: number[];
+      },
+    ]
   >([
     ["alone, it takes all", { processes: ["a"], shards: [free, free, free], take: [0, 1, 2] }],
     ["it counts itself, whether or not it is on the roll", { processes: ["b"], shards: [free, free], take: [0] }],
@@ -103,9 +113,48 @@ describe("which shards a process takes and gives back", () => {
       "what another one was faster to take counts for that one where both have as many",
       { processes: ["a", "b"], shards: [mine, wantedFrom("b", 1_000), free], giveBack: [1], take: [2] },
     ],
+    [
+      "who does not take what it is given is given nothing",
+      { processes: ["a", "0"], leftOut: ["0"], shards: [mine, free], take: [1] },
+    ],
+    [
+      "of those that take it the one with least is given it",
+      { processes: ["a", "0", "b"], leftOut: ["0"], shards: [mine, free, free], take: [2] },
+    ],
+    ["nothing is given back for who does not take it", { processes: ["a", "b"], leftOut: ["b"], shards: [mine, mine] }],
+    [
+      "who does not take anything and has most gives, and others give so much less",
+      { processes: ["a", "b", "c"], leftOut: ["b"], shards: [mine, mine, by("b"), by("b"), by("b"), by("b")] },
+    ],
+    [
+      "who does not take anything and has less than others is no reason to give more",
+      { processes: ["a", "b", "c"], leftOut: ["b"], shards: [mine, mine, mine, by("b"), by("c")], giveBack: [2] },
+    ],
+    [
+      "a process takes what it is given itself",
+      { processes: ["a", "b"], leftOut: ["a"], shards: [by("b"), free], take: [1] },
+    ],
+    [
+      "when nobody else takes anything, one takes all",
+      { processes: ["a", "b", "c"], leftOut: ["b", "c"], shards: [free, free], take: [0, 1] },
+    ],
     ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
-  ])("%s", (_title, { processes, settled = processes, shards, take = [], giveBack = [] }) => {
-    expect(shareOf({ me: "a", processes, settled, shards })).toEqual({ take, giveBack });
+  ])("%s", (_title, { processes, settled = processes, leftOut = [], shards, take = [], giveBack = [] }) => {
+    const share = shareOf({ me: "a", processes, settled, leftOut: new Set(leftOut), shards });
+    expect([share.take, share.giveBack]).toEqual([take, giveBack]);
+  });
+
+  test.each<[string, ShardView[], string[]]>([
+    ["what is free is waited for", [mine, free], ["b"]],
+    ["of several the others are waited for, and not this one", [free, free, free], ["b", "c"]],
+    ["a lease that is not free yet is not waited for", [mine, by("dead", 6_000)], []],
+    ["what this one is about to give back is not waited for", [mine, leaving], []],
+    ["what is held is not waited for", [mine, by("b"), by("c")], []],
+    ["a lease that this one could not give back is, where it is for another one", [mine, leftBehind], ["b"]],
+  ])("who is waited for: %s", (_title, shards, expected) => {
+    const processes = ["a", "b", "c"];
+    const { given } = shareOf({ me: "a", processes, settled: processes, leftOut: new Set(), shards });
+    expect([...given].toSorted()).toEqual(expected);
   });
 });
 
@@ -121,7 +170,7 @@ function settled(names: readonly string[], start: readonly (string | undefined)[
         silentMs: names.includes(holder ?? "") ? 1_000 : 10_000,
         here: holder === me ? ("wanted" as const) : ("no" as const),
       }));
-      return { me, ...shareOf({ me, processes: names, settled: names, shards }) };
+      return { me, ...shareOf({ me, processes: names, settled: names, leftOut: new Set(), shards }) };
     });
     for (const { giveBack } of shares) for (const shard of giveBack) holders[shard] = undefined;
     moves += shares.reduce((sum, { giveBack }) => sum + giveBack.length, 0);

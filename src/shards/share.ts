@@ -1,7 +1,7 @@
 // Which shards this process is to stand for, and which it is to give back.
 //   Every process computes the same assignment from what it sees: what nobody holds goes to who has least, and who has two or more above
 //   another one gives to that one. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
-//   when nothing has changed. Two that see differently for a moment meet at the lease: it says who has it.
+//   when nothing has changed. Who does not take what it is given is left out of that (takers.ts). Two that see differently for a moment meet at the lease: it says who has it.
 
 /** A lease that was not renewed for so long is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
 const SILENT_MS = 5_000;
@@ -23,6 +23,8 @@ export interface ShareView {
   readonly processes: readonly string[];
   /** Those of them that have been there for so long that they take what they are given at once. To nobody else is anything given back. */
   readonly settled: readonly string[];
+  /** Those of them that do not take what they are given, by takers.ts: they are given nothing, but what they have is theirs. This process always takes it. */
+  readonly leftOut: ReadonlySet<string>;
   /** By the shard's number. */
   readonly shards: readonly ShardView[];
 }
@@ -31,9 +33,11 @@ export interface ShareView {
 export interface Share {
   readonly take: readonly number[];
   readonly giveBack: readonly number[];
+  /** Other processes that are to take something that is free now. */
+  readonly given: ReadonlySet<string>;
 }
 
-export function shareOf({ me, processes, settled, shards }: ShareView): Share {
+export function shareOf({ me, processes, settled, leftOut, shards }: ShareView): Share {
   const states = shards.map((shard) => stateOf(shard));
   const lost = numbers(states, "lost");
   const mine = numbers(states, "mine");
@@ -45,15 +49,19 @@ export function shareOf({ me, processes, settled, shards }: ShareView): Share {
     if (holder !== undefined && (state === "mine" || state === "held" || state === "lost") && count !== undefined)
       counts.set(holder, count + 1);
   }
+  const takes = (name: string): boolean => name === me || !leftOut.has(name);
   const take: number[] = [];
+  const given = new Set<string>();
   for (const [shard, state] of states.entries()) {
     if (state !== "open" && state !== "leaving") continue;
-    const least = leastOf(counts);
+    const least = leastOf(counts, takes);
     counts.set(least, (counts.get(least) ?? 0) + 1);
-    if (least === me && state === "open") take.push(shard);
+    if (state === "leaving") continue;
+    if (least === me) take.push(shard);
+    else if (shards[shard]?.isFree === true) given.add(least);
   }
-  const receiving = new Map([...counts].filter(([name]) => name === me || settled.includes(name)));
-  return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(receiving, me))] };
+  const sharing = new Map([...counts].filter(([name]) => name === me || settled.includes(name)));
+  return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(sharing, takes, me))], given };
 }
 
 /**
@@ -79,11 +87,11 @@ function numbers(states: readonly State[], wanted: State): readonly number[] {
   return [...states.keys()].filter((shard) => states[shard] === wanted);
 }
 
-/** How many this process gives to those that have less by two or more. */
-function surplusOf(all: ReadonlyMap<string, number>, me: string): number {
+/** How many this process gives to those that take it and have less by two or more. */
+function surplusOf(all: ReadonlyMap<string, number>, takes: (name: string) => boolean, me: string): number {
   const counts = new Map(all);
   for (let given = 0; ; ) {
-    const least = leastOf(counts);
+    const least = leastOf(counts, takes);
     const most = mostOf(counts);
     const [low, high] = [counts.get(least) ?? 0, counts.get(most) ?? 0];
     if (high - low < 2) return given;
@@ -93,8 +101,8 @@ function surplusOf(all: ReadonlyMap<string, number>, me: string): number {
   }
 }
 
-function leastOf(counts: ReadonlyMap<string, number>): string {
-  return first(counts, (a, b) => a - b);
+function leastOf(counts: ReadonlyMap<string, number>, takes: (name: string) => boolean): string {
+  return first(new Map([...counts].filter(([name]) => takes(name))), (a, b) => a - b);
 }
 
 function mostOf(counts: ReadonlyMap<string, number>): string {

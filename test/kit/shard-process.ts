@@ -1,7 +1,8 @@
 import type { Clock } from "#base/clock.ts";
+import { OperatorError } from "#base/error.ts";
 import type { FakeClock } from "#kit/fake-clock.ts";
 import { bounded, type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
-import { Election } from "#kube/lease.ts";
+import { Election, type LeaseClient } from "#kube/lease.ts";
 import { LeasePair } from "#kube/lease-pair.ts";
 import { groupName } from "#shards/belonging.ts";
 import { Group } from "#shards/group.ts";
@@ -44,8 +45,10 @@ export class ShardProcess {
   /** Of calls for the leases that it holds with its group. */
   groupFate: Fate | undefined;
   travelMs = 0;
-  /** How long its work goes on after it was told to stop. */
-  drainMs = 0;
+  /** How long its work goes on after it was told to stop, by shard or for all of them. */
+  drainMs: number | ((shard: number) => number) = 0;
+  /** Whether it may write the leases of shards; it may read them, and is one of its group. */
+  mayTake = true;
   /** Whether it can read what it needs to lead a shard. */
   canRead = true;
   /** With how many shards it is started the next time. */
@@ -144,7 +147,9 @@ export class ShardProcess {
       process,
       group,
       clock: this.#ownClock,
-      elections: Array.from({ length: of }, (_, shard) => this.#election(this.#leases.shard(shard), process)),
+      elections: Array.from({ length: of }, (_, shard) =>
+        this.#election(this.#leases.shard(shard), process, () => this.mayTake),
+      ),
       prepare: (shard, mayAct) => {
         const term: Term = { shard, of, mayAct, isWorking: false };
         this.terms.push(term);
@@ -166,13 +171,20 @@ export class ShardProcess {
   async #work(term: Term, leading: AbortSignal): Promise<void> {
     term.isWorking = true;
     if (!leading.aborted) await new Promise<void>((resolve) => leading.addEventListener("abort", () => resolve()));
-    await this.#wait(this.drainMs);
+    const { drainMs } = this;
+    await this.#wait(typeof drainMs === "number" ? drainMs : drainMs(term.shard));
     term.isWorking = false;
   }
 
-  #election(server: LeaseServer, identity: string): Election {
+  #election(server: LeaseServer, identity: string, mayWrite: () => boolean = () => true): Election {
     const clock = this.#ownClock;
-    return new Election({ client: this.#client(server), namespace: "default", name: "operator", identity, clock });
+    const client = this.#client(server);
+    const refusing: LeaseClient = {
+      ...client,
+      create: (...call) => (mayWrite() ? client.create(...call) : refused()),
+      replace: (...call) => (mayWrite() ? client.replace(...call) : refused()),
+    };
+    return new Election({ client: refusing, namespace: "default", name: "operator", identity, clock });
   }
 
   #client(server: LeaseServer, fate: () => Fate = () => this.fate) {
@@ -196,4 +208,8 @@ export class ShardProcess {
     if (ms > 0) await this.#clock.sleep(ms, signal);
     while (this.#thaw !== undefined) await this.#thaw.promise;
   }
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(new OperatorError("KubeForbidden", "it may not write this lease"));
 }

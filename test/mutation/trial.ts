@@ -99,6 +99,7 @@ const MUTATED = [
   "credentials.ts",
   "belonging.ts",
   "share.ts",
+  "takers.ts",
   "lease-roll.ts",
   "group-belief.ts",
 ];
