@@ -4,7 +4,7 @@ import { FakeClock } from "#kit/fake-clock.ts";
 import { type KubeObject, PODS, type Resource } from "#kube/kinds.ts";
 import { Expectations, LOST_AFTER_MS } from "#runtime/expectations.ts";
 
-const KEY = { namespace: "foo", name: "toy" };
+const KEY = { controller: "toy", namespace: "foo", name: "toy" };
 const RESOURCE = PODS as unknown as Resource<KubeObject>;
 
 function object(resourceVersion: string, more: object = {}): KubeObject {
@@ -66,7 +66,9 @@ test("expectations: what never comes is given up aloud", async () => {
 test("expectations: keys do not wait for each other", () => {
   const { expectations } = setup();
   expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
-  expect(expectations.unmet({ namespace: "foo", name: "other" })).toBeUndefined();
+  expect(expectations.unmet({ ...KEY, name: "other" })).toBeUndefined();
+  expect(expectations.unmet({ ...KEY, namespace: "other" })).toBeUndefined();
+  expect(expectations.unmet({ ...KEY, controller: "other" })).toBeUndefined();
 });
 
 describe("what the API server has in another state", () => {
@@ -137,7 +139,8 @@ describe("what the API server has in another state", () => {
   test("of several objects each is waited for, and only by who was refused", () => {
     const { cache, expectations } = refused(object("6"));
     expectations.refused(KEY, { ...known, uid: "uid-9" });
-    expect(expectations.unmet({ namespace: "foo", name: "other" })).toBeUndefined();
+    expect(expectations.unmet({ ...KEY, name: "other" })).toBeUndefined();
+    expect(expectations.unmet({ ...KEY, controller: "other" })).toBeUndefined();
     cache.held = object("5", { uid: "uid-2" });
     expectations.refused(KEY, { ...known, uid: "uid-2", resourceVersion: "5" });
     expect(expectations.unmet(KEY)).toBeDefined();

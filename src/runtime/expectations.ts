@@ -39,7 +39,13 @@ interface Outdated {
   readonly known: KnownObject;
 }
 
-/** Notes of our own writes, and of what they were refused for. Written by the pass of the same key only. */
+/** Whose notes they are. Objects of two kinds may have one name, and the pass of one has nothing to do with the writes of the other. */
+export interface Owner extends Key {
+  /** Its name. */
+  readonly controller: string;
+}
+
+/** Notes of our own writes, and of what they were refused for. Written by the pass of the same controller and key only. */
 export class Expectations {
   readonly #clock: Clock;
   readonly #caches: (resource: Pick<Resource<KubeObject>, "plural">) => SeenBy | undefined;
@@ -57,17 +63,17 @@ export class Expectations {
     this.#onLost = onLost;
   }
 
-  /** Notes what the next pass of `key` must be able to see. */
-  expect(key: Key, written: Written): void {
+  /** Notes what the next pass of `owner` must be able to see. */
+  expect(owner: Owner, written: Written): void {
     const note = this.#noteFor(written);
     if (note === undefined) return;
-    const text = keyText(key);
+    const text = ownerText(owner);
     this.#notes.set(text, [...(this.#notes.get(text) ?? []), note]);
   }
 
-  /** Notes that the API server has another state of this than `key` has decided on; nothing is waited for that no cache shows. */
-  refused(key: Key, known: KnownObject): void {
-    const text = keyText(key);
+  /** Notes that the API server has another state of this than `owner` has decided on; nothing is waited for that no cache shows. */
+  refused(owner: Owner, known: KnownObject): void {
+    const text = ownerText(owner);
     const before = this.#outdated.get(text) ?? [];
     if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
     const others = before.filter((each) => this.#isShown(each.known));
@@ -75,12 +81,12 @@ export class Expectations {
   }
 
   /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
-  unmet(key: Key): string | undefined {
-    return this.#unseen(key) ?? this.#stillShown(key);
+  unmet(owner: Owner): string | undefined {
+    return this.#unseen(owner) ?? this.#stillShown(owner);
   }
 
-  #unseen(key: Key): string | undefined {
-    const text = keyText(key);
+  #unseen(owner: Owner): string | undefined {
+    const text = ownerText(owner);
     const open = (this.#notes.get(text) ?? []).filter((note) => !note.isMet());
     const nowMs = this.#clock.monotonicMs();
     const lost = open.filter((note) => nowMs - note.since >= LOST_AFTER_MS);
@@ -91,8 +97,8 @@ export class Expectations {
     return waiting[0]?.what;
   }
 
-  #stillShown(key: Key): string | undefined {
-    const text = keyText(key);
+  #stillShown(owner: Owner): string | undefined {
+    const text = ownerText(owner);
     const shown = (this.#outdated.get(text) ?? []).filter(({ known }) => this.#isShown(known));
     if (shown.length === 0) this.#outdated.delete(text);
     else this.#outdated.set(text, shown);
@@ -132,6 +138,10 @@ export class Expectations {
       },
     };
   }
+}
+
+function ownerText(owner: Owner): string {
+  return `${owner.controller} ${keyText(owner)}`;
 }
 
 function isSameState(a: KnownObject, b: KnownObject): boolean {

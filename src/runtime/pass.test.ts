@@ -98,6 +98,33 @@ test("pass: a step that the cache does not show yet is followed by a look when i
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
 });
 
+test.each(["has written", "was refused for"] as const)(
+  "pass: what one controller %s is not waited for by another one's object of the same name",
+  async (what) => {
+    const resource = { plural: "toys" } as AnyResource;
+    const known = { plural: "toys", namespace: "foo", name: "toy", uid: "uid", resourceVersion: "6" };
+    const object = { apiVersion: "v1", kind: "Toy", metadata: known };
+    const expectations = new Expectations(
+      new FakeClock(),
+      () => ({ seenVersion: 5n, get: () => object }),
+      () => undefined,
+    );
+    const { controller, pass } = toy({ expectations });
+    const other = toy({ expectations });
+    Object.assign(other.controller, { name: "box" });
+    controller.next = paint;
+    controller.acting = () =>
+      what === "has written"
+        ? Promise.resolve({ kind: "stored", resource, object })
+        : Promise.reject(new OperatorError("KubeConflict", "somebody painted it", { known }));
+    await pass.run(KEY, never);
+    await pass.run(KEY, never);
+    await other.pass.run(KEY, never);
+    expect(controller.asked).toEqual(["observe toy", "paint"]);
+    expect(other.controller.asked).toEqual(["observe toy", "status: settled"]);
+  },
+);
+
 /** A pass whose step, or status, is refused since the object has another version than the cache shows. */
 function overtaken(what: "step" | "status") {
   const known = { plural: "toys", namespace: "foo", name: "toy", uid: "uid", resourceVersion: "6" };

@@ -3,7 +3,7 @@ import { asOperatorError, hasCode } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
 import { type Controller, type Key, keyText, type Outcome, type Subject } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
-import type { Expectations } from "#runtime/expectations.ts";
+import type { Expectations, Owner } from "#runtime/expectations.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
 import { Throws } from "#runtime/throws.ts";
@@ -65,7 +65,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
   async run(key: Key, stop: AbortSignal): Promise<Requeue> {
     // Before anything else: while many objects are made, every third look would find that it has to wait.
-    if (this.#tools.expectations.unmet(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
+    if (this.#unseen(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
     const signal = AbortSignal.any([stop, AbortSignal.timeout(PASS_DEADLINE_MS)]);
     const { clock, metrics } = this.#tools;
     const startedAtMs = clock.monotonicMs();
@@ -79,7 +79,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       const error = asOperatorError(thrown);
       const fields = { namespace: key.namespace, name: key.name, code: error.code, error: error.message };
       if (hasCode(error, "KubeConflict", "KubeNotFound")) {
-        if (error.known !== undefined) this.#tools.expectations.refused(key, error.known);
+        if (error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
         this.#tools.log.debug(fields, "the world moved during the pass");
         return { is: "afterConflict" };
       }
@@ -92,6 +92,15 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       metrics.passes.inc({ controller: this.#controller.name, result });
       metrics.passSeconds.observe({ controller: this.#controller.name }, (clock.monotonicMs() - startedAtMs) / 1000);
     }
+  }
+
+  #owner({ namespace, name }: Key): Owner {
+    return { controller: this.#controller.name, namespace, name };
+  }
+
+  /** What this controller has written, or was refused for, and no cache shows yet, in words. */
+  #unseen(key: Key): string | undefined {
+    return this.#tools.expectations.unmet(this.#owner(key));
   }
 
   async #pass(key: Key, signal: AbortSignal, stop: AbortSignal): Promise<Requeue> {
@@ -133,7 +142,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     try {
       const signal = AbortSignal.any([stop, AbortSignal.timeout(TELLING_DEADLINE_MS)]);
       const written = await this.#controller.writeFailing(key, because, signal);
-      if (written !== undefined) expectations.expect(key, written);
+      if (written !== undefined) expectations.expect(this.#owner(key), written);
     } catch (thrown) {
       // The event has told it, and the next pass tries again.
       const error = asOperatorError(thrown).message;
@@ -145,13 +154,13 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     if (plan.next !== "step") return { is: "notTried" };
     if (!this.#tools.mayAct()) return { is: "failed", code: "LeaseLost", why: "this process does not hold the lease" };
     try {
-      this.#tools.expectations.expect(key, await this.#controller.act(plan.step, snapshot, signal));
+      this.#tools.expectations.expect(this.#owner(key), await this.#controller.act(plan.step, snapshot, signal));
       return { is: "done" };
     } catch (thrown) {
       const error = asOperatorError(thrown);
       // A name that is taken although the cache knows no such object belongs to somebody else: that is a failure, to be told.
       if (hasCode(error, "KubeConflict", "KubeNotFound")) {
-        if (error.known !== undefined) this.#tools.expectations.refused(key, error.known);
+        if (error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
         return { is: "conflict", why: error.message };
       }
       if (hasCode(error, "EtcdNotNow")) return { is: "notNow", why: error.message };
@@ -163,7 +172,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     if (!this.#tools.mayAct()) return;
     const status = this.#controller.status(snapshot, plan);
     const written = await this.#controller.writeStatus(snapshot, status, signal);
-    if (written !== undefined) this.#tools.expectations.expect(key, written);
+    if (written !== undefined) this.#tools.expectations.expect(this.#owner(key), written);
   }
 
   /** The decision, to log, metrics and events, under the name of the rule or guard that made it. */
@@ -218,7 +227,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         if (outcome.is === "conflict") return { is: "afterConflict" };
         // What has been written wakes the key when it is seen, as a rule within milliseconds. A step that failed or was put off rests now:
         // another look lets the next rule speak.
-        return { is: "after", ms: this.#tools.expectations.unmet(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
+        return { is: "after", ms: this.#unseen(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
     }
   }
 }
