@@ -1,13 +1,17 @@
 import { expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
+import { step } from "#runtime/decide.ts";
+
+const paint = step("paint", "it is grey", { do: "paint" });
 
 type Listener = Parameters<WakingCache["onChange"]>[0];
 
-function setup(workers = 2) {
+function setup(workers = 2, overrides: Parameters<typeof toyTools>[0] = {}) {
   const controller = new ToyController();
-  const rest = toyTools();
+  const rest = toyTools(overrides);
   const listeners = new Set<Listener>();
   const cache: WakingCache = {
     onChange: (listener) => {
@@ -122,3 +126,45 @@ test("room: an edit overtakes what became ready before it, and what is nearly do
   stop.abort();
   await running;
 });
+
+/** What holds up the first look at an edit, and how long until the next one, in milliseconds. */
+const cutShort = {
+  "finds its own write unseen": 500,
+  "meets a conflict as it looks": 100,
+  "meets a conflict as it acts": 100,
+} as const;
+
+test.each(Object.entries(cutShort))(
+  "room: an edit whose first look %s is looked at again before what only waits for its turn",
+  async (what, ms) => {
+    let isUnseen = false;
+    const expectations = {
+      expect: () => undefined,
+      refused: () => undefined,
+      unmet: () => (isUnseen ? "a toy" : undefined),
+    };
+    const { controller, stop, running, clock, change } = setup(1, { expectations: expectations as never });
+    const conflict = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
+    await clock.advance(600);
+    isUnseen = what === "finds its own write unseen";
+    if (what === "meets a conflict as it looks") controller.observing = conflict;
+    if (what === "meets a conflict as it acts") Object.assign(controller, { next: paint, acting: conflict });
+    change("edited");
+    await clock.advance(0);
+    isUnseen = false;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    Object.assign(controller, { observing: () => promise, next: { next: "settled" } });
+    change("holds-up");
+    await clock.advance(0);
+    controller.asked.length = 0;
+    controller.stageOf = ({ name }) => (name === "edited" ? "settled" : "finishing");
+    for (const name of ["waits-1", "waits-2"]) change(name);
+    await clock.advance(ms);
+    resolve();
+    await clock.advance(0);
+    const looks = controller.asked.filter((asked) => asked.startsWith("observe"));
+    expect(looks).toEqual(["edited", "waits-1", "waits-2"].map((name) => `observe ${name}`));
+    stop.abort();
+    await running;
+  },
+);

@@ -126,7 +126,9 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
       this.#running.set(text, startedAtMs);
       const requeue = await this.#pass.run(key, signal);
       this.#running.delete(text);
-      this.#queue.done(key);
+      // What a person has done, or lost, is not less urgent since the first look at it was cut short.
+      const isDecided = requeue.is !== "whenSeen" && requeue.is !== "afterConflict";
+      this.#queue.done(key, isDecided ? undefined : item.urgency);
       const stage = this.#stageOf(key);
       if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
         const backoff = requeue.is === "withBackoff" ? FAILURE_BACKOFF : CONFLICT_BACKOFF;
@@ -137,7 +139,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
         continue;
       }
       this.#failures.delete(text);
-      if (requeue.is !== "after") continue;
+      if (requeue.is === "never") continue;
       // At once: after a step.
       const urgency = requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage);
       this.#queue.addAfter(key, requeue.ms, urgency);

@@ -91,7 +91,7 @@ test("pass: a step that the cache does not show yet is followed by a look when i
   controller.next = paint;
   controller.acting = () => Promise.resolve({ kind: "stored", resource, object });
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
-  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
+  expect(await pass.run(KEY, never)).toEqual({ is: "whenSeen", ms: 500 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   cache.seenVersion = 6n;
   controller.acting = () => Promise.resolve({ kind: "external" });
@@ -154,7 +154,7 @@ test.each(["step", "status"] as const)(
     const looks = () => controller.asked.filter((asked) => asked === "observe toy").length;
     for (let n = 0; n < 10; n++) {
       await clock.advance(500);
-      expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
+      expect(await pass.run(KEY, never)).toEqual({ is: "whenSeen", ms: 500 });
     }
     expect(looks()).toBe(1);
     shows("7");

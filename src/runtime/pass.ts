@@ -11,6 +11,8 @@ import { Throws } from "#runtime/throws.ts";
 /** When the key is to be looked at again, if no event comes first. */
 type Requeue =
   | { readonly is: "after"; readonly ms: number }
+  /** Nothing was looked at: the caches are behind what this controller has done. */
+  | { readonly is: "whenSeen"; readonly ms: number }
   | { readonly is: "afterConflict" }
   | { readonly is: "withBackoff" }
   | { readonly is: "never" };
@@ -65,7 +67,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
   async run(key: Key, stop: AbortSignal): Promise<Requeue> {
     // Before anything else: while many objects are made, every third look would find that it has to wait.
-    if (this.#unseen(key) !== undefined) return { is: "after", ms: UNSEEN_RECHECK_MS };
+    if (this.#unseen(key) !== undefined) return { is: "whenSeen", ms: UNSEEN_RECHECK_MS };
     const signal = AbortSignal.any([stop, AbortSignal.timeout(PASS_DEADLINE_MS)]);
     const { clock, metrics } = this.#tools;
     const startedAtMs = clock.monotonicMs();

@@ -45,6 +45,57 @@ test("queue: a delayed key comes at its time, and earlier when it is added", asy
   expect(queue.depth).toBe(0);
 });
 
+/** How urgent the next key is; it is taken. */
+async function takenAs(queue: KeyedQueue<string>): Promise<string | undefined> {
+  return (await queue.take())?.urgency;
+}
+
+test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
+  [
+    "when its time comes",
+    (queue, clock) => {
+      queue.done("a", "asked");
+      queue.addAfter("a", 500, "routine");
+      return clock.advance(500);
+    },
+  ],
+  [
+    "when a change comes before that",
+    (queue) => {
+      queue.done("a", "asked");
+      queue.addAfter("a", 500, "routine");
+      queue.add("a", "underWay");
+    },
+  ],
+  [
+    "when a change came meanwhile",
+    (queue) => {
+      queue.add("a", "underWay");
+      queue.done("a", "asked");
+      queue.addAfter("a", 500, "routine");
+    },
+  ],
+])("queue: a key of which nothing could be decided is as urgent as before %s, and that once", async (_, comesAgain) => {
+  const clock = new FakeClock();
+  const queue = queueOn(clock);
+  queue.add("a", "asked");
+  expect(await takenAs(queue)).toBe("asked");
+  await comesAgain(queue, clock);
+  expect(await takenAs(queue)).toBe("asked");
+  queue.done("a");
+  queue.add("a", "routine");
+  expect(await takenAs(queue)).toBe("routine");
+});
+
+test("queue: a key of which nothing could be decided may become more urgent than it was", async () => {
+  const queue = queueOn(new FakeClock());
+  queue.add("a", "routine");
+  await takenAs(queue);
+  queue.done("a", "routine");
+  queue.add("a", "asked");
+  expect(await takenAs(queue)).toBe("asked");
+});
+
 test("queue: of two delays the earlier one counts", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);

@@ -6,6 +6,7 @@ import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 //   A key is in it at most once, however often it was added: events melt together, because a pass looks at everything anyway.
 //   A key that is being worked on is not handed out a second time; added meanwhile, it comes again right after.
 //   A delayed key that is added again comes at the earlier of the two times, and with the urgency of that one.
+//   A key of which nothing could be decided keeps the urgency that it was handed out with, whatever makes it ready the next time.
 //   Who comes first of those that are ready: urgency.ts.
 
 /** Which keys are to be looked at, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start. */
@@ -17,6 +18,8 @@ export class KeyedQueue<K> {
   readonly #working = new Set<string>();
   /** Keys that were added while they were worked on. */
   readonly #again = new Map<string, WaitingKey<K>>();
+  /** How urgent keys were of which nothing could be decided, until they are handed out again. */
+  readonly #owed = new Map<string, Urgency>();
   readonly #waiters: ((item: WaitingKey<K> | undefined) => void)[] = [];
   #closed = false;
 
@@ -43,7 +46,7 @@ export class KeyedQueue<K> {
     if (this.#closed) return;
     const text = this.#textOf(key);
     this.#undelay(text);
-    const item = { key, readyAtMs: this.#clock.monotonicMs(), urgency };
+    const item = { key, readyAtMs: this.#clock.monotonicMs(), urgency: this.#withOwed(text, urgency) };
     if (this.#working.has(text)) {
       const before = this.#again.get(text) ?? item;
       this.#again.set(text, { ...before, urgency: moreUrgent(before.urgency, urgency) });
@@ -83,15 +86,19 @@ export class KeyedQueue<K> {
     });
   }
 
-  /** The pass of the key is over; if it was added meanwhile, it is ready again. */
-  done(key: K): void {
+  /**
+   * The pass of the key is over; if it was added meanwhile, it is ready again.
+   * @param owed the urgency that it was handed out with, when the pass has decided nothing
+   */
+  done(key: K, owed?: Urgency): void {
     const text = this.#textOf(key);
     this.#working.delete(text);
+    if (owed !== undefined) this.#owed.set(text, owed);
     const again = this.#again.get(text);
     this.#again.delete(text);
     if (again !== undefined && !this.#closed) {
       this.#undelay(text);
-      this.#ready.add(again);
+      this.#ready.add({ ...again, urgency: this.#withOwed(text, again.urgency) });
     }
     this.#hand();
   }
@@ -103,7 +110,12 @@ export class KeyedQueue<K> {
     this.#delayed.clear();
     this.#ready.clear();
     this.#again.clear();
+    this.#owed.clear();
     for (const waiter of this.#waiters.splice(0)) waiter(undefined);
+  }
+
+  #withOwed(text: string, urgency: Urgency): Urgency {
+    return moreUrgent(this.#owed.get(text) ?? urgency, urgency);
   }
 
   #undelay(text: string): void {
@@ -115,7 +127,9 @@ export class KeyedQueue<K> {
     while (this.#waiters.length > 0) {
       const item = this.#ready.next();
       if (item === undefined) return;
-      this.#working.add(this.#textOf(item.key));
+      const text = this.#textOf(item.key);
+      this.#working.add(text);
+      this.#owed.delete(text);
       this.#waiters.shift()?.(item);
     }
   }
