@@ -2,8 +2,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
+import type { Clock } from "#base/clock.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeConfig } from "./config.ts";
+import { DEFAULT_IN_FLIGHT } from "./in-flight.ts";
 import { type HttpRequest, httpTransport, type Transport } from "./transport.ts";
+
+/** Others would have connections of their own. */
+const SAME = { tls: {} };
 
 /** A server that answers soon, on `/hang` never. */
 class Slow {
@@ -29,11 +35,11 @@ class Slow {
     answer.end("{}");
   }
 
-  async listen(): Promise<Transport> {
+  /** @param credentials asked before each request */
+  async listen(credentials = () => Promise.resolve(SAME), clock?: Clock): Promise<Transport> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const server = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-    const credentials = { tls: {} }; // The same ones each time: others have connections of their own.
-    return httpTransport({ server, credentials: () => Promise.resolve(credentials) } as unknown as KubeConfig, {});
+    return httpTransport({ server, credentials } as unknown as KubeConfig, {}, clock);
   }
 
   close(): void {
@@ -105,4 +111,16 @@ test("who gives up while waiting is told why, and sends nothing", async () => {
   ended.abort(new Error("enough"));
   await Promise.all(hanging);
   expect(slow.most).toBeLessThanOrEqual(32);
+});
+
+test("calls that find no credentials hold up nobody afterwards", async () => {
+  slow = new Slow();
+  let areThere = false;
+  const credentials = () => (areThere ? Promise.resolve({ tls: {} }) : Promise.reject(new Error("no token")));
+  const clock = new FakeClock(); // It stands still: nothing takes long.
+  transport = await slow.listen(credentials, clock);
+  const refused = await Promise.allSettled(Array.from({ length: DEFAULT_IN_FLIGHT.most }, () => asked("/")));
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  areThere = true;
+  expect(await asked("/")).toBe("{}");
 });

@@ -2,7 +2,7 @@ import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
-import { systemClock } from "#base/clock.ts";
+import { type Clock, systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
@@ -89,15 +89,17 @@ const IDLE_CONNECTION_MS = 30_000;
 /**
  * HTTP over Node's own client. Credentials come from the configuration with every request.
  * @param env names a proxy: see proxy.ts
+ * @param clock by which it is told which calls take long
  * @throws OperatorError InvalidConfig when it names what is none
  */
 export function httpTransport(
   config: KubeConfig,
   env: Readonly<Record<string, string | undefined>> = process.env,
+  clock: Clock = systemClock,
 ): Transport {
   const server = new URL(config.server);
   const proxy = proxyFor(server, env);
-  const inFlight = new InFlight(systemClock);
+  const inFlight = new InFlight(clock);
   let pools: Pools | undefined;
   let closed = false;
   /** Replaced, but not idle yet. */
