@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { InFlight } from "./in-flight.ts";
+import { DEFAULT_IN_FLIGHT, InFlight } from "./in-flight.ts";
 
 const never = new AbortController().signal;
 
-/** Calls by name, begun in order of their names, each with the way to end it. */
+function namespaceOf(name: string): string {
+  return name.includes("/") ? name.replace(/\/.*/, "") : "";
+}
+
+/** Calls by name, with their namespace before a slash; begun in order of their names, each with the way to end it. */
 class Calls {
   readonly clock = new FakeClock();
   readonly inFlight = new InFlight(this.clock, { most: 2, slowMs: 250 });
@@ -12,7 +16,9 @@ class Calls {
   readonly end = new Map<string, () => void>();
 
   ask(...names: readonly string[]): void {
-    for (const name of names) void this.inFlight.enter(never).then((leave) => this.#note(name, leave));
+    for (const name of names) {
+      void this.inFlight.enter(never, namespaceOf(name)).then((leave) => this.#note(name, leave));
+    }
   }
 
   #note(name: string, leave: () => void): void {
@@ -31,7 +37,7 @@ test("as many as may be are in flight; who comes next begins when one has ended,
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("a call that takes long holds up nobody: it counts no more, and when it ends nobody more is let in", async () => {
+test("a call that takes long counts no more, and when it ends nobody more is let in", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   await calls.clock.advance(100);
@@ -71,7 +77,7 @@ test("whoever gives up while waiting hears so at once, and takes no place", asyn
   const calls = new Calls();
   calls.ask("a", "b");
   const stop = new AbortController();
-  const gaveUp = expect(calls.inFlight.enter(stop.signal)).rejects.toThrow("enough");
+  const gaveUp = expect(calls.inFlight.enter(stop.signal, "")).rejects.toThrow("enough");
   calls.ask("c");
   await calls.clock.advance(0);
   stop.abort(new Error("enough"));
@@ -79,13 +85,13 @@ test("whoever gives up while waiting hears so at once, and takes no place", asyn
   calls.end.get("a")?.();
   await calls.clock.advance(0);
   expect(calls.begun).toEqual(["a", "b", "c"]);
-  await expect(calls.inFlight.enter(stop.signal)).rejects.toThrow("enough");
+  await expect(calls.inFlight.enter(stop.signal, "")).rejects.toThrow("enough");
 });
 
 test("when nobody is to wait any more all are told why, and those in flight go on", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
-  const waiting = [1, 2].map(() => expect(calls.inFlight.enter(never)).rejects.toThrow("it is closed"));
+  const waiting = [1, 2].map(() => expect(calls.inFlight.enter(never, "")).rejects.toThrow("it is closed"));
   await calls.clock.advance(0);
   calls.inFlight.refuseAll(new Error("it is closed"));
   await Promise.all(waiting);
@@ -93,4 +99,115 @@ test("when nobody is to wait any more all are told why, and those in flight go o
   calls.end.get("a")?.();
   await calls.clock.advance(0);
   expect(calls.begun).toEqual(["a", "b", "c"]);
+});
+
+test("of those that wait it is the turn of who has the fewest in flight", async () => {
+  const calls = new Calls();
+  calls.ask("x/1", "x/2", "x/3", "x/4", "y/1", "y/2");
+  await calls.clock.advance(0);
+  calls.end.get("x/1")?.();
+  await calls.clock.advance(0);
+  expect(calls.begun).toEqual(["x/1", "x/2", "y/1"]);
+  calls.end.get("x/2")?.();
+  await calls.clock.advance(0);
+  expect(calls.begun.slice(3)).toEqual(["x/3"]);
+  calls.end.get("x/3")?.();
+  await calls.clock.advance(0);
+  expect(calls.begun.slice(4)).toEqual(["x/4"]);
+});
+
+test("of those that have as many in flight it is the turn of who has been without one for longest", async () => {
+  const calls = new Calls();
+  calls.ask("w/1", "w/2", "x/1", "x/2", "y/1", "y/2", "z/1");
+  for (const name of ["w/1", "w/2", "x/1", "y/1", "z/1", "x/2"]) {
+    await calls.clock.advance(0);
+    calls.end.get(name)?.();
+  }
+  await calls.clock.advance(0);
+  expect(calls.begun).toEqual(["w/1", "w/2", "x/1", "y/1", "z/1", "x/2", "y/2"]);
+});
+
+test("a namespace whose calls take long is as near to its turn as others: they do not count", async () => {
+  const calls = new Calls();
+  calls.ask("x/1", "x/2");
+  await calls.clock.advance(100);
+  calls.ask("x/3", "y/1", "x/4", "y/2");
+  await calls.clock.advance(150);
+  expect(calls.begun).toEqual(["x/1", "x/2", "x/3", "y/1"]);
+});
+
+test("a namespace whose last waiting call has given up has no turn", async () => {
+  const calls = new Calls();
+  calls.ask("x/1", "x/2");
+  const stop = new AbortController();
+  const gaveUp = expect(calls.inFlight.enter(stop.signal, "y")).rejects.toThrow("enough");
+  calls.ask("x/3");
+  stop.abort(new Error("enough"));
+  await gaveUp;
+  calls.end.get("x/1")?.();
+  await calls.clock.advance(0);
+  expect(calls.begun).toEqual(["x/1", "x/2", "x/3"]);
+});
+
+/** Many who call without end, each with so many reads side by side and then a write. */
+class Callers {
+  readonly clock = new FakeClock(0, 1);
+  /** Calls that have ended, by namespace. */
+  readonly ended = new Map<string, number>();
+  /** The longest that a call has waited, by namespace, in milliseconds. */
+  readonly waitedMs = new Map<string, number>();
+  /** Calls that were begun within the first half second. */
+  atFirst = 0;
+  readonly #inFlight = new InFlight(this.clock);
+
+  /** @param callMs how long a call takes @param restMs after each write */
+  start(callers: number, namespace: string, reads: number, callMs: number, restMs = 0): void {
+    for (let n = 0; n < callers; n++) void this.#rounds(namespace, reads, callMs, restMs);
+  }
+
+  async #rounds(namespace: string, reads: number, callMs: number, restMs: number): Promise<never> {
+    for (;;) {
+      await Promise.all(Array.from({ length: reads }, () => this.#call(namespace, callMs)));
+      await this.#call(namespace, callMs);
+      await this.clock.sleep(restMs);
+    }
+  }
+
+  async #call(namespace: string, callMs: number): Promise<void> {
+    const startMs = this.clock.monotonicMs();
+    const leave = await this.#inFlight.enter(never, namespace);
+    const waitedMs = this.clock.monotonicMs() - startMs;
+    this.waitedMs.set(namespace, Math.max(waitedMs, this.waitedMs.get(namespace) ?? 0));
+    if (this.clock.monotonicMs() < 500) this.atFirst += 1;
+    await this.clock.sleep(callMs);
+    leave();
+    this.ended.set(namespace, (this.ended.get(namespace) ?? 0) + 1);
+  }
+}
+
+test.each([1, 3, 6])(
+  "of calls that all take 0.9 s, %i side by side and one after them, more than half as many end as over 256 connections alone, and each begins in time",
+  async (reads) => {
+    const callers = new Callers();
+    callers.start(200, "x", reads, 900);
+    await callers.clock.advance(30_000);
+    const connections = Math.min(256, 200 * reads);
+    expect(callers.ended.get("x")).toBeGreaterThan((connections / 0.9 / 2) * 30);
+    expect(callers.waitedMs.get("x")).toBeLessThan(10_000);
+    expect(callers.atFirst).toBe(3 * DEFAULT_IN_FLIGHT.most);
+  },
+);
+
+test("who writes through a slow webhook in one namespace holds up those in others for a fifth of a second at the most", async () => {
+  const callers = new Callers();
+  callers.start(100, "slow", 0, 900);
+  const others = ["b", "c", "d", "e"];
+  for (const namespace of others) callers.start(10, namespace, 1, 20, 500);
+  await callers.clock.advance(20_000);
+  for (const namespace of others) {
+    expect(callers.waitedMs.get(namespace)).toBeLessThanOrEqual(200);
+    // Five sixths of the 37 rounds of two calls that each makes where nobody else is.
+    expect(callers.ended.get(namespace)).toBeGreaterThan((10 * 37 * 2 * 5) / 6);
+  }
+  expect(callers.ended.get("slow")).toBeGreaterThan(100 * 20);
 });

@@ -6,6 +6,10 @@ import type { Clock } from "#base/clock.ts";
 // Why does it not count those that take long?
 //   They hang in somebody's admission webhook, or the server is slow: neither is to hold up the others. So at least `most` calls are begun in
 //   each `slowMs`, whatever becomes of them; the pool of connections bounds how many there can be in all.
+// Who is next of those that wait?
+//   A namespace that has the fewest calls among those that count; of several, the one that has been without a turn for longest. So whoever has a
+//   slow webhook waits behind its own calls: no namespace gets more than an equal share of the places while others wait. Where one has taken
+//   all of them, since nobody waited, those that become free next are the others', after `slowMs` at the most.
 
 export interface InFlightLimits {
   /** Calls that may be in flight side by side, those aside that take long; 1 or more. */
@@ -14,8 +18,20 @@ export interface InFlightLimits {
   readonly slowMs: number;
 }
 
-/** Calls that a server answers within 20 ms are made at 1,600 a second with these: three times what the rate limit lets pass. */
-export const DEFAULT_IN_FLIGHT: InFlightLimits = { most: 32, slowMs: 1_000 };
+/**
+ * Calls that a server answers within 20 ms are made at 1,600 a second with these: three times what the rate limit lets pass. However slow it is,
+ * 160 a second are begun: of calls that take 0.9 s, 144 are in flight then, and more than half as many are answered as by all connections that
+ * there may be. With a longer `slowMs` who is slow holds up everybody; with a shorter one a server that carries out 170 calls a second, and so
+ * answers 32 at a time within 190 ms, is given ever more of them.
+ */
+export const DEFAULT_IN_FLIGHT: InFlightLimits = { most: 32, slowMs: 200 };
+
+/** A call that counts. */
+interface Place {
+  readonly namespace: string;
+  /** By monotonic clock. */
+  readonly begunMs: number;
+}
 
 /** One who waits for a place. */
 interface Waiter {
@@ -24,13 +40,16 @@ interface Waiter {
   readonly fail: (why: Error) => void;
 }
 
-/** How many calls are in flight side by side. In order of arrival. */
+/** How many calls are in flight side by side. Those of a namespace begin in order of arrival. */
 export class InFlight {
   readonly #clock: Clock;
   readonly #limits: InFlightLimits;
-  /** When each of those that count has begun, by monotonic clock, the earliest first. */
-  readonly #begun = new Map<symbol, number>();
-  readonly #waiting = new Set<Waiter>();
+  /** Those that count, the earliest first. */
+  readonly #places = new Set<Place>();
+  /** How many of them each namespace has that has any. */
+  readonly #held = new Map<string, number>();
+  /** By namespace, those first that have been without a turn for longest. */
+  readonly #waiting = new Map<string, Set<Waiter>>();
   #stopTimer: (() => void) | undefined;
 
   constructor(clock: Clock, limits: InFlightLimits = DEFAULT_IN_FLIGHT) {
@@ -40,18 +59,19 @@ export class InFlight {
 
   /**
    * Resolves when a call may begin; rejects with the signal's reason, and then takes no place.
+   * @param namespace whose call it is; empty: of the whole cluster
    * @returns what to call when it has ended
    */
-  async enter(signal: AbortSignal): Promise<() => void> {
+  async enter(signal: AbortSignal, namespace: string): Promise<() => void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-    const waiter: Waiter = { go: () => resolve(this.#begin()), fail: reject };
+    const waiter: Waiter = { go: () => resolve(this.#begin(namespace)), fail: reject };
     const giveUp = (): void => {
-      this.#waiting.delete(waiter);
+      this.#waiting.get(namespace)?.delete(waiter);
       reject(signal.reason);
     };
     signal.addEventListener("abort", giveUp, { once: true });
-    this.#waiting.add(waiter);
+    this.#waiting.set(namespace, (this.#waiting.get(namespace) ?? new Set()).add(waiter));
     this.#next();
     try {
       return await promise;
@@ -62,39 +82,62 @@ export class InFlight {
 
   /** Whoever waits now hears why it waits in vain. */
   refuseAll(why: Error): void {
-    for (const { fail } of this.#waiting) fail(why);
+    for (const waiters of this.#waiting.values()) for (const { fail } of waiters) fail(why);
     this.#waiting.clear();
   }
 
-  #begin(): () => void {
-    const place = Symbol();
-    this.#begun.set(place, this.#clock.monotonicMs());
+  #begin(namespace: string): () => void {
+    const place = { namespace, begunMs: this.#clock.monotonicMs() };
+    this.#places.add(place);
+    this.#held.set(namespace, this.#heldBy(namespace) + 1);
     return () => {
-      if (this.#begun.delete(place)) this.#next();
+      if (this.#free(place)) this.#next();
     };
+  }
+
+  /** @returns whether it counted */
+  #free(place: Place): boolean {
+    if (!this.#places.delete(place)) return false;
+    const left = this.#heldBy(place.namespace) - 1;
+    if (left === 0) this.#held.delete(place.namespace);
+    else this.#held.set(place.namespace, left);
+    return true;
+  }
+
+  #heldBy(namespace: string): number {
+    return this.#held.get(namespace) ?? 0;
   }
 
   /** Lets in as many as there is room for, and looks again when the earliest call begins to take long. */
   #next(): void {
     this.#dropSlow();
-    for (const waiter of this.#waiting) {
-      if (this.#begun.size >= this.#limits.most) break;
-      this.#waiting.delete(waiter);
-      waiter.go();
-    }
+    while (this.#places.size < this.#limits.most && this.#waiting.size > 0) this.#letIn();
     this.#stopTimer?.();
-    const [earliestMs] = this.#begun.values();
-    const isFull = this.#waiting.size > 0 && earliestMs !== undefined;
+    const [earliest] = this.#places;
+    const isFull = this.#waiting.size > 0 && earliest !== undefined;
     this.#stopTimer = isFull
-      ? this.#clock.after(earliestMs + this.#limits.slowMs - this.#clock.monotonicMs(), () => this.#next())
+      ? this.#clock.after(earliest.begunMs + this.#limits.slowMs - this.#clock.monotonicMs(), () => this.#next())
       : undefined;
   }
 
+  /** Lets in whose turn it is. All of a namespace may have given up: then it leaves the line. */
+  #letIn(): void {
+    const [first = "", ...others] = this.#waiting.keys();
+    const namespace = others.reduce((a, b) => (this.#heldBy(b) < this.#heldBy(a) ? b : a), first);
+    const waiters = this.#waiting.get(namespace) ?? new Set();
+    const [waiter] = waiters;
+    this.#waiting.delete(namespace);
+    if (waiter === undefined) return;
+    waiters.delete(waiter);
+    if (waiters.size > 0) this.#waiting.set(namespace, waiters); // at the end of the line
+    waiter.go();
+  }
+
   #dropSlow(): void {
-    const slowMs = this.#clock.monotonicMs() - this.#limits.slowMs;
-    for (const [place, begunMs] of this.#begun) {
-      if (begunMs > slowMs) return;
-      this.#begun.delete(place);
+    const nowMs = this.#clock.monotonicMs();
+    for (const place of this.#places) {
+      if (place.begunMs + this.#limits.slowMs > nowMs) return;
+      this.#free(place);
     }
   }
 }

@@ -28,6 +28,11 @@ export function collectionPath(resource: AnyResource, namespace: string | undefi
   return `${group}${scope}/${resource.plural}`;
 }
 
+/** In which namespace an object, or a collection, of this path lies; empty: in none. */
+export function namespaceIn(path: string): string {
+  return /^\/apis?\/[^?]*?\/namespaces\/([^/?]+)\//.exec(path)?.[1] ?? "";
+}
+
 /** `path?a=b`, without the parameters that are undefined. */
 export function withQuery(path: string, query: Query): string {
   const parameters = new URLSearchParams();

@@ -7,6 +7,7 @@ import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
 import { InFlight } from "./in-flight.ts";
+import { namespaceIn } from "./path.ts";
 import { proxyFor } from "./proxy.ts";
 
 /** Which connections a request may use, so that one sort never waits for another. */
@@ -67,8 +68,8 @@ export interface Transport {
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 /**
  * Connections for calls; made when needed. Each carries one call at a time. There are more than passes side by side by default (two
- * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook hold up no others. How many calls
- * that are answered soon have one at the same time: in-flight.ts.
+ * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook leave some to others. How many calls
+ * that are answered soon have one at the same time, and who waits for whom: in-flight.ts.
  */
 const CALL_CONNECTIONS = 256;
 /** The same for leases, each of which has one call under way: more than a process has of them, so that none waits while others hang. */
@@ -132,7 +133,8 @@ export function httpTransport(
   return {
     async send(request) {
       // First of all: whoever has waited is not to use connections that were given up meanwhile.
-      const leave = request.lane === "calls" ? await inFlight.enter(request.signal) : undefined;
+      const leave =
+        request.lane === "calls" ? await inFlight.enter(request.signal, namespaceIn(request.path)) : undefined;
       try {
         const { pools: current, token } = await poolsFor(request.freshCredentials === true);
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
