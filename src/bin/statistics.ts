@@ -30,7 +30,7 @@ export function requestTimes(registry: Registry) {
   const registers = [registry];
   const kube = new Histogram({
     name: `${PREFIX}kube_request_seconds`,
-    help: "How long requests to the API server took; a watch, until its stream began.",
+    help: "How long requests to the API server took, without what they had waited for each other; a watch, until its stream began.",
     labelNames: ["verb"],
     buckets: SECONDS_BUCKETS,
     registers,

@@ -34,8 +34,9 @@ export interface Call {
 export interface Observation {
   readonly verb: string;
   readonly resource: string;
-  /** HTTP status in digits; or `unsent`, `broken` (sent, no answer), `timeout`, `cancelled`. */
+  /** HTTP status in digits; or `unsent`, `broken` (sent, no answer), `timeout` (sent, no answer in time), `cancelled`. */
   readonly code: string;
+  /** Without the time that it has waited for others. */
   readonly durationMs: number;
 }
 
@@ -104,15 +105,57 @@ function withDeadline(clock: Clock, call: Call): { call: Call; stopTimer: () => 
   return { call: { ...call, signal: either.signal }, stopTimer, release };
 }
 
+/** How a call has come along. */
+class Course {
+  /** Whether an answer is waited for: the attempt that is under way has gone out. */
+  isSent = false;
+  readonly #clock: Clock;
+  #waitedMs = 0;
+  /** When it began to wait for its turn, while it does. */
+  #waitsSinceMs: number | undefined;
+  #beganMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#beganMs = clock.monotonicMs();
+  }
+
+  /** It waits for its turn: for the rate limit, and for the calls in flight. */
+  wait(): void {
+    this.#waitsSinceMs = this.#clock.monotonicMs();
+  }
+
+  /** It is its turn. */
+  begin(): void {
+    this.#waitedMs = this.waitedMs;
+    this.#waitsSinceMs = undefined;
+    this.#beganMs = this.#clock.monotonicMs();
+  }
+
+  /** How long it has waited for its turn, over all attempts. */
+  get waitedMs(): number {
+    const sinceMs = this.#waitsSinceMs;
+    return this.#waitedMs + (sinceMs === undefined ? 0 : this.#clock.monotonicMs() - sinceMs);
+  }
+
+  /** How long the last attempt has taken, since its turn. */
+  get tookMs(): number {
+    return this.#waitsSinceMs === undefined ? this.#clock.monotonicMs() - this.#beganMs : 0;
+  }
+}
+
 async function attempts<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
+  const course = new Course(line.clock);
   let fresh = false;
   let refusedBefore = false;
   let last: Failure | undefined;
   for (let attempt = 0; ; attempt++) {
     try {
+      course.wait();
       await takeTurn(line, call);
-      const outcome: Outcome<R> = await attemptOnce(line, call, fresh, use);
+      const outcome: Outcome<R> = await attemptOnce(line, call, course, fresh, use);
       if (outcome.is === "done") return outcome.result;
+      course.isSent = false;
       last = outcome;
       fresh = wantsFreshCredentials(outcome) && !refusedBefore;
       refusedBefore ||= fresh;
@@ -121,7 +164,7 @@ async function attempts<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
         await line.clock.sleep(outcome.error.retryAfterMs ?? delayMs(RETRY, attempt, line.random()), call.signal);
       }
     } catch (thrown) {
-      throw call.signal.aborted ? ended(line, call, last) : thrown;
+      throw call.signal.aborted ? ended(line, call, course, last) : thrown;
     }
   }
 }
@@ -143,19 +186,29 @@ interface Failure {
 }
 type Outcome<R> = { readonly is: "done"; readonly result: R } | Failure;
 
-async function attemptOnce<R>(line: Line, call: Call, fresh: boolean, use: Use<R>): Promise<Outcome<R>> {
-  const startMs = line.clock.monotonicMs();
+async function attemptOnce<R>(
+  line: Line,
+  call: Call,
+  course: Course,
+  fresh: boolean,
+  use: Use<R>,
+): Promise<Outcome<R>> {
   let code = "broken";
   try {
     const { request, signal } = call;
-    const onSending = (): void => needLease(line, call);
-    const answer = await line.transport.send({ ...request, signal, freshCredentials: fresh, onSending });
+    const onTurn = (): void => course.begin();
+    const onSending = (): void => {
+      needLease(line, call);
+      course.isSent = true;
+    };
+    const answer = await line.transport.send({ ...request, signal, freshCredentials: fresh, onTurn, onSending });
     code = String(answer.status);
     if (answer.status >= 200 && answer.status < 300) return { is: "done", result: await use(answer) };
     return await refusal(call, answer);
   } catch (thrown) {
     if (call.signal.aborted) {
-      code = call.signal.reason === DEADLINE ? "timeout" : "cancelled";
+      const late = course.isSent ? "timeout" : "unsent";
+      code = call.signal.reason === DEADLINE ? late : "cancelled";
       throw thrown;
     }
     if (hasCode(thrown, "LeaseLost")) code = "unsent";
@@ -165,7 +218,7 @@ async function attemptOnce<R>(line: Line, call: Call, fresh: boolean, use: Use<R
     return { is: "failure", error, status: 0, sent: thrown.sent, tls: thrown.tls };
   } finally {
     const { verb, resource } = call;
-    line.observe({ verb, resource, code, durationMs: line.clock.monotonicMs() - startMs });
+    line.observe({ verb, resource, code, durationMs: course.tookMs });
   }
 }
 
@@ -207,12 +260,16 @@ function wantsFreshCredentials({ status, tls }: Failure): boolean {
 }
 
 /** The error for a call that was aborted, by its deadline or its caller. */
-function ended(line: Line, call: Call, last: Failure | undefined): OperatorError {
+function ended(line: Line, call: Call, course: Course, last: Failure | undefined): OperatorError {
   const before = last === undefined ? "" : `; before that: ${last.error.message}`;
   if (call.signal.reason !== DEADLINE) {
     return new OperatorError("Cancelled", `${call.text}: cancelled${before}`, { cause: call.signal.reason });
   }
-  // The link may be frozen, and with it the idle connections of the pool: the next call shall not find that out the same slow way.
-  line.transport.renewConnections();
-  return new OperatorError("KubeUnavailable", `${call.text}: no answer within ${call.deadlineMs} ms${before}`);
+  // The link may be frozen, and with it the idle connections of the pool: the next call shall not find that out the same slow way. Of a call that
+  // has not gone out nothing is known of the link.
+  if (course.isSent) line.transport.renewConnections();
+  const what = course.isSent || last?.sent === true ? "no answer" : "not sent";
+  const waitedMs = Math.round(course.waitedMs);
+  const waited = waitedMs === 0 ? "" : `, of which it waited ${waitedMs} ms for its turn`;
+  return new OperatorError("KubeUnavailable", `${call.text}: ${what} within ${call.deadlineMs} ms${waited}${before}`);
 }

@@ -20,6 +20,8 @@ const ok: Script = { status: 200, body: pod };
 const unavailable: Script = { status: 503 };
 const throttled: Script = { status: 429, headers: { "retry-after": "1" } };
 const unauthorized: Script = { status: 401, body: { kind: "Status", reason: "Unauthorized" } };
+/** Its turn never comes. */
+const waits: Script = { turn: new Promise<never>(() => undefined) };
 const never = new AbortController().signal;
 const options = { signal: never };
 
@@ -124,6 +126,55 @@ describe("a call", () => {
     await call;
   });
 
+  test("that has its turn too late, or never, says how long it has waited, and is no reason to make connections anew", async () => {
+    const { kube, clock, transport, observed } = setUp(waits);
+    const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
+      code: "KubeUnavailable",
+      message: "get pods default/x: not sent within 500 ms, of which it waited 500 ms for its turn",
+    });
+    await clock.advance(500);
+    await call;
+    expect([transport.renewals, observed.map(({ code, durationMs }) => `${code} ${durationMs}`)]).toEqual([
+      0,
+      ["unsent 0"],
+    ]);
+  });
+
+  test("that has waited and then gets no answer says both; what it has waited is not counted as the server's time", async () => {
+    const turn = Promise.withResolvers<void>();
+    const { kube, clock, transport, observed } = setUp({ turn: turn.promise });
+    const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toThrow(
+      "get pods default/x: no answer within 500 ms, of which it waited 300 ms for its turn",
+    );
+    await clock.advance(300);
+    turn.resolve();
+    await clock.advance(200);
+    await call;
+    expect([transport.renewals, observed.map(({ code, durationMs }) => `${code} ${durationMs}`)]).toEqual([
+      1,
+      ["timeout 200"],
+    ]);
+  });
+
+  test("that pauses after a refusal at its deadline is no reason to make connections anew", async () => {
+    const slow: Script = { status: 429, headers: { "retry-after": "60" } };
+    const { kube, clock, transport } = setUp(slow);
+    const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(/no answer within 15000 ms; before that: .*429/);
+    await clock.advance(15_000);
+    await call;
+    expect(transport.renewals).toBe(0);
+  });
+
+  test("whose second attempt waits at its deadline is no reason to make connections anew", async () => {
+    const { kube, clock, transport, observed } = setUp("unsent", waits);
+    const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
+      /not sent within 15000 ms, of which it waited 14\d\d\d ms for its turn; before that: .*refused/,
+    );
+    await clock.advance(15_000);
+    await call;
+    expect([transport.renewals, observed.map(({ code }) => code)]).toEqual([0, ["unsent", "unsent"]]);
+  });
+
   test("that its caller cancels is Cancelled, before it is sent and after", async () => {
     const { kube, transport, observed } = setUp("hangs");
     const early = kube.get(PODS, ref, { signal: AbortSignal.abort() });
@@ -191,7 +242,7 @@ describe("a call", () => {
     });
     await clock.advance(500);
     await third;
-    expect(transport.requests).toHaveLength(2);
+    expect([transport.requests.length, transport.renewals]).toEqual([2, 0]);
   });
 });
 

@@ -107,6 +107,26 @@ test("calls of one namespace wait behind each other before anybody else waits fo
   await Promise.all(hanging);
 });
 
+test("a call is told when it is its turn, and before it is sent", async () => {
+  slow = new Slow();
+  transport = await slow.listen(undefined, new FakeClock());
+  const ended = new AbortController();
+  const hang = () => asked("/hang", "calls", ended.signal).catch(() => undefined);
+  const hanging = Array.from({ length: DEFAULT_IN_FLIGHT.most }, hang);
+  const told: string[] = [];
+  const onTurn = () => told.push("its turn");
+  const onSending = () => told.push("sending");
+  const request = { method: "GET", path: "/", headers: {}, signal: stop.signal, onTurn, onSending } as const;
+  await transport.send({ ...request, lane: "urgent" });
+  expect(told.splice(0)).toEqual(["its turn", "sending"]);
+  const behind = transport.send({ ...request, lane: "calls" });
+  await asked("/", "urgent");
+  expect(told).toEqual([]);
+  ended.abort(new Error("enough"));
+  await Promise.all([...hanging, behind]);
+  expect(told).toEqual(["its turn", "sending"]);
+});
+
 test.each([
   ["/api/v1/namespaces/foo/pods/x", "foo"],
   ["/apis/etcd.example.com/v1/namespaces/foo/etcdclusters/x/status?fieldManager=y", "foo"],

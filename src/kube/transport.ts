@@ -23,6 +23,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Whether token and certificates are to be read again before, because the server refused them. */
   readonly freshCredentials?: boolean;
+  /** Called when it waits for no other request any more. */
+  readonly onTurn?: () => void;
   /**
    * Asked when the connection stands, right before the first byte is written: a process that was frozen for a while must not send
    * what it decided on before. What it throws is what `send` throws.
@@ -135,6 +137,7 @@ export function httpTransport(
       // First of all: whoever has waited is not to use connections that were given up meanwhile.
       const leave =
         request.lane === "calls" ? await inFlight.enter(request.signal, namespaceIn(request.path)) : undefined;
+      request.onTurn?.();
       try {
         const { pools: current, token } = await poolsFor(request.freshCredentials === true);
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };

@@ -9,7 +9,9 @@ export type Script =
   /** A certificate was refused, so nothing went out. */
   | "bad-certificate"
   /** Neither answer nor error. */
-  | "hangs";
+  | "hangs"
+  /** It waits for others, and hangs after that. */
+  | { readonly turn: Promise<void> };
 
 /** HTTP that answers as scripted and remembers what it was asked; without a script it fails the test. */
 export class ScriptedTransport implements Transport {
@@ -23,25 +25,22 @@ export class ScriptedTransport implements Transport {
 
   send(request: HttpRequest): Promise<HttpAnswer> {
     this.requests.push(request);
-    const script = this.#scripts.shift();
-    switch (script) {
-      case undefined:
-        return Promise.reject(new Error(`nothing is scripted for ${request.method} ${request.path}`));
-      case "unsent":
-        return Promise.reject(new TransportError(new Error("connection refused"), false));
-      case "broken":
-        return Promise.reject(new TransportError(new Error("connection reset"), true));
-      case "bad-certificate":
-        return Promise.reject(
-          new TransportError(Object.assign(new Error("expired"), { code: "CERT_HAS_EXPIRED" }), false),
-        );
-      case "hangs":
-        return new Promise((_, reject) =>
-          request.signal.addEventListener("abort", () => reject(request.signal.reason)),
-        );
-      default:
-        return Promise.resolve(answer(script));
+    return new Promise((resolve) => resolve(this.#meet(request, this.#scripts.shift())));
+  }
+
+  #meet(request: HttpRequest, script: Script | undefined): HttpAnswer | Promise<HttpAnswer> {
+    if (script === undefined) throw new Error(`nothing is scripted for ${request.method} ${request.path}`);
+    if (typeof script === "object" && "turn" in script) {
+      return Promise.race([untilAborted(request), script.turn.then(() => this.#meet(request, "hangs"))]);
     }
+    request.onTurn?.();
+    if (script === "unsent") throw new TransportError(new Error("connection refused"), false);
+    if (script === "bad-certificate") {
+      throw new TransportError(Object.assign(new Error("expired"), { code: "CERT_HAS_EXPIRED" }), false);
+    }
+    request.onSending?.();
+    if (script === "broken") throw new TransportError(new Error("connection reset"), true);
+    return script === "hangs" ? untilAborted(request) : answer(script);
   }
 
   renewConnections(): void {
@@ -53,7 +52,11 @@ export class ScriptedTransport implements Transport {
   }
 }
 
-function answer(script: Exclude<Script, string>): HttpAnswer {
+function untilAborted({ signal }: HttpRequest): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+
+function answer(script: Extract<Script, { status: number }>): HttpAnswer {
   const text = typeof script.body === "string" ? script.body : JSON.stringify(script.body ?? {});
   return {
     status: script.status,
