@@ -18,11 +18,9 @@ const USERS = [
   "point-in-time",
   "refusals",
   "restore",
-  "rotated-passwords",
   "schedule",
   "tls",
   "tls-switch",
-  "tls-taken-back",
   "users",
 ].map((name) => `test/e2e/${name}.test.ts`);
 

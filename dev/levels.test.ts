@@ -2,13 +2,38 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { E2E_COMPONENTS } from "./levels.ts";
+import { buildsFor } from "./slice.ts";
 
+const ROOT = join(import.meta.dirname, "..");
 /** What tests import to start it → what that is. */
-const STARTED_BY = { "#kit/versitygw.ts": "versitygw", "#kit/fake-gcs.ts": "fake-gcs-server" };
+const STARTED_BY = {
+  "azurite.ts": "azurite",
+  "cert-manager.ts": "cert-manager",
+  "fake-gcs.ts": "fake-gcs-server",
+  "versitygw.ts": "versitygw",
+};
+
+/** Of test/kit, what a file imports, and what those import. */
+function kitOf(file: string, known = new Set<string>()): ReadonlySet<string> {
+  for (const [, name = ""] of readFileSync(join(ROOT, file), "utf8").matchAll(/ from "#kit\/([^"]+)"/g)) {
+    if (known.has(name)) continue;
+    known.add(name);
+    kitOf(`test/kit/${name}`, known);
+  }
+  return known;
+}
+
+function startedBy(file: string): readonly string[] {
+  const kit = kitOf(file);
+  return Object.entries(STARTED_BY).flatMap(([name, component]) => (kit.has(name) ? [component] : []));
+}
 
 test("levels: what end-to-end tests start besides Kubernetes is built before, since nothing can be downloaded where they run", () => {
-  const folder = join(import.meta.dirname, "..", "test", "e2e");
-  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
-  const started = Object.entries(STARTED_BY).filter(([kit]) => files.some((text) => text.includes(`"${kit}"`)));
-  expect(started.map(([, component]) => component)).toEqual([...E2E_COMPONENTS]);
+  const files = readdirSync(join(ROOT, "test/e2e")).map((name) => `test/e2e/${name}`);
+  expect([...new Set(files.flatMap(startedBy))].sort()).toEqual([...E2E_COMPONENTS].sort());
 });
+
+test.each(readdirSync(join(ROOT, "test/long")).filter((name) => name.endsWith(".test.ts")))(
+  "levels: so is what %s starts, also where no other level has run",
+  (name) => expect(buildsFor(ROOT, [name])).toEqual(startedBy(`test/long/${name}`)),
+);

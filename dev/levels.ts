@@ -15,7 +15,7 @@ import { ensureOperatorImage } from "./operator-image.ts";
 import { type Step, silentStep } from "./progress.ts";
 import type { ComponentName } from "./recipes.ts";
 import { run } from "./run.ts";
-import { buildsFor } from "./slice.ts";
+import { type Build, buildsFor } from "./slice.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
@@ -53,7 +53,7 @@ export interface LevelOptions {
 export async function runLevel(root: string, level: Level, options: LevelOptions, step: Step): Promise<Count> {
   const vitest = vitestOf(root, level, options.filters);
   await build(root, level, step);
-  if (level === LONG) await ensureComponents(buildsFor(root, options.filters), step);
+  if (level === LONG) await ensureBuilds(buildsFor(root, options.filters), step);
   options.onBuilt?.();
   if (level === "e2e" || level === "long") {
     const isWhole = level === "e2e" && options.filters.length === 0;
@@ -114,6 +114,12 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
     case "long":
       await buildAll(step, ETCD_VERSIONS);
   }
+}
+
+async function ensureBuilds(builds: readonly Build[], step: Step): Promise<void> {
+  const components = builds.filter((each) => each !== "azurite");
+  await ensureComponents(components, step);
+  if (components.length < builds.length) await ensureAzurite(step);
 }
 
 /** A local Kubernetes with the operator in it, for as long as `work` takes. */

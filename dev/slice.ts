@@ -10,13 +10,16 @@ import { run } from "./run.ts";
 /** Minutes of one slice. */
 const SLICE_MINUTES = 15;
 
+/** What is made ready before tests that cannot download it: a component, or Azurite, which npm installs. */
+export type Build = ComponentName | "azurite";
+
 /** File below test/long → minutes that it takes on two processors. */
 export type Chapters = Readonly<Record<string, number>>;
 
 interface ChaptersFile {
   readonly minutes: Chapters;
   /** What is built for a chapter alone; all others do without. */
-  readonly builds: Readonly<Record<string, readonly ComponentName[]>>;
+  readonly builds: Readonly<Record<string, readonly Build[]>>;
 }
 
 /** The chapters of the long tests, in their order. @param root the repository */
@@ -32,7 +35,7 @@ function readFile(root: string): ChaptersFile {
  * What has to be built for the chapters that are told, besides what all of them need. Where they run, nothing can be downloaded.
  * @param filters as vitest takes them: a file is told when its path holds one of them, and every file when there is none
  */
-export function buildsFor(root: string, filters: readonly string[]): ComponentName[] {
+export function buildsFor(root: string, filters: readonly string[]): Build[] {
   // What follows -t is a name, and no file.
   const parts = filters.filter((each, index) => each !== "-t" && filters[index - 1] !== "-t");
   const told = Object.entries(readFile(root).builds).filter(
