@@ -56,14 +56,14 @@ afterAll(async () => {
   await manager?.[Symbol.asyncDispose]();
 });
 
-/** Whom clients are told to trust: one authority, as soon as nothing changes any more. */
+/** Whom clients are told to trust: one authority, once what there was before is believed no more. */
 async function trusted(): Promise<string> {
   return await eventually(async () => {
     const { data } = await cluster.json<ConfigMap>("get", "configmap", trustConfigMapName("my-etcd"));
     const authorities = certificatesIn(data?.[TRUST_FILE] ?? "");
     expect(authorities).toHaveLength(1);
     return authorities[0] ?? "";
-  });
+  }, CHANGED_MS);
 }
 
 /**
