@@ -24,7 +24,10 @@ import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 
-/** Steps that every cluster goes through while it is formed; the events of `record-identity` and `record-joined` tell of it. */
+/**
+ * Steps that every cluster goes through while it is formed, of which the events of `record-identity` and `record-joined` tell; and what each member
+ * of an update comes to that goes well.
+ */
 const ROUTINE = new Set([
   "headless-service createService",
   "bootstrap createPeer",
@@ -32,6 +35,7 @@ const ROUTINE = new Set([
   "disruption-budget createBudget",
   "network-policy createNetworkPolicy",
   "fence replacePeer",
+  "forget-previous replacePeer",
 ]);
 
 /** Steps that are told only when they are made again. */

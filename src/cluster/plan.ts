@@ -60,6 +60,7 @@ import { takeBackLearner } from "#cluster/rules/membership/take-back-learner.ts"
 import { backupFirst } from "#cluster/rules/rolling/backup-first.ts";
 import { cancelDowngrade } from "#cluster/rules/rolling/cancel-downgrade.ts";
 import { enableDowngrade } from "#cluster/rules/rolling/enable-downgrade.ts";
+import { forgetPrevious } from "#cluster/rules/rolling/forget-previous.ts";
 import { giveTurn } from "#cluster/rules/rolling/give-turn.ts";
 import { memberUrl } from "#cluster/rules/rolling/member-url.ts";
 import { noVersionPath } from "#cluster/rules/rolling/no-version-path.ts";
@@ -111,6 +112,7 @@ export const CLUSTER_RULES: readonly ClusterRule[] = [
   clientServiceRule, // It comes after the members: nobody needs it while they start.
   disruptionBudgetRule, // The same is true of this one.
   podMonitorRule, // And of this one.
+  forgetPrevious, // It comes before whoever asks to what a member goes back.
   stopUpdate, // It comes before the quorum is asked for: a cluster of one has none while its only member does not come up.
   putBack, // The same is true of this one.
   renewStopped, // The same is true of this one: what members have may be what keeps them from running.

@@ -202,9 +202,9 @@ export function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer)
   return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
 }
 
-/** Whether the member has yet to be well with what its EtcdPeer says: then it was last well with what it had before. */
-export function isOnItsWay(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  return hasTurn(snapshot, peer) || isTried(snapshot, peer);
+/** What the member was last well with: what it had before, as long as that is on record (rules/rolling/forget-previous.ts). */
+export function lastGood(peer: EtcdPeer): MemberTemplate {
+  return peer.spec.previous ?? templateOf(peer);
 }
 
 /**

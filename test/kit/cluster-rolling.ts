@@ -129,6 +129,15 @@ export function madeFrom(
   return withPod(snapshot, name, { metadata: { annotations } });
 }
 
+/** The snapshot in which the member has nothing to go back to. */
+export function withoutPrevious(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const peers = snapshot.peers.map((peer) => {
+    const { previous: _, ...rest } = peer.spec;
+    return peer.metadata.name === name ? { ...peer, spec: rest } : peer;
+  });
+  return { ...snapshot, peers };
+}
+
 /** The snapshot in which the member says this of itself. */
 export function saying(snapshot: ClusterSnapshot, name: string, words: Partial<EndpointStatus>): ClusterSnapshot {
   const answer = snapshot.endpoints.get(name);
@@ -145,13 +154,15 @@ export function downgrading(
   return names.reduce((given, name) => saying(given, name, { downgradeTo: "3.5.0", storageVersion }), snapshot);
 }
 
+/** The snapshot in which the member has restarted with what is wanted, and has to show yet that it is well. */
+export function withRestarted(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const turned = madeFrom(withTurn(snapshot, name), name, asked(snapshot));
+  return withSeenBudget(saying(turned, name, { version: snapshot.cluster.spec.version }));
+}
+
 /** The snapshot in which these members have restarted with what is wanted, and are well. */
 export function withUpdated(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
-  return names.reduce((given, name) => {
-    const turned = madeFrom(withTurn(given, name), name, asked(given));
-    const said = saying(turned, name, { version: given.cluster.spec.version });
-    return withSeenBudget(said);
-  }, snapshot);
+  return names.reduce((given, name) => withoutPrevious(withRestarted(given, name), name), snapshot);
 }
 
 /** The snapshot in which the member has restarted with what is wanted half an hour ago, and does not answer. Its data is as it was. */

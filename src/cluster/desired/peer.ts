@@ -96,14 +96,24 @@ function schemeOf({ peerScheme = "http" }: ClusterIdentity): Scheme {
 
 /** The member with another wish on record, and nothing else changed. @param previous what it goes back to when it does not come up */
 export function revisedPeer(
-  { apiVersion, kind, metadata, spec }: EtcdPeer,
+  live: EtcdPeer,
   template: MemberTemplate,
   previous: MemberTemplate | undefined,
 ): Draft<EtcdPeer> {
-  const { namespace, name, labels, ownerReferences } = metadata;
-  const { previous: before, ...rest } = spec;
+  const { previous: before, ...rest } = live.spec;
   const back = previous ?? before;
   const isBack = back !== undefined && revisionOf(back) !== revisionOf(template);
+  return draftOf(live, { ...withoutTemplate(rest), ...template, ...(isBack ? { previous: back } : {}) });
+}
+
+/** The member with nothing to go back to. */
+export function settledPeer(live: EtcdPeer): Draft<EtcdPeer> {
+  const { previous: _, ...rest } = live.spec;
+  return draftOf(live, rest);
+}
+
+function draftOf({ apiVersion, kind, metadata }: EtcdPeer, spec: EtcdPeerSpec): Draft<EtcdPeer> {
+  const { namespace, name, labels, ownerReferences } = metadata;
   return withHash<EtcdPeer>({
     apiVersion,
     kind,
@@ -113,7 +123,7 @@ export function revisedPeer(
       ...(labels === undefined ? {} : { labels }),
       ...(ownerReferences === undefined ? {} : { ownerReferences }),
     },
-    spec: { ...withoutTemplate(rest), ...template, ...(isBack ? { previous: back } : {}) },
+    spec,
   });
 }
 

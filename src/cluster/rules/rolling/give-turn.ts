@@ -8,9 +8,9 @@ import {
   hasTurn,
   isMendedByTurn,
   isOnDelete,
-  isOnItsWay,
   isOutdated,
   isTried,
+  lastGood,
   nextTemplate,
   templateOf,
 } from "#cluster/rolling.ts";
@@ -70,9 +70,8 @@ export const giveTurn: ClusterRule = {
     const because = isTakenBack
       ? `${name} does not restart with what was asked for before, and keeps what it runs: etcd ${template.version}`
       : `${whose}; ${next.length - 1} more will follow${waivedText(snapshot, name)}`;
-    // Who has yet to restart, or does not come up, goes back to what it was well with.
-    const lastGood = (isOnItsWay(snapshot, live) ? live.spec.previous : undefined) ?? templateOf(live);
-    return step("give-turn", because, { do: "replacePeer", live, peer: revisedPeer(live, template, lastGood) });
+    const peer = revisedPeer(live, template, lastGood(live));
+    return step("give-turn", because, { do: "replacePeer", live, peer });
   },
 };
 

@@ -17,6 +17,7 @@ import {
   withCanary,
   withCrashing,
   withoutPod,
+  withPeer,
   withStop,
   withTurn,
   withUpdated,
@@ -62,6 +63,11 @@ testPlans("rolling", [
     expect: "wait: enable-downgrade",
   },
   { name: "then sends the last one back first", given: downgrading(back), expect: turn("my-etcd-2") },
+  {
+    name: "forgets what a member had that is well with what it got",
+    given: withPeer(cluster(), "my-etcd-1", { spec: { previous: BEFORE } }),
+    expect: "forget-previous: replacePeer my-etcd-1 fenced",
+  },
   {
     name: "and the others after it",
     given: withUpdated(downgrading(back), "my-etcd-2"),

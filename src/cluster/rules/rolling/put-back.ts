@@ -1,8 +1,8 @@
-import type { MemberTemplate } from "#api/revision.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import { backTemplates, hasTurn, isOutdated, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
+import { backTemplates, hasTurn, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { type Proposal, remark, step } from "#runtime/decide.ts";
@@ -34,7 +34,9 @@ export const putBack: ClusterRule = {
 };
 
 function givingBack(live: EtcdPeer, template: MemberTemplate): Proposal<ClusterStep> {
-  const because = `${live.metadata.name} did not come up, and gets back what it ran before: etcd ${template.version}`;
+  const isItsOwn = revisionOf(template) === revisionOf(lastGood(live));
+  const what = isItsOwn ? "gets back what it ran before" : "gets what others are well with";
+  const because = `${live.metadata.name} did not come up, and ${what}: etcd ${template.version}`;
   return step("put-back", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
 }
 

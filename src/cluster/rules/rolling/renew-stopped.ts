@@ -1,10 +1,9 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import type { MemberTemplate } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
-import { canary, isOnItsWay, isOutdated, nextTemplate, stoppedUpdate, templateOf } from "#cluster/rolling.ts";
+import { canary, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
 import { isWaking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
@@ -37,19 +36,10 @@ export const renewStopped: ClusterRule = {
     const because = `${name} does not do its work; its next pod is to be etcd ${template.version}${wish}`;
     // Who has never run has nothing to go back to, and who goes back does not go forth again.
     const isForth = hasAnswered(snapshot, live) && stoppedUpdate(snapshot) === undefined;
-    const previous = isForth ? lastGood(snapshot, live) : undefined;
+    const previous = isForth ? lastGood(live) : undefined;
     return step("renew-stopped", because, { do: "replacePeer", live, peer: revisedPeer(live, template, previous) });
   },
 };
-
-/**
- * What the member was last well with. Whoever has been well with what it got goes back to that, and not to what was wanted before it; where no pod is made,
- * what it got may be why.
- */
-function lastGood(snapshot: ClusterSnapshot, live: EtcdPeer): MemberTemplate {
-  const isNew = !snapshot.pods.has(live.metadata.name) || isOnItsWay(snapshot, live);
-  return (isNew ? live.spec.previous : undefined) ?? templateOf(live);
-}
 
 /** Whether the member has ever run: the release that it has told stands on record. */
 function hasAnswered({ cluster }: ClusterSnapshot, { spec }: EtcdPeer): boolean {

@@ -4,7 +4,7 @@ import { unknown } from "#base/observed.ts";
 import { memberNamed } from "#cluster/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { changedPeer, cluster, sickFor, unpublished, withArrival } from "#kit/cluster.ts";
+import { changedPeer, cluster, sickFor, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
 import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
   answering,
@@ -26,6 +26,7 @@ import {
   withoutPod,
   withPeer,
   withPod,
+  withRestarted,
   withRunning,
   withStop,
   withTurn,
@@ -48,6 +49,11 @@ interface Case {
 }
 
 /** A step that gives this version to a member. */
+/** The snapshot in which the member had something else before. */
+function hadBefore(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withPeer(snapshot, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } });
+}
+
 function gives(name: string, version: string, previous?: string): object {
   const spec = { version, ...(previous === undefined ? {} : { previous: { version: previous } }) };
   return { next: "step", step: { do: "replacePeer", live: { metadata: { name } }, peer: { spec } } };
@@ -137,7 +143,7 @@ const hanging = (ms: number, replicas = 1) =>
   );
 /** The first one has restarted with what is wanted, and serves clients; its pod does not become ready for so long. */
 const unready = (ms: number) =>
-  unfitFor(withUpdate(withPod(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
+  unfitFor(withUpdate(withPod(withRestarted(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
 const stopped = withStop(canary, "my-etcd-2");
 /** What a member had before TLS was switched off. */
 const HAD_TLS = { ...OLD, version: "3.6.15", tls: HAS.both };
@@ -373,6 +379,45 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
   ],
+  "forget-previous": [
+    {
+      name: "a member that is well with what it got has nothing to go back to",
+      given: hadBefore(cluster()),
+      says: {
+        ...gives("my-etcd-1", OLD.version),
+        lacks: PREVIOUS,
+        because: "my-etcd-1 is well with what it got, and does not go back",
+      },
+    },
+    { name: "nobody is asked about who has nothing", given: cluster(), says: undefined },
+    { name: "not before it has restarted", given: withTurn(wanting(NEWER), "my-etcd-1"), says: undefined },
+    { name: "not while it is not fit", given: withPod(hadBefore(cluster()), "my-etcd-1", NOT_READY), says: undefined },
+    {
+      name: "not while it does not answer",
+      given: hadBefore(cluster({ down: ["my-etcd-1"] })),
+      says: undefined,
+    },
+    {
+      name: "not before it is on record that somebody is well with the update",
+      given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"))),
+      says: undefined,
+    },
+    {
+      name: "and then it is",
+      given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"), { proven: true })),
+      says: { ...gives("my-etcd-1", NEWER.version), lacks: PREVIOUS },
+    },
+    {
+      name: "it is well with what was wanted before another update began",
+      given: hadBefore(withUpdate(wanting(NEWER))),
+      says: { ...gives("my-etcd-1", OLD.version), lacks: PREVIOUS },
+    },
+    {
+      name: "one that is no member has no data to go back with",
+      given: hadBefore(withoutMember(cluster(), "my-etcd-1")),
+      says: undefined,
+    },
+  ],
   "stop-update": [
     { name: "nobody has restarted yet", given: turned, says: undefined },
     { name: "one member is given time", given: silentFor(canary, "my-etcd-2", 599_999), says: undefined },
@@ -471,7 +516,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       given: withUpdate(
         unfitFor(
           saying(
-            saying(withUpdated(wanted, "my-etcd-2"), "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 }),
+            saying(withRestarted(wanted, "my-etcd-2"), "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 }),
             "my-etcd-0",
             { raftIndex: 1_001 },
           ),
@@ -734,19 +779,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
     },
     {
-      name: "where it has been well with that one, it is what it goes back to",
+      name: "it goes back to what it was last well with, however long it has run something else in vain",
       given: withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
-      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
-    },
-    {
-      name: "not when it has just restarted with it",
-      given: withPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1", {
-        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
-      }),
       says: gives("my-etcd-1", "3.6.17", "3.6.15"),
     },
     {
-      name: "nor when nobody makes its pod, for which it may be the reason",
+      name: "nor when nobody makes its pod, for which that may be the reason",
       given: sickFor(
         withoutPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1"),
         "my-etcd-1",
@@ -1121,9 +1159,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-0", "3.6.18", "3.6.16"),
     },
     {
-      name: "what it ran before that is forgotten",
+      name: "and goes back to what it was last well with",
       given: withPeer(wanted, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
-      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+      says: gives("my-etcd-2", "3.6.17", "3.6.15"),
     },
     {
       name: "who is unfit waits for itself",
