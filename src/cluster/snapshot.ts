@@ -124,8 +124,9 @@ export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCe
   /** What some members show that was asked for in between: neither what is asked for now, nor what is on record as in use. */
   readonly between?: { readonly [purpose in "peer" | "server"]?: Observed<SeenCertificate> };
   /**
-   * In the API server's words why something of this, which counts as it was seen before, may be read no more; undefined when all may be. Whether
-   * it may be is found out with each reading, within a minute or two at rest.
+   * In the API server's words why something of this, which counts as it was seen before, is read no more: which right is missing, or what has been
+   * in the way since it is not missing any more; undefined when all may be read. Whether it may be is found out with each reading, within a minute
+   * or two at rest.
    */
   readonly refused?: string;
   /** What is asked of cert-manager. */

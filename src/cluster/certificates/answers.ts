@@ -3,6 +3,7 @@ import { providerOf } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { type Observed, present } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
+import { missingRightText } from "#certificates/missing-right.ts";
 import { isOverdue as isRenewalOverdue } from "#certificates/request.ts";
 import {
   betweenPurpose,
@@ -42,7 +43,7 @@ export interface Known {
   readonly sinceMs: number;
   /** Since when it is signed by whom it is. */
   readonly signerSinceMs: number;
-  /** Why it may not be read, and when that was said; undefined when it may be. */
+  /** Since it was refused nobody has read it: what was said last, of whatever kind, and when. undefined when it may be read. */
   readonly refused?: { readonly why: string; readonly atMs: number } | undefined;
 }
 
@@ -86,9 +87,7 @@ export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCert
   const seen: Record<string, unknown> = {};
   const requests: Record<string, unknown> = {};
   const [former, between]: [Record<string, unknown>, Record<string, unknown>] = [{}, {}];
-  for (const [what, { answer, sinceMs, signerSinceMs, refused }] of known) {
-    // Of what was never read the answer itself tells why.
-    if (refused !== undefined && answer.is !== "unknown") seen.refused ??= refused.why;
+  for (const [what, { answer, sinceMs, signerSinceMs }] of known) {
     const isCertificate = answer.is === "present" && "fingerprint" in answer.value;
     const times = { knownForMs: nowMs - sinceMs, signerForMs: nowMs - signerSinceMs };
     const told = isCertificate ? present({ ...answer.value, ...times }) : answer;
@@ -98,9 +97,20 @@ export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCert
     else seen[what] = told;
     if (what === "trustMap" && answer.is === "present") seen.trustMapForMs = nowMs - sinceMs;
   }
+  const refused = refusedIn(known);
+  if (refused !== undefined) seen.refused = refused;
   const some = Object.entries({ former, between }).filter(([, each]) => Object.keys(each).length > 0);
   const besides = Object.fromEntries(some);
   return { ...seen, ...besides, requests } as SeenCertificates;
+}
+
+/** Why something that was seen before is read no more: a right that is missing counts more than what passes by itself. */
+function refusedIn(known: ReadonlyMap<What, Known>): string | undefined {
+  // Of what was never read the answer itself tells why.
+  const whys = [...known.values()].flatMap(({ answer, refused }) =>
+    refused === undefined || answer.is === "unknown" ? [] : [refused.why],
+  );
+  return whys.find((why) => missingRightText(why) !== undefined) ?? whys.at(0);
 }
 
 export function signerIn(answer: Answer): string | undefined {

@@ -83,9 +83,13 @@ function rightFault(why: string): Fault | undefined {
   return message === undefined ? undefined : { reason: "RightMissing", status: "Unknown", message, isForPeople: true };
 }
 
-/** That a right was taken away: what was seen before counts on, and nobody sees whether it is still so. */
+/**
+ * That a right was taken away, or what has been in the way since it was granted: what was seen before counts on, and nobody sees whether it is still
+ * so.
+ */
 export function revokedFault({ certificates }: Pick<ClusterSnapshot, "certificates">): Fault | undefined {
-  return rightFault(certificates?.refused ?? "");
+  const why = certificates?.refused;
+  return why === undefined ? undefined : unread("what might not be read before", why);
 }
 
 function no(reason: Reason, message: string, isForPeople = true): Fault {

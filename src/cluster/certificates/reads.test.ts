@@ -293,6 +293,45 @@ describe("the API server is asked for certificates", () => {
     expect((await look())?.refused).toBeUndefined();
   });
 
+  test("for all others as soon as they may be read again, although one of them errs from then on", async () => {
+    const why = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
+    for (const errs of ALL) {
+      const { look, rest, special } = await asked();
+      const set = (all: readonly string[], said: string) => {
+        for (const name of all) special.set(name.replace(/.*\//, ""), unknown(said));
+      };
+      await look();
+      set(ALL, why);
+      await rest(8 * 60_000);
+      // While the right is missing for the others it goes on to take turns with them, and the right is what is told.
+      set([errs], "HTTP 500");
+      const read = await rest(7 * 60_000, undefined, undefined, 2_000);
+      expect(read.length, errs).toBe(7 * 6);
+      for (const name of ALL) expect(read.filter((each) => each === name).length, errs).toBe(6);
+      expect((await look())?.refused, errs).toBe(why);
+      special.clear();
+      set([errs], "HTTP 500");
+      expect(new Set(await rest(30_000)), errs).toEqual(new Set(ALL));
+      expect((await look())?.refused, errs).toBeUndefined();
+    }
+  });
+
+  test("as often for the only one that it might not read, and what it errs with by now is told", async () => {
+    const { look, rest, special } = await asked();
+    await look();
+    const why = 'User "a" cannot get resource "configmaps" in API group "" in the namespace "foo"';
+    special.set("my-etcd-ca", unknown(why));
+    await rest(8 * 60_000);
+    expect((await look())?.refused).toBe(why);
+    special.set("my-etcd-ca", unknown("HTTP 500"));
+    const read = await rest(60_000, undefined, undefined, 2_000);
+    expect(read.filter((name) => name === "configmaps/my-etcd-ca").length).toBe(6);
+    expect(await look()).toMatchObject({ refused: "HTTP 500", trustMap: { is: "present" } });
+    special.clear();
+    await rest(10_000);
+    expect((await look())?.refused).toBeUndefined();
+  });
+
   test("for what it may not read once in a minute at the most, although nobody can be asked with what was read before", async () => {
     const { clock, look, rest, reads, special, calls } = await asked();
     await look();

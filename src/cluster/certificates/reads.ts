@@ -215,7 +215,9 @@ export class CertificateReads {
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
     if (answer.is === "unknown") {
-      const refused = missingRightText(answer.why) === undefined ? undefined : { why: answer.why, atMs: nowMs };
+      // What was refused goes on to take turns until somebody sees it: else one that errs by now would have each turn.
+      const isRefused = missingRightText(answer.why) !== undefined || last?.refused !== undefined;
+      const refused = isRefused ? { why: answer.why, atMs: nowMs } : undefined;
       if (last === undefined || last.answer.is === "unknown")
         memory.known.set(what, { answer, atMs: nowMs, sinceMs: nowMs, signerSinceMs: nowMs, refused });
       // What was last seen counts until somebody sees. That nobody may look is told.

@@ -191,6 +191,13 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding",
   },
   {
+    name: "a right was granted again, and something else has been in the way since",
+    given: seenToo(settled, { refused: "HTTP 500" }),
+    status: "Unknown",
+    reason: "Waiting",
+    says: "what might not be read before could not be read: HTTP 500",
+  },
+  {
     name: "a right was taken away, and what was seen before is wrong",
     given: seenToo(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
       refused: forbidden("get", "secrets"),

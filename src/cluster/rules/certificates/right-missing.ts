@@ -10,6 +10,6 @@ export const rightMissing: ClusterRule = {
   name: "right-missing",
   decide(snapshot) {
     const fault = revokedFault(snapshot);
-    return fault === undefined ? undefined : remark("right-missing", fault.message);
+    return fault?.reason === "RightMissing" ? remark("right-missing", fault.message) : undefined;
   },
 };
