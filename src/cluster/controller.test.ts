@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION, FIRST_BACKUP_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { absent } from "#base/observed.ts";
+import { Keyring } from "#certificates/keyring.ts";
 import { clusterController, clusterKeysForBackup, clusterKeysForSchedule } from "#cluster/controller.ts";
+import { trustMap } from "#cluster/desired/certificates.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster } from "#kit/cluster.ts";
+import { unissued } from "#kit/cluster-tls.ts";
 import { etcdBackup } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { etcdBackupSchedule, TEMPLATE } from "#kit/schedule.ts";
@@ -48,6 +52,35 @@ test("that passes fail stands on the cluster once, beside what was known of it, 
 
   const next = { ...settled, cluster: failing! };
   expect(told({ ...failing!, status: clusterStatus(next, planCluster(next)) })).toMatchObject({ reason: "Settled" });
+});
+
+test("what has just been written of certificates is not read: the API server has said what it is", async () => {
+  const { cluster: live } = unissued({ stage: "recorded" });
+  const reads: string[] = [];
+  const find = (_: unknown, { name }: { name: string }) => {
+    reads.push(name);
+    return Promise.resolve(absent);
+  };
+  const nothing = { get: () => undefined, byIndex: () => [] };
+  const kinds = ["peers", "pods", "users", "roles", "schedules", "backups", "restores", "services", "budgets"];
+  const views = Object.fromEntries([...kinds, "networkPolicies", "claims"].map((kind) => [kind, nothing]));
+  const clock = new FakeClock();
+  const controller = clusterController(
+    { kube: { create: (_: unknown, object: object) => Promise.resolve(object) } } as never,
+    { ...views, clusters: { get: () => live }, clock, identities: new Keyring(), kube: { find } } as never,
+  );
+  const seen = await controller.observe(KEY, signal);
+  if (seen.is !== "present") throw new Error("the cluster is there");
+  expect(reads).toContain("my-etcd-ca");
+  await clock.advance(5_000);
+  const map = trustMap(seen.value, "a certificate");
+  await controller.act({ do: "createTrustMap", map }, seen.value, signal);
+  reads.length = 0;
+  expect(await controller.observe(KEY, signal)).toMatchObject({
+    value: { certificates: { trustMap: { is: "present", value: map }, peer: absent } },
+  });
+  expect(reads).toContain("my-etcd-peer-tls");
+  expect(reads).not.toContain("my-etcd-ca");
 });
 
 test("schedules, and backups before an upgrade, wake the cluster that they are of", () => {

@@ -1,3 +1,4 @@
+import { present } from "#base/observed.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import * as guards from "#cluster/guards/shown.ts";
@@ -19,6 +20,7 @@ import { HAS, switching } from "#kit/cluster-switch.ts";
 import {
   bundle,
   goingTo,
+  made,
   NEXT,
   OWN,
   running,
@@ -163,6 +165,14 @@ promised(guards, {
       name: "nor another one than the one that was looked at",
       given: broughtFirst,
       step: broughtIn("others"),
+      is: "forbidden",
+    },
+    {
+      name: "nor one in whose place another one was looked at, which was asked for before",
+      given: withSeen(broughtFirst, {
+        peer: present({ ...made(broughtFirst, "peer", { isOurs: false }), secretName: "before" }),
+      }),
+      step: broughtIn(),
       is: "forbidden",
     },
     {
