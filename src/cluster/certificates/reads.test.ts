@@ -200,8 +200,8 @@ describe("the API server is asked for certificates", () => {
     const { calls, look, reads, clock } = await asked();
     await look();
     const other = await leaf(ca, { names: ["another"] });
-    const written = secretOf("my-etcd-peer-tls", dataOf(other, ca.certificate));
     for (const what of ["peer", "operator"] as const) {
+      const written = secretOf(`my-etcd-${what}-tls`, dataOf(other, ca.certificate));
       reads.hasChanged(KEY, what);
       reads.hasWritten(KEY, what, written);
       reads.hasWritten({ ...KEY, name: "another" }, what, written);
@@ -632,6 +632,38 @@ describe("while what members show comes to be another one", () => {
     const moved = await look(turning(client), members);
     expect(moved).not.toHaveProperty("former");
     expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "their-operator", ca: trust });
+  });
+
+  test("what is written of what is in use is known of that, and what is asked for goes on being known", async () => {
+    const { look, calls, clock, reads, special } = await asked();
+    const seenOf = () => look(turning({ provider: "Operator" }), given);
+    await look();
+    await seenOf();
+    await clock.advance(600_000);
+    const other = await leaf(ca, { names: ["another"] });
+    calls.length = 0;
+    for (const [what, name] of [
+      ["server", "my-etcd-server-tls"],
+      ["application", "my-etcd-client"],
+    ] as const) {
+      reads.hasChanged(KEY, what);
+      reads.hasWritten(KEY, what, secretOf(name, dataOf(other, ca.certificate)));
+    }
+    special.set("their-server", unknown("no answer"));
+    await clock.advance(1_000);
+    const seen = await seenOf();
+    const anew = { names: ["another"], knownForMs: 1_000 };
+    expect(seen).toMatchObject({
+      server: { value: { secretName: "their-server", knownForMs: 601_000 } },
+      former: {
+        server: { value: { secretName: "my-etcd-server-tls", ...anew } },
+        application: { value: { secretName: "my-etcd-client", ...anew } },
+      },
+      // Both are one Secret.
+      handout: { value: { secretName: "my-etcd-client", ...anew } },
+    });
+    expect(calls).toContain("their-server");
+    for (const name of ["my-etcd-server-tls", "my-etcd-client"]) expect(calls).not.toContain(name);
   });
 
   test("what some show of what was asked for in between is read as well, of each side", async () => {

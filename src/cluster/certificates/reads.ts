@@ -57,6 +57,8 @@ import { type Key, keyText } from "#runtime/controller.ts";
 const SERVED_MS = 5 * 60_000;
 
 interface Memory {
+  /** Of the last look. */
+  given: Given;
   readonly known: Map<What, Known>;
   /** When each pod was first seen, by its uid. */
   readonly pods: Map<string, number>;
@@ -94,10 +96,12 @@ export class CertificateReads {
       return undefined;
     }
     const memory = this.#clusters.get(text) ?? {
+      given,
       known: new Map(),
       pods: new Map(),
       restedMs: Number.NEGATIVE_INFINITY,
     };
+    memory.given = given;
     this.#clusters.set(text, memory);
     for (const [what, { answer }] of [...memory.known])
       if (!wanted.includes(what) || isOfAnother(given, what, answer)) memory.known.delete(what);
@@ -130,9 +134,7 @@ export class CertificateReads {
   /** What was said of this is out of date: it has been written. */
   hasChanged(key: Key, what: What): void {
     const known = this.#clusters.get(keyText(key))?.known;
-    // One object may be known as several: as what is asked for, as what is in use, as what applications have.
-    const all: readonly What[] = [what, ...(isPurpose(what) ? ([`former ${what}`, "handout"] as const) : [])];
-    for (const each of all) {
+    for (const each of knownAs(what)) {
       const last = known?.get(each);
       if (last !== undefined) known?.set(each, { ...last, atMs: Number.NEGATIVE_INFINITY, refused: undefined });
     }
@@ -140,13 +142,14 @@ export class CertificateReads {
 
   /**
    * This is what the API server has stored of it: what has just been written need not be read. But what the operator connects with is, since it is
-   * only learnt with what members believe.
+   * only learnt with what members believe. What is in use is written by the same steps as what is asked for, and has another name.
    */
   hasWritten(key: Key, what: What, object: KubeObject): void {
     const memory = this.#clusters.get(keyText(key));
     if (memory === undefined || what === "operator" || isRequest(what)) return;
     const isPair = what !== "trustMap";
-    this.#note(memory, what, present(isPair ? seenFrom(object as Secret, what) : (object as ConfigMap)) as Answer);
+    const answer = present(isPair ? seenFrom(object as Secret, what) : (object as ConfigMap)) as Answer;
+    for (const each of knownAs(what)) if (!isOfAnother(memory.given, each, answer)) this.#note(memory, each, answer);
   }
 
   /** With what the operator connects is read anew when it is to be another Secret, whether or not it has changed. */
@@ -267,6 +270,11 @@ export class CertificateReads {
     const { namespace } = cluster.metadata;
     return await this.#kube.find(CERTIFICATES, { namespace, name: secretNameOf(cluster, purpose) ?? "" }, { signal });
   }
+}
+
+/** One object may be known as several: as what is asked for, as what is in use, as what applications have. */
+function knownAs(what: What): readonly What[] {
+  return isPurpose(what) ? [what, `former ${what}`, "handout"] : [what];
 }
 
 /** What may be known of it, as of now. */
