@@ -43,8 +43,10 @@ export interface Known {
   readonly sinceMs: number;
   /** Since when it is signed by whom it is. */
   readonly signerSinceMs: number;
-  /** Since it was refused nobody has read it: what was said last, of whatever kind, and when. undefined when it may be read. */
-  readonly refused?: { readonly why: string; readonly atMs: number } | undefined;
+  /** When it was last asked for, or told, whatever came of it. */
+  readonly askedMs: number;
+  /** Since it was refused nobody has read it: what was said last, of whatever kind. undefined when it may be read. */
+  readonly refused?: string | undefined;
 }
 
 /** What is not there, and need not be. */
@@ -108,7 +110,7 @@ export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCert
 function refusedIn(known: ReadonlyMap<What, Known>): string | undefined {
   // Of what was never read the answer itself tells why.
   const whys = [...known.values()].flatMap(({ answer, refused }) =>
-    refused === undefined || answer.is === "unknown" ? [] : [refused.why],
+    refused === undefined || answer.is === "unknown" ? [] : [refused],
   );
   return whys.find((why) => missingRightText(why) !== undefined) ?? whys.at(0);
 }

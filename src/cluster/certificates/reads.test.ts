@@ -353,8 +353,12 @@ describe("the API server is asked for certificates", () => {
     const { look, rest, special } = await asked();
     await look();
     special.set("my-etcd-peer-tls", unknown("no answer"));
-    await rest(7 * 60_000);
-    expect((await look())?.refused).toBeUndefined();
+    const read = await rest(7 * 60_000);
+    expect([...read].sort()).toEqual([...ALL].sort());
+    const seen = await look();
+    expect(seen?.refused).toBeUndefined();
+    expect(seen?.peer).toMatchObject({ is: "present", value: { knownForMs: 7 * 60_000 } });
+    expect(await rest(7 * 60_000)).toEqual(read);
   });
 
   test("of what somebody else fills by the name that people gave", async () => {

@@ -50,7 +50,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
-// How often? One object of a cluster in a minute, the one that was read longest ago; besides, what is about to end, or is not as it should
+// How often? One object of a cluster in a minute, the one that was asked for longest ago; besides, what is about to end, or is not as it should
 //   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute; of all that it may not read, one as often. What we have written ourselves the API server has told us.
 
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
@@ -182,8 +182,10 @@ export class CertificateReads {
     const mayBeAsked = wanted.filter((what) => memory.known.get(what)?.refused === undefined);
     const due = [...mayBeAsked.filter((what) => ageOf(what) >= goodMs(what)), ...this.#triedAgain(memory, wanted)];
     if (nowMs - memory.restedMs < MINUTELY_MS) return due;
-    const [oldest] = mayBeAsked.filter((what) => !due.includes(what)).toSorted((a, b) => ageOf(b) - ageOf(a));
-    if (oldest === undefined || ageOf(oldest) < MINUTELY_MS) return due;
+    // By when it was asked for, not by when it was seen: what errs would have each turn.
+    const askedMs = (what: What) => memory.known.get(what)?.askedMs ?? Number.NEGATIVE_INFINITY;
+    const [oldest] = mayBeAsked.filter((what) => !due.includes(what)).toSorted((a, b) => askedMs(a) - askedMs(b));
+    if (oldest === undefined || nowMs - askedMs(oldest) < MINUTELY_MS) return due;
     memory.restedMs = nowMs;
     return [...due, oldest];
   }
@@ -191,13 +193,13 @@ export class CertificateReads {
   /** Of what may not be read, the one that was asked for longest ago: whether people have granted the right it tells for all the others. */
   #triedAgain({ known }: Memory, wanted: readonly What[]): readonly What[] {
     const all = wanted.flatMap((what) => {
-      const atMs = known.get(what)?.refused?.atMs;
-      return atMs === undefined ? [] : [{ what, atMs }];
+      const last = known.get(what);
+      return last?.refused === undefined ? [] : [{ what, askedMs: last.askedMs }];
     });
-    const inOrder = all.toSorted((a, b) => a.atMs - b.atMs);
+    const inOrder = all.toSorted((a, b) => a.askedMs - b.askedMs);
     const [first, last] = [inOrder.at(0), inOrder.at(-1)];
     if (first === undefined || last === undefined) return [];
-    return this.#clock.monotonicMs() - last.atMs < REFUSED_MS ? [] : [first.what];
+    return this.#clock.monotonicMs() - last.askedMs < REFUSED_MS ? [] : [first.what];
   }
 
   /** Whether nobody can be asked without it: members may be made before it, with what they show. */
@@ -220,11 +222,11 @@ export class CertificateReads {
     if (answer.is === "unknown") {
       // What was refused goes on to take turns until somebody sees it: else one that errs by now would have each turn.
       const isRefused = missingRightText(answer.why) !== undefined || last?.refused !== undefined;
-      const refused = isRefused ? { why: answer.why, atMs: nowMs } : undefined;
+      const told = { refused: isRefused ? answer.why : undefined, askedMs: nowMs };
       if (last === undefined || last.answer.is === "unknown")
-        memory.known.set(what, { answer, atMs: nowMs, sinceMs: nowMs, signerSinceMs: nowMs, refused });
+        memory.known.set(what, { answer, atMs: nowMs, sinceMs: nowMs, signerSinceMs: nowMs, ...told });
       // What was last seen counts until somebody sees. That nobody may look is told.
-      else if (refused !== undefined) memory.known.set(what, { ...last, atMs: nowMs, refused });
+      else memory.known.set(what, { ...last, ...(isRefused ? { atMs: nowMs } : {}), ...told });
       return;
     }
     if (last?.refused !== undefined) askForAll(memory);
@@ -233,6 +235,7 @@ export class CertificateReads {
     memory.known.set(what, {
       answer,
       atMs: nowMs,
+      askedMs: nowMs,
       sinceMs: isSame ? last.sinceMs : nowMs,
       signerSinceMs: isSignedAlike ? last.signerSinceMs : nowMs,
     });
