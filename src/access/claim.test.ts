@@ -31,6 +31,7 @@ function roleClaim(given: GivenUser = {}, change: Partial<Claim> = {}): Claim {
 }
 
 const FORMING = etcdOf({}, { status: { identity: undefined } });
+const { status: _, ...STATUSLESS } = etcdUser();
 const GOING = etcdOf({}, { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } });
 
 test.each<[string, Claim, boolean]>([
@@ -54,10 +55,8 @@ test.each([
   ["asked of a role that may be somebody else's", roleClaim({ claimed: false }), "asked"],
 ] as const)("absence is %s", (_, claim, how) => expect(absenceFor(claim)).toBe(how));
 
-test("an object without a status has claimed nothing", () => {
-  const { status: _, ...object } = etcdUser();
-  expect(isClaimed(userClaim({}, { object }))).toBe(false);
-});
+test("an object without a status has claimed nothing", () =>
+  expect(isClaimed(userClaim({}, { object: STATUSLESS }))).toBe(false));
 
 test.each<[string, Claim, string | undefined]>([
   ["its own", userClaim(), undefined],
@@ -76,6 +75,24 @@ test.each<[string, Claim, string | undefined]>([
   ["of one that goes", userClaim({}, { cluster: GOING }), "its EtcdCluster is gone, or about to be"],
   ["not made", userClaim({ claimed: false }), "it has made no user there"],
   ["a role that is not made", roleClaim({ claimed: false }), "it has made no role there"],
+  ["made in an etcd of before", userClaim({ claimed: "elsewhere" }), "it has made no user there"],
+  ["perhaps in the data with which a cluster comes back", userClaim({}, { cluster: FORMING }), undefined],
+  ["a role that perhaps is", roleClaim({}, { cluster: FORMING }), undefined],
+  [
+    "in no data, since it was never made",
+    userClaim({ claimed: false }, { cluster: FORMING }),
+    "it has made no user there",
+  ],
+  [
+    "in no data, without a status",
+    userClaim({}, { cluster: FORMING, object: STATUSLESS }),
+    "it has made no user there",
+  ],
+  [
+    "an older object's in whatever data",
+    userClaim({}, { cluster: FORMING, elder: "other" }),
+    "the user is EtcdUser other's",
+  ],
   ["an older object's", userClaim({}, { elder: "other" }), "the user is EtcdUser other's"],
   ["an older role's", roleClaim({}, { elder: "other" }), "the role is EtcdRole other's"],
 ])("left behind: what is %s", (_, claim, why) => expect(whyLeft(claim)).toBe(why));

@@ -59,10 +59,12 @@ export function whyTaken(claim: Claim): string | undefined {
 
 /** Why an object that is being deleted leaves in etcd what is there, for people; undefined when it does not. */
 export function whyLeft(claim: Claim): string | undefined {
-  const { kind, cluster, elder } = claim;
+  const { kind, object, cluster, elder } = claim;
   if (isGone(cluster)) return "its EtcdCluster is gone, or about to be";
-  if (!isClaimed(claim)) return `it has made no ${wordOf(kind)} there`;
-  return elder === undefined ? undefined : `the ${wordOf(kind)} is ${kind} ${elder}'s`;
+  if (elder !== undefined) return `the ${wordOf(kind)} is ${kind} ${elder}'s`;
+  // An EtcdCluster that is made again may come back with the data of the one before, and with what was made there.
+  const isToBeSeen = clusterIdOf(cluster) === "" && object.status?.clusterID !== undefined;
+  return isClaimed(claim) || isToBeSeen ? undefined : `it has made no ${wordOf(kind)} there`;
 }
 
 // What guards of both kinds forbid, and why; undefined when they do not.

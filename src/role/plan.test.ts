@@ -17,6 +17,7 @@ const going: GivenRole = { deleting: true };
 const ASLEEP = etcdOf({}, { spec: { replicas: 0 } });
 const PAUSED = etcdOf({}, { spec: { paused: true } });
 const FORMING = etcdOf({}, { status: { members: [] } });
+const NAMELESS = etcdOf({}, { status: { identity: undefined } });
 const GOING = etcdOf({}, { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } });
 
 const cases: readonly { name: string; given: RoleSnapshot; expect: string; says?: string }[] = [
@@ -39,7 +40,7 @@ const cases: readonly { name: string; given: RoleSnapshot; expect: string; says?
   { name: "whatever there is in etcd", given: look({ elder: "other", claimed: false, found: absent, spec: { takeOver: true } }), expect: "warn: name-taken" },
   { name: "without a cluster nothing is done", given: look({ cluster: undefined, access: absent, found: absent }), expect: "wait: await-cluster", says: "False ClusterNotFound" },
   { name: "nor in one that has not formed", given: look({ cluster: FORMING, access: absent, found: absent }), expect: "wait: await-cluster", says: "False ClusterNotReady" },
-  { name: "nor in one without an identity", given: look({ cluster: etcdOf({}, { status: { identity: undefined } }), access: absent, found: absent }), expect: "wait: await-cluster", says: "False ClusterNotReady" },
+  { name: "nor in one without an identity", given: look({ cluster: NAMELESS, access: absent, found: absent }), expect: "wait: await-cluster", says: "False ClusterNotReady" },
   { name: "nor in one that sleeps", given: look({ cluster: ASLEEP, access: absent, found: absent }), expect: "wait: await-cluster", says: "False ClusterNotReady" },
   { name: "nor in one that is being deleted", given: look({ cluster: GOING, access: absent, found: absent }), expect: "wait: await-cluster", says: "False ClusterNotReady" },
   { name: "nor in one that is paused", given: look({ cluster: PAUSED, access: absent, found: absent }), expect: "wait: await-cluster", says: "False Paused" },
@@ -52,6 +53,7 @@ const cases: readonly { name: string; given: RoleSnapshot; expect: string; says?
   { name: "while etcd was not asked it stays, too", given: look({ ...going, cluster: PAUSED, access: absent, found: absent }), expect: "wait: await-cluster", says: "False Deleting" },
   { name: "with its cluster it goes at once", given: look({ ...going, cluster: undefined, access: absent, found: absent }), expect: "release-role: releaseRole" },
   { name: "and with one that is being deleted", given: look({ ...going, cluster: GOING, access: absent, found: absent }), expect: "release-role: releaseRole" },
+  { name: "while its cluster has yet to form, perhaps of the data in which it was made, it stays", given: look({ ...going, cluster: NAMELESS, access: absent, found: absent }), expect: "wait: await-cluster", says: "False Deleting" },
   { name: "one that has made nothing goes at once", given: look({ ...going, claimed: false }), expect: "release-role: releaseRole" },
   { name: "so does one that has made it in an etcd that was here before", given: look({ ...going, claimed: "elsewhere" }), expect: "release-role: releaseRole" },
   { name: "one whose name is another one's, too", given: look({ ...going, elder: "other" }), expect: "release-role: releaseRole" },

@@ -22,6 +22,7 @@ const OPEN = { client: { verifyClients: false } };
 const PLAIN = etcdOf(null);
 const MANAGED = etcdOf(CERT_MANAGER);
 const PAUSED = etcdOf({}, { spec: { paused: true } });
+const NAMELESS = etcdOf({}, { status: { identity: undefined } });
 const GOING = etcdOf({}, { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } });
 const asks = { annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "1" } };
 const going = { deleting: true };
@@ -124,6 +125,7 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "nor while the user is not", given: look({ with: { found: unknown("silent"), password: absent } }), expect: "wait: await-etcd" },
   { name: "with its cluster it goes at once", given: look({ ...going, cluster: undefined, with: unasked }), expect: "release-user: releaseUser" },
   { name: "and with one that is being deleted", given: look({ ...going, cluster: GOING, with: unasked }), expect: "release-user: releaseUser" },
+  { name: "while its cluster has yet to form, perhaps of the data in which it was made, it stays", given: look({ ...going, cluster: NAMELESS, with: unasked }), expect: "wait: await-cluster", says: "False Deleting" },
   { name: "one that has made nothing goes at once", given: look({ ...going, claimed: false }), expect: "release-user: releaseUser" },
   { name: "so does one that has made it in an etcd that was here before", given: look({ ...going, claimed: "elsewhere" }), expect: "release-user: releaseUser" },
   { name: "one whose name is another one's, too", given: look({ ...going, with: { elder: "other" } }), expect: "release-user: releaseUser" },
