@@ -9,7 +9,7 @@ import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
-import { isBelieved } from "#user/facts.ts";
+import { doubtersOf, isBelieved } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
@@ -228,17 +228,33 @@ test.each<[string, UserSnapshot, string | undefined]>([
   expect(bindingWish(snapshot)?.pair).toBe(pair);
 }); // biome-ignore format: a table
 
-test("whether some member believes who has signed the pair", () => {
-  const pod = (...trusted: (typeof OWN)[]) =>
-    born<Pod>({ metadata: { name: "a", annotations: { [CLIENT_TRUST_ANNOTATION]: bundle(...trusted) } } } as never);
-  const bare = born<Pod>({ metadata: { name: "a" } } as never);
-  expect(isBelieved([pod(OWN)], signerOf())).toBe(true);
-  expect(isBelieved([pod(NEXT), pod(NEXT, OWN)], signerOf())).toBe(true);
-  expect(isBelieved([pod(NEXT), bare], signerOf())).toBe(false);
-  expect(isBelieved([], signerOf())).toBe(false);
-  expect(isBelieved([pod(OWN)], undefined)).toBe(false);
-  expect(isBelieved([pod(OWN)], signerOf(OWN, { signerId: undefined }))).toBe(false);
-});
+const trusting = (trusted: readonly (typeof OWN)[], phase = "Running") =>
+  born<Pod>({
+    metadata: { name: "a-abcde", annotations: { [CLIENT_TRUST_ANNOTATION]: bundle(...trusted) } },
+    spec: { hostname: "a" },
+    status: { phase },
+  } as never);
+const bare = born<Pod>({ metadata: { name: "bare" } } as never);
+
+test.each<[string, readonly Pod[], Parameters<typeof isBelieved>[1], boolean]>([
+  ["a member that trusts its signer", [trusting([OWN])], signerOf(), true],
+  ["one of two", [trusting([NEXT]), trusting([NEXT, OWN])], signerOf(), true],
+  ["none of two", [trusting([NEXT]), bare], signerOf(), false],
+  ["nobody", [], signerOf(), false],
+  ["nobody, what is not there", [trusting([OWN])], undefined, false],
+  ["nobody, what has no signer", [trusting([OWN])], signerOf(OWN, { signerId: undefined }), false],
+  ["no pod that has failed", [trusting([OWN], "Failed"), trusting([NEXT])], signerOf(), false],
+  ["nor one that has ended well", [trusting([OWN], "Succeeded")], signerOf(), false],
+])("a pair is believed by %s", (_, pods, certificate, is) => expect(isBelieved(pods, certificate)).toBe(is)); // biome-ignore format: a table
+
+test.each<[string, readonly Pod[], readonly string[]]>([
+  ["who trusts the authority", [trusting([OWN, NEXT])], []],
+  ["who trusts another one", [trusting([OWN]), trusting([NEXT])], ["a"]],
+  ["who says nothing", [bare], ["bare"]],
+  ["not what is left of a pod that was evicted", [trusting([OWN], "Failed"), trusting([OWN], "Succeeded"), trusting([NEXT])], []],
+])("of members, these doubt whom an authority signs: %s", (_, pods, names) => {
+  expect(doubtersOf(pods, signerOf(NEXT), true)).toEqual(names);
+}); // biome-ignore format: a table
 
 test("a Secret that is not there is told no more", () => {
   const binding = { name: "app-binding", trusts: ["a"], signedBy: "a" };

@@ -10,6 +10,7 @@ import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { passwordTrouble } from "#etcd/auth.ts";
 import { controllerOf, type Pod, type Secret } from "#kube/kinds.ts";
+import { isOver } from "#kube/pod.ts";
 import type { BindingFacts } from "#user/snapshot.ts";
 
 /** The key of a binding Secret that holds the password. */
@@ -42,18 +43,30 @@ function authorityIn({ fingerprint, signerId, trust }: CertificateFacts, isAutho
   return parsedIn(trust).find((each) => idOf(each) === id);
 }
 
-/** Members that would not believe whom it signs, or has signed, by name. What a member trusts stands on its pod. */
-export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAuthority: boolean): readonly string[] {
+/** Whether a member believes who shows what it signs, or has signed. What a member trusts stands on its pod. */
+function believerOf(signer: CertificateFacts, isAuthority: boolean): ((pod: Pod) => boolean) | undefined {
   const authority = authorityIn(signer, isAuthority);
-  if (authority === undefined) return [];
+  if (authority === undefined) return undefined;
   const key = authorityKeyOf(authority);
-  const believes = ({ metadata }: Pod) =>
+  return ({ metadata }) =>
     parsedIn(metadata.annotations?.[CLIENT_TRUST_ANNOTATION] ?? "").some((each) => authorityKeyOf(each) === key);
-  return pods.filter((pod) => !believes(pod)).map((pod) => pod.spec?.hostname ?? pod.metadata.name);
+}
+
+/** What is left on record of a pod that was evicted is no member, and would trust for ever whom members trusted then. */
+function membersIn(pods: readonly Pod[]): readonly Pod[] {
+  return pods.filter((pod) => !isOver(pod));
+}
+
+/** Members that would not believe whom it signs, or has signed, by name. */
+export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAuthority: boolean): readonly string[] {
+  const believes = believerOf(signer, isAuthority);
+  if (believes === undefined) return [];
+  const doubting = membersIn(pods).filter((pod) => !believes(pod));
+  return doubting.map((pod) => pod.spec?.hostname ?? pod.metadata.name);
 }
 
 /** Whether some member believes who shows this certificate. */
 export function isBelieved(pods: readonly Pod[], certificate: CertificateFacts | undefined): boolean {
-  const isKnown = certificate !== undefined && authorityIn(certificate, false) !== undefined;
-  return isKnown && doubtersOf(pods, certificate, false).length < pods.length;
+  const believes = certificate && believerOf(certificate, false);
+  return believes !== undefined && membersIn(pods).some(believes);
 }
