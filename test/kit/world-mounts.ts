@@ -1,5 +1,6 @@
 import { PODS, type Pod, SECRETS, type Secret } from "#kube/kinds.ts";
 import type { ApiServer } from "./world-api.ts";
+import { isOver } from "./world-containers.ts";
 import { secretsIn } from "./world-tls.ts";
 
 /**
@@ -47,15 +48,19 @@ export class Mounts {
     return undefined;
   }
 
-  /** What the kubelet has of the Secret for another pod, which it may give to this one as well. */
+  /**
+   * What the kubelet has of the Secret for another pod, which it may give to this one as well. For a pod that is over it has nothing any more:
+   * `SyncTerminatedPod` in pkg/kubelet/kubelet.go.
+   */
   #keptFor(pod: Pod, namespace: string, name: string): Secret | undefined {
     const node = this.#nodeOf(pod);
     const others = this.#api.list(PODS).filter((each) => {
       const isBeside = node !== undefined && this.#nodeOf(each) === node;
-      return isBeside && each.metadata.uid !== pod.metadata.uid && each.metadata.namespace === namespace;
+      return (
+        isBeside && !isOver(each) && each.metadata.uid !== pod.metadata.uid && each.metadata.namespace === namespace
+      );
     });
-    const mounts = others.map(({ metadata }) => this.#mounts.get(`${metadata.uid}/${name}`));
-    return mounts.find((each) => each !== undefined)?.secret;
+    return others.map((each) => this.of(each, name)).find((each) => each !== undefined);
   }
 
   /** What the pod has of the Secret by now. */
