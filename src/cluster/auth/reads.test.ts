@@ -195,6 +195,19 @@ describe("etcd is asked", () => {
     expect(await asked(600_000)).toContain("Authenticate root");
   });
 
+  test("anew for an EtcdCluster that was made again, and nothing is known of it from the one before", async () => {
+    const { look, calls, reads, state } = world();
+    await look();
+    reads.hasProved(KEY, { name: "", version: "u 1", trouble: undefined });
+    state.enabled = false;
+    const again = guarded();
+    const { cluster } = again;
+    const other = { ...again, cluster: { ...cluster, metadata: { ...cluster.metadata, uid: "uid-of-another" } } };
+    state.found = present(secret({ owner: "uid-of-another" }));
+    expect(stateIn(await look(other))).toMatchObject({ enabled: false, isRootsPassword: false });
+    expect(calls).toEqual(["AuthStatus", "UserGet op", "UserGet root", ...LISTS]);
+  });
+
   test("with each look while something is, and after each step", async () => {
     const wrong = world();
     wrong.state.password = "another";

@@ -28,6 +28,8 @@ const PASSWORD_MS = 10 * 60_000;
 const UNPROVED = { isRootsPassword: false };
 
 interface Memory {
+  /** Of the EtcdCluster. */
+  readonly uid: string;
   readonly seen: ToldAuth;
   readonly atMs: number;
 }
@@ -84,19 +86,22 @@ export class AuthReads {
     held: () => HeldNames,
     signal: AbortSignal,
   ): Promise<ToldAuth | undefined> {
-    const { namespace, name, deletionTimestamp } = cluster.metadata;
+    const { namespace, name, uid, deletionTimestamp } = cluster.metadata;
     const key = { namespace, name };
     const wanted = isAuthWanted(cluster.spec);
     if (deletionTimestamp !== undefined || (wanted === undefined && cluster.status?.auth === undefined)) {
       this.forget(key);
       return undefined;
     }
-    const last = this.#known.get(keyText(key));
+    const known = this.#known.get(keyText(key));
+    // One that is made again at once, and is never seen to be gone, may be another etcd.
+    if (known !== undefined && known.uid !== uid) this.forget(key);
+    const last = known?.uid === uid ? known : undefined;
     const { clock } = this.#tools;
     if (last?.seen.next === next && last && isCalm(cluster, last.seen) && clock.monotonicMs() - last.atMs < MINUTELY_MS)
       return last.seen;
     const seen = await this.#ask(cluster, addressee, next, held, signal);
-    this.#known.set(keyText(key), { seen, atMs: clock.monotonicMs() });
+    this.#known.set(keyText(key), { uid, seen, atMs: clock.monotonicMs() });
     return seen;
   }
 
