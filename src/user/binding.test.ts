@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { CLIENT_TRUST_ANNOTATION, ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, present, unknown } from "#base/observed.ts";
@@ -7,11 +7,12 @@ import { born } from "#kit/cluster.ts";
 import { bundle } from "#kit/cluster-tls.ts";
 import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
-import { bindingWish } from "#user/desired/binding.ts";
+import { bindingWish, trustWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
 import { doubtersOf, isBelieved } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
+import { tellTrust } from "#user/rules/binding/tell-trust.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import { userStatus } from "#user/status.ts";
 
@@ -64,6 +65,51 @@ test("the status says whom the Secret says to trust, and by whom its certificate
   expect(told(look({ cluster: PLAIN }))).toEqual({ name, trusts: [] });
   const before = { name: "app-binding", trusts: ["a"], signedBy: "a" };
   expect(told(look({ status: { binding: before }, with: { binding: unknown("silent") } }))).toEqual(before);
+});
+
+describe("what cannot be carried out leaves the binding as it is, but for whom to trust", () => {
+  const BOTH = bundle(OWN, NEXT);
+  const texts = { ...bindingWish(look({ bound: null }))?.texts, username: "as it was", "tls.crt": "a certificate" };
+  const its = { texts, hasPassword: false };
+  /** As it was made while the operator signed. */
+  const refused = (given: Parameters<typeof userLook>[0] = {}) => {
+    const { binding } = look({ ...byCertificate, bound: its, pair: { madeFor: "somebody" }, ...given });
+    const cluster = "cluster" in given ? given.cluster : BROUGHT;
+    return look({ ...byCertificate, cluster, with: { binding, trust: BOTH, ...given.with } });
+  };
+
+  test("with its pair, and the mark of what that was made for", () => {
+    const { "tls.crt": _, ...others } = texts;
+    expect(trustWish(refused())).toMatchObject({
+      because: "it does not say what it should of ca.crt",
+      password: "none",
+      pair: "keep",
+      texts: { ...others, "ca.crt": BOTH, certificates: BOTH },
+      draft: { metadata: { name: "app-binding", annotations: { "etcd.improbable.io/applied-hash": "somebody" } } },
+    });
+    expect(trustWish(refused())?.texts).not.toHaveProperty(["tls.crt"]);
+  });
+
+  test("with its password, where it has one, and without a pair, where it has none", () => {
+    const given = { bound: { texts, hasPassword: true }, pair: null };
+    const wish = trustWish(refused(given));
+    expect(wish).toMatchObject({ password: "keep", pair: "none" });
+    expect(wish?.draft.metadata.annotations).not.toHaveProperty(["etcd.improbable.io/applied-hash"]);
+  });
+
+  test.each([
+    ["when it says so by now", refused({ bound: { texts: { ...texts, "ca.crt": BOTH }, hasPassword: false } })],
+    ["when nobody knows whom", refused({ with: { trust: undefined } })],
+    ["when it says nobody", refused({ bound: { texts: { username: "app" }, hasPassword: false } })],
+    ["when there is none", refused({ bound: null })],
+    ["when it is somebody else's", refused({ bound: { ...its, ownerUid: "other" } })],
+    ["when its cluster is gone", refused({ cluster: undefined })],
+  ])("not %s", (_, given) => expect(trustWish(given)).toBeUndefined());
+
+  test("and nothing else is written", () => {
+    expect(tellTrust.decide(look({ with: { trust: BOTH } }))).toBeUndefined();
+    expect(tellTrust.decide(refused())).toMatchObject({ step: { do: "writeBinding" } });
+  });
 });
 
 test("what it says: how to connect, and whom to trust where there is TLS", () => {

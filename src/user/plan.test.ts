@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import { absent, present, unknown } from "#base/observed.ts";
-import { etcdOf, issuedFacts, NEXT, signerOf, userLook } from "#kit/access.ts";
+import { etcdOf, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
 import { born, NOW } from "#kit/cluster.ts";
 import { bundle } from "#kit/cluster-tls.ts";
 import { planText } from "#kit/plan-text.ts";
@@ -70,6 +70,7 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "the operator's own user is nobody's", given: look({ spec: { userName: "etcd-cluster-operator" } }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "nor is the one that the operator is about to be", given: look({ cluster: etcdOf({}, { status: { auth: { enabled: true, operators: ["app"] } } }) }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "by certificate without TLS: refused", given: look({ ...byCertificate, cluster: PLAIN }), expect: "warn: refuse-user", says: "False SpecRefused" },
+  { name: "where nobody here signs its binding goes on to say whom to trust", given: look({ ...byCertificate, cluster: etcdOf(BROUGHT), with: { trust: bundle(OWN, NEXT) } }), expect: "tell-trust: writeBinding app-binding none none", says: "False SpecRefused" },
   { name: "where nobody here signs: refused", given: look({ ...byCertificate, cluster: etcdOf(BROUGHT) }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "where no certificate is asked for: refused", given: look({ ...byCertificate, cluster: etcdOf(OPEN) }), expect: "warn: refuse-user", says: "False SpecRefused" },
   { name: "a password where nobody here signs", given: look({ cluster: etcdOf(BROUGHT) }), expect: "settled", says: "True Bound" },
@@ -200,6 +201,8 @@ test("where two rules have an opinion, their order decides", () => {
     ["binding-taken", "request-certificate", look({ cluster: MANAGED, bound: { ownerUid: "other" }, with: { request: absent } })],
     ["grant-role", "await-binding", look({ with: { found: present([]), binding: unknown("away"), password: absent } })],
     ["delete-user", "revoke-role", look({ ...going, with: surplus })],
+    ["delete-user", "tell-trust", look({ ...going, ...byCertificate, cluster: etcdOf(BROUGHT), with: { trust: bundle(OWN, NEXT) } })],
+    ["tell-trust", "refuse-user", look({ ...byCertificate, cluster: etcdOf(BROUGHT), with: { trust: bundle(OWN, NEXT) } })],
     ["refuse-user", "name-taken", look({ spec: { userName: "etcd-cluster-operator" }, claimed: false })],
     ["name-taken", "hold-user", look({ claimed: false, held: false })],
     ["hold-user", "claim-user", look({ claimed: false, held: false, with: nobody })],

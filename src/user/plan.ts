@@ -6,6 +6,7 @@ import { awaitPassword } from "#user/rules/binding/await-password.ts";
 import { bindingEnds } from "#user/rules/binding/binding-ends.ts";
 import { bindingTaken } from "#user/rules/binding/binding-taken.ts";
 import { requestCertificate } from "#user/rules/binding/request-certificate.ts";
+import { tellTrust } from "#user/rules/binding/tell-trust.ts";
 import { writeBinding } from "#user/rules/binding/write-binding.ts";
 import { addUser } from "#user/rules/etcd/add-user.ts";
 import { awaitEtcd } from "#user/rules/etcd/await-etcd.ts";
@@ -31,6 +32,7 @@ export const USER_RULES: readonly UserRule[] = [
   awaitCluster, // It comes before all that needs etcd.
   awaitEtcd, // It comes before all that depends on what etcd has.
   deleteUser, // It comes before all that makes anything.
+  tellTrust, // It comes before the refusal, which ends all else.
   refuseUser, // It comes before anything is made that nobody could use, or that is the operator's own.
   nameTaken, // It comes before anything is made for a name that is somebody else's.
   holdUser, // It comes before anything is made that nobody would take back.

@@ -53,8 +53,8 @@ export class BindingTimes {
   }
 }
 
-/** Those of whom nobody waits for what they are to get, since they will get nothing: what they have stays as it is. */
-const UNTENDED: ReadonlySet<string> = new Set(["SpecRefused", "NameTaken"]);
+/** Of whom nobody waits for anything, since they will get nothing: what they have stays as it is. */
+const UNTENDED = "NameTaken";
 
 function keptBinding(
   { metadata, status }: EtcdUser,
@@ -63,7 +63,7 @@ function keptBinding(
   const { binding, clusterID, certificate, conditions } = status ?? {};
   const ready = conditions?.find(({ type }) => type === "Ready");
   if (binding === undefined || metadata.deletionTimestamp !== undefined) return undefined;
-  if (clusterID !== cluster.status?.identity?.clusterID || UNTENDED.has(ready?.reason ?? "")) return undefined;
+  if (clusterID !== cluster.status?.identity?.clusterID || ready?.reason === UNTENDED) return undefined;
   return {
     user: metadata.name,
     secretName: binding.name,

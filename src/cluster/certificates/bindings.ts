@@ -11,6 +11,9 @@ import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
 // Why is not everybody waited for as soon as they appear?
 //   Where EtcdUsers come and go all the time some binding would always be new. One that never said anything else has nothing to come over from.
 
+/** An EtcdUser that cannot be carried out: its binding goes on to say whom to trust, and gets nothing else. */
+const GETS_NO_PAIR = "SpecRefused";
+
 /** Nobody here knows what an application shows that somebody else has made. */
 const TAKEN_OUT =
   "lose tls.crt and tls.key, which a former authority has signed: take them out once no application shows them";
@@ -45,8 +48,10 @@ export function whyBindingFormer(
   sinceMs: number,
 ): string | undefined {
   const isBrought = providerOf(snapshot.cluster.spec, "client") === "Secret";
-  const isConcerned = ({ trustIds, signerId, notAfterMs = Number.POSITIVE_INFINITY }: SeenBinding) =>
-    trustIds === undefined || (signerId !== undefined && notAfterMs > snapshot.takenAtMs);
+  const isConcerned = ({ trustIds, signerId, reason, notAfterMs = Number.POSITIVE_INFINITY }: SeenBinding) =>
+    // Who gets no other one is waited for only where people are to take out the one that is there.
+    (isBrought || reason !== GETS_NO_PAIR) &&
+    (trustIds === undefined || (signerId !== undefined && notAfterMs > snapshot.takenAtMs));
   const isNew = ({ signerId }: SeenBinding) => signerId !== undefined && isBelieved(signerId);
   const what = isBrought ? TAKEN_OUT : `have a certificate of the authority that signs by now ${forLong(snapshot)}`;
   return whyLate(snapshot, isConcerned, isNew, sinceMs, what);

@@ -75,6 +75,29 @@ export function bindingWish(snapshot: UserSnapshot): BindingWish | undefined {
   return { because, password: password.what, pair: pair.what, texts, draft };
 }
 
+/** The same, where all but whom to trust stays as it is. */
+export function trustWish(snapshot: UserSnapshot): BindingWish | undefined {
+  const { cluster, trust } = snapshot;
+  const own = ownBinding(snapshot);
+  // What says nobody is of a cluster that spoke no TLS.
+  if (cluster === undefined || trust === undefined || own?.texts[TRUST_FILE] === undefined) return undefined;
+  const { [CERTIFICATE_FILE]: _, ...others } = own.texts;
+  if (isSameData(others[TRUST_FILE], trust)) return undefined;
+  const kept = { password: own.hasPassword ? "keep" : "none", pair: own.certificate ? "keep" : "none" } as const;
+  const { metadata, ...draft } = draftOf(snapshot, own, kept);
+  const madeFor = own.certificate?.madeFor;
+  const annotations = {
+    ...metadata.annotations,
+    ...(madeFor === undefined ? {} : { [APPLIED_HASH_ANNOTATION]: madeFor }),
+  };
+  return {
+    because: `it does not say what it should of ${TRUST_FILE}`,
+    ...kept,
+    texts: { ...others, [TRUST_FILE]: trust, certificates: trust },
+    draft: { ...draft, metadata: { ...metadata, annotations } },
+  };
+}
+
 function whyOther(
   own: BindingFacts,
   texts: Readonly<Record<string, string>>,
