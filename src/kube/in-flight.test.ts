@@ -11,9 +11,13 @@ function namespaceOf(name: string): string {
 /** Calls by name, with their namespace before a slash; begun in order of their names, each with the way to end it. */
 class Calls {
   readonly clock = new FakeClock();
-  readonly inFlight = new InFlight(this.clock, { most: 2, slowMs: 250 });
+  readonly inFlight: InFlight;
   readonly begun: string[] = [];
   readonly end = new Map<string, () => void>();
+
+  constructor(inAll = 256) {
+    this.inFlight = new InFlight(this.clock, { most: 2, slowMs: 250, inAll });
+  }
 
   ask(...names: readonly string[]): void {
     for (const name of names) {
@@ -149,6 +153,56 @@ test("a namespace whose last waiting call has given up has no turn", async () =>
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3"]);
 });
 
+test("there are never more in all; one that ends makes room for another, although it counted no more", async () => {
+  const calls = new Calls(3);
+  calls.ask("w/1", "x/1", "y/1", "z/1", "z/2");
+  await calls.clock.advance(10_000);
+  expect(calls.begun).toEqual(["w/1", "x/1", "y/1"]);
+  calls.end.get("w/1")?.();
+  calls.end.get("w/1")?.();
+  await calls.clock.advance(10_000);
+  expect(calls.begun).toEqual(["w/1", "x/1", "y/1", "z/1"]);
+});
+
+test("a namespace begins no further call when it has twice as many in flight as could still begin", async () => {
+  const calls = new Calls(9);
+  const all = (namespace: string, count: number) => Array.from({ length: count }, (_, n) => `${namespace}/${n}`);
+  calls.ask(...all("x", 9));
+  await calls.clock.advance(10_000);
+  expect(calls.begun).toEqual(all("x", 6));
+  calls.ask(...all("y", 9));
+  await calls.clock.advance(10_000);
+  expect(calls.begun.slice(6)).toEqual(all("y", 2));
+  calls.ask("z/0");
+  await calls.clock.advance(0);
+  expect(calls.begun.slice(8)).toEqual(["z/0"]);
+  calls.end.get("z/0")?.();
+  calls.end.get("x/0")?.();
+  calls.end.get("x/0")?.(); // It has ended once.
+  calls.end.get("x/1")?.();
+  calls.end.get("x/2")?.();
+  await calls.clock.advance(10_000);
+  expect(calls.begun.slice(9)).toEqual([...all("y", 4).slice(2), "x/6"]);
+});
+
+test("no timer is made for a time that has passed, although time goes on while it is made", () => {
+  const delaysMs: number[] = [];
+  let nowMs = 0;
+  const clock = new FakeClock();
+  clock.monotonicMs = () => {
+    nowMs += 100;
+    return nowMs;
+  };
+  clock.after = (ms) => {
+    delaysMs.push(ms);
+    return () => undefined;
+  };
+  const inFlight = new InFlight(clock, { most: 1, slowMs: 250, inAll: 256 });
+  for (let call = 0; call < 10; call++) void inFlight.enter(never, "x");
+  expect(delaysMs.length).toBeGreaterThan(0);
+  expect(Math.min(...delaysMs)).toBeGreaterThan(0);
+});
+
 /** Many who call without end, each with so many reads side by side and then a write. */
 class Callers {
   readonly clock = new FakeClock(0, 1);
@@ -158,6 +212,9 @@ class Callers {
   readonly waitedMs = new Map<string, number>();
   /** Calls that were begun within the first half second. */
   atFirst = 0;
+  /** The most that were in flight at the same time. */
+  most = 0;
+  #count = 0;
   readonly #inFlight = new InFlight(this.clock);
 
   /** @param callMs how long a call takes @param restMs after each write */
@@ -179,7 +236,10 @@ class Callers {
     const waitedMs = this.clock.monotonicMs() - startMs;
     this.waitedMs.set(namespace, Math.max(waitedMs, this.waitedMs.get(namespace) ?? 0));
     if (this.clock.monotonicMs() < 500) this.atFirst += 1;
+    this.#count += 1;
+    this.most = Math.max(this.most, this.#count);
     await this.clock.sleep(callMs);
+    this.#count -= 1;
     leave();
     this.ended.set(namespace, (this.ended.get(namespace) ?? 0) + 1);
   }
@@ -211,3 +271,20 @@ test("who writes through a slow webhook in one namespace holds up those in other
   }
   expect(callers.ended.get("slow")).toBeGreaterThan(100 * 20);
 });
+
+test.each([1, 2, 5])(
+  "six hundred calls that hang, in as many namespaces: %i, hold up those in others for two fifths of a second at the most",
+  async (hanging) => {
+    const callers = new Callers();
+    for (let n = 0; n < hanging; n++) callers.start(600 / hanging, `hangs-${n}`, 0, 9_900);
+    const others = Array.from({ length: 20 }, (_, n) => `other-${n}`);
+    for (const namespace of others) callers.start(5, namespace, 1, 20, 500);
+    await callers.clock.advance(18_000);
+    expect(callers.most).toBeLessThanOrEqual(DEFAULT_IN_FLIGHT.inAll);
+    for (const namespace of others) {
+      expect(callers.waitedMs.get(namespace)).toBeLessThanOrEqual(400);
+      // Five sixths of the 33 rounds of two calls that each makes where nobody else is.
+      expect(callers.ended.get(namespace)).toBeGreaterThan((5 * 33 * 2 * 5) / 6);
+    }
+  },
+);

@@ -107,6 +107,22 @@ test("calls of one namespace wait behind each other before anybody else waits fo
   await Promise.all(hanging);
 });
 
+test("however many calls of one namespace hang, those of others have a connection when it is their turn", async () => {
+  slow = new Slow();
+  const clock = new FakeClock();
+  transport = await slow.listen(undefined, clock);
+  const ended = new AbortController();
+  const pods = (namespace: string) => `/api/v1/namespaces/${namespace}/pods`;
+  const hang = () => asked(`${pods("slow")}/hang`, "calls", ended.signal).catch(() => undefined);
+  const hanging = Array.from({ length: 600 }, hang);
+  await clock.advance(5_000);
+  const isTheirs = Promise.all(Array.from({ length: 32 }, (_, n) => asked(pods(`other-${n}`))));
+  expect(new Set(await isTheirs)).toEqual(new Set(["{}"]));
+  expect(slow.most).toBeLessThan(DEFAULT_IN_FLIGHT.inAll);
+  ended.abort(new Error("enough"));
+  await Promise.all(hanging);
+});
+
 test("a call is told when it is its turn, and before it is sent", async () => {
   slow = new Slow();
   transport = await slow.listen(undefined, new FakeClock());

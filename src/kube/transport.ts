@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeConfig } from "./config.ts";
 import type { TlsMaterial } from "./credentials.ts";
-import { InFlight } from "./in-flight.ts";
+import { DEFAULT_IN_FLIGHT, InFlight } from "./in-flight.ts";
 import { namespaceIn } from "./path.ts";
 import { proxyFor } from "./proxy.ts";
 
@@ -68,12 +68,8 @@ export interface Transport {
 
 /** A page of 500 of the largest pods is below 10 MiB; a larger answer is none that we asked for. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-/**
- * Connections for calls; made when needed. Each carries one call at a time. There are more than passes side by side by default (two
- * controllers with a hundred workers each), so that calls which hang in somebody's admission webhook leave some to others. How many calls
- * that are answered soon have one at the same time, and who waits for whom: in-flight.ts.
- */
-const CALL_CONNECTIONS = 256;
+/** Connections for calls, made when needed. Each carries one call at a time. No call waits for one: how many there are, and who waits for whom, is told in in-flight.ts. */
+const CALL_CONNECTIONS = DEFAULT_IN_FLIGHT.inAll;
 /** The same for leases, each of which has one call under way: more than a process has of them, so that none waits while others hang. */
 const LEASE_CONNECTIONS = 32;
 /** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
