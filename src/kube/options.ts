@@ -2,7 +2,7 @@ import type { Selection } from "./path.ts";
 
 export interface CallOptions {
   readonly signal: AbortSignal;
-  /** For the whole call, repetitions and waiting for the rate limit included; milliseconds. Default 10 000. */
+  /** For the whole call, repetitions and waiting for the rate limit included; milliseconds. Default 15 000. */
   readonly deadlineMs?: number;
   /** `high` never waits for the rate limit and has connections of its own: for the lease only. */
   readonly priority?: "normal" | "high";
