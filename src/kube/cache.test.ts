@@ -119,6 +119,23 @@ describe("a cache", () => {
     },
   );
 
+  test("tells what it keeps no more as it was when it was kept, also when it is deleted like that", async () => {
+    const server = new ModelServer();
+    const { cache, clock } = await started(server, { keep: (thing) => (thing.value < 5 ? thing : undefined) });
+    const told: string[] = [];
+    cache.onChange(({ type, object }) => told.push(`${type} ${object.metadata.name} ${object.value}`));
+    server.put("a", 1);
+    server.put("a", 7);
+    server.put("b", 2);
+    server.remove("b", 8);
+    server.put("c", 3);
+    server.remove("c", 4);
+    await clock.advance(0);
+    expect(told).toEqual(["added a 1", "deleted a 1", "added b 2", "deleted b 2", "added c 3", "deleted c 4"]);
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    await cache.stop();
+  });
+
   test("tells another uid under one name as deleted and added, live and after a new list", async () => {
     const server = new ModelServer();
     server.put("a", 1);

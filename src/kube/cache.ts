@@ -177,6 +177,7 @@ export class Cache<T extends KubeObject> {
         replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion),
         put: (object) => this.#deliver(this.#store.put(object), object.metadata.resourceVersion),
         remove: (object) => this.#deliver(this.#store.remove(object), object.metadata.resourceVersion),
+        drop: ({ metadata }) => this.#deliver(this.#store.drop(metadata), metadata.resourceVersion),
         advance: (resourceVersion) => this.#advance(resourceVersion),
         restarted: (reason) => {
           this.#restarts[reason] = (this.#restarts[reason] ?? 0) + 1;

@@ -37,7 +37,10 @@ interface ReflectorTarget<T> {
   /** The whole state as of `resourceVersion`. */
   replace(objects: readonly T[], resourceVersion: string): void;
   put(object: T): void;
+  /** It was deleted; `object` is its last state. */
   remove(object: T): void;
+  /** It is not to be kept any more. Whom that concerns is told by the state that was kept: in this one it may be somebody else's. */
+  drop(object: T): void;
   /** Everything up to this version is known. Follows each of the others as well. */
   advance(resourceVersion: string): void;
   restarted(reason: RestartReason): void;
@@ -178,8 +181,9 @@ export class Reflector<T extends KubeObject> {
     this.#position = version;
     if (event.type !== "BOOKMARK") {
       const kept = keep(event.object);
-      if (kept !== undefined && event.type !== "DELETED") target.put(kept);
-      else target.remove(kept ?? event.object);
+      if (kept === undefined) target.drop(event.object);
+      else if (event.type === "DELETED") target.remove(kept);
+      else target.put(kept);
     }
     target.advance(version);
   }

@@ -64,20 +64,25 @@ export class Store<T extends KubeObject> {
 
   /** Removes the object of this name; the change carries `object`, the state at deletion. */
   remove(object: T): readonly Change<T>[] {
-    const key = keyOf(object);
-    const previous = this.#objects.get(key);
-    if (previous === undefined) return [];
-    this.#unindex(key, previous);
+    const isIt = ({ metadata }: T): boolean => metadata.uid === object.metadata.uid;
+    return this.drop(object.metadata).map((gone) => (isIt(gone.object) ? { ...gone, object } : gone));
+  }
+
+  /** Removes what is here of this name; the change carries it as it was here. */
+  drop(ref: Ref): readonly Change<T>[] {
+    const key = keyOf(ref);
+    const object = this.#objects.get(key);
+    if (object === undefined) return [];
+    this.#unindex(key, object);
     this.#objects.delete(key);
-    const isSameObject = previous.metadata.uid === object.metadata.uid;
-    return [{ type: "deleted", object: isSameObject ? object : previous }];
+    return [{ type: "deleted", object }];
   }
 
   /** Makes `objects` the whole content; says what that changed, deletions first. */
   replace(objects: readonly T[]): readonly Change<T>[] {
     const wanted = new Set(objects.map((object) => keyOf(object)));
     const gone = this.list().filter((object) => !wanted.has(keyOf(object)));
-    return [...gone.flatMap((object) => this.remove(object)), ...objects.flatMap((object) => this.put(object))];
+    return [...gone.flatMap(({ metadata }) => this.drop(metadata)), ...objects.flatMap((object) => this.put(object))];
   }
 
   #index(key: string, object: T): void {

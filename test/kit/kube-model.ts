@@ -57,12 +57,13 @@ export class ModelServer implements Reader {
     this.#append({ type: before === undefined ? "ADDED" : "MODIFIED", object });
   }
 
-  remove(name: string): void {
+  /** @param value that it is deleted with, when that is another one than it had */
+  remove(name: string, value?: number): void {
     const before = this.#objects.get(name);
     if (before === undefined) return;
     this.#version += 1;
     this.#objects.delete(name);
-    this.#append({ type: "DELETED", object: thing(name, before.metadata.uid, this.version, before.value) });
+    this.#append({ type: "DELETED", object: thing(name, before.metadata.uid, this.version, value ?? before.value) });
   }
 
   /** Forgets the history: versions before now are gone (HTTP 410). */
