@@ -106,7 +106,6 @@ function podCache(state: readonly Buffer[], changes: Promise<readonly Buffer[]>)
   });
   const transport: Transport = {
     send: ({ signal }) => Promise.resolve(answer(signal)),
-    renewConnections() {},
     close: () => Promise.resolve(),
   };
   const config = {

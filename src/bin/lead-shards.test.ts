@@ -52,8 +52,6 @@ class LeasesOnly implements Transport {
     }
   }
 
-  renewConnections(): void {}
-
   close(): Promise<void> {
     return Promise.resolve();
   }

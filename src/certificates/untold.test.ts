@@ -103,7 +103,7 @@ describe("no key is printed of", () => {
     ["breaks off", new TransportError(new Error("socket hang up"), true)],
   ])("a write of a Secret that %s, nor of the log line of it", async (_, outcome) => {
     const send = () => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome));
-    const transport = { send, close: () => Promise.resolve(), renewConnections: () => undefined };
+    const transport = { send, close: () => Promise.resolve() };
     const config = { server: "https://127.0.0.1:1", credentials: {} };
     const kube = new KubeClient({ config, userAgent: "test", transport } as never);
     const { metadata, ...rest } = secret;

@@ -107,8 +107,8 @@ function withDeadline(clock: Clock, call: Call): { call: Call; stopTimer: () => 
 
 /** How a call has come along. */
 class Course {
-  /** Whether an answer is waited for: the attempt that is under way has gone out. */
-  isSent = false;
+  /** How to give up the connections over which an answer is waited for; undefined unless the attempt that is under way has gone out. */
+  giveUp: (() => void) | undefined;
   readonly #clock: Clock;
   #waitedMs = 0;
   /** When it began to wait for its turn, while it does. */
@@ -118,6 +118,10 @@ class Course {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#beganMs = clock.monotonicMs();
+  }
+
+  get isSent(): boolean {
+    return this.giveUp !== undefined;
   }
 
   /** It waits for its turn: for the rate limit, and for the calls in flight. */
@@ -155,7 +159,7 @@ async function attempts<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
       await takeTurn(line, call);
       const outcome: Outcome<R> = await attemptOnce(line, call, course, fresh, use);
       if (outcome.is === "done") return outcome.result;
-      course.isSent = false;
+      course.giveUp = undefined;
       last = outcome;
       fresh = wantsFreshCredentials(outcome) && !refusedBefore;
       refusedBefore ||= fresh;
@@ -164,7 +168,7 @@ async function attempts<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
         await line.clock.sleep(outcome.error.retryAfterMs ?? delayMs(RETRY, attempt, line.random()), call.signal);
       }
     } catch (thrown) {
-      throw call.signal.aborted ? ended(line, call, course, last) : thrown;
+      throw call.signal.aborted ? ended(call, course, last) : thrown;
     }
   }
 }
@@ -197,9 +201,9 @@ async function attemptOnce<R>(
   try {
     const { request, signal } = call;
     const onTurn = (): void => course.begin();
-    const onSending = (): void => {
+    const onSending = (giveUp: () => void): void => {
       needLease(line, call);
-      course.isSent = true;
+      course.giveUp = giveUp;
     };
     const answer = await line.transport.send({ ...request, signal, freshCredentials: fresh, onTurn, onSending });
     code = String(answer.status);
@@ -260,14 +264,14 @@ function wantsFreshCredentials({ status, tls }: Failure): boolean {
 }
 
 /** The error for a call that was aborted, by its deadline or its caller. */
-function ended(line: Line, call: Call, course: Course, last: Failure | undefined): OperatorError {
+function ended(call: Call, course: Course, last: Failure | undefined): OperatorError {
   const before = last === undefined ? "" : `; before that: ${last.error.message}`;
   if (call.signal.reason !== DEADLINE) {
     return new OperatorError("Cancelled", `${call.text}: cancelled${before}`, { cause: call.signal.reason });
   }
   // The link may be frozen, and with it the idle connections of the pool: the next call shall not find that out the same slow way. Of a call that
   // has not gone out nothing is known of the link.
-  if (course.isSent) line.transport.renewConnections();
+  course.giveUp?.();
   const what = course.isSent || last?.sent === true ? "no answer" : "not sent";
   const waitedMs = Math.round(course.waitedMs);
   const waited = waitedMs === 0 ? "" : `, of which it waited ${waitedMs} ms for its turn`;

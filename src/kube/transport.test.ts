@@ -16,12 +16,15 @@ const SAME = { tls: {} };
 class Slow {
   /** The most connections that stood at the same time. */
   most = 0;
+  /** Connections that were made. */
+  made = 0;
   readonly #server: Server;
   #standing = 0;
 
   constructor() {
     this.#server = createServer((request, answer) => void this.#answer(request, answer));
     this.#server.on("connection", (socket) => {
+      this.made += 1;
       this.#standing += 1;
       this.most = Math.max(this.most, this.#standing);
       socket.once("close", () => {
@@ -65,7 +68,7 @@ function asked(path: string, lane: HttpRequest["lane"] = "calls", signal = stop.
 
 test("many calls at once share a few connections, and all are answered", async () => {
   slow = new Slow();
-  transport = await slow.listen();
+  transport = await slow.listen(undefined, new FakeClock()); // It stands still: none takes long, however busy the machine is.
   const answers = await Promise.all(Array.from({ length: 200 }, () => asked("/")));
   expect(new Set(answers)).toEqual(new Set(["{}"]));
   expect(slow.most).toBeGreaterThan(16);
@@ -121,6 +124,60 @@ test("however many calls of one namespace hang, those of others have a connectio
   expect(slow.most).toBeLessThan(DEFAULT_IN_FLIGHT.inAll);
   ended.abort(new Error("enough"));
   await Promise.all(hanging);
+});
+
+/** Requests that have gone out and are not answered. */
+class Unanswered {
+  /** How each of them gives up its connections. */
+  readonly giveUps: (() => void)[] = [];
+  readonly #ended = new AbortController();
+  readonly #hanging: Promise<unknown>[] = [];
+
+  async send(): Promise<void> {
+    const { promise: sent, resolve } = Promise.withResolvers<() => void>();
+    const request = { method: "GET", path: "/hang", headers: {}, lane: "calls", onSending: resolve } as const;
+    this.#hanging.push(transport.send({ ...request, signal: this.#ended.signal }).catch(() => undefined));
+    this.giveUps.push(await sent);
+  }
+
+  async end(): Promise<void> {
+    this.#ended.abort(new Error("enough"));
+    await Promise.all(this.#hanging);
+  }
+}
+
+test("of all requests that are not answered over the same connections the first gives these up, idle ones too, and the others none", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const unanswered = new Unanswered();
+  await asked("/");
+  await Promise.all([asked("/"), asked("/")]);
+  await unanswered.send();
+  await unanswered.send();
+  expect(slow.made).toBe(2);
+  unanswered.giveUps[0]?.();
+  await asked("/");
+  expect(slow.made).toBe(3);
+  unanswered.giveUps[1]?.();
+  unanswered.giveUps[0]?.();
+  await asked("/");
+  expect(slow.made).toBe(3);
+  await unanswered.end();
+});
+
+test("a request that is not answered gives up no connections over which another one was answered since", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const unanswered = new Unanswered();
+  await unanswered.send();
+  await asked("/");
+  await unanswered.send();
+  expect(slow.made).toBe(2);
+  await asked("/");
+  for (const giveUp of unanswered.giveUps) giveUp();
+  await asked("/");
+  expect(slow.made).toBe(3);
+  await unanswered.end();
 });
 
 test("a call is told when it is its turn, and before it is sent", async () => {

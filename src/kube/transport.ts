@@ -28,8 +28,11 @@ export interface HttpRequest {
   /**
    * Asked when the connection stands, right before the first byte is written: a process that was frozen for a while must not send
    * what it decided on before. What it throws is what `send` throws.
+   * @param giveUp for who is not answered in time: new connections are used from now on, since the link may be frozen, and with it those
+   *   that are idle. Requests under way are not disturbed. It does nothing when these connections are no longer used anyway, or something
+   *   was answered over them since: then the link is well.
    */
-  readonly onSending?: () => void;
+  readonly onSending?: (giveUp: () => void) => void;
 }
 
 export interface HttpAnswer {
@@ -61,8 +64,6 @@ const TLS_CODE = /CERT|SSL|TLS|SIGNATURE|EPROTO/;
 export interface Transport {
   /** @throws TransportError, the signal's reason, or OperatorError when there are no credentials or it is closed */
   send(request: HttpRequest): Promise<HttpAnswer>;
-  /** Uses new connections from now on; requests under way are not disturbed. */
-  renewConnections(): void;
   close(): Promise<void>;
 }
 
@@ -138,13 +139,18 @@ export function httpTransport(
         const { pools: current, token } = await poolsFor(request.freshCredentials === true);
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
         const headers = { ...request.headers, ...authorization };
-        return await current.send({ ...request, headers }, leave);
+        const onSending = (): void => {
+          const { answers } = current;
+          request.onSending?.(() => {
+            if (pools === current && current.answers === answers) retire();
+          });
+        };
+        return await current.send({ ...request, headers }, onSending, leave);
       } catch (thrown) {
         leave?.();
         throw thrown;
       }
     },
-    renewConnections: retire,
     close() {
       closed = true;
       inFlight.refuseAll(isClosed());
@@ -162,6 +168,8 @@ function isClosed(): OperatorError {
 /** Connections that were made with the same certificates. */
 class Pools {
   readonly tls: TlsMaterial;
+  /** How many requests were answered over them. */
+  answers = 0;
   readonly #server: URL;
   readonly #agents: Readonly<Record<Lane, http.Agent>>;
   #underWay = 0;
@@ -178,8 +186,11 @@ class Pools {
     };
   }
 
-  /** @param onFree called once, when the request needs its connection no more, or never got one */
-  async send(request: HttpRequest, onFree: () => void = () => undefined): Promise<HttpAnswer> {
+  /**
+   * @param onSending called in place of the request's own
+   * @param onFree called once, when the request needs its connection no more, or never got one
+   */
+  async send(request: HttpRequest, onSending: () => void, onFree: () => void = () => undefined): Promise<HttpAnswer> {
     request.signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     let sent = false;
@@ -197,14 +208,17 @@ class Pools {
       setImmediate(onFree); // Only then is the connection among those that can be used again: a call that began at once would make another.
     });
     outgoing.on("error", reject); // It may come after the answer has begun, too: its reader hears of it by itself.
-    outgoing.once("response", resolve);
+    outgoing.once("response", (answer) => {
+      this.answers += 1;
+      resolve(answer);
+    });
     // Node destroys what waits for a connection without a word.
     const giveUp = (): void => reject(request.signal.reason);
     request.signal.addEventListener("abort", giveUp, { once: true });
     outgoing.once("socket", (socket: Socket) =>
       onceConnected(socket, outgoing, () => {
         try {
-          request.onSending?.();
+          onSending();
         } catch (thrown) {
           outgoing.destroy(thrown as Error);
           return;

@@ -78,7 +78,6 @@ class Person {
             person.#warnings = answer.header("warning");
             return answer;
           },
-          renewConnections: () => inner.renewConnections(),
           close: () => inner.close(),
         },
       }),

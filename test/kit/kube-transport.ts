@@ -17,6 +17,7 @@ export type Script =
 export class ScriptedTransport implements Transport {
   readonly requests: HttpRequest[] = [];
   readonly #scripts: Script[];
+  /** How often a call gave up its connections. */
   renewals = 0;
 
   constructor(...scripts: readonly Script[]) {
@@ -38,13 +39,11 @@ export class ScriptedTransport implements Transport {
     if (script === "bad-certificate") {
       throw new TransportError(Object.assign(new Error("expired"), { code: "CERT_HAS_EXPIRED" }), false);
     }
-    request.onSending?.();
+    request.onSending?.(() => {
+      this.renewals += 1;
+    });
     if (script === "broken") throw new TransportError(new Error("connection reset"), true);
     return script === "hangs" ? untilAborted(request) : answer(script);
-  }
-
-  renewConnections(): void {
-    this.renewals += 1;
   }
 
   close(): Promise<void> {

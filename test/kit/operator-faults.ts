@@ -100,7 +100,6 @@ function faultyTransport(config: KubeConfig, faults: Faults, writes: Writes): Tr
       const isDone = ({ status }: HttpAnswer): boolean => status >= 200 && status < 300;
       return writes.inTurn(write, () => inner.send(sent), isDone);
     },
-    renewConnections: () => inner.renewConnections(),
     close: () => inner.close(),
   };
 }
