@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { contentsOf, type Fault, ModelServer, THINGS, type Thing } from "#kit/kube-model.ts";
+import { ScriptedTransport } from "#kit/kube-transport.ts";
 import { Cache, type CacheOptions, type Change } from "./cache.ts";
+import { KubeClient } from "./client.ts";
+import type { KubeConfig } from "./config.ts";
 
 const never = new AbortController().signal;
 
@@ -233,6 +236,18 @@ describe("a cache", () => {
     await clock.advance(60_000);
     expect(server.asked.filter((each) => each === "watch-list")).toHaveLength(1);
     expect(contentsOf(cache.list())).toEqual(server.contents());
+    await cache.stop();
+  });
+
+  test("reads its lists as the state that it follows, so that they wait for no other call", async () => {
+    const list = { kind: "ThingList", metadata: { resourceVersion: "1" }, items: [] };
+    const transport = new ScriptedTransport({ status: 400 }, { status: 200, body: list }, "hangs");
+    const clock = new FakeClock();
+    const client = new KubeClient({ config: {} as KubeConfig, userAgent: "test", transport, clock });
+    const cache = new Cache<Thing>({ client, resource: THINGS, clock });
+    cache.start(never);
+    await clock.advance(1_000);
+    expect(transport.requests.map(({ lane }) => lane)).toEqual(["watch", "state", "watch"]);
     await cache.stop();
   });
 

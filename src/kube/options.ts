@@ -4,8 +4,11 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** For the whole call, repetitions and waiting for the rate limit included; milliseconds. Default 15 000. */
   readonly deadlineMs?: number;
-  /** `high` never waits for the rate limit and has connections of its own: for the lease only. */
-  readonly priority?: "normal" | "high";
+  /**
+   * `high` never waits for the rate limit and has connections of its own: for the lease only. `state` waits for that limit, and for no
+   * other call: for who reads the state that it follows, one call after the other, and follows it with a watch otherwise.
+   */
+  readonly priority?: "normal" | "state" | "high";
 }
 
 export interface CreateOptions extends CallOptions {

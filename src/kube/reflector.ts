@@ -111,7 +111,7 @@ export class Reflector<T extends KubeObject> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { reader, resource, selection, keep, target } = this.#options;
-    const { items, resourceVersion } = await reader.list(resource, selection, { signal });
+    const { items, resourceVersion } = await reader.list(resource, selection, { signal, priority: "state" });
     this.#arrivals += 1;
     if (this.#stateBy === "list-once") this.#stateBy = "stream";
     this.#position = resourceVersion;

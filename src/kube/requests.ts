@@ -28,6 +28,8 @@ const WATCH_DEADLINE_MS = 15_000;
 /** Objects per page, as client-go: a page of the largest objects is a few megabytes. */
 const PAGE = 500;
 
+const LANES = { normal: "calls", state: "state", high: "urgent" } as const;
+
 /** What differs between calls. */
 interface How {
   readonly verb: string;
@@ -171,7 +173,7 @@ export class Requests {
   }
 
   #request(options: CallOptions, { method, path, body, contentType = "application/json" }: How): Call["request"] {
-    const lane = options.priority === "high" ? "urgent" : "calls";
+    const lane = LANES[options.priority ?? "normal"];
     if (body === undefined) return { method, path, lane, headers: this.#headers };
     const headers = { ...this.#headers, "content-type": contentType };
     return { method, path, lane, headers, body: JSON.stringify(body) };

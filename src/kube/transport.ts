@@ -11,7 +11,7 @@ import { namespaceIn } from "./path.ts";
 import { proxyFor } from "./proxy.ts";
 
 /** Which connections a request may use, so that one sort never waits for another. */
-type Lane = "calls" | "urgent" | "watch";
+type Lane = "calls" | "state" | "urgent" | "watch";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -82,8 +82,10 @@ const IDLE_CONNECTION_MS = 30_000;
 // Why HTTP/1.1 and not HTTP/2?
 //   With HTTP/2 all calls share one connection. When it freezes all of them wait, and that is noticed only after a probe;
 //   with a pool the next call opens a new connection at once.
-// Why three pools?
-//   A watch holds its connection for minutes, and a lease renewal must not queue behind fifty slow writes.
+// Why several pools?
+//   A watch holds its connection for minutes, and a lease renewal must not queue behind fifty slow writes. Nor must the pages of a state
+//   that has to be read again: until then all of a kind is seen as it was. They lie in no namespace, so they would share one turn, page by
+//   page, with three hundred namespaces that have one each. Who reads one has no watch meanwhile, so the two need no more connections.
 // Why Node's own client? docs/adr/0006-node-http-client.md
 
 /**
@@ -179,10 +181,12 @@ class Pools {
     this.#server = server;
     this.tls = tls;
     const agent = (maxSockets: number) => newAgent(server, tls, maxSockets, proxy);
+    const following = agent(Number.POSITIVE_INFINITY);
     this.#agents = {
       calls: agent(CALL_CONNECTIONS),
       urgent: agent(LEASE_CONNECTIONS),
-      watch: agent(Number.POSITIVE_INFINITY),
+      state: following,
+      watch: following,
     };
   }
 
