@@ -9,6 +9,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peerStage } from "#peer/stage.ts";
 import { failingStatus, mayWait, peerStatus, tellsMoreInMs } from "#peer/status.ts";
 import { type PeerStep, targetOf } from "#peer/step.ts";
+import { StorageClasses } from "#peer/storage-classes.ts";
 import type { Controller, Key, Subject } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
 
@@ -26,6 +27,7 @@ const ROUTINE = new Set([
 /** Joins what the room of EtcdPeer does: observe, plan, act and status. */
 export function peerController(kube: PeerWrites, reads: PeerReads): Controller<PeerSnapshot, PeerStep, EtcdPeerStatus> {
   const silences = new Silences(reads.clock, ETCD_CONTAINER);
+  const shared = { ...reads, storageClasses: new StorageClasses(reads.kube) };
   return {
     name: "peer",
     stageOf: (key) => peerStage(reads.peers.get(key)),
@@ -35,7 +37,7 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
       return tellsMoreInMs(snapshot) || restMs;
     },
     isRoutine: (rule, step) => ROUTINE.has(`${rule} ${step.do}`),
-    observe: (key, signal) => observePeer(reads, silences, key, signal),
+    observe: (key, signal) => observePeer(shared, silences, key, signal),
     plan: planPeer,
     target: targetOf,
     act: (step, snapshot, signal) => actOnPeer(kube, step, snapshot, signal),

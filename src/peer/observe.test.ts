@@ -9,6 +9,7 @@ import { Keyring } from "#certificates/keyring.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
+import { StorageClasses } from "#peer/storage-classes.ts";
 import { Silences } from "#runtime/silences.ts";
 import { authority, dataOf, leaf, secretOf } from "../../test/kit/certificates.ts";
 import { cluster, NOW, pod } from "../../test/kit/cluster.ts";
@@ -53,7 +54,7 @@ async function look(given: Given, list: () => Promise<unknown>) {
     clock: { wallMs: () => given.wallMs ?? NOW },
   } as unknown as PeerReads;
   const seen = await observePeer(
-    reads,
+    { ...reads, storageClasses: new StorageClasses(reads.kube) },
     new Silences(reads.clock, "etcd"),
     { namespace: "foo", name: "my-etcd-0" },
     new AbortController().signal,
@@ -86,7 +87,8 @@ async function lookOverTls(find: () => Promise<unknown>) {
     clock: { wallMs: () => NOW, monotonicMs: () => 0 },
   } as unknown as PeerReads;
   const key = { namespace: "foo", name: "my-etcd-0" };
-  const seen = await observePeer(reads, new Silences(reads.clock, "etcd"), key, new AbortController().signal);
+  const shared = { ...reads, storageClasses: new StorageClasses(reads.kube) };
+  const seen = await observePeer(shared, new Silences(reads.clock, "etcd"), key, new AbortController().signal);
   return { asked, endpoint: seen.is === "present" ? seen.value.endpoint : undefined };
 }
 

@@ -3,8 +3,7 @@ import { isAsleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Clock } from "#base/clock.ts";
-import { hasCode, OperatorError } from "#base/error.ts";
-import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf } from "#certificates/dial.ts";
 import type { Keyring } from "#certificates/keyring.ts";
 import { knowIdentity } from "#certificates/know-identity.ts";
@@ -17,12 +16,11 @@ import {
   type PersistentVolumeClaim,
   type Pod,
   type ReplicaSet,
-  STORAGE_CLASSES,
-  type StorageClass,
 } from "#kube/kinds.ts";
 import { currentPod, isReady } from "#kube/pod.ts";
 import { shownSecrets } from "#peer/shown-secrets.ts";
 import { type PeerSnapshot, waitsForVolume } from "#peer/snapshot.ts";
+import type { StorageClasses } from "#peer/storage-classes.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
 
@@ -50,7 +48,7 @@ const MEMBER_DEADLINE_MS = 1_000;
 
 /** Everything that one decision may use. Cached objects cost nothing; the member itself is asked only when its pod is ready. */
 export async function observePeer(
-  reads: PeerReads,
+  reads: PeerReads & { readonly storageClasses: StorageClasses },
   silences: Silences,
   key: Key,
   signal: AbortSignal,
@@ -79,17 +77,7 @@ export async function observePeer(
     endpoint: await ask(reads, silences, { key, cluster, pod }, signal),
     storageClasses: undefined,
   };
-  return present(waitsForVolume(seen) ? { ...seen, storageClasses: await storageClasses(reads, signal) } : seen);
-}
-
-/** They explain what hinders a member and decide nothing, so a member is looked at without them, too. */
-async function storageClasses({ kube }: PeerReads, signal: AbortSignal): Promise<Observed<readonly StorageClass[]>> {
-  try {
-    return present((await kube.list(STORAGE_CLASSES, {}, { signal })).items);
-  } catch (thrown) {
-    if (!(thrown instanceof OperatorError) || hasCode(thrown, "Cancelled", "Bug")) throw thrown;
-    return unknown(thrown.message);
-  }
+  return present(waitsForVolume(seen) ? { ...seen, storageClasses: await reads.storageClasses.read(signal) } : seen);
 }
 
 /** A peer younger than this, in milliseconds, has no claim as a rule, so that asking for it would be a request for nothing. */
