@@ -9,7 +9,7 @@ function commit(histories: number, mutations: number): string {
 
 test("part: the commit chooses, and each choice for itself", () => {
   expect(partOf(commit(0, 0))).toEqual({ firstSeed: 1, mutations: "1/3" });
-  expect(partOf(commit(1, 0))).toEqual({ firstSeed: 626, mutations: "1/3" });
+  expect(partOf(commit(1, 0))).toEqual({ firstSeed: 501, mutations: "1/3" });
   expect(partOf(commit(0, 5))).toEqual({ firstSeed: 1, mutations: "3/3" });
 });
 
