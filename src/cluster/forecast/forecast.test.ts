@@ -21,7 +21,6 @@ describe("forecast", () => {
       ["disruption-budget", "replaceBudget", undefined],
       ["restart-member", "restartPod", "my-etcd-0"],
       ["disruption-budget", "replaceBudget", undefined],
-      ["forget-previous", "replacePeer", "my-etcd-0"],
     ]);
     expect(steps?.[1]).not.toHaveProperty("member");
   });

@@ -3,6 +3,7 @@ import { notDone } from "#cluster/conditions/hindrance.ts";
 import { after } from "#cluster/forecast/model.ts";
 import { arrived } from "#cluster/forecast/model-kubernetes.ts";
 import { planCluster } from "#cluster/plan.ts";
+import { forgetPrevious } from "#cluster/rules/rolling/forget-previous.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -15,7 +16,7 @@ const MOST_STEPS = 200;
 export type Forecast = Omit<PlanStatus, "edit">;
 type Step = NonNullable<PlanStatus["steps"]>[number];
 
-/** Runs the plan forward against the model, step by step. Pure, and never throws. @param most steps that are foretold */
+/** Runs the plan forward against the model, step by step; what changes nothing that people see is not told. Pure, and never throws. @param most steps that are foretold */
 export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast {
   if (isForming(snapshot))
     return { outcome: "Waits", message: "nothing can be foretold before the cluster has formed" };
@@ -27,7 +28,8 @@ export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast
     if (plan.next !== "step") return told(first, steps, plan);
     const { rule, because } = plan;
     const member = memberOf(plan.step);
-    steps.push({ rule, step: plan.step.do, ...(member === undefined ? {} : { member }), message: because });
+    if (rule !== forgetPrevious.name)
+      steps.push({ rule, step: plan.step.do, ...(member === undefined ? {} : { member }), message: because });
     const next = after(now, plan.step);
     if (typeof next === "string")
       return told(first, steps, `what becomes of ${plan.step.do} cannot be foretold: ${next}`);
