@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
+import { present, unknown } from "#base/observed.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
@@ -127,8 +128,44 @@ test("room: an edit overtakes what became ready before it, and what is nearly do
   await running;
 });
 
+test("room: a pass that runs for more than a second holds no worker, of one namespace two for each worker run at the most, and it ends when all have ended", async () => {
+  const { controller, stop, running, clock, change } = setup(1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  controller.observing = () => promise;
+  for (const name of ["second", "third", "fourth"]) change(name);
+  const looks = async (afterMs: number) => {
+    await clock.advance(afterMs);
+    return controller.asked.filter((what) => what.startsWith("observe")).length;
+  };
+  expect([await looks(999), await looks(2), await looks(1_000), await looks(60_000)]).toEqual([1, 2, 2, 2]);
+  let isOver = false;
+  void running.then(() => {
+    isOver = true;
+  });
+  stop.abort();
+  await clock.advance(10_000);
+  expect(isOver).toBe(false);
+  resolve();
+  await running;
+});
+
+test.each([0, 5_000])("room: what fails outside of a look after %d ms ends it all", async (ms) => {
+  const { controller, running, clock } = setup();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  controller.observing = () => promise;
+  const outcome = running.catch((thrown: unknown) => thrown);
+  await clock.advance(ms);
+  controller.stageOf = () => {
+    throw new Error("no stage");
+  };
+  resolve();
+  expect(await outcome).toEqual(new Error("no stage"));
+});
+
 /** What holds up the first look at an edit, and how long until the next one, in milliseconds. */
 const cutShort = {
+  "is refused an answer": 500,
+  "cannot look": 500,
   "finds its own write unseen": 500,
   "meets a conflict as it looks": 100,
   "meets a conflict as it acts": 100,
@@ -147,13 +184,16 @@ test.each(Object.entries(cutShort))(
     const conflict = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
     await clock.advance(600);
     isUnseen = what === "finds its own write unseen";
+    if (what === "is refused an answer")
+      controller.observing = () => Promise.reject(new OperatorError("KubeUnavailable", "not now"));
+    if (what === "cannot look") controller.seen = unknown("not now");
     if (what === "meets a conflict as it looks") controller.observing = conflict;
     if (what === "meets a conflict as it acts") Object.assign(controller, { next: paint, acting: conflict });
     change("edited");
     await clock.advance(0);
     isUnseen = false;
     const { promise, resolve } = Promise.withResolvers<void>();
-    Object.assign(controller, { observing: () => promise, next: { next: "settled" } });
+    Object.assign(controller, { observing: () => promise, seen: present(1), next: { next: "settled" } });
     change("holds-up");
     await clock.advance(0);
     controller.asked.length = 0;

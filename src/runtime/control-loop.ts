@@ -1,18 +1,20 @@
-import type { Backoff } from "#base/backoff.ts";
-import { delayMs } from "#base/backoff.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { type Controller, type Key, keyText } from "#runtime/controller.ts";
 import type { Check } from "#runtime/health.ts";
 import { PASS_DEADLINE_MS, Pass, type PassTools } from "#runtime/pass.ts";
+import { PLACES_PER_WORKER } from "#runtime/places.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
+import { Retries } from "#runtime/retries.ts";
 import { type Stage, type Urgency, urgencyOfChange, urgencyOfTimer } from "#runtime/urgency.ts";
+import type { WaitingKey } from "#runtime/waiting-keys.ts";
 
-/** Pauses after a pass that failed: from half a second to half a minute. */
-const FAILURE_BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.3 };
-/** Pauses after a conflict. The world moves on within moments, but a conflict that stays must not become a hot loop. */
-const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
+/**
+ * A pass that has run for so long holds no worker any more, in milliseconds: it waits for somebody who does not answer, such as a webhook. With
+ * a shorter time an API server that is slow to all is asked by ever more passes side by side; with a longer one who hangs costs others more.
+ */
+const LONG_PASS_MS = 1_000;
 
 /** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
 const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
@@ -56,8 +58,11 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   readonly #log: Log;
   readonly #watches: readonly Watch[];
   readonly #allKeys: () => readonly Key[];
-  readonly #failures = new Map<string, number>();
+  readonly #retries = new Retries();
+  /** Since when each key is looked at. */
   readonly #running = new Map<string, number>();
+  /** The looks themselves. */
+  readonly #passes = new Set<Promise<void>>();
 
   constructor(options: LoopOptions<Snapshot, Step, Status>) {
     this.name = options.controller.name;
@@ -71,7 +76,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     this.#pass = new Pass(options.controller, { ...options.tools, log: this.#log });
   }
 
-  /** Works until `signal` aborts; then finishes or abandons the passes under way and returns. @param workers passes side by side, 1 or more */
+  /** Works until `signal` aborts; then finishes or abandons the passes under way and returns. @param workers passes side by side, 1 or more, those aside that take long */
   async run(signal: AbortSignal, workers: number): Promise<void> {
     const unwatch = this.#watches.map((watch) =>
       watch.cache.onChange((change) => {
@@ -82,7 +87,11 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     for (const key of this.#allKeys()) this.#queue.add(key, urgencyOfTimer(this.#stageOf(key)));
     signal.addEventListener("abort", () => this.#queue.close(), { once: true });
     if (signal.aborted) this.#queue.close();
-    await Promise.all(Array.from({ length: workers }, () => this.#work(signal)));
+    this.#queue.limit(PLACES_PER_WORKER * workers);
+    const failed = Promise.withResolvers<never>();
+    const work = Array.from({ length: workers }, () => this.#work(signal, failed.reject));
+    const over = Promise.all(work).then(() => Promise.all(this.#passes));
+    await Promise.race([over, failed.promise]);
     for (const stop of unwatch) stop();
   }
 
@@ -115,35 +124,43 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     this.#queue.add(key, urgency ?? urgencyOfChange(this.#stageOf(key)));
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
+  async #work(signal: AbortSignal, fail: (thrown: unknown) => void): Promise<void> {
     for (;;) {
       const item = await this.#queue.take();
       if (item === undefined) return;
-      const { key, readyAtMs } = item;
-      const text = keyText(key);
-      const startedAtMs = this.#clock.monotonicMs();
-      this.#tools.metrics.queueWaitSeconds.observe({ controller: this.name }, (startedAtMs - readyAtMs) / 1000);
-      this.#running.set(text, startedAtMs);
-      const requeue = await this.#pass.run(key, signal);
-      this.#running.delete(text);
-      // What a person has done, or lost, is not less urgent since the first look at it was cut short.
-      const isDecided = requeue.is !== "whenSeen" && requeue.is !== "afterConflict";
-      this.#queue.done(key, isDecided ? undefined : item.urgency);
-      const stage = this.#stageOf(key);
-      if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
-        const backoff = requeue.is === "withBackoff" ? FAILURE_BACKOFF : CONFLICT_BACKOFF;
-        const attempt = this.#failures.get(text) ?? 0;
-        this.#failures.set(text, attempt + 1);
-        // The random number only spreads retries in time; nothing is decided by it.
-        this.#queue.addAfter(key, delayMs(backoff, attempt, Math.random()), urgencyOfTimer(stage));
-        continue;
-      }
-      this.#failures.delete(text);
-      if (requeue.is === "never") continue;
-      // At once: after a step.
-      const urgency = requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage);
-      this.#queue.addAfter(key, requeue.ms, urgency);
+      const pass = this.#look(item, signal).catch(fail);
+      this.#passes.add(pass);
+      await new Promise<void>((resolve) => {
+        const cancel = this.#clock.after(LONG_PASS_MS, resolve);
+        void pass.then(() => {
+          this.#passes.delete(pass);
+          cancel();
+          resolve();
+        });
+      });
     }
+  }
+
+  async #look({ key, readyAtMs, urgency }: WaitingKey<Key>, signal: AbortSignal): Promise<void> {
+    const text = keyText(key);
+    const startedAtMs = this.#clock.monotonicMs();
+    this.#tools.metrics.queueWaitSeconds.observe({ controller: this.name }, (startedAtMs - readyAtMs) / 1000);
+    this.#running.set(text, startedAtMs);
+    const requeue = await this.#pass.run(key, signal);
+    this.#running.delete(text);
+    const stage = this.#stageOf(key);
+    if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
+      const { pauseMs, owed } = this.#retries.note(text, requeue.is, urgency, Math.random());
+      this.#queue.done(key, owed);
+      this.#queue.addAfter(key, pauseMs, urgencyOfTimer(stage));
+      return;
+    }
+    // Who waits for the cache has not tried.
+    if (requeue.is !== "whenSeen") this.#retries.forget(text);
+    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined);
+    if (requeue.is === "never") return;
+    // At once: after a step.
+    this.#queue.addAfter(key, requeue.ms, requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage));
   }
 }
 

@@ -124,3 +124,20 @@ test("queue: closed, it hands out nothing, also to those who wait", async () => 
   expect(await waiting).toBeUndefined();
   expect(await queue.take()).toBeUndefined();
 });
+
+test("queue: no more are worked on side by side than may be, and no more of one group than two for each that is left", async () => {
+  const queue = new KeyedQueue<string>(
+    new FakeClock(),
+    (key) => key,
+    (key) => key.slice(0, 1),
+  );
+  queue.limit(3);
+  for (const key of ["a1", "a2", "a3", "b1", "b2"]) queue.add(key, "underWay");
+  expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(["a1", "b1", "a2"]);
+  expect(await takeNow(queue)).toBe("nothing");
+  queue.done("b1");
+  queue.done("b1");
+  expect(queue.depth).toBe(1);
+  queue.done("a1");
+  expect(await takeNow(queue)).toBe("a3");
+});

@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { Places } from "#runtime/places.ts";
 import { moreUrgent, type Urgency } from "#runtime/urgency.ts";
 import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 
@@ -7,12 +8,14 @@ import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 //   A key that is being worked on is not handed out a second time; added meanwhile, it comes again right after.
 //   A delayed key that is added again comes at the earlier of the two times, and with the urgency of that one.
 //   A key of which nothing could be decided keeps the urgency that it was handed out with, whatever makes it ready the next time.
-//   Who comes first of those that are ready: urgency.ts.
+//   Who comes first of those that are ready: urgency.ts. How many are worked on side by side, and how many of one namespace: places.ts.
 
 /** Which keys are to be looked at, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start. */
 export class KeyedQueue<K> {
   readonly #clock: Clock;
   readonly #textOf: (key: K) => string;
+  readonly #groupOf: (key: K) => string;
+  readonly #places = new Places();
   readonly #ready: WaitingKeys<K>;
   readonly #delayed = new Map<string, { dueAtMs: number; cancel: () => void }>();
   readonly #working = new Set<string>();
@@ -27,7 +30,13 @@ export class KeyedQueue<K> {
   constructor(clock: Clock, textOf: (key: K) => string, groupOf: (key: K) => string = () => "") {
     this.#clock = clock;
     this.#textOf = textOf;
-    this.#ready = new WaitingKeys(textOf, groupOf);
+    this.#groupOf = groupOf;
+    this.#ready = new WaitingKeys(textOf, groupOf, this.#places);
+  }
+
+  /** From now on no more than `most` keys are worked on side by side. Default: any number. */
+  limit(most: number): void {
+    this.#places.most = most;
   }
 
   /** How many keys are ready and not yet taken. */
@@ -92,7 +101,7 @@ export class KeyedQueue<K> {
    */
   done(key: K, owed?: Urgency): void {
     const text = this.#textOf(key);
-    this.#working.delete(text);
+    if (this.#working.delete(text)) this.#places.leave(this.#groupOf(key));
     if (owed !== undefined) this.#owed.set(text, owed);
     const again = this.#again.get(text);
     this.#again.delete(text);
@@ -129,6 +138,7 @@ export class KeyedQueue<K> {
       if (item === undefined) return;
       const text = this.#textOf(item.key);
       this.#working.add(text);
+      this.#places.take(this.#groupOf(item.key));
       this.#owed.delete(text);
       this.#waiters.shift()?.(item);
     }

@@ -2,11 +2,14 @@
 //   What a person did, or has lost, comes before everything that goes on by itself. Of that, work that is nearly done comes first: half of a
 //   thousand creations are ready in half the time, instead of all of them at the end. What only has to be looked at again comes last.
 // And who is never the first?
-//   Every eighth turn is that of whoever has waited longest, whatever is more urgent. So nobody starves.
+//   Every eighth turn is that of whoever has waited longest of those that may be next, whatever is more urgent. So nobody starves.
 // And when one namespace asks for everything at once, or never stops to edit?
 //   No namespace has two turns one after the other while another one waits: whatever it does, it has at most half of them. Nor can several that
-//   never stop to edit keep all turns to themselves: the turn after one for an edit is that of the namespace that has been without one for longest.
+//   never stop to edit keep all turns to themselves: the turn after one for an edit is that of the namespace that has been without one for longest, of those with the fewest passes that run.
 //   So where N namespaces wait without end, and people never stop to edit, each of them has at least 7/16 of an Nth of all turns.
+// And when its turns take longer than others'?
+//   Of equals it is the turn of the namespace with the fewest passes that run. One with more than all others together is not next while another one
+//   waits; so it has half of the time, and not only half of the turns. What hangs for long holds no worker, and how many may hang is bounded: places.ts.
 // And who of a namespace is next?
 //   Whoever is most urgent; and after what somebody asked for, whoever is less urgent, so that who edits does not hold up what it asked for before.
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { Places } from "#runtime/places.ts";
 import { TURNS_TO_THE_OLDEST, URGENCIES, type Urgency } from "#runtime/urgency.ts";
 import { WaitingKeys } from "#runtime/waiting-keys.ts";
 
@@ -11,6 +12,26 @@ function waiting(...keys: readonly (readonly [string, Urgency])[]) {
   );
   for (const [n, [key, urgency]] of keys.entries()) all.add({ key, urgency, readyAtMs: n });
   return all;
+}
+
+/** Keys of urgency "new" if none is told, while each namespace has so many places of three hundred. */
+function waitingBeside(
+  taken: Readonly<Record<string, number>>,
+  ...keys: readonly (string | readonly [string, Urgency])[]
+) {
+  const places = new Places();
+  places.most = 300;
+  for (const [namespace, count] of Object.entries(taken)) for (let n = 0; n < count; n++) places.take(namespace);
+  const all = new WaitingKeys<string>(
+    (key) => key,
+    (key) => key.split("/")[0] ?? "",
+    places,
+  );
+  for (const [readyAtMs, each] of keys.entries()) {
+    const [key, urgency] = typeof each === "string" ? ([each, "new"] as const) : each;
+    all.add({ key, urgency, readyAtMs });
+  }
+  return { all, places };
 }
 
 function order(all: WaitingKeys<string>): readonly string[] {
@@ -224,4 +245,45 @@ test("waiting: an edit is the next but one, however many creations wait, and bes
   expect(taken.indexOf("calm/db")).toBeLessThanOrEqual(1);
   const edits = Array.from({ length: 1_000 }, (_, n) => [`storm/${n}`, "asked"] as const);
   expect(order(waiting(...edits, ["calm/db", "asked"])).indexOf("calm/db")).toBeLessThanOrEqual(2);
+});
+
+test.each<[string, Record<string, number>, readonly (string | readonly [string, Urgency])[], readonly string[]]>([
+  ["of equals who has the fewest places", { a: 2, b: 1, c: 2 }, ["a/1", "b/1", "c/1"], ["b/1", "a/1", "c/1"]],
+  [
+    "whoever has none, though others are before it",
+    { a: 1, b: 1 },
+    ["a/1", "b/1", "c/1", "d/1"],
+    ["c/1", "d/1", "a/1", "b/1"],
+  ],
+  ["who is more urgent, though it has more places", { a: 2, b: 1, c: 2 }, [["a/1", "asked"], "b/1"], ["a/1", "b/1"]],
+  [
+    "nobody else than who has less than all others together",
+    { a: 2, b: 1 },
+    [["a/1", "asked"], "b/1", "b/2", ["b/3", "routine"]],
+    ["b/1", "b/2", "b/3", "a/1"],
+  ],
+  ["nobody whose namespace may have no more", { a: 200 }, ["a/1", "b/1", "b/2"], ["b/1", "b/2"]],
+  ["nobody where none is left", { a: 100, b: 100, c: 100 }, ["d/1"], []],
+  [
+    "of who may be next, every eighth time who has waited longest",
+    { a: 200, b: 30, c: 30 },
+    ["a/1", ["b/0", "routine"], ...Array.from({ length: 8 }, (_, n) => `b/${n + 1}`)],
+    ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8"],
+  ],
+  [
+    "that one, too, not of who has more than all others together",
+    { a: 70, b: 30, c: 30 },
+    ["a/1", ["b/0", "routine"], ...Array.from({ length: 8 }, (_, n) => `b/${n + 1}`)],
+    ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8", "a/1"],
+  ],
+])("waiting: while others are worked on, the next is %s", (_, taken, keys, expected) => {
+  expect(order(waitingBeside(taken, ...keys).all)).toEqual(expected);
+});
+
+test("waiting: to be asked in vain is no turn", () => {
+  const keys = Array.from({ length: 9 }, (_, n) => `a/${n + 1}`);
+  const { all, places } = waitingBeside({ a: 200 }, ["a/0", "routine"], ...keys);
+  for (let n = 0; n < 6; n++) expect(all.next()).toBeUndefined();
+  for (let n = 0; n < 200; n++) places.leave("a");
+  expect(order(all).slice(0, 8)).toEqual(["a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/0"]);
 });

@@ -1,3 +1,4 @@
+import { Places } from "#runtime/places.ts";
 import { moreUrgent, nextOf, TURNS_TO_THE_OLDEST, URGENCIES, type Urgency } from "#runtime/urgency.ts";
 
 /** A key that waits for its turn. */
@@ -24,10 +25,14 @@ interface Namespace<K> {
   urgency: Urgency;
 }
 
-/** The keys that wait for a worker, each once, in the order that urgency.ts tells. Finding the next one does not look at all of them. */
+/**
+ * The keys that wait for a worker, each once, in the order that urgency.ts tells. Finding the next one looks at few namespaces besides those
+ * that have a place; every eighth turn it passes over the keys of those that may have no more.
+ */
 export class WaitingKeys<K> {
   readonly #textOf: (key: K) => string;
   readonly #groupOf: (key: K) => string;
+  readonly #places: Places;
   /** In order of arrival. */
   readonly #all = new Map<string, Known<K>>();
   /** Those longest without a turn first. */
@@ -41,10 +46,11 @@ export class WaitingKeys<K> {
   /** The namespace that had the last turn. */
   #last: string | undefined;
 
-  /** @param groupOf its namespace */
-  constructor(textOf: (key: K) => string, groupOf: (key: K) => string) {
+  /** @param groupOf its namespace @param places who of those that were taken out is still worked on */
+  constructor(textOf: (key: K) => string, groupOf: (key: K) => string, places = new Places()) {
     this.#textOf = textOf;
     this.#groupOf = groupOf;
+    this.#places = places;
   }
 
   get size(): number {
@@ -75,13 +81,17 @@ export class WaitingKeys<K> {
     this.#line(namespace);
   }
 
-  /** Takes out whose turn it is; `undefined` when nobody waits. */
+  /** Takes out whose turn it is; `undefined` when nobody waits that may begin. */
   next(): WaitingKey<K> | undefined {
-    if (this.#all.size === 0) return undefined;
+    if (this.#places.left <= 0) return undefined;
+    const isOldestDue = this.#isOldestDue || (this.#turns + 1) % TURNS_TO_THE_OLDEST === 0;
+    const oldest = isOldestDue ? this.#oldestThatMay() : undefined;
+    const next = oldest ?? this.#choose();
+    if (next === undefined) return undefined;
     this.#turns += 1;
-    if (this.#turns % TURNS_TO_THE_OLDEST === 0) this.#isOldestDue = true;
-    const next = this.#choose();
-    if (next !== undefined) this.#take(next);
+    this.#isOldestDue = isOldestDue && oldest === undefined;
+    if (oldest === undefined) this.#isPatientDue = !this.#isPatientDue && next.namespace.urgency === "asked";
+    this.#take(next);
     return next;
   }
 
@@ -91,14 +101,17 @@ export class WaitingKeys<K> {
     for (const line of this.#lines.values()) line.clear();
   }
 
-  #choose(): Known<K> | undefined {
-    const oldest = this.#first();
-    if (this.#isOldestDue && oldest !== undefined && this.#mayBeNext(oldest.namespace)) {
-      this.#isOldestDue = false;
-      return oldest;
+  /** The one that has waited longest of those that may be next; undefined, too, when one more turn of another one is due before. */
+  #oldestThatMay(): Known<K> | undefined {
+    for (const known of this.#all.values()) {
+      if (this.#mayBeNext(known.namespace)) return known;
+      if (known.namespace.name === this.#last) return undefined;
     }
-    const namespace = this.#isPatientDue ? this.#firstOf(this.#namespaces.values()) : this.#mostUrgent();
-    this.#isPatientDue = !this.#isPatientDue && namespace?.urgency === "asked";
+    return undefined;
+  }
+
+  #choose(): Known<K> | undefined {
+    const namespace = this.#isPatientDue ? this.#fewestOf(this.#namespaces.values()) : this.#mostUrgent();
     if (namespace === undefined) return undefined;
     const urgency = nextOf(new Set(namespace.keys.keys()), namespace.before);
     return urgency && namespace.keys.get(urgency)?.values().next().value;
@@ -124,20 +137,36 @@ export class WaitingKeys<K> {
 
   #mostUrgent(): Namespace<K> | undefined {
     for (const line of this.#lines.values()) {
-      const namespace = this.#firstOf(line);
+      const namespace = this.#fewestOf(line);
       if (namespace !== undefined) return namespace;
     }
     return undefined;
   }
 
-  /** At most the second one. */
-  #firstOf(line: Iterable<Namespace<K>>): Namespace<K> | undefined {
-    for (const namespace of line) if (this.#mayBeNext(namespace)) return namespace;
-    return undefined;
+  /** Who of those that may be next has the fewest places; of several, the first. */
+  #fewestOf(line: Iterable<Namespace<K>>): Namespace<K> | undefined {
+    let best: { readonly namespace: Namespace<K>; readonly taken: number } | undefined;
+    for (const namespace of line) {
+      if (!this.#mayBeNext(namespace)) continue;
+      const taken = this.#places.takenBy(namespace.name);
+      if (taken === 0) return namespace;
+      if (best === undefined || taken < best.taken) best = { namespace, taken };
+    }
+    return best?.namespace;
   }
 
+  /** Who has most places is not, while anybody else may; nor who had the last turn, while another one than these two may. */
   #mayBeNext({ name }: Namespace<K>): boolean {
-    return name !== this.#last || this.#namespaces.size === 1;
+    if (!this.#places.isOpenTo(name)) return false;
+    if (this.#places.isMostOf(name)) return !this.#isThereAnother(name, () => true);
+    return name !== this.#last || !this.#isThereAnother(name, (other) => !this.#places.isMostOf(other));
+  }
+
+  /** Whether another namespace waits that may have a place, and is such a one. */
+  #isThereAnother(than: string, isSuch: (name: string) => boolean): boolean {
+    for (const { name } of this.#namespaces.values())
+      if (name !== than && this.#places.isOpenTo(name) && isSuch(name)) return true;
+    return false;
   }
 
   #namespaceOf(name: string, urgency: Urgency): Namespace<K> {

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { present } from "#base/observed.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
+import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { ControlLoop } from "#runtime/control-loop.ts";
+import type { Key } from "#runtime/controller.ts";
+import { wait } from "#runtime/decide.ts";
+import { PLACES_PER_WORKER } from "#runtime/places.ts";
+import type { Stage } from "#runtime/urgency.ts";
+
+const START_MS = 0;
+const WORKERS = 100;
+const GOOD = 950;
+const GOOD_MS = 20;
+const REST_MS = 10_000;
+
+/** The good ones are looked at every ten seconds, which takes a moment; the bad ones hang, and fail. */
+class Hanging extends ToyController {
+  /** How long each look at a good one was waited for, in milliseconds. */
+  readonly waits: number[] = [];
+  /** Most looks side by side that there were. */
+  most = 0;
+  #now = 0;
+  readonly #dueMs = new Map<string, number>();
+  readonly #clock: FakeClock;
+  readonly #badMs: number;
+
+  constructor(clock: FakeClock, badMs: number, badStage: Stage) {
+    super();
+    this.#clock = clock;
+    this.#badMs = badMs;
+    this.stageOf = ({ name }) => (name.startsWith("bad") ? badStage : "settled");
+    this.next = wait("rest", "there is nothing to do", REST_MS);
+  }
+
+  override async observe({ namespace, name }: Key) {
+    const isGood = name.startsWith("good");
+    const key = `${namespace}/${name}`;
+    const startedMs = this.#clock.monotonicMs();
+    if (isGood) this.waits.push(startedMs - (this.#dueMs.get(key) ?? START_MS));
+    this.#now += 1;
+    this.most = Math.max(this.most, this.#now);
+    await this.#clock.sleep(isGood ? GOOD_MS : this.#badMs);
+    this.#now -= 1;
+    this.#dueMs.set(key, this.#clock.monotonicMs() + REST_MS);
+    if (!isGood) throw new OperatorError("KubeUnavailable", "a webhook did not answer");
+    return present(1);
+  }
+}
+
+/** Three rounds of the good ones; at the start the bad ones are before them. */
+async function threeRounds(bad: readonly Key[], { badMs = 10_000, badStage = "settled" as Stage } = {}) {
+  const clock = new FakeClock(START_MS, 2);
+  const { tools } = toyTools({ clock });
+  const controller = new Hanging(clock, badMs, badStage);
+  const good = Array.from({ length: GOOD }, (_, n) => ({ namespace: "good", name: `good-${n}` }));
+  const loop = new ControlLoop({ controller, watches: [], allKeys: () => [...bad, ...good], tools });
+  const stop = new AbortController();
+  const running = loop.run(stop.signal, WORKERS);
+  await clock.advance(3 * REST_MS);
+  stop.abort();
+  await clock.advance(20_000);
+  await running;
+  return { looks: controller.waits.length, longestMs: Math.max(...controller.waits), most: controller.most };
+}
+
+function badOnes(count: number, namespaceOf: (n: number) => string): readonly Key[] {
+  return Array.from({ length: count }, (_, n) => ({ namespace: namespaceOf(n), name: `bad-${n}` }));
+}
+
+/** What hangs, and for how long somebody else is waited for at the most, in milliseconds. */
+const storms: Readonly<Record<string, readonly [readonly Key[], number, Parameters<typeof threeRounds>[1]?]>> = {
+  "150 of a namespace of their own": [badOnes(150, () => "bad"), 500],
+  "150 of the same namespace": [badOnes(150, () => "good"), 1_500],
+  "150 of a namespace each": [badOnes(150, (n) => `bad-${n}`), 1_500],
+  "1,000 of one namespace": [badOnes(1_000, () => "bad"), 500],
+  "1,000 of one namespace, each of which is more urgent": [badOnes(1_000, () => "bad"), 500, { badStage: "finishing" }],
+  "1,000 of three namespaces, each of which is more urgent": [
+    badOnes(1_000, (n) => `bad-${n % 3}`),
+    3_000,
+    { badStage: "finishing" },
+  ],
+  "1,000 of one namespace, each for less than a pass may take": [badOnes(1_000, () => "bad"), 1_000, { badMs: 950 }],
+};
+
+test.each(Object.entries(storms))("hanging: of %s nobody else has to wait for", async (_, [bad, boundMs, how]) => {
+  const { looks, longestMs, most } = await threeRounds(bad, how);
+  expect(longestMs).toBeLessThanOrEqual(boundMs);
+  expect(looks).toBe(3 * GOOD);
+  expect(most).toBeLessThanOrEqual(PLACES_PER_WORKER * WORKERS);
+});
