@@ -316,6 +316,30 @@ describe("passes that throw again and again", () => {
     expect(idle.controller.asked.filter((what) => what.startsWith("failing"))).toEqual([]);
   });
 
+  const moves = {
+    "409 to each status": ["KubeConflict", "writeStatus"],
+    "404 to each status": ["KubeNotFound", "writeStatus"],
+    "404 in each look": ["KubeNotFound", "observing"],
+  } as const;
+
+  test.each(Object.entries(moves))("are told when it is %s, from the tenth in a row on", async (_, [code, where]) => {
+    const given = toy();
+    const refuse = () => Promise.reject(new OperatorError(code, "a webhook says so"));
+    Object.assign(given.controller, { [where]: refuse });
+    const untilTold = async () => {
+      for (let n = 0; n < 9; n++) expect(await given.pass.run(KEY, never)).toEqual({ is: "afterConflict" });
+      expect(given.told).toEqual([]);
+    };
+    await untilTold();
+    Object.assign(given.controller, { [where]: () => Promise.resolve() });
+    await given.pass.run(KEY, never);
+    Object.assign(given.controller, { [where]: refuse });
+    await untilTold();
+    await runTimes(given, 2);
+    expect(given.told).toEqual(Array(2).fill(`Warning InternalError: ${SAYS}${code}: a webhook says so`));
+    expect(given.controller.asked.at(-1)).toBe(`failing: ${SAYS}${code}: a webhook says so`);
+  });
+
   test("are not the worse for an object on which it cannot be said", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new TypeError("no"));

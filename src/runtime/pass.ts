@@ -6,7 +6,7 @@ import type { Plan } from "#runtime/decide.ts";
 import type { Expectations, Owner } from "#runtime/expectations.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
-import { Throws } from "#runtime/throws.ts";
+import { MOVED, Throws } from "#runtime/throws.ts";
 
 /** When the key is to be looked at again, if no event comes first. */
 type Requeue =
@@ -80,8 +80,9 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     } catch (thrown) {
       const error = asOperatorError(thrown);
       const fields = { namespace: key.namespace, name: key.name, code: error.code, error: error.message };
-      if (hasCode(error, "KubeConflict", "KubeNotFound")) {
-        if (error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
+      const isMoved = hasCode(error, ...MOVED);
+      if (isMoved && error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
+      if (isMoved && !this.#throws.isFailure(key)) {
         this.#tools.log.debug(fields, "the world moved during the pass");
         return { is: "afterConflict" };
       }
@@ -161,7 +162,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     } catch (thrown) {
       const error = asOperatorError(thrown);
       // A name that is taken although the cache knows no such object belongs to somebody else: that is a failure, to be told.
-      if (hasCode(error, "KubeConflict", "KubeNotFound")) {
+      if (hasCode(error, ...MOVED)) {
         if (error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
         return { is: "conflict", why: error.message };
       }
