@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { KnownObject } from "#base/error.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { type KubeObject, PODS, type Resource } from "#kube/kinds.ts";
+import { type KubeObject, PODS, type Ref, type Resource } from "#kube/kinds.ts";
 import { Expectations, LOST_AFTER_MS } from "#runtime/expectations.ts";
 
 const KEY = { controller: "toy", namespace: "foo", name: "toy" };
@@ -124,6 +124,23 @@ describe("what the API server has in another state", () => {
     expectations.refused(KEY, { ...known, resourceVersion: "7" });
     expect(expectations.unmet(KEY)).toBeDefined();
     expect(lost).toEqual([]);
+  });
+
+  test("is waited for once, of each of two that are refused in turn", async () => {
+    const second = { ...known, name: "toy-1", uid: "uid-2" };
+    const clock = new FakeClock();
+    const get = ({ name }: Ref) => (name === "toy-0" ? object("6") : object("6", { name, uid: "uid-2" }));
+    const expectations = new Expectations(
+      clock,
+      () => ({ seenVersion: 5n, get }),
+      () => undefined,
+    );
+    for (const each of [known, second]) {
+      expectations.refused(KEY, each);
+      await clock.advance(LOST_AFTER_MS);
+    }
+    for (const each of [known, second, known]) expectations.refused(KEY, each);
+    expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
   test("is waited for again when the same state was seen to be gone in between", async () => {

@@ -76,8 +76,7 @@ export class Expectations {
     const text = ownerText(owner);
     const before = this.#outdated.get(text) ?? [];
     if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
-    const others = before.filter((each) => this.#isShown(each.known));
-    this.#outdated.set(text, [...others, { since: this.#clock.monotonicMs(), known }]);
+    this.#outdated.set(text, [...before, { since: this.#clock.monotonicMs(), known }]);
   }
 
   /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
