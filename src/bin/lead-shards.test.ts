@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { shardLeaseName } from "#api/names.ts";
 import { hasCode } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
@@ -50,6 +51,16 @@ class LeasesOnly implements Transport {
     } catch (thrown) {
       return hasCode(thrown, "KubeNotFound") ? refusal(404, "NotFound") : refusal(409, "Conflict");
     }
+  }
+
+  /** Somebody else has the lease for an hour, or nobody. */
+  write(name: string, holderIdentity: string): void {
+    const [, server] = [...this.#leases].find(([key]) => key.endsWith(`/${name}`)) ?? [];
+    if (server?.lease === undefined) throw new Error(`there is no lease ${name}`);
+    const { metadata, spec } = server.lease;
+    const resourceVersion = String(Number(metadata.resourceVersion) + 1);
+    const written = { ...spec, holderIdentity, leaseDurationSeconds: 3_600 };
+    server.lease = { ...server.lease, metadata: { ...metadata, resourceVersion }, spec: written };
   }
 
   close(): Promise<void> {
@@ -127,7 +138,7 @@ test("a shard is led when its lease is held and all is read", async () => {
   await end();
 });
 
-test("who holds the leases and cannot read is not said to lead, and after 75 s gives them back and is not ready, until it has read", async () => {
+test("who holds the leases and cannot read is not said to lead, and after 75 s gives them back; it is not ready while another one has them", async () => {
   const { clock, server, seen, end } = setUp();
   server.isReadable = false;
   await clock.advance(9_000);
@@ -136,8 +147,13 @@ test("who holds the leases and cannot read is not said to lead, and after 75 s g
   await clock.advance(50_000);
   expect(seen()).toEqual({ led: [false, false], mayAct: true, isStarting: true, faults: [] });
   await clock.advance(30_000);
-  const given = "could not read the whole state of shard 0, 1, and gave it back";
-  expect(seen()).toEqual({ led: [false, false], mayAct: false, isStarting: true, faults: [given] });
+  expect(seen()).toEqual({ led: [false, false], mayAct: false, isStarting: true, faults: [] });
+  for (const shard of [0, 1]) server.write(shardLeaseName(shard), "other");
+  await clock.advance(3_000);
+  expect(seen().faults).toEqual(["could not read the whole state of shard 0, 1, and gave it back"]);
+  for (const shard of [0, 1]) server.write(shardLeaseName(shard), "");
+  await clock.advance(3_000);
+  expect(seen().faults).toEqual([]);
   server.isReadable = true;
   await clock.advance(60_000);
   expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });

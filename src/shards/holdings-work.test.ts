@@ -15,6 +15,13 @@ function setUp({ run, canRead = true }: { run?: (shard: number) => Promise<void>
   const state = { canRead };
   const mayActs: (() => boolean)[] = [];
   const group = { holds: true, mayAct: () => group.holds, alive: () => ["me"] };
+  /** Somebody else writes its name, or nobody's, into the lease of a shard. */
+  const write = async (shard: number, holderIdentity: string, leaseDurationSeconds = 15): Promise<void> => {
+    const { lease } = servers[shard] ?? {};
+    if (lease === undefined) throw new Error("there is no lease");
+    const spec = { ...lease.spec, holderIdentity, leaseDurationSeconds };
+    await clientOf(servers[shard]!).replace(LEASES, { ...lease, spec }, { signal: stop.signal });
+  };
   const stop = new AbortController();
   const clientOf = (server: LeaseServer) =>
     server.client(
@@ -48,7 +55,7 @@ function setUp({ run, canRead = true }: { run?: (shard: number) => Promise<void>
     },
   });
   const done = holdings.run(stop.signal);
-  return { clock, servers, told, mayActs, group, stop, state, holdings, done };
+  return { clock, servers, told, mayActs, group, stop, state, holdings, write, done };
 }
 
 const of = (shard: number, told: readonly string[]) => told.filter((line) => line.includes(` ${shard}`));
@@ -85,22 +92,19 @@ test("work that fails ends everything, and what is held is given back", async ()
 });
 
 test("a term that is over does not come to life with the next one, which is prepared anew", async () => {
-  const { clock, servers, told, mayActs, stop, holdings, done } = setUp();
+  const { clock, told, mayActs, state, stop, holdings, write, done } = setUp();
   await clock.advance(10_000);
-  const { lease } = servers[0]!;
-  if (lease === undefined) throw new Error("nobody holds the lease");
-  const client = servers[0]!.client(
-    () => "arrives",
-    () => Promise.resolve(),
-  );
   // Somebody has taken it, and gives it back at once.
-  const options = { signal: stop.signal };
-  const taken = await client.replace(LEASES, { ...lease, spec: { ...lease.spec, holderIdentity: "other" } }, options);
+  await write(0, "other");
   await clock.advance(2_500);
   expect(holdings.mayAct(0)).toBe(false);
-  await client.replace(LEASES, { ...taken, spec: { ...lease.spec, holderIdentity: "" } }, options);
+  await write(0, "");
+  state.canRead = false;
   await clock.advance(5_000);
-  expect(holdings.mayAct(0)).toBe(true);
+  expect([holdings.mayAct(0), holdings.leads(0)]).toEqual([true, false]);
+  state.canRead = true;
+  await clock.advance(1_000);
+  expect(holdings.leads(0)).toBe(true);
   expect(of(0, told).filter((line) => !line.startsWith("ended"))).toEqual([
     "prepared 0",
     "began 0",
@@ -133,7 +137,25 @@ test("without its group nothing is led or asked for, and with it again everythin
   await done;
 });
 
-test("a shard that is not read in time is given back, not asked for again before it is read, and told of meanwhile", async () => {
+test("who has lost its group and is in it again takes another one, which has given back its shards then, for one that takes them", async () => {
+  const { clock, group, stop, holdings, write, done } = setUp();
+  await clock.advance(10_000);
+  await write(1, "other");
+  group.alive = () => ["me", "other"];
+  await clock.advance(5_000);
+  expect([0, 1].map((shard) => holdings.leads(shard))).toEqual([true, false]);
+  group.holds = false;
+  await write(1, "");
+  await clock.advance(5_000);
+  group.holds = true;
+  await clock.advance(8_000);
+  expect([0, 1].map((shard) => holdings.leads(shard))).toEqual([true, false]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+});
+
+test("a shard that is not read in time is given back, not asked for again before it is read, and not told of while nobody has it", async () => {
   const { clock, servers, told, stop, state, holdings, done } = setUp({ canRead: false });
   const holder = () => servers[0]!.lease?.spec?.holderIdentity;
   const seen = () => [holder(), holdings.mayAct(0), holdings.leads(0), holdings.unread];
@@ -142,10 +164,10 @@ test("a shard that is not read in time is given back, not asked for again before
   await clock.advance(73_000);
   expect(seen()).toEqual(["me", true, false, []]);
   await clock.advance(3_000);
-  expect(seen()).toEqual(["", false, false, [0, 1]]);
+  expect(seen()).toEqual(["", false, false, []]);
   expect(of(0, told)).toEqual(["prepared 0", "closed 0, while it did not lead", "prepared 0"]);
   await clock.advance(300_000);
-  expect(seen()).toEqual(["", false, false, [0, 1]]);
+  expect(seen()).toEqual(["", false, false, []]);
   state.canRead = true;
   await clock.advance(3_000);
   expect(seen()).toEqual(["me", true, true, []]);
@@ -156,12 +178,16 @@ test("a shard that is not read in time is given back, not asked for again before
   expect(holdings.leads(0)).toBe(false);
 });
 
-test("what was given back is told of for ten minutes: who leads nothing meanwhile need not read it", async () => {
-  const { clock, stop, holdings, done } = setUp({ canRead: false });
+test("what was given back is told of while another one has it, for ten minutes: who leads nothing meanwhile need not read it", async () => {
+  const { clock, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(82_000);
-  await clock.advance(597_000);
+  for (const shard of [0, 1]) await write(shard, "other", 3_600);
+  await clock.advance(590_000);
   expect(holdings.unread).toEqual([0, 1]);
-  await clock.advance(2_000);
+  await write(1, "");
+  await clock.advance(3_000);
+  expect(holdings.unread).toEqual([0]);
+  await clock.advance(8_000);
   expect(holdings.unread).toEqual([]);
   stop.abort();
   await clock.advance(5_000);
@@ -178,20 +204,9 @@ test("who is told to stop while it reads does not say that it could not", async 
 });
 
 test("who reads a shard first sees when another one has it, and lets go", async () => {
-  const { clock, servers, told, state, stop, holdings, done } = setUp({ canRead: false });
+  const { clock, told, state, stop, holdings, write, done } = setUp({ canRead: false });
   await clock.advance(90_000);
-  const client = servers[0]!.client(
-    () => "arrives",
-    () => Promise.resolve(),
-  );
-  const { lease } = servers[0]!;
-  if (lease === undefined) throw new Error("there is no lease");
-  const options = { signal: stop.signal };
-  await client.replace(
-    LEASES,
-    { ...lease, spec: { ...lease.spec, holderIdentity: "other", leaseDurationSeconds: 15 } },
-    options,
-  );
+  await write(0, "other");
   await clock.advance(3_000);
   expect(of(0, told).slice(2)).toEqual(["prepared 0", "closed 0, while it did not lead"]);
   state.canRead = true;

@@ -26,10 +26,7 @@ const GATHERING_MS = 5_000;
  * Too small: where lists are needed, nobody keeps a shard at the first try. Too large: its clusters wait for one who cannot.
  */
 const READY_WITHIN_MS = 75_000;
-/**
- * For so long it is told that a shard was given back, if it is not read before, in milliseconds. It may be another one's for good, and then nobody here reads it any more;
- * and whoever is not ready answers no webhook, of which reading may need one.
- */
+/** For so long it is told that a shard was given back, if it is not read before, in milliseconds. It may be another one's for good, and then nobody here reads it any more. */
 const TOLD_MS = 600_000;
 
 /** What leads a shard, from before its lease is won until after it is lost. */
@@ -99,10 +96,14 @@ export class Holdings {
     return this.mayAct(shard) && this.#seats[shard]?.isAtWork === true;
   }
 
-  /** Shards that were given back not long ago, since their state could not be read, and still was not. */
+  /**
+   * Shards that were given back not long ago, since their state could not be read, and still was not, while another process has them. Where nobody
+   * has them, nobody can read, and reading may need an answer of ours (a conversion), which is asked of nobody that is not ready.
+   */
   get unread(): readonly number[] {
     const nowMs = this.#options.clock.monotonicMs();
-    const isTold = ({ unreadAtMs }: Seat): boolean => unreadAtMs !== undefined && nowMs - unreadAtMs < TOLD_MS;
+    const isTold = ({ unreadAtMs, election }: Seat): boolean =>
+      unreadAtMs !== undefined && nowMs - unreadAtMs < TOLD_MS && election.freeInMs > 0;
     return this.#seats.filter(isTold).map(({ number }) => number);
   }
 
