@@ -101,6 +101,21 @@ test("room: failures come back ever more slowly", async () => {
   await running;
 });
 
+test("room: failures come back ever more slowly, also when a look in between found its own write unseen", async () => {
+  let asked = 0;
+  const expectations = {
+    expect: () => undefined,
+    refused: () => undefined,
+    unmet: () => (asked++ % 2 === 0 ? undefined : "a toy"),
+  };
+  const { controller, stop, running, clock } = setup(1, { expectations: expectations as never });
+  controller.observing = () => Promise.reject(new Error("no"));
+  await clock.advance(20_000);
+  expect(controller.asked.filter((what) => what.startsWith("observe")).length).toBeLessThan(8);
+  stop.abort();
+  await running;
+});
+
 test("room: stopped, it lets go of its caches and takes nothing new", async () => {
   const { controller, stop, running, clock, change, listeners } = setup();
   await clock.advance(0);

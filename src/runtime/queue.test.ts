@@ -136,7 +136,6 @@ test("queue: no more are worked on side by side than may be, and no more of one 
   expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(["a1", "b1", "a2"]);
   expect(await takeNow(queue)).toBe("nothing");
   queue.done("b1");
-  queue.done("b1");
   expect(queue.depth).toBe(1);
   queue.done("a1");
   expect(await takeNow(queue)).toBe("a3");

@@ -101,7 +101,8 @@ export class KeyedQueue<K> {
    */
   done(key: K, owed?: Urgency): void {
     const text = this.#textOf(key);
-    if (this.#working.delete(text)) this.#places.leave(this.#groupOf(key));
+    this.#working.delete(text);
+    this.#places.leave(this.#groupOf(key));
     if (owed !== undefined) this.#owed.set(text, owed);
     const again = this.#again.get(text);
     this.#again.delete(text);

@@ -139,6 +139,15 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/0", "b/0", "a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/5", "b/5"],
   ],
   [
+    "who has waited longest has the turn after that one when its namespace had the last one",
+    [
+      ["a/0", "routine"],
+      ["b/0", "routine"],
+      ...Array.from({ length: 12 }, (_, n) => [`${n % 2 === 0 ? "a" : "b"}/${Math.floor(n / 2) + 1}`, "new"] as const),
+    ],
+    ["a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/0", "b/5", "a/5", "b/6", "a/6", "b/0"],
+  ],
+  [
     "one turn in eight is that of who has waited longest",
     [["a/0", "routine"], ...Array.from({ length: 9 }, (_, n) => [`a/${n + 1}`, "new"] as const)],
     ["a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/0", "a/8", "a/9"],
