@@ -12,9 +12,9 @@ import {
   wanting,
   withCanary,
   withPod,
+  withRestarted,
   withTurn,
   withUpdate,
-  withUpdated,
 } from "#kit/cluster-rolling.ts";
 
 const SOON = "2026-01-01T12:00:01Z"; // one second after the snapshots were taken
@@ -186,8 +186,8 @@ describe("waivers: whether the first one has come up is waived by nobody", () =>
     return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}: ${plan.because}`;
   };
   const crashed = withCanary(FIVE, "my-etcd-4");
-  const unready = withUpdate(withPod(withUpdated(FIVE, "my-etcd-4"), "my-etcd-4", NOT_READY));
-  const late = saying(withUpdate(withUpdated(FIVE, "my-etcd-4")), "my-etcd-0", { raftIndex: 5_000 });
+  const unready = withUpdate(withPod(withRestarted(FIVE, "my-etcd-4"), "my-etcd-4", NOT_READY));
+  const late = saying(withUpdate(withRestarted(FIVE, "my-etcd-4")), "my-etcd-0", { raftIndex: 5_000 });
   const seven = withCanary(wanting(NEWER, { replicas: 7, down: ["my-etcd-1"] }), "my-etcd-6");
   const cases: { name: string; given: ClusterSnapshot; because: RegExp }[] = [
     {

@@ -27,8 +27,8 @@ export interface InFlightLimits {
  * Calls that a server answers within 20 ms are made at 1,600 a second with these: three times what the rate limit lets pass. However slow it is,
  * 160 a second are begun: of calls that take 0.9 s, 144 are in flight then, and more than half as many are answered as by all connections that
  * there may be. With a longer `slowMs` who is slow holds up everybody; with a shorter one a server that carries out 170 calls a second, and so
- * answers 32 at a time within 190 ms, is given ever more of them. There are more `inAll` than passes side by side by default (two controllers
- * with a hundred workers each).
+ * answers 32 at a time within 190 ms, is given ever more of them. Of `inAll` no
+ * namespace has more than two thirds, however many of its passes run side by side.
  */
 export const DEFAULT_IN_FLIGHT: InFlightLimits = { most: 32, slowMs: 200, inAll: 256 };
 

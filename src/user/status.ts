@@ -5,7 +5,6 @@ import { userNameOf } from "#api/etcd-names.ts";
 import type { EtcdUserStatus } from "#api/v1beta1/user.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Plan } from "#runtime/decide.ts";
-import { tellTrust } from "#user/rules/binding/tell-trust.ts";
 import { hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserStep } from "#user/step.ts";
 import { refusalOf } from "#user/trouble.ts";
@@ -50,8 +49,8 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   });
   if (isDeleting({ object: user }))
     return { status: "False", reason: "Deleting", message: word?.message ?? "the user in etcd is gone" };
-  // The binding says whom to trust: that makes nothing else possible.
-  const refusal = plan.next === "step" && plan.rule === tellTrust.name ? refusalOf(snapshot) : undefined;
+  // The binding comes to say whom to trust: that makes nothing else possible.
+  const refusal = plan.next === "step" ? refusalOf(snapshot) : undefined;
   if (refusal !== undefined) return { status: "False", reason: "SpecRefused", message: refusal };
   if (word !== undefined) return word;
   const { name: secretName, certificate } = ownBinding(snapshot) ?? {};

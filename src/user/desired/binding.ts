@@ -77,10 +77,10 @@ export function bindingWish(snapshot: UserSnapshot): BindingWish | undefined {
 
 /** The same, where all but whom to trust stays as it is. */
 export function trustWish(snapshot: UserSnapshot): BindingWish | undefined {
-  const { cluster, trust } = snapshot;
+  const { trust } = snapshot;
   const own = ownBinding(snapshot);
   // What says nobody is of a cluster that spoke no TLS.
-  if (cluster === undefined || trust === undefined || own?.texts[TRUST_FILE] === undefined) return undefined;
+  if (trust === undefined || own?.texts[TRUST_FILE] === undefined) return undefined;
   const { [CERTIFICATE_FILE]: _, ...others } = own.texts;
   if (isSameData(others[TRUST_FILE], trust)) return undefined;
   const kept = { password: own.hasPassword ? "keep" : "none", pair: own.certificate ? "keep" : "none" } as const;
