@@ -26,6 +26,11 @@ const SLEEPS: readonly Edited[] = [
   { replicas: 3, before: { replicas: 0 }, edit: { version: "3.6.17" } },
 ];
 
+/** It changes nothing that people see, and is not foretold. */
+function isTold(step: string): boolean {
+  return !step.startsWith("forget-previous ");
+}
+
 function isNoGuess(step: string): boolean {
   return !step.includes(" moveLeader ");
 }
@@ -39,7 +44,7 @@ describe("simulation: what an edit would cause is what it causes", () => {
         // Who of those that wake will lead nobody can tell.
         const isWoken = edited.before.replicas === 0;
         const told = (all: readonly string[]) => comparable(isWoken ? all.filter(isNoGuess) : all, plan);
-        assert.deepEqual(told(foretold), told(done));
+        assert.deepEqual(told(foretold), told(done.filter(isTold)));
         const reason = of.condition("Progressing")?.reason ?? "";
         if (plan.refused === undefined)
           assert.equal(plan.outcome === "Done", ["Settled", "Asleep"].includes(reason), plan.message);
