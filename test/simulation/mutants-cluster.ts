@@ -113,6 +113,11 @@ const LEFT_OUT = leftOut("cluster", [
   },
   { name: "no-version-path", leaning: { ...ROLLED, isTidied: false } },
   { name: "refused-spec", leaning: { ...FORMING, often: { editTemplate: 4 }, isTidied: false } },
+  {
+    name: "forget-previous",
+    leaning: BROKEN,
+    covered: "what a member had before may do for it long after; src/cluster/rules/rolling/rolling.test.ts",
+  },
   { name: "stop-update", leaning: BROKEN },
   { name: "put-back", leaning: BROKEN },
   { name: "renew-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },

@@ -146,7 +146,9 @@ function longBrought(snapshot: ClusterSnapshot): ClusterSnapshot {
     };
     return { ...peer, spec: { ...peer.spec, tls } } as EtcdPeer;
   });
-  return { ...snapshot, peers, pods: new Map(pods) };
+  // However new a pod is.
+  const { podsForMs: _, ...certificates } = snapshot.certificates ?? {};
+  return { ...snapshot, certificates, peers, pods: new Map(pods) };
 }
 
 /** What is written over an authority has another key than the one that has been announced. */
