@@ -23,7 +23,9 @@ export const peerSpecSchema = z
     previous: z
       .object({ ...memberTemplate, version: versionSchema })
       .optional()
-      .describe("What the member ran before it got what is wanted now: it is put back to it when it does not come up."),
+      .describe(
+        "With what the member was last well, until it is well with what it got since: it is put back to it when it does not come up.",
+      ),
   })
   .meta(PEER_RULES)
   .describe(PEER_DESCRIPTION);
