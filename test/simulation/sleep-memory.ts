@@ -11,7 +11,9 @@ export class SleepMemory {
     if (after.spec.replicas === 0) this.#untilMs.set(uid, Number.POSITIVE_INFINITY);
     else if (before?.spec.replicas === 0) {
       this.#untilMs.set(uid, nowMs);
-      if (after.status?.sleep !== undefined) this.#wokenMs.set(uid, nowMs);
+      // Who was woken before, and is wanted again before anybody has heard that nobody was, has not slept in between.
+      const sleep = after.status?.sleep;
+      if (sleep !== undefined && sleep.wokenAt === undefined) this.#wokenMs.set(uid, nowMs);
     }
   }
 
