@@ -259,7 +259,17 @@ describe("what a member is to run next", () => {
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
-        name: "and keeps the release that it was given when it has run that, or what it ran is not known",
+        name: "whatever it had before that: it may have run something with which it was never well",
+        given: recording(
+          withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+          "3.6.16",
+          "3.6.16",
+          "3.6.16",
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "and keeps the release that it was given when it has run that",
         given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.17"),
         next: { ...NEWER, podTemplate: LIMITED },
       },

@@ -140,10 +140,9 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
   const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
   if (!runsNothing) return insteadOfOlder(snapshot, peer) ?? templateOf(peer);
-  const before = peer.spec.previous?.version;
   // The release that it was given, and that is asked for no more, may be what keeps it from running: it gets back the one that it ran last.
-  const isStale = peer.spec.version !== wanted.version && versionOfData(snapshot, name) === before;
-  return before !== undefined && isStale ? { ...wanted, version: before } : own;
+  const ranLast = versionOfData(snapshot, name);
+  return ranLast !== undefined && own.version !== wanted.version ? { ...wanted, version: ranLast } : own;
 }
 
 /** What the member gets instead of an older minor that it cannot go to any more, because its downgrade was cancelled, and that it is well without. */
