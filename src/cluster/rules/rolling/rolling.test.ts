@@ -48,12 +48,12 @@ interface Case {
   readonly says: object | undefined;
 }
 
-/** A step that gives this version to a member. */
 /** The snapshot in which the member had something else before. */
 function hadBefore(snapshot: ClusterSnapshot): ClusterSnapshot {
   return withPeer(snapshot, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } });
 }
 
+/** A step that gives this version to a member. */
 function gives(name: string, version: string, previous?: string): object {
   const spec = { version, ...(previous === undefined ? {} : { previous: { version: previous } }) };
   return { next: "step", step: { do: "replacePeer", live: { metadata: { name } }, peer: { spec } } };
@@ -535,7 +535,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   "put-back": [
     { name: "no update was stopped", given: canary, says: undefined },
-    { name: "who did not come up gets back what it ran before", given: stopped, says: gives("my-etcd-2", "3.6.16") },
+    {
+      name: "who did not come up gets back what it ran before",
+      given: stopped,
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 did not come up, and gets back what it ran before: etcd 3.6.16",
+      },
+    },
     {
       name: "what that was is written on its EtcdPeer, whatever the others run",
       given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
@@ -544,7 +551,10 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "when nothing is written there, it is what somebody runs who is well",
       given: withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }),
-      says: gives("my-etcd-2", "3.6.16"),
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 did not come up, and gets what others are well with: etcd 3.6.16",
+      },
     },
     {
       name: "what somebody runs who is well, where a Secret that it had before is nobody's any more",
