@@ -49,8 +49,8 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   });
   if (isDeleting({ object: user }))
     return { status: "False", reason: "Deleting", message: word?.message ?? "the user in etcd is gone" };
-  // The binding comes to say whom to trust: that makes nothing else possible.
-  const refusal = plan.next === "step" ? refusalOf(snapshot) : undefined;
+  // Its binding may go on to say whom to trust: that makes nothing else possible.
+  const refusal = refusalOf(snapshot);
   if (refusal !== undefined) return { status: "False", reason: "SpecRefused", message: refusal };
   if (word !== undefined) return word;
   const { name: secretName, certificate } = ownBinding(snapshot) ?? {};
