@@ -37,7 +37,10 @@ export interface WebhookServer {
   readonly port: number;
   /** Shows this certificate from the next connection on; those that are open stay. */
   use(serving: ServingCertificate): void;
-  /** Answers what has been asked, has whoever keeps a connection ask elsewhere, and ends. Takes {@link LINGER_MS} where one is kept. */
+  /**
+   * Answers what has been asked, has whoever keeps a connection ask elsewhere, and ends. Takes {@link LINGER_MS} where one is kept, and
+   * {@link ANSWER_WITHIN_MS} more at the most where an answer or a handshake is awaited.
+   */
   close(): Promise<void>;
 }
 
@@ -71,12 +74,8 @@ export async function serveWebhooks(options: {
   /** Called once per request of a webhook. @param outcome the status that was answered, in digits */
   readonly observe: (path: string, outcome: string) => void;
 }): Promise<WebhookServer> {
-  const budget: BodyBudget = { leftBytes: MAX_HELD_BYTES };
-  let leaves = false;
-  const server = createServer((request, response) => {
-    // Asked when the answer is there: the server may have begun to leave meanwhile.
-    void respond(options, budget, request, response, () => leaves);
-  });
+  const service = { ...options, budget: { leftBytes: MAX_HELD_BYTES }, isLeaving: false };
+  const server = createServer((request, response) => void respond(service, request, response));
   // Of its own connections a server of HTTP knows only those that have finished their handshake.
   const open = new Set<Duplex>();
   server.on("connection", (socket) => {
@@ -98,7 +97,7 @@ export async function serveWebhooks(options: {
     port: typeof address === "object" && address !== null ? address.port : options.port,
     use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
     close: () => {
-      leaves = true;
+      service.isLeaving = true;
       return closed(server, open);
     },
   };
@@ -108,25 +107,23 @@ interface Service {
   readonly webhooks: readonly Webhook[];
   readonly log: Log;
   readonly observe: (path: string, outcome: string) => void;
+  readonly budget: BodyBudget;
+  /** Whether it is about to end; that may begin while an answer is found. */
+  readonly isLeaving: boolean;
 }
 
-async function respond(
-  { webhooks, log, observe }: Service,
-  budget: BodyBudget,
-  request: IncomingMessage,
-  response: ServerResponse,
-  leaves: () => boolean,
-): Promise<void> {
+async function respond(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { webhooks, log, observe, budget } = service;
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   const webhook = webhooks.find((each) => each.path === path);
-  if (webhook === undefined) return send(response, notFound(request, path, webhooks), leaves());
+  if (webhook === undefined) return send(response, notFound(request, path, webhooks), service.isLeaving);
   const answer = await answered(webhook, budget, request, response).catch((thrown: unknown) => {
     const error = asOperatorError(thrown);
     log.error({ code: error.code, error: error.message }, `the webhook ${path} failed`);
     return text(500, `the operator failed to answer: ${error.message}`);
   });
   observe(path, String(answer.status));
-  send(response, answer, leaves());
+  send(response, answer, service.isLeaving);
 }
 
 interface Answer {

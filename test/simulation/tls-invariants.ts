@@ -27,6 +27,7 @@ import type { World } from "#kit/world.ts";
 import type { Process } from "#kit/world-etcd.ts";
 import { isVouched, type Pair, pairIn, whyNotServed } from "#kit/world-tls.ts";
 import { CONFIG_MAPS, controllerOf, PODS, REPLICA_SETS, SECRETS, type Secret } from "#kube/kinds.ts";
+import { isOver } from "#kube/pod.ts";
 import type { Invariant } from "./memory.ts";
 
 // What do certificates promise?
@@ -308,12 +309,12 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
   return behind === undefined ? {} : { unfinished: `Secret ${name}-${behind} trusts others than its authority does` };
 }
 
-/** Members would believe what it signs: by what they run with, and by what they are to have. */
+/** Members would believe what it signs: by what they run with, and by what they are to have. A pod that is over runs nothing. */
 function everybodyTrusts(world: World, { metadata }: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
   const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === metadata.uid);
   const pods = world.api
     .list(PODS)
-    .filter((pod) => peers.some((peer) => pod.metadata.labels?.[PEER_LABEL] === peer.metadata.name));
+    .filter((pod) => !isOver(pod) && peers.some((peer) => pod.metadata.labels?.[PEER_LABEL] === peer.metadata.name));
   const annotation = side === "peer" ? PEER_TRUST_ANNOTATION : CLIENT_TRUST_ANNOTATION;
   const texts = [
     ...peers.map(({ spec }) => spec.tls?.[side]?.trust ?? ""),
