@@ -165,6 +165,15 @@ describe("what a member is to run next", () => {
       version: "3.5.35",
     },
     {
+      name: "is what it was given, for who has never run, when nobody can go to what is asked for",
+      given: withPeer(
+        withoutPod(withStraggler(cluster({ spec: { version: "3.4.1" } }), { started: false }), "my-etcd-2"),
+        "my-etcd-2",
+        { spec: { version: "3.6.15" } },
+      ),
+      version: "3.6.15",
+    },
+    {
       name: "is what it has when nobody runs anything else",
       given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
         spec: { previous: undefined },

@@ -569,6 +569,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { step: { peer: { spec: { version: "3.6.15", tls: HAD_TLS.tls } } } },
     },
     {
+      name: "and it is reached as it is, as long as it could dial nobody over TLS",
+      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
+        spec: { previous: { ...OLD, tls: HAS.reached } },
+      }),
+      says: { step: { peer: { spec: { version: "3.6.16", tls: { peer: { scheme: "http" } } } } } },
+    },
+    {
       name: "who has it back is left alone, and everybody learns why",
       given: withTurn(stopped, "my-etcd-2", OLD),
       says: {
