@@ -52,7 +52,11 @@ const discovered: { of: string; given: ClusterSnapshot; port: string }[] = [
   { of: "with TLS between members alone", given: inside("settled"), port: "etcd-client" },
   { of: "that goes over to TLS", given: withPeers(secured(), IN_PLAIN, IN_PLAIN, OVER_BOTH), port: "etcd-client" },
   { of: "that serves both kinds", given: withPeers(secured(), OVER_BOTH, OVER_BOTH, OVER_BOTH), port: "etcd-client" },
-  { of: "with one that serves both", given: withPeers(secured(), OVER_TLS, OVER_BOTH, OVER_TLS), port: "etcd-client" },
+  {
+    of: "whose others serve TLS alone",
+    given: withPeers(secured(), OVER_TLS, OVER_BOTH, OVER_TLS),
+    port: "etcd-client-ssl",
+  },
   { of: "without a word on TLS any more", given: withPeers(cluster(), OVER_TLS), port: "etcd-client-ssl" },
 ];
 for (const { of, given, port } of discovered) {

@@ -31,10 +31,10 @@ export function headlessService(snapshot: ClusterSnapshot): Draft<Service> {
   return service(snapshot, name, { clusterIP: "None", publishNotReadyAddresses: true, ports: [client, PEER] });
 }
 
-/** Whether some member serves clients without TLS, or the first ones are to. */
+/** Whether all members serve clients without TLS, whatever else, or the first ones are to: who looks finds all of them under one name. */
 function isPlainServed({ cluster, peers }: ClusterSnapshot): boolean {
   if (peers.length === 0) return providerOf(cluster.spec, "client") === "None";
-  return peers.some(({ spec }) => servedBy(spec).includes("http"));
+  return peers.every(({ spec }) => servedBy(spec).includes("http"));
 }
 
 /** One address for clients; leads only to members that answer linearizable reads. */
