@@ -14,6 +14,10 @@ const look = userLook;
 const wish = bindingWish(look({ bound: null }))!;
 const wishing = (pair: typeof wish.pair): UserStep => ({ do: "writeBinding", wish: { ...wish, pair } });
 const from = {} as BindingFacts;
+const repeating = (password: typeof wish.password, pair: typeof wish.pair): UserStep => ({
+  do: "writeBinding",
+  wish: { ...wish, password, pair },
+});
 const claim: UserStep = { do: "claimUser", name, clusterID: "" };
 const write = wishing("issue");
 const ask: UserStep = { do: "requestCertificate", request: bindingRequest(look().user, etcdOf()) };
@@ -70,6 +74,15 @@ const cases: Record<string, readonly Case[]> = {
     ...each([add, set, grant, revoke, claim, write, ask], "without one", look({ held: false }), "forbidden"),
     ...each([add, set, grant, revoke, claim, write, ask, hold], "of one that goes", look(going), "forbidden"),
     ...each([hold, remove, release], "without one", look({ held: false }), "allowed"),
+    ["writing a binding anew without one", look({ held: false }), repeating("keep", "keep"), "allowed"],
+    ["writing one anew that has nothing", look({ held: false }), repeating("none", "none"), "allowed"],
+    ["a new password without one", look({ held: false }), repeating("new", "keep"), "forbidden"],
+    ["a new certificate without one", look({ held: false }), repeating("keep", "issue"), "forbidden"],
+    ["another certificate without one", look({ held: false }), repeating("keep", "copy"), "forbidden"],
+    ["the first binding without one", look({ held: false, bound: null }), repeating("keep", "keep"), "forbidden"],
+    ["somebody else's binding without one", look({ held: false, ...theirs }), repeating("keep", "keep"), "forbidden"],
+    ["asking for a certificate without one", look({ held: false }), ask, "forbidden"],
+    ["writing a binding anew of one that goes", look(going), repeating("keep", "keep"), "forbidden"],
     ...each([remove, release], "of one that goes", look(going), "allowed"),
   ],
   "deletion-is-asked": [

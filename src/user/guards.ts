@@ -2,7 +2,8 @@ import { notDeleted, notHeld, notOwn, notReady, unaskedClaim } from "#access/cla
 import { userNameOf } from "#api/etcd-names.ts";
 import { ROOT } from "#api/names.ts";
 import { controllerOf } from "#kube/kinds.ts";
-import { claimOf, isOperators, isOwned, wouldOverwrite } from "#user/snapshot.ts";
+import type { BindingWish } from "#user/desired/binding.ts";
+import { claimOf, isOperators, isOwned, ownBinding, type UserSnapshot, wouldOverwrite } from "#user/snapshot.ts";
 import type { UserGuard, UserStep } from "#user/step.ts";
 
 /** Whether the step changes something in etcd. */
@@ -14,6 +15,19 @@ function isInEtcd({ do: what }: UserStep): boolean {
 /** Whether the step takes back what was made. */
 function isEnd(step: UserStep): boolean {
   return step.do === "releaseUser" || step.do === "deleteUser";
+}
+
+/** Whether the step writes a binding anew that is there already, with the credentials that it has. */
+function isRepeated(snapshot: UserSnapshot, step: UserStep): boolean {
+  return step.do === "writeBinding" && !isNew(step.wish) && ownBinding(snapshot) !== undefined;
+}
+
+function isNew({ password, pair }: BindingWish): boolean {
+  return password === "new" || isPairNew(pair);
+}
+
+function isPairNew(pair: BindingWish["pair"]): boolean {
+  return pair === "issue" || pair === "copy";
 }
 
 /** In etcd no user is changed or deleted that is not this object's, by its own record and by age. */
@@ -43,7 +57,10 @@ const notTheOperator: UserGuard = {
 /** Nothing is made for an object that would go without taking it back, or that is going. */
 const heldFirst: UserGuard = {
   name: "held-first",
-  forbids: (snapshot, step) => (isEnd(step) ? undefined : notHeld(claimOf(snapshot), step.do === "holdUser")),
+  forbids(snapshot, step) {
+    if (isEnd(step)) return undefined;
+    return notHeld(claimOf(snapshot), step.do === "holdUser" || isRepeated(snapshot, step));
+  },
 };
 
 /** Only an EtcdUser that is being deleted loses its finalizer, and its user, but for one that cannot get a password. */
@@ -86,7 +103,7 @@ const ownObjects: UserGuard = {
 const trustedFirst: UserGuard = {
   name: "trusted-first",
   forbids({ binding, doubters }, step) {
-    if (step.do !== "writeBinding" || step.wish.pair === "keep" || step.wish.pair === "none") return undefined;
+    if (step.do !== "writeBinding" || !isPairNew(step.wish.pair)) return undefined;
     const isWorking = binding.is === "present" && binding.value.certificate?.trouble === undefined;
     if (!isWorking || binding.value.certificate === undefined || doubters.length === 0) return undefined;
     return `${doubters.join(", ")} would not believe the new certificate`;

@@ -143,6 +143,21 @@ test.each(cases)("user: $name", ({ given, expect: expected, says }) => {
 });
 
 test.each([
+  ["nothing is in its way", undefined, ""],
+  ["its Secret cannot be written", false, "; tell-trust: the Secret is immutable"],
+  ["its Secret is to be written in a moment", true, ""],
+])(
+  "user: one that is refused says why, and what keeps its binding from saying whom to trust: %s",
+  (_, isBrief, more) => {
+    const given = look({ ...byCertificate, cluster: etcdOf(BROUGHT), with: { trust: bundle(OWN, NEXT) } });
+    const rest = { because: "the Secret is immutable", forMs: 1_000 };
+    const plan = planUser(given, () => (isBrief === undefined ? undefined : { ...rest, isBrief }));
+    const [ready] = userStatus(given, plan).conditions ?? [];
+    expect(ready?.message).toMatch(new RegExp(`^spec.authentication is Certificate; [^;]* is Secret\\)${more}$`));
+  },
+);
+
+test.each([
   ["that is away", "away", "the binding Secret could not be read: away", false],
   ["that may not be read", 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"', "the operator may not get secrets in namespace foo; who may grant that does so by: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a", true], // biome-ignore format: one line
 ])("user: of a binding %s it is said why", (_name, why, because, warn) => {

@@ -49,9 +49,13 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   });
   if (isDeleting({ object: user }))
     return { status: "False", reason: "Deleting", message: word?.message ?? "the user in etcd is gone" };
-  // Its binding may go on to say whom to trust: that makes nothing else possible.
+  // Its binding may go on to say whom to trust: that makes nothing else possible, and what is in its way is told besides.
   const refusal = refusalOf(snapshot);
-  if (refusal !== undefined) return { status: "False", reason: "SpecRefused", message: refusal };
+  if (refusal !== undefined) {
+    const step = plan.aside?.find(({ is }) => is === "refused");
+    const message = step === undefined ? refusal : `${refusal}; ${step.rule}: ${step.because}`;
+    return { status: "False", reason: "SpecRefused", message };
+  }
   if (word !== undefined) return word;
   const { name: secretName, certificate } = ownBinding(snapshot) ?? {};
   const endsMs = certificate?.notAfterMs || Number.POSITIVE_INFINITY;
