@@ -278,6 +278,31 @@ describe("what a member is to run next", () => {
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
+        name: "but not with one of its minor that nobody was given: an image may call itself so",
+        given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.18"),
+        next: { ...NEWER, podTemplate: LIMITED },
+      },
+      {
+        name: "unless it was given that before",
+        given: recording(
+          withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.18" } } }),
+          "3.6.16",
+          "3.6.16",
+          "3.6.18",
+        ),
+        next: { ...OLD, version: "3.6.18", podTemplate: LIMITED },
+      },
+      {
+        name: "of another minor it is the one that it ran, also when nobody has it on record any more",
+        given: recording(
+          withTurn(wanting(OLD, { down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }), "my-etcd-2", NEWER),
+          "3.6.16",
+          "3.6.16",
+          "3.7.1",
+        ),
+        next: NEXT_MINOR,
+      },
+      {
         name: "and keeps the release that it was given when it has run that",
         given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.17"),
         next: { ...NEWER, podTemplate: LIMITED },

@@ -16,7 +16,7 @@ import { isDown, isYoung } from "#cluster/standstill.ts";
 import { whyTlsSwitched } from "#cluster/switched-tls.ts";
 import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { runningRevision, runningVersion, templateOfMost } from "#cluster/versions.ts";
-import { isOlderMinor, whyNoPath } from "#etcd/version.ts";
+import { isOlderMinor, isSameMinor, whyNoPath } from "#etcd/version.ts";
 
 // How is a running cluster changed?
 //   Each member's EtcdPeer says what that member runs. The cluster gives one member its turn: it writes the wish to that EtcdPeer, whose
@@ -142,7 +142,14 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   if (!runsNothing) return insteadOfOlder(snapshot, peer) ?? templateOf(peer);
   // The release that it was given, and that is asked for no more, may be what keeps it from running: it gets back the one that it ran last.
   const ranLast = versionOfData(snapshot, name);
-  return ranLast !== undefined && own.version !== wanted.version ? { ...wanted, version: ranLast } : own;
+  const isBack = ranLast !== undefined && own.version !== wanted.version && hasImage(snapshot, ranLast, own.version);
+  return isBack ? { ...wanted, version: ranLast } : own;
+}
+
+/** Whether there is an image by this release's name, as far as is known: an image may call itself another release of its minor than its tag does. */
+function hasImage({ peers }: ClusterSnapshot, told: string, given: string): boolean {
+  const names = peers.flatMap(({ spec }) => [spec.version, spec.previous?.version]);
+  return names.includes(told) || !isSameMinor(told, given);
 }
 
 /** What the member gets instead of an older minor that it cannot go to any more, because its downgrade was cancelled, and that it is well without. */
@@ -194,10 +201,10 @@ export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   return running !== revisionOf(templateOf(peer));
 }
 
-/** Whether the member was restarted with something new, and has not come up yet, or its pod has not become ready. */
-export function isTried(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
+/** Whether the member's pod was made a while ago at most, and the member has not come up yet, or its pod has not become ready: what it has may be why. */
+export function isYetToComeUp(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
   const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
-  if (member === undefined || spec.previous === undefined || !isYoung(snapshot, member)) return false;
+  if (member === undefined || !isYoung(snapshot, member)) return false;
   return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
 }
 

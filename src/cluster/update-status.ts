@@ -76,6 +76,7 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
 /** Whether a member gets that because the spec asks for it, for people: what is put back, or was asked for before it was refused, it does not ask for. */
 export function wishText(snapshot: ClusterSnapshot, template: MemberTemplate): string {
   const isTriedInVain = stoppedUpdate(snapshot) !== undefined && revisionOf(template) !== wantedRevision(snapshot);
-  const isAsked = whyRefused(snapshot).length === 0 && !isTriedInVain;
+  const isRelease = template.version === snapshot.cluster.spec.version;
+  const isAsked = isRelease && whyRefused(snapshot).length === 0 && !isTriedInVain;
   return isAsked ? " as the spec has it by now" : ", and not as the spec has it by now";
 }

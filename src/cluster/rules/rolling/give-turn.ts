@@ -9,7 +9,7 @@ import {
   isMendedByTurn,
   isOnDelete,
   isOutdated,
-  isTried,
+  isYetToComeUp,
   lastGood,
   nextTemplate,
   templateOf,
@@ -40,9 +40,9 @@ export const giveTurn: ClusterRule = {
       return peer !== undefined && isOutdated(snapshot, peer) ? [peer] : [];
     });
     // When the wish has changed, whoever was about to restart learns it before anybody else: it may not have to restart at all.
-    // Then whoever got something new a while ago and does not come up: its wish may be what ails it, and nobody else can restart meanwhile.
+    // Then whoever has started a while ago and does not come up: what it has may be what ails it, and nobody else can restart meanwhile.
     const live =
-      next.find((peer) => hasTurn(snapshot, peer)) ?? next.find((peer) => isTried(snapshot, peer)) ?? next[0];
+      next.find((peer) => hasTurn(snapshot, peer)) ?? next.find((peer) => isYetToComeUp(snapshot, peer)) ?? next[0];
     if (live === undefined) return awaitPeople(snapshot);
     const { name } = live.metadata;
     const template = nextTemplate(snapshot, live);
@@ -56,7 +56,7 @@ export const giveTurn: ClusterRule = {
         !isTakenBack &&
         whyAwaited(snapshot, member) !== undefined &&
         !isMendedByTurn(snapshot, member) &&
-        !(member.name === name && isTried(snapshot, live) && !comesUpFirst),
+        !(member.name === name && isYetToComeUp(snapshot, live) && !comesUpFirst),
     );
     if (unfit !== undefined) {
       const because = `${name} has its turn once ${unfit.name} ${whyAwaited(snapshot, unfit)}`;
