@@ -32,11 +32,13 @@ import {
   downgrading,
   NEWER,
   NEXT_MINOR,
+  OLD,
   ON_DELETE,
   silentFor,
   wanting,
   withCanary,
   withCrashing,
+  withPeer,
   withRunning,
   withStop,
   withTurn,
@@ -56,6 +58,11 @@ function speakers(plan: Plan<ClusterStep>): readonly string[] {
   const remarks = (plan.aside ?? []).map(({ rule }) => rule);
   if (plan.next === "settled") return [...remarks, "deleting"];
   return [...remarks, /\(held back: (.+)\)$/.exec(plan.because)?.[1] ?? plan.rule];
+}
+
+/** The member had an earlier release before what it is well with. */
+function hadBefore(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return withPeer(snapshot, name, { spec: { previous: { ...OLD, version: "3.6.15" } } });
 }
 
 /** etcd has added my-etcd-4 besides, which has no peer. */
@@ -207,6 +214,16 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
     order: ["disruption-budget", "pod-monitor"],
     so: "evictions come before metrics",
     given: { ...monitoring(absent), budget: undefined },
+  },
+  {
+    order: ["pod-monitor", "forget-previous"],
+    so: "what a member had before is in nobody's way until then",
+    given: hadBefore(monitoring(absent), "my-etcd-1"),
+  },
+  {
+    order: ["forget-previous", "stop-update"],
+    so: "who is well is no matter of who does not come up",
+    given: hadBefore(late, "my-etcd-0"),
   },
   {
     order: ["pod-monitor", "stop-update"],
