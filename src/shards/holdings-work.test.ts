@@ -194,6 +194,17 @@ test("what was given back is told of while another one has it, for ten minutes: 
   await done;
 });
 
+test("who loses the lease to another one while it reads does not say that it could not", async () => {
+  const { clock, told, stop, holdings, write, done } = setUp({ canRead: false });
+  await clock.advance(20_000);
+  await write(0, "other", 3_600);
+  await clock.advance(5_000);
+  expect([holdings.unread, of(0, told)]).toEqual([[], ["prepared 0", "closed 0, while it did not lead"]]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+});
+
 test("who is told to stop while it reads does not say that it could not", async () => {
   const { clock, told, stop, holdings, done } = setUp({ canRead: false });
   await clock.advance(20_000);
@@ -201,6 +212,36 @@ test("who is told to stop while it reads does not say that it could not", async 
   await clock.advance(5_000);
   await done;
   expect([holdings.unread, of(0, told)]).toEqual([[], ["prepared 0", "closed 0, while it did not lead"]]);
+});
+
+test("who has read one shard since can read the others: of none it is told any more, and none is read first", async () => {
+  const { clock, told, state, stop, holdings, write, done } = setUp({ canRead: false });
+  await clock.advance(82_000);
+  await write(0, "other", 3_600);
+  await clock.advance(3_000);
+  expect(holdings.unread).toEqual([0]);
+  state.canRead = true;
+  await clock.advance(3_000);
+  expect([holdings.leads(1), holdings.unread]).toEqual([true, []]);
+  state.canRead = false;
+  await write(0, "");
+  await clock.advance(3_000);
+  expect([holdings.mayAct(0), holdings.leads(0), of(0, told).at(-1)]).toEqual([true, false, "prepared 0"]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
+});
+
+test("who has read a shard first, and finds that another one has it now, can read them all the same", async () => {
+  const { clock, state, stop, holdings, write, done } = setUp({ canRead: false });
+  await clock.advance(90_000);
+  for (const shard of [0, 1]) await write(shard, "other", 3_600);
+  state.canRead = true;
+  await clock.advance(5_000);
+  expect([holdings.leads(0), holdings.leads(1), holdings.unread]).toEqual([false, false, []]);
+  stop.abort();
+  await clock.advance(5_000);
+  await done;
 });
 
 test("who reads a shard first sees when another one has it, and lets go", async () => {
@@ -211,7 +252,7 @@ test("who reads a shard first sees when another one has it, and lets go", async 
   expect(of(0, told).slice(2)).toEqual(["prepared 0", "closed 0, while it did not lead"]);
   state.canRead = true;
   await clock.advance(3_000);
-  expect([holdings.leads(0), holdings.leads(1), holdings.unread]).toEqual([false, true, [0]]);
+  expect([holdings.leads(0), holdings.leads(1)]).toEqual([false, true]);
   stop.abort();
   await clock.advance(5_000);
   await done;

@@ -11,7 +11,7 @@ import { leftOut, NO_TAKERS, seenGiven, seenHolders } from "./takers.ts";
 //   reads while the lease may still be another one's, and works when the lease is won. When the shard goes, on whatever way, all of that is thrown away: who
 //   has led a shard before leads it again with nothing of the old term in memory.
 // What if it holds a lease and cannot read the state? Then it gives the shard back, since others may be able to. From then on it reads that shard's
-//   first, and stands for it when it has.
+//   first, and stands for it when it has. Each shard's state is read out of the same kinds, all of them: who has read one can read the others.
 
 /** Between two looks at how shards are spread, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
@@ -60,7 +60,7 @@ interface Seat {
   wanted: AbortController | undefined;
   mayAct: () => boolean;
   isAtWork: boolean;
-  /** Monotonic; when it was given back since it could not be read; undefined: it was read since. */
+  /** Monotonic; when it was given back since it could not be read; undefined: it, or another one, was read since. */
   unreadAtMs: number | undefined;
 }
 
@@ -97,7 +97,7 @@ export class Holdings {
   }
 
   /**
-   * Shards that were given back not long ago, since their state could not be read, and still was not, while another process has them. Where nobody
+   * Shards that were given back not long ago, since their state could not be read, while another process has them and none was read here since. Where nobody
    * has them, nobody can read, and reading may need an answer of ours (a conversion), which is asked of nobody that is not ready.
    */
   get unread(): readonly number[] {
@@ -205,8 +205,13 @@ export class Holdings {
     const over = new AbortController();
     const ready = work.whenReady(signal).finally(() => over.abort());
     const [isReady] = await Promise.all([ready, seat.election.watch(AbortSignal.any([signal, over.signal]))]);
-    if (isReady) seat.unreadAtMs = undefined;
+    if (isReady) this.#canRead();
     return isReady;
+  }
+
+  /** Which of them it was makes no difference: the one that was given back may be another one's, and is not read again then. */
+  #canRead(): void {
+    for (const seat of this.#seats) seat.unreadAtMs = undefined;
   }
 
   /** One term. */
@@ -224,6 +229,7 @@ export class Holdings {
       wanted.abort();
       return;
     }
+    this.#canRead();
     seat.isAtWork = true;
     await work.run(leading).finally(() => {
       seat.isAtWork = false;

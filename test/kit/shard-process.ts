@@ -64,6 +64,7 @@ export class ShardProcess {
   /** Settles when it is not frozen any more; undefined: it is not. */
   #thaw: PromiseWithResolvers<void> | undefined;
   #isDead = false;
+  #holdings: Holdings | undefined;
 
   constructor(name: string, shards: number, leases: Leases, clock: FakeClock, random: () => number) {
     this.#name = name;
@@ -87,6 +88,16 @@ export class ShardProcess {
   /** Shards that it may act on. */
   get leads(): readonly number[] {
     return this.terms.filter(({ mayAct }) => mayAct()).map(({ shard }) => shard);
+  }
+
+  /** Shards that it works on. */
+  get works(): readonly number[] {
+    return Array.from({ length: this.shards }, (_, shard) => shard).filter((shard) => this.#holdings?.leads(shard));
+  }
+
+  /** Shards that it gave back unread: it is not ready while there are any. */
+  get unread(): readonly number[] {
+    return this.#holdings?.unread ?? [];
   }
 
   /** As after SIGTERM. @param shards with how many it comes back; undefined: with as many as before */
@@ -160,6 +171,7 @@ export class ShardProcess {
         };
       },
     });
+    this.#holdings = holdings;
     await group.during(() => holdings.run(this.#stop.signal));
   }
 
