@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { isOneMoreLeft } from "#base/places-left.ts";
 
 // Why a bound?
 //   Each call in flight needs a connection of its own, which over TLS costs 130 kB and a handshake on both sides. A hundred clusters that are
@@ -11,8 +12,8 @@ import type { Clock } from "#base/clock.ts";
 //   slow webhook waits behind its own calls: no namespace gets more than an equal share of the places while others wait. Where one has taken
 //   all of them, since nobody waited, those that become free next are the others', after `slowMs` at the most.
 // What if the calls of a namespace hang?
-//   They have their connections until they end. No namespace begins another one when it has twice as many in flight as could still begin: one
-//   alone gets two thirds of all, two get two fifths each, and up to a hundred leave a place to one more that comes.
+//   They have their connections until they end. So one namespace alone gets two thirds of them, and ever less of the last third: there is a
+//   place for one more that comes until seventeen have all of them (base/places-left.ts).
 
 export interface InFlightLimits {
   /** Calls that may be in flight side by side, those aside that take long; 1 or more. */
@@ -165,7 +166,7 @@ export class InFlight {
     let next: Tenant | undefined;
     for (const tenant of this.#line) {
       const isFewer = next === undefined || tenant.counting < next.counting;
-      if (isFewer && tenant.inFlight < 2 * free) next = tenant;
+      if (isFewer && isOneMoreLeft(tenant.inFlight, free, this.#limits.inAll)) next = tenant;
     }
     return next;
   }

@@ -3,7 +3,8 @@ import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
-import { ControlLoop } from "#runtime/control-loop.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
 import { PLACES_PER_WORKER } from "#runtime/places.ts";
@@ -49,13 +50,24 @@ class Hanging extends ToyController {
   }
 }
 
-/** Three rounds of the good ones; at the start the bad ones are before them. */
-async function threeRounds(bad: readonly Key[], { badMs = 10_000, badStage = "settled" as Stage } = {}) {
+/** Three rounds of the good ones; at the start the bad ones are before them. @param apartMs they come by namespace, one after the other */
+async function threeRounds(bad: readonly Key[], { badMs = 10_000, badStage = "settled" as Stage, apartMs = 0 } = {}) {
   const clock = new FakeClock(START_MS, 2);
   const { tools } = toyTools({ clock });
   const controller = new Hanging(clock, badMs, badStage);
   const good = Array.from({ length: GOOD }, (_, n) => ({ namespace: "good", name: `good-${n}` }));
-  const loop = new ControlLoop({ controller, watches: [], allKeys: () => [...bad, ...good], tools });
+  const cache: WakingCache = {
+    onChange(listener) {
+      for (const [n, namespace] of [...new Set(bad.map((key) => key.namespace))].entries())
+        for (const metadata of bad.filter((key) => key.namespace === namespace))
+          clock.after(n * apartMs, () => listener({ object: { metadata } as KubeObject }));
+      return () => undefined;
+    },
+  };
+  const keysFor = ({ metadata: { namespace = "", name } }: KubeObject) => [{ namespace, name }];
+  const watches = apartMs > 0 ? [{ cache, keysFor }] : [];
+  const allKeys = () => (apartMs > 0 ? good : [...bad, ...good]);
+  const loop = new ControlLoop({ controller, watches, allKeys, tools });
   const stop = new AbortController();
   const running = loop.run(stop.signal, WORKERS);
   await clock.advance(3 * REST_MS);
@@ -82,6 +94,11 @@ const storms: Readonly<Record<string, readonly [readonly Key[], number, Paramete
     { badStage: "finishing" },
   ],
   "1,000 of one namespace, each for less than a pass may take": [badOnes(1_000, () => "bad"), 1_000, { badMs: 950 }],
+  "1,500 of six namespaces, each of which comes when the one before has all that it gets": [
+    badOnes(1_500, (n) => `bad-${n % 6}`),
+    3_000,
+    { apartMs: 1_500, badMs: 15_000 },
+  ],
 };
 
 test.each(Object.entries(storms))("hanging: of %s nobody else has to wait for", async (_, [bad, boundMs, how]) => {

@@ -1,15 +1,14 @@
+import { isOneMoreLeft } from "#base/places-left.ts";
+
 // How many passes may run side by side?
 //   So many as there are workers, and those besides that take long: they wait for somebody, mostly, and cost little but memory. Of all together
 //   there are three for each worker at the most, since each keeps what it has read, and may have a connection.
 // And when one namespace has ever more that hang?
-//   It has twice as many places as are left, at the most. So two thirds are the most that one namespace has, which is all that two workers' worth of
-//   hanging objects need; with N that want ever more, one place in 2N + 1 is left to all others, and is theirs at once.
+//   It has two thirds at the most, which is all that two workers' worth of hanging objects need; what is left to others, and when, says base/places-left.ts.
 // And with so many namespaces that each has one, and all hang? Then one has to end before another one begins: that is what the bound is for.
 
 /** Passes side by side for each worker, those included that take long. */
 export const PLACES_PER_WORKER = 3;
-/** A namespace may have so many places for each that is left. */
-const FOR_EACH_LEFT = 2;
 
 /** Who has how many places. Written by the queue only. */
 export class Places {
@@ -28,7 +27,7 @@ export class Places {
 
   /** Whether the namespace may have one more. */
   isOpenTo(namespace: string): boolean {
-    return this.takenBy(namespace) < FOR_EACH_LEFT * this.left;
+    return isOneMoreLeft(this.takenBy(namespace), this.left, this.most);
   }
 
   /** Whether it has more than all others together. */

@@ -275,7 +275,7 @@ test.each<[string, Record<string, number>, readonly (string | readonly [string, 
   ["nobody where none is left", { a: 100, b: 100, c: 100 }, ["d/1"], []],
   [
     "of who may be next, every eighth time who has waited longest",
-    { a: 200, b: 30, c: 30 },
+    { a: 200, b: 5, c: 5 },
     ["a/1", ["b/0", "routine"], ...Array.from({ length: 8 }, (_, n) => `b/${n + 1}`)],
     ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8"],
   ],
