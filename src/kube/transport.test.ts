@@ -12,7 +12,7 @@ import { type HttpRequest, httpTransport, type Transport } from "./transport.ts"
 /** Others would have connections of their own. */
 const SAME = { tls: {} };
 
-/** A server that answers soon, on paths that end with `/hang` never. */
+/** A server that answers soon, on paths that end with `/hang` never, and with `/half` without an end. */
 class Slow {
   /** The most connections that stood at the same time. */
   most = 0;
@@ -35,6 +35,7 @@ class Slow {
 
   async #answer({ url }: IncomingMessage, answer: ServerResponse): Promise<void> {
     if (url?.endsWith("/hang") === true) return;
+    if (url?.endsWith("/half") === true) return void answer.write("{");
     await sleep(20);
     answer.end("{}");
   }
@@ -141,6 +142,14 @@ class Unanswered {
     this.giveUps.push(await sent);
   }
 
+  /** Its answer has begun when the promise settles, and does not end. */
+  async sendHalf(): Promise<void> {
+    const onSending = (giveUp: () => void): unknown => this.giveUps.push(giveUp);
+    const request = { method: "GET", path: "/half", headers: {}, lane: "calls", onSending } as const;
+    const answer = await transport.send({ ...request, signal: this.#ended.signal });
+    this.#hanging.push(answer.text().catch(() => undefined));
+  }
+
   async end(): Promise<void> {
     this.#ended.abort(new Error("enough"));
     await Promise.all(this.#hanging);
@@ -178,6 +187,24 @@ test("a request that is not answered gives up no connections over which another 
   for (const giveUp of unanswered.giveUps) giveUp();
   await asked("/");
   expect(slow.made).toBe(3);
+  await unanswered.end();
+});
+
+test("a request whose answer has begun and does not end gives up the connections, unless another one was answered since it began", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  const unanswered = new Unanswered();
+  await asked("/");
+  await unanswered.sendHalf();
+  await asked("/");
+  expect(slow.made).toBe(2);
+  unanswered.giveUps[0]?.();
+  await Promise.all([asked("/"), asked("/")]);
+  expect(slow.made).toBe(3);
+  await unanswered.sendHalf();
+  unanswered.giveUps[1]?.();
+  await asked("/");
+  expect(slow.made).toBe(4);
   await unanswered.end();
 });
 

@@ -30,7 +30,7 @@ export interface HttpRequest {
    * what it decided on before. What it throws is what `send` throws.
    * @param giveUp for who is not answered in time: new connections are used from now on, since the link may be frozen, and with it those
    *   that are idle. Requests under way are not disturbed. It does nothing when these connections are no longer used anyway, or something
-   *   was answered over them since: then the link is well.
+   *   else was answered over them since the request was sent, or since its own answer began: then the link is well.
    */
   readonly onSending?: (giveUp: () => void) => void;
 }
@@ -141,13 +141,16 @@ export function httpTransport(
         const { pools: current, token } = await poolsFor(request.freshCredentials === true);
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
         const headers = { ...request.headers, ...authorization };
+        let answers = 0;
         const onSending = (): void => {
-          const { answers } = current;
+          answers = current.answers;
           request.onSending?.(() => {
             if (pools === current && current.answers === answers) retire();
           });
         };
-        return await current.send({ ...request, headers }, onSending, leave);
+        const answer = await current.send({ ...request, headers }, onSending, leave);
+        answers = current.answers; // The link may freeze between its own head and the end of its body.
+        return answer;
       } catch (thrown) {
         leave?.();
         throw thrown;
