@@ -153,6 +153,19 @@ test("a namespace whose last waiting call has given up has no turn", async () =>
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3"]);
 });
 
+test("a namespace whose last waiting call has given up has those in flight all the same, and gets no more than before", async () => {
+  const calls = new Calls(9);
+  const stop = new AbortController();
+  for (const name of ["x/1", "x/2", "x/3", "x/4", "x/5", "x/6"]) calls.ask(name);
+  await calls.clock.advance(10_000);
+  const gaveUp = expect(calls.inFlight.enter(stop.signal, "x")).rejects.toThrow("enough");
+  stop.abort(new Error("enough"));
+  await gaveUp;
+  calls.ask("x/7", "x/8", "x/9");
+  await calls.clock.advance(10_000);
+  expect(calls.begun).toEqual(["x/1", "x/2", "x/3", "x/4", "x/5", "x/6"]);
+});
+
 test("there are never more in all; one that ends makes room for another, although it counted no more", async () => {
   const calls = new Calls(3);
   calls.ask("w/1", "x/1", "y/1", "z/1", "z/2");

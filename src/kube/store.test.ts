@@ -23,3 +23,15 @@ test.each([
   expect(store.put(object).map(({ type }) => type)).toEqual(expected);
   expect(store.get(object.metadata)).toBe(object);
 });
+
+test.each([
+  ["as it was when it was deleted", "uid", "Pending", "Bound"],
+  ["as it was here, when what was deleted is another one of its name", "other", "Pending", "Pending"],
+])("an object that is removed is told %s", (_, uid, here, told) => {
+  const store = new Store<Thing>();
+  store.put(thing("1", here));
+  const last = thing("2", "Bound");
+  const [change] = store.remove({ ...last, metadata: { ...last.metadata, uid } });
+  expect([change?.type, change?.object.metadata.uid, change?.object.status?.phase]).toEqual(["deleted", "uid", told]);
+  expect(store.size).toBe(0);
+});
