@@ -10,7 +10,7 @@ const paint = step("paint", "it is grey", { do: "paint" });
 
 type Listener = Parameters<WakingCache["onChange"]>[0];
 
-function setup(workers = 2, overrides: Parameters<typeof toyTools>[0] = {}) {
+function setup(workers = 2, overrides: Parameters<typeof toyTools>[0] = {}, names = ["first"]) {
   const controller = new ToyController();
   const rest = toyTools(overrides);
   const listeners = new Set<Listener>();
@@ -24,7 +24,7 @@ function setup(workers = 2, overrides: Parameters<typeof toyTools>[0] = {}) {
   const room = new ControlLoop({
     controller,
     watches: [{ cache, keysFor: keyOf, isUrgent: ({ object }) => object.metadata.name.startsWith("edited") }],
-    allKeys: () => [{ namespace: "foo", name: "first" }],
+    allKeys: () => names.map((name) => ({ namespace: "foo", name })),
     tools: rest.tools,
   });
   const stop = new AbortController();
@@ -139,6 +139,20 @@ test("room: an edit overtakes what became ready before it, and what is nearly do
   await clock.advance(0);
   const names = ["first", "edited", "begun", "fresh-1", "fresh-2"];
   expect(controller.asked.filter((what) => what.startsWith("observe"))).toEqual(names.map((name) => `observe ${name}`));
+  stop.abort();
+  await running;
+});
+
+test("room: after a step the same one is looked at again before those that only are to be looked at once more", async () => {
+  const { controller, stop, running, clock } = setup(1, {}, ["first", "second", "third"]);
+  controller.next = paint;
+  controller.acting = () => {
+    controller.next = { next: "settled" };
+    return Promise.resolve({ kind: "external" });
+  };
+  await clock.advance(0);
+  const looks = controller.asked.filter((what) => what.startsWith("observe"));
+  expect(looks).toEqual(["first", "first", "second", "third"].map((name) => `observe ${name}`));
   stop.abort();
   await running;
 });

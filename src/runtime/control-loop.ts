@@ -59,10 +59,8 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   readonly #watches: readonly Watch[];
   readonly #allKeys: () => readonly Key[];
   readonly #retries = new Retries();
-  /** Since when each key is looked at. */
-  readonly #running = new Map<string, number>();
-  /** The looks themselves. */
-  readonly #passes = new Set<Promise<void>>();
+  /** By key, the looks that are under way. */
+  readonly #running = new Map<string, { readonly startedAtMs: number; readonly pass: Promise<void> }>();
 
   constructor(options: LoopOptions<Snapshot, Step, Status>) {
     this.name = options.controller.name;
@@ -90,7 +88,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     this.#queue.limit(PLACES_PER_WORKER * workers);
     const failed = Promise.withResolvers<never>();
     const work = Array.from({ length: workers }, () => this.#work(signal, failed.reject));
-    const over = Promise.all(work).then(() => Promise.all(this.#passes));
+    const over = Promise.all(work).then(() => Promise.all([...this.#running.values()].map(({ pass }) => pass)));
     await Promise.race([over, failed.promise]);
     for (const stop of unwatch) stop();
   }
@@ -102,7 +100,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
       fault: () => {
         const nowMs = this.#clock.monotonicMs();
         const stuck = [...this.#running]
-          .filter(([, startedAtMs]) => nowMs - startedAtMs > STUCK_AFTER_MS)
+          .filter(([, { startedAtMs }]) => nowMs - startedAtMs > STUCK_AFTER_MS)
           .map(([key]) => key);
         return stuck.length === 0
           ? undefined
@@ -128,12 +126,12 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     for (;;) {
       const item = await this.#queue.take();
       if (item === undefined) return;
-      const pass = this.#look(item, signal).catch(fail);
-      this.#passes.add(pass);
+      const startedAtMs = this.#clock.monotonicMs();
+      const pass = this.#look(item, startedAtMs, signal).catch(fail);
+      this.#running.set(keyText(item.key), { startedAtMs, pass });
       await new Promise<void>((resolve) => {
         const cancel = this.#clock.after(LONG_PASS_MS, resolve);
         void pass.then(() => {
-          this.#passes.delete(pass);
           cancel();
           resolve();
         });
@@ -141,11 +139,9 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     }
   }
 
-  async #look({ key, readyAtMs, urgency }: WaitingKey<Key>, signal: AbortSignal): Promise<void> {
+  async #look({ key, readyAtMs, urgency }: WaitingKey<Key>, startedAtMs: number, signal: AbortSignal): Promise<void> {
     const text = keyText(key);
-    const startedAtMs = this.#clock.monotonicMs();
     this.#tools.metrics.queueWaitSeconds.observe({ controller: this.name }, (startedAtMs - readyAtMs) / 1000);
-    this.#running.set(text, startedAtMs);
     const requeue = await this.#pass.run(key, signal);
     this.#running.delete(text);
     const stage = this.#stageOf(key);

@@ -96,16 +96,19 @@ test("queue: a key of which nothing could be decided may become more urgent than
   expect(await takenAs(queue)).toBe("asked");
 });
 
-test.each(["before", "after"])("queue: a key that was added by an edit while it was worked on is an edit, also when a change came %s it", async (when) => {
-  const queue = queueOn(new FakeClock());
-  queue.add("a", "routine");
-  await takenAs(queue);
-  if (when === "before") queue.add("a", "routine");
-  queue.add("a", "asked");
-  if (when === "after") queue.add("a", "routine");
-  queue.done("a");
-  expect(await takenAs(queue)).toBe("asked");
-});
+test.each(["before", "after"])(
+  "queue: a key that was added by an edit while it was worked on is an edit, also when a change came %s it",
+  async (when) => {
+    const queue = queueOn(new FakeClock());
+    queue.add("a", "routine");
+    await takenAs(queue);
+    if (when === "before") queue.add("a", "routine");
+    queue.add("a", "asked");
+    if (when === "after") queue.add("a", "routine");
+    queue.done("a");
+    expect(await takenAs(queue)).toBe("asked");
+  },
+);
 
 test("queue: of two delays the earlier one counts", async () => {
   const clock = new FakeClock();
