@@ -18,10 +18,10 @@ export interface Told {
   readonly text: string;
 }
 
-/** Programs, one after another, beside whatever else runs: at the lowest priority, unless another one is given. What they start runs at the same. */
+/** Programs beside whatever else runs: at the lowest priority, unless another one is given. What they start runs at the same. */
 export class Beside {
   #nice: number;
-  #pid: number | undefined;
+  readonly #pids = new Set<number>();
 
   /** @param nice as `nice` has it, -20 to 19 */
   constructor(nice = LOWEST) {
@@ -42,31 +42,33 @@ export class Beside {
       output.setEncoding("utf8").on("data", (part: string) => {
         text += part;
       });
-    this.#pid = child.pid;
+    const { pid } = child;
+    if (pid !== undefined) this.#pids.add(pid);
     this.#apply();
     return await new Promise((resolve, reject) => {
       child.on("error", reject);
       child.on("close", (code) => {
-        this.#pid = undefined;
+        if (pid !== undefined) this.#pids.delete(pid);
         resolve({ code: code ?? 1, text });
       });
     });
   }
 
-  /** Somebody waits for it, and for nothing else: it gets the priority that we have. */
+  /** Somebody waits for them, and for nothing else: they get the priority that we have. */
   hurry(): void {
     this.#nice = getPriority();
     this.#apply();
   }
 
   #apply(): void {
-    if (this.#pid === undefined) return;
-    // Best effort: a group that has just ended has no priority, and not every kernel shares out by session.
-    spawnSync("renice", ["-n", String(this.#nice), "-g", String(this.#pid)], { stdio: "ignore" });
-    try {
-      writeFileSync(`/proc/${this.#pid}/autogroup`, String(this.#nice));
-    } catch {
-      // no such file
+    for (const pid of this.#pids) {
+      // Best effort: a group that has just ended has no priority, and not every kernel shares out by session.
+      spawnSync("renice", ["-n", String(this.#nice), "-g", String(pid)], { stdio: "ignore" });
+      try {
+        writeFileSync(`/proc/${pid}/autogroup`, String(this.#nice));
+      } catch {
+        // no such file
+      }
     }
   }
 }

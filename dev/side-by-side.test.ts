@@ -87,3 +87,23 @@ test("side by side: who fails hides nobody, in no lane, also when nothing can be
   expect(count).toEqual({ ...NONE, passed: 1, failed: 3 });
   expect(happened).toEqual(["hurry", "one", "two"]);
 });
+
+test("side by side: what computes goes one after another, and side by side when nothing is shown any more", async () => {
+  const { count, happened } = await told((happens) => ({
+    shown: async (onBuilt) => {
+      onBuilt();
+      for (let n = 0; n < 5; n++) await turn();
+      happens("shown ends");
+      return PASSED;
+    },
+    waiting: [],
+    computing: ["one", "two", "three"].map((name, n) => async (tell) => {
+      happens(`${name} begins`);
+      for (let left = [2, 10, 2][n] ?? 0; left > 0; left--) await turn();
+      tell(`${name} ends`);
+      return PASSED;
+    }),
+  }));
+  expect(happened).toEqual(["one begins", "two begins", "shown ends", "hurry", "one ends", "three begins", "three ends", "two ends"]); // biome-ignore format: one line
+  expect(count.passed).toBe(4);
+});

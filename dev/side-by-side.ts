@@ -12,7 +12,10 @@ export interface Lanes {
   readonly shown: Shown;
   /** Tests that mostly wait, too: they begin at once, one after another. */
   readonly waiting: readonly Quiet[];
-  /** What only computes, one after another. It begins when all is built: builds would leave it nothing, and its tests have deadlines. */
+  /**
+   * What only computes, one after another, and side by side when nothing is shown any more: then there are processors for it. It begins when all is
+   * built: builds would leave it nothing, and its tests have deadlines.
+   */
   readonly computing: readonly Quiet[];
 }
 
@@ -29,15 +32,17 @@ export async function sideBySide(
 ): Promise<Count> {
   const told: string[] = [];
   const tell = (text: string) => void told.push(text);
+  const alone = Promise.withResolvers<void>();
   let computed: Promise<Count> | undefined;
   const compute = () => {
-    computed ??= inTurn(computing, tell);
+    computed ??= inTurn(computing, tell, alone.promise);
     return computed;
   };
   const waited = inTurn(waiting, tell);
   let isOver = false;
   const first = await shown(compute);
   lowest.hurry();
+  alone.resolve();
   const rest = Promise.all([waited, compute()]).finally(() => {
     isOver = true;
   });
@@ -48,8 +53,13 @@ export async function sideBySide(
   return counts.reduce(sum, first);
 }
 
-async function inTurn(lane: readonly Quiet[], tell: (text: string) => void): Promise<Count> {
-  let total = NONE;
-  for (const each of lane) total = sum(total, await each(tell));
-  return total;
+/** @param alone from then on nobody waits for the one before */
+async function inTurn(lane: readonly Quiet[], tell: (text: string) => void, alone?: Promise<void>): Promise<Count> {
+  const counts: Promise<Count>[] = [];
+  for (const each of lane) {
+    const count = each(tell);
+    counts.push(count);
+    await (alone === undefined ? count : Promise.race([count, alone]));
+  }
+  return (await Promise.all(counts)).reduce(sum, NONE);
 }
