@@ -17,13 +17,12 @@ function isEnd(step: UserStep): boolean {
   return step.do === "releaseUser" || step.do === "deleteUser";
 }
 
-/** Whether the step writes a binding anew that is there already, with the credentials that it has. */
+/** Whether the step writes a binding anew that is there already, with just the credentials that it has. */
 function isRepeated(snapshot: UserSnapshot, step: UserStep): boolean {
-  return step.do === "writeBinding" && !isNew(step.wish) && ownBinding(snapshot) !== undefined;
-}
-
-function isNew({ password, pair }: BindingWish): boolean {
-  return password === "new" || isPairNew(pair);
+  const own = ownBinding(snapshot);
+  if (step.do !== "writeBinding" || own === undefined) return false;
+  const { password, pair } = step.wish;
+  return password === (own.hasPassword ? "keep" : "none") && pair === (own.certificate ? "keep" : "none");
 }
 
 function isPairNew(pair: BindingWish["pair"]): boolean {
