@@ -19,7 +19,7 @@ import {
 } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { cluster, unpublished, withArrival } from "#kit/cluster.ts";
-import { THEIRS, withMember, withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
+import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import {
   answering,
   BEFORE,
@@ -590,9 +590,15 @@ describe("the first one that got something new", () => {
       is: undefined,
     },
     {
-      name: "is none when it had it all the time",
+      name: "is none when it had it all the time: who goes back to what one of them never left would blame that one",
       given: withPeer(tried, "my-etcd-2", { spec: { previous: undefined } }),
       is: undefined,
+    },
+    { name: "is none when it has lost its claim", given: withoutClaims(tried, "my-etcd-2"), is: undefined },
+    {
+      name: "is the next one then",
+      given: withoutClaims(withCanary(tried, "my-etcd-1"), "my-etcd-1"),
+      is: "my-etcd-2",
     },
     { name: "is none without an EtcdPeer", given: withoutPeers(tried, "my-etcd-2"), is: undefined },
     { name: "has been put back", given: withTurn(tried, "my-etcd-2", OLD), is: undefined },

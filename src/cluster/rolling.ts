@@ -9,7 +9,7 @@ import { memberTls } from "#cluster/certificates.ts";
 import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
 import { whyOwnSecrets } from "#cluster/own-secrets.ts";
-import { unreadyForMs } from "#cluster/patience.ts";
+import { hasNoClaim, unfitForMs, unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isDown, isYoung } from "#cluster/standstill.ts";
@@ -201,10 +201,18 @@ export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   return running !== revisionOf(templateOf(peer));
 }
 
-/** Whether the member's pod was made a while ago at most, and the member has not come up yet, or its pod has not become ready: what it has may be why. */
-export function isYetToComeUp(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
+/** Of its time to come up, the part after which what a member has may be why it does not, although it was well with it. */
+const LATE_PART = 1 / 10;
+
+/**
+ * Whether the member's pod was made a while ago at most, and the member has not come up yet, or its pod has not become ready, and what it has may be
+ * why: it is new to it, or the member takes long.
+ */
+export function isYetToComeUp(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
   const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
   if (member === undefined || !isYoung(snapshot, member)) return false;
+  const isLate = unfitForMs(snapshot, member) >= LATE_PART * snapshot.memberTimeoutMs;
+  if (spec.previous === undefined && !isLate) return false;
   return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
 }
 
@@ -261,7 +269,7 @@ export function isMendedByTurn(snapshot: ClusterSnapshot, member: KnownMember): 
 
 /**
  * The first member that was restarted with what is wanted, as long as nobody has been well with it. That somebody has been stands on record,
- * so that time in which nobody can be asked takes nothing back.
+ * so that time in which nobody can be asked takes nothing back. Who has lost its claim comes up with nothing, whatever it got, and is replaced.
  */
 export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
   const wanted = wantedRevision(snapshot);
@@ -269,10 +277,11 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
   const voters = ownVoters(snapshot);
   if (update?.revision !== wanted || update.proven || voters.some((member) => isUpdated(snapshot, member)))
     return undefined;
-  return voters.find(({ name }) => {
+  return voters.find((member) => {
+    const { name } = member;
     const peer = peerNamed(snapshot, name);
     const pod = snapshot.pods.get(name);
-    const isRestarted = pod === undefined || runningRevision(pod) === wanted;
+    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasNoClaim(snapshot, member);
     return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
   });
 }

@@ -66,6 +66,11 @@ export function withStraggler(snapshot: ClusterSnapshot, { started }: { started:
   return { ...listed, peers };
 }
 
+/** The snapshot in which these members have lost their claims. */
+export function withoutClaims(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
+  return { ...snapshot, claims: snapshot.claims.filter(({ metadata }) => !names.includes(metadata.name)) };
+}
+
 /** The snapshot without these EtcdPeers. */
 export function withoutPeers(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
   return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => !names.includes(metadata.name)) };

@@ -22,6 +22,7 @@ const MUTATED = [
   "patience.ts",
   "exposure.ts",
   "surplus.ts",
+  "first-possible.ts",
   "sleep.ts",
   "monitored.ts",
   "certificates.ts",

@@ -118,6 +118,10 @@ export function isBroken({ version, podTemplate }: Pick<MemberTemplate, "version
   return isUnpublished || isTooLarge || isCrashing || isBrokenBeside(podTemplate);
 }
 
+function isForming(api: World["api"]): boolean {
+  return api.list(ETCD_CLUSTERS).some(({ status }) => status?.identity?.initialMembers.some(({ joined }) => !joined));
+}
+
 /** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
 export function isHindered(world: World): boolean {
   const { kubelets, etcd, api, people } = world;
@@ -128,9 +132,9 @@ export function isHindered(world: World): boolean {
     isHidden ||
     isNameTakenUnseen(api) ||
     api.admission.size > 0 ||
-    // Who had something else before is put back to it.
+    // Who had something else before is put back to it, once the cluster has formed: until then nobody has been well with anything.
     (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec) || isRefused(spec)) &&
-      api.list(ETCD_PEERS).some(({ spec }) => isBroken(spec) && spec.previous === undefined)) ||
+      api.list(ETCD_PEERS).some(({ spec }) => isBroken(spec) && (spec.previous === undefined || isForming(api)))) ||
     kubelets.isOutOfVolumes ||
     isUncertifiable(world) ||
     kubelets.nodes.some(({ isUp, cutSinceMs }) => !isUp || cutSinceMs !== undefined)

@@ -1,9 +1,9 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { firstPossible } from "#cluster/first-possible.ts";
 import { backTemplates, hasTurn, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
-import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { type Proposal, remark, step } from "#runtime/decide.ts";
 
@@ -22,9 +22,10 @@ export const putBack: ClusterRule = {
     }
     const live = peerNamed(snapshot, stopped.member);
     if (live !== undefined && isOutdated(snapshot, live)) {
-      const back = backTemplates(snapshot, live).map((template) => givingBack(live, template));
       // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
-      return back.find((each) => !isForbidden(snapshot, each.step)) ?? back[0];
+      const back = backTemplates(snapshot, live).map((template) => givingBack(live, template));
+      const first = firstPossible(snapshot, back);
+      if (first !== undefined) return first;
     }
     return remark(
       "put-back",
@@ -38,8 +39,4 @@ function givingBack(live: EtcdPeer, template: MemberTemplate): Proposal<ClusterS
   const what = isItsOwn ? "gets back what it ran before" : "gets what others are well with";
   const because = `${live.metadata.name} did not come up, and ${what}: etcd ${template.version}`;
   return step("put-back", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
-}
-
-function isForbidden(snapshot: ClusterSnapshot, given: ClusterStep): boolean {
-  return CLUSTER_GUARDS.some((guard) => guard.forbids(snapshot, given) !== undefined);
 }

@@ -1,17 +1,18 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
+import { firstPossible } from "#cluster/first-possible.ts";
 import { type KnownMember, mayBootstrap, memberNamed } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
 import { canary, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
 import { isWaking } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
-import type { ClusterRule } from "#cluster/step.ts";
+import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { wishText } from "#cluster/update-status.ts";
 import { runningRevision } from "#cluster/versions.ts";
 import { isStopped, isUnscheduled } from "#kube/pod.ts";
-import { step } from "#runtime/decide.ts";
+import { type Proposal, step } from "#runtime/decide.ts";
 
 /**
  * How long a member must have been sick before what it has is taken for what ails it, in milliseconds. A container that ends now and then
@@ -28,22 +29,22 @@ const AILS_AFTER_MS = 10_000;
 export const renewStopped: ClusterRule = {
   name: "renew-stopped",
   decide(snapshot) {
-    const live = snapshot.peers.find((peer) => isRenewable(snapshot, peer) && isOutdated(snapshot, peer));
-    if (live === undefined) return undefined;
-    const { name } = live.metadata;
-    const template = nextTemplate(snapshot, live);
-    const wish = wishText(snapshot, template);
-    const because = `${name} does not do its work; its next pod is to be etcd ${template.version}${wish}`;
-    // Who has never run has nothing to go back to, and who goes back does not go forth again.
-    const isForth = hasAnswered(snapshot, live) && stoppedUpdate(snapshot) === undefined;
-    const previous = isForth ? lastGood(live) : undefined;
-    return step("renew-stopped", because, { do: "replacePeer", live, peer: revisedPeer(live, template, previous) });
+    const all = snapshot.peers.filter((peer) => isRenewable(snapshot, peer) && isOutdated(snapshot, peer));
+    return firstPossible(
+      snapshot,
+      all.map((live) => renewal(snapshot, live)),
+    );
   },
 };
 
-/** Whether the member has ever run: the release that it has told stands on record. */
-function hasAnswered({ cluster }: ClusterSnapshot, { spec }: EtcdPeer): boolean {
-  return cluster.status?.members?.find(({ id }) => id === spec.memberID)?.version !== undefined;
+function renewal(snapshot: ClusterSnapshot, live: EtcdPeer): Proposal<ClusterStep> {
+  const { name } = live.metadata;
+  const template = nextTemplate(snapshot, live);
+  const wish = wishText(snapshot, template);
+  const because = `${name} does not do its work; its next pod is to be etcd ${template.version}${wish}`;
+  // Who goes back does not go forth again. Who has never run has been well with nothing, and is tried as all others are.
+  const previous = stoppedUpdate(snapshot) === undefined ? lastGood(live) : undefined;
+  return step("renew-stopped", because, { do: "replacePeer", live, peer: revisedPeer(live, template, previous) });
 }
 
 /** Whether it is a member's, nothing runs of that member, and nobody else is on trial. */

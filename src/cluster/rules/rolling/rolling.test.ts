@@ -5,7 +5,7 @@ import { memberNamed } from "#cluster/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster, sickFor, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
-import { THEIRS, withMember, withoutPeers } from "#kit/cluster-changes.ts";
+import { THEIRS, withMember, withoutClaims, withoutPeers } from "#kit/cluster-changes.ts";
 import {
   answering,
   BEFORE,
@@ -433,6 +433,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     { name: "it is stopped once", given: withStop(late, "my-etcd-2"), says: undefined },
     {
+      name: "who has lost its claim says nothing of what it got",
+      given: withoutClaims(late, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "and hides nobody else who does not come up",
+      given: withoutClaims(withCanary(late, "my-etcd-1"), "my-etcd-1"),
+      says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
+    },
+    {
       name: "time before the update does not count",
       given: withUpdate(late, { since: "2026-01-01T11:50:01Z" }),
       says: undefined,
@@ -742,9 +752,9 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
-      name: "who has never answered has nothing to go back to",
+      name: "who has never answered is tried, too",
       given: recording(down, OLD.version, undefined, OLD.version),
-      says: { ...gives("my-etcd-1", "3.6.17"), lacks: PREVIOUS },
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
       name: "of whom nobody knows what its pod was made from waits until that is noted",
@@ -1271,6 +1281,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { because: "it is the turn of my-etcd-2, which gets its new tls and podTemplate; 2 more will follow" },
     },
     {
+      name: "so may another release beside certificates",
+      given: comingUp(wantingToo(trusting, { version: NEWEST.version })),
+      says: { because: "it is the turn of my-etcd-2, which gets etcd 3.6.18 instead of 3.6.16; 2 more will follow" },
+    },
+    {
       name: "not while another one is unfit",
       given: withPod(tried, "my-etcd-0", NOT_READY),
       says: { next: "wait", because: "my-etcd-1 has its turn once my-etcd-0 is ready by the kubelet's word" },
@@ -1281,8 +1296,19 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-1 is healthy" },
     },
     {
-      name: "who has got nothing new, and does not come up, gets what is asked for all the same: it may be what helps",
-      given: withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }),
+      name: "so is who has got nothing new, whatever others have got, and is just coming up",
+      given: unfitFor(
+        withPeer(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-0", {
+          spec: { previous: NEWER },
+        }),
+        "my-etcd-1",
+        59_999,
+      ),
+      says: { next: "wait", because: "my-etcd-2 has its turn once my-etcd-1 is healthy" },
+    },
+    {
+      name: "when that takes long, it gets what is asked for all the same: it may be what helps",
+      given: unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
       says: { next: "step", step: { do: "replacePeer", live: { metadata: { name: "my-etcd-1" } } } },
     },
     {
