@@ -187,6 +187,25 @@ describe("an answer that", () => {
     expect(await ask()).toMatchObject({ status: 503, text: "the operator found no answer within 4500 ms\n" });
     expect(signal?.aborted).toBe(true);
   }, 10_000);
+
+  test("is asked for by a body that took all the time there was is not looked for", async () => {
+    let calls = 0;
+    answer = () => {
+      calls += 1;
+      return new Promise(() => undefined);
+    };
+    const socket = await new Promise<import("node:tls").TLSSocket>((resolve) => {
+      const options = { port: server.port, host: "127.0.0.1", servername: HOST, ca: authority.certificate };
+      const made = tlsConnect(options, () => resolve(made));
+    });
+    const said = new Promise<Buffer>((resolve) => socket.once("data", resolve));
+    socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
+    await new Promise((resolve) => setTimeout(resolve, 4_700));
+    socket.write("}");
+    expect((await said).toString()).toMatch(/^HTTP\/1.1 503 .*the operator found no answer within 4500 ms/s);
+    expect(calls).toBe(0);
+    socket.destroy();
+  }, 10_000);
 });
 
 /** A raw connection, for what no client does. */
@@ -207,7 +226,7 @@ test("who speaks no TLS is hung up on", async () => {
 
 test("bodies that are held at the same time have a bound together, and what was held is given back", async () => {
   await server.close();
-  const large = 20 * 1024 * 1024;
+  const large = 20_000;
   const held: (() => void)[] = [];
   answer = () => new Promise((resolve) => held.push(() => resolve({})));
   server = await serveWebhooks({
@@ -215,6 +234,7 @@ test("bodies that are held at the same time have a bound together, and what was 
     webhooks: [{ path: PATH, maxBytes: large + 2, answer: (body, signal) => answer(body, signal) }],
     log,
     observe: () => undefined,
+    maxHeldBytes: 1.5 * large,
   });
   server.use(serving);
   const body = `"${"x".repeat(large)}"`;

@@ -73,8 +73,10 @@ export async function serveWebhooks(options: {
   readonly log: Log;
   /** Called once per request of a webhook. @param outcome the status that was answered, in digits */
   readonly observe: (path: string, outcome: string) => void;
+  /** What all bodies that are held at the same time may take, in bytes. Default: {@link MAX_HELD_BYTES}. */
+  readonly maxHeldBytes?: number;
 }): Promise<WebhookServer> {
-  const service = { ...options, budget: { leftBytes: MAX_HELD_BYTES }, isLeaving: false };
+  const service = { ...options, budget: { leftBytes: options.maxHeldBytes ?? MAX_HELD_BYTES }, isLeaving: false };
   const server = createServer((request, response) => void respond(service, request, response));
   // Of its own connections a server of HTTP knows only those that have finished their handshake.
   const open = new Set<Duplex>();
@@ -162,6 +164,7 @@ async function answerTo(webhook: Webhook, body: string, signal: AbortSignal): Pr
   try {
     const { promise: late, reject } = Promise.withResolvers<never>();
     late.catch(() => undefined); // when the webhook has ended already
+    signal.throwIfAborted(); // the body took all the time there was
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     const answer = await Promise.race([webhook.answer(question, signal), late]);
     return { status: 200, type: "application/json", body: JSON.stringify(answer) };

@@ -290,6 +290,9 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
           ? undefined
           : `Secret ${shown} is not valid by now`;
     if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
+    // Both have been written over with what is good elsewhere: nobody has the key any more of whom members trust.
+    if (!isTrusted && !everybodyTrusts(world, cluster, side, pair))
+      return { wrong: `Secret ${shown} is signed by somebody whom members do not trust`, isHopeless: true };
   }
   if (authority === undefined) return { wrong: `Secret ${own} is not there` };
   if (isBroken) return { wrong: `Secret ${own} is of no use`, isHopeless: true };
