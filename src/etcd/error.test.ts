@@ -22,6 +22,11 @@ test.each([
     thrown: answered(Code.Unavailable, "etcdserver: request timed out"),
     code: "EtcdUnavailable",
   },
+  {
+    name: "a lead that does not get there in time",
+    thrown: answered(Code.Unknown, "etcdserver: request timed out, leader transfer took too long"),
+    code: "EtcdUnavailable",
+  },
   { name: "a deadline that passed there", thrown: answered(Code.DeadlineExceeded, "x"), code: "EtcdUnavailable" },
   {
     name: "a member that is stopping",

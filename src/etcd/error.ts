@@ -116,10 +116,17 @@ export function translateError(call: FailedCall, thrown: unknown): OperatorError
   return new OperatorError(isRefusal(failure) ? "EtcdRejected" : "EtcdUnavailable", message, { cause: failure });
 }
 
+/**
+ * How etcd begins to say that it has waited in vain, and does not know what came of it. Of a lead that is given away it does so with a code
+ * that refuses (`Unknown`).
+ */
+const TIMED_OUT = "etcdserver: request timed out";
+
 function isRefusal(failure: ConnectError): boolean {
   if (!isAnswer(failure)) return false;
   // etcd sends some refusals as Unavailable, and not the same ones in all versions; the text says that nothing was done.
   if (REFUSALS.has(failure.rawMessage)) return true;
+  if (failure.rawMessage.startsWith(TIMED_OUT)) return false;
   // A member that is stopping answers Canceled; it refuses nothing.
   return ![Code.Unavailable, Code.DeadlineExceeded, Code.Canceled].includes(failure.code);
 }
