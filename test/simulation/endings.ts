@@ -344,12 +344,14 @@ class Ending {
     if (extra !== undefined) return `EtcdPeer ${extra.metadata.name} is of no member`;
     if (peers.length !== ids.length) return `${peers.length} EtcdPeers for ${ids.length} members`;
     const minor = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.minor;
+    // Who formed the cluster may have been given another one by then, and has its data from what it runs.
+    const running = [...this.#world.etcd.processes.values()].filter(({ data }) => ids.includes(hexOf(data.memberId)));
+    const used = [...peers.map(({ spec }) => spec.version), ...running.map((process) => process.version)];
     const isNoWay =
       (whyNotThisVersion(version, minor) !== undefined && !isDowngrade(version, minor)) ||
-      peers.some(({ spec }) => mustBeNewerFirst(spec.version, version) || mustBeNewerFirst(version, spec.version)) ||
-      peers.some(({ spec }) => Math.abs(minorOf(spec.version) - minorOf(version)) > 1);
-    if (isNoWay && peers.some(({ spec }) => spec.version !== version))
-      return this.#tells("Ready", "spec.version is refused");
+      used.some((each) => mustBeNewerFirst(each, version) || mustBeNewerFirst(version, each)) ||
+      used.some((each) => Math.abs(minorOf(each) - minorOf(version)) > 1);
+    if (isNoWay && used.some((each) => each !== version)) return this.#tells("Ready", "spec.version is refused");
     if (isRefused(this.#cluster.spec)) return this.#tells("Ready", "spec.podTemplate.spec.hostNetwork is true");
     const downgradeTo = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.downgradeTo;
     if (downgradeTo !== undefined && downgradeTo !== minorOf(version))

@@ -291,7 +291,8 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
           : `Secret ${shown} is not valid by now`;
     if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
     // Both have been written over with what is good elsewhere: nobody has the key any more of whom members trust.
-    if (!isTrusted && !everybodyTrusts(world, cluster, side, pair))
+    const isBelieved = (text: string) => pair !== undefined && isVouched(parsedIn(text), pair);
+    if (!isTrusted && !memberTrusts(world, cluster, side).every(isBelieved))
       return { wrong: `Secret ${shown} is signed by somebody whom members do not trust`, isHopeless: true };
   }
   if (authority === undefined) return { wrong: `Secret ${own} is not there` };
@@ -312,15 +313,21 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
   return behind === undefined ? {} : { unfinished: `Secret ${name}-${behind} trusts others than its authority does` };
 }
 
-/** Members would believe what it signs: by what they run with, and by what they are to have. A pod that is over runs nothing. */
-function everybodyTrusts(world: World, { metadata }: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
+/** Whom each member is to trust, in PEM; what was there before may still run on a node that is down. */
+function memberTrusts(world: World, { metadata }: EtcdCluster, side: Side): readonly string[] {
   const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === metadata.uid);
+  return peers.map(({ spec }) => spec.tls?.[side]?.trust ?? "");
+}
+
+/** Members would believe what it signs: by what they run with, and by what they are to have. A pod that is over runs nothing. */
+function everybodyTrusts(world: World, cluster: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
+  const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === cluster.metadata.uid);
   const pods = world.api
     .list(PODS)
     .filter((pod) => !isOver(pod) && peers.some((peer) => pod.metadata.labels?.[PEER_LABEL] === peer.metadata.name));
   const annotation = side === "peer" ? PEER_TRUST_ANNOTATION : CLIENT_TRUST_ANNOTATION;
   const texts = [
-    ...peers.map(({ spec }) => spec.tls?.[side]?.trust ?? ""),
+    ...memberTrusts(world, cluster, side),
     ...pods.map((pod) => pod.metadata.annotations?.[annotation] ?? ""),
   ];
   return [...new Set(texts)].every((text) => signer !== undefined && isVouched(parsedIn(text), signer));
