@@ -1,5 +1,5 @@
 import { administratorFirst, authIsAsked, loginStays } from "#cluster/guards/auth.ts";
-import { askedToDelete, notAMember } from "#cluster/guards/claims.ts";
+import { askedToDelete, dyingClaimIsHeld, notAMember } from "#cluster/guards/claims.ts";
 import { bootstrapOnce, identityFirst, joinedIsSeen, restoredFirst, tlsIsSaid } from "#cluster/guards/identity.ts";
 import { ownOnly } from "#cluster/guards/ownership.ts";
 import { keepQuorum, needMemberList, restartKeepsQuorum } from "#cluster/guards/quorum.ts";
@@ -33,6 +33,7 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   notAMember,
   alarmIsOver,
   askedToDelete,
+  dyingClaimIsHeld,
   tlsStepwise,
   allowedSecrets,
   trustedFirst,

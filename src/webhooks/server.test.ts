@@ -1,6 +1,6 @@
 import { Agent, request as httpsRequest } from "node:https";
 import { connect, type Socket } from "node:net";
-import { connect as tlsConnect } from "node:tls";
+import { type TLSSocket, connect as tlsConnect } from "node:tls";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
@@ -86,6 +86,15 @@ function ask({
   );
 }
 
+/** A connection after its handshake, for what no client does. */
+function shaken(): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const options = { port: server.port, host: "127.0.0.1", servername: HOST, ca: authority.certificate };
+    const socket = tlsConnect(options, () => resolve(socket));
+    socket.on("error", reject);
+  });
+}
+
 test("a body that is JSON is answered with JSON", async () => {
   expect(await ask({ body: '{"a":1}' })).toMatchObject({ status: 200, text: '{"heard":{"a":1}}' });
   const types = ["application/json", "application/json; charset=utf-8", "Application/JSON"];
@@ -95,10 +104,7 @@ test("a body that is JSON is answered with JSON", async () => {
 });
 
 test("a connection that is not used stays open for longer than the API server keeps one", async () => {
-  const socket = await new Promise<import("node:tls").TLSSocket>((resolve) => {
-    const options = { port: server.port, host: "127.0.0.1", servername: HOST, ca: authority.certificate };
-    const made = tlsConnect(options, () => resolve(made));
-  });
+  const socket = await shaken();
   socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   const answer = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
   expect(Number(/Keep-Alive: timeout=(\d+)/.exec(answer.toString())?.[1])).toBeGreaterThan(90);
@@ -194,10 +200,7 @@ describe("an answer that", () => {
       calls += 1;
       return new Promise(() => undefined);
     };
-    const socket = await new Promise<import("node:tls").TLSSocket>((resolve) => {
-      const options = { port: server.port, host: "127.0.0.1", servername: HOST, ca: authority.certificate };
-      const made = tlsConnect(options, () => resolve(made));
-    });
+    const socket = await shaken();
     const said = new Promise<Buffer>((resolve) => socket.once("data", resolve));
     socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
     await new Promise((resolve) => setTimeout(resolve, 4_700));
@@ -208,7 +211,17 @@ describe("an answer that", () => {
   }, 10_000);
 });
 
-/** A raw connection, for what no client does. */
+test("half a body is held for as long as a body may take, and no longer", async () => {
+  const socket = await shaken();
+  const said = new Promise<Buffer>((resolve) => socket.once("data", resolve));
+  const startMs = performance.now();
+  socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
+  expect((await said).toString()).toMatch(/^HTTP\/1.1 408 /);
+  expect(performance.now() - startMs).toBeLessThan(15_000);
+  socket.destroy();
+}, 40_000);
+
+/** One before its handshake. */
 function connected(): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(server.port, "127.0.0.1", () => resolve(socket));

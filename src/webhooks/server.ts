@@ -46,8 +46,10 @@ export interface WebhookServer {
 
 /** Below the `timeoutSeconds` of every webhook of ours, so that the API server hears why, in milliseconds. */
 const ANSWER_WITHIN_MS = 4_500;
-/** Time for a request to arrive, in milliseconds. */
+/** Time for a handshake, and for a request to arrive, in milliseconds. What has come of its body is held until then. */
 const ARRIVE_WITHIN_MS = 5_000;
+/** Between looks at who takes longer, in milliseconds. Node looks every half minute otherwise. */
+const CHECK_MS = 1_000;
 /** Longer than the API server keeps a connection that it does not use (90 s), so that it never asks on one that we are closing. */
 const KEEP_ALIVE_MS = 120_000;
 /**
@@ -77,7 +79,8 @@ export async function serveWebhooks(options: {
   readonly maxHeldBytes?: number;
 }): Promise<WebhookServer> {
   const service = { ...options, budget: { leftBytes: options.maxHeldBytes ?? MAX_HELD_BYTES }, isLeaving: false };
-  const server = createServer((request, response) => void respond(service, request, response));
+  const times = { handshakeTimeout: ARRIVE_WITHIN_MS, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(times, (request, response) => void respond(service, request, response));
   // Of its own connections a server of HTTP knows only those that have finished their handshake.
   const open = new Set<Duplex>();
   server.on("connection", (socket) => {

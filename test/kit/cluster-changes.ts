@@ -71,6 +71,15 @@ export function withoutClaims(snapshot: ClusterSnapshot, ...names: readonly stri
   return { ...snapshot, claims: snapshot.claims.filter(({ metadata }) => !names.includes(metadata.name)) };
 }
 
+/** The snapshot in which somebody has deleted these claims, which their pods hold. */
+export function withDyingClaims(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
+  const deletionTimestamp = "2026-01-01T12:00:00Z";
+  const claims = snapshot.claims.map((each) =>
+    names.includes(each.metadata.name) ? { ...each, metadata: { ...each.metadata, deletionTimestamp } } : each,
+  );
+  return { ...snapshot, claims };
+}
+
 /** The snapshot without these EtcdPeers. */
 export function withoutPeers(snapshot: ClusterSnapshot, ...names: readonly string[]): ClusterSnapshot {
   return { ...snapshot, peers: snapshot.peers.filter(({ metadata }) => !names.includes(metadata.name)) };

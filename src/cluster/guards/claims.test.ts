@@ -1,9 +1,9 @@
 import { QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import * as guards from "#cluster/guards/claims.ts";
-import { type Arrival, changedPeer, withArrival, withoutMember } from "#kit/cluster.ts";
-import { stranger, withMember, withUnboundLearner } from "#kit/cluster-changes.ts";
-import { asking, learner, lost, m2, peerOf, STEPS, settled, withoutList } from "#kit/cluster-steps.ts";
+import { type Arrival, changedPeer, cluster, withArrival, withoutMember } from "#kit/cluster.ts";
+import { stranger, withDyingClaims, withMember, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { asking, learner, lost, m2, peerOf, restarting, STEPS, settled, withoutList } from "#kit/cluster-steps.ts";
 import { promised } from "#kit/guard-promises.ts";
 
 function arrivingPeer(stage: Arrival): EtcdPeer {
@@ -135,5 +135,62 @@ promised(guards, {
       is: "forbidden",
     },
     { name: "who is lost is marked, and keeps the claim", given: settled, step: STEPS.markRemoval, is: "allowed" },
+  ],
+  "dying-claim-is-held": [
+    {
+      name: "the only member of a cluster keeps the pod that holds its data",
+      given: withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),
+      step: restarting(cluster({ replicas: 1 }), "my-etcd-0"),
+      is: "forbidden",
+    },
+    {
+      name: "one of two would leave no quorum that has the data",
+      given: withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"),
+      step: restarting(cluster({ replicas: 2 }), "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "the other one of two comes back with its data",
+      given: withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"),
+      step: restarting(cluster({ replicas: 2 }), "my-etcd-0"),
+      is: "allowed",
+    },
+    {
+      name: "one of three is replaced by the others",
+      given: withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+      step: STEPS.restartPod,
+      is: "allowed",
+    },
+    {
+      name: "one of three of whom another one is down is not, though it does nothing either",
+      given: withDyingClaims(cluster({ down: ["my-etcd-1"] }), "my-etcd-2"),
+      step: STEPS.restartPod,
+      is: "forbidden",
+    },
+    {
+      name: "a learner has no vote, and its data is a copy",
+      given: withDyingClaims(withUnboundLearner(withArrival(settled, learner.name, "added")), learner.name),
+      step: { ...STEPS.restartPod, name: learner.name },
+      is: "allowed",
+    },
+    {
+      name: "nobody sleeps who could not wake up again with a quorum",
+      given: withDyingClaims(settled, "my-etcd-0", "my-etcd-1"),
+      step: STEPS.fallAsleep,
+      is: "forbidden",
+    },
+    {
+      name: "who sleeps can miss one of three, of whom nobody has to answer",
+      given: withDyingClaims(cluster({ down: ["my-etcd-1"] }), "my-etcd-2"),
+      step: STEPS.fallAsleep,
+      is: "allowed",
+    },
+    { name: "claims that nobody has deleted stay", given: settled, step: STEPS.fallAsleep, is: "allowed" },
+    {
+      name: "whose pod is not stopped keeps its data",
+      given: withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),
+      step: STEPS.wakeUp,
+      is: "allowed",
+    },
   ],
 });
