@@ -22,6 +22,7 @@ const MUTATED = [
   "patience.ts",
   "exposure.ts",
   "surplus.ts",
+  "dying-claims.ts",
   "first-possible.ts",
   "sleep.ts",
   "monitored.ts",

@@ -19,6 +19,7 @@ const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
   "refused-spec": "SpecRefused",
   "runnable-only": "SpecRefused",
   "put-back": "UpdateStopped",
+  "dying-claim-is-held": "StepRefused",
   "no-space": "NoSpaceAlarm",
   "headless-service": "NameTaken",
   "client-service": "NameTaken",

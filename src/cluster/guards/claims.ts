@@ -1,8 +1,8 @@
 import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { whyHeldAwake, whyHeldUp } from "#cluster/dying-claims.ts";
 import { neverRan } from "#cluster/learners.ts";
-import { knownMembers, memberById, ownVoters, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
+import { knownMembers, memberById, ownVoters } from "#cluster/members.ts";
+import type { ClusterGuard } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
 
 /** An EtcdPeer goes, and with it what holds its claim, only when etcd lists no member of its ID or its URL. */
@@ -42,32 +42,11 @@ export const askedToDelete: ClusterGuard = {
   },
 };
 
-/**
- * A claim that somebody has deleted is there, with what is on it, for as long as its pod is (finalizer `kubernetes.io/pvc-protection`). No pod
- * is stopped with which that goes, unless enough others have the data for a quorum: then its member is replaced like any that is lost.
- */
+/** No pod is stopped with which a claim goes that somebody has deleted, unless enough others have the data for a quorum: then its member is replaced. */
 export const dyingClaimIsHeld: ClusterGuard = {
   name: "dying-claim-is-held",
   forbids(snapshot, step) {
-    const dying = stoppedBy(snapshot, step).filter((name) => isClaimDying(snapshot, name));
-    if (dying.length === 0) return undefined;
-    const voters = votersOf(snapshot);
-    // Whoever else is stopped keeps its data, and comes back with it.
-    const left = voters.filter(
-      (member) => !dying.includes(member.name) && (step.do === "fallAsleep" || takesPart(snapshot, member)),
-    );
-    if (spareVoters(voters.length, left.length) >= 0) return undefined;
-    const which = dying.length === 1 ? `claim ${dying[0]} is` : `claims ${dying.join(", ")} are`;
-    return `${which} being deleted, and what is on it goes when its pod ends: ${left.length} of ${voters.length} members would have the data; take a backup, and delete the pod by hand to give it up`;
+    if (step.do === "fallAsleep") return whyHeldAwake(snapshot);
+    return step.do === "restartPod" ? whyHeldUp(snapshot, step.name) : undefined;
   },
 };
-
-/** Voters that have no pod any more by the step, for a while or for good. */
-function stoppedBy(snapshot: ClusterSnapshot, step: ClusterStep): readonly string[] {
-  if (step.do === "restartPod") return votersOf(snapshot).some(({ name }) => name === step.name) ? [step.name] : [];
-  return step.do === "fallAsleep" ? ownVoters(snapshot).map(({ name }) => name) : [];
-}
-
-function isClaimDying({ claims }: ClusterSnapshot, name: string): boolean {
-  return claims.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp !== undefined);
-}

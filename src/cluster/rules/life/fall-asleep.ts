@@ -2,6 +2,7 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { isToSleep } from "#api/sleep.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
+import { whyHeldAwake } from "#cluster/dying-claims.ts";
 import { knownMembers } from "#cluster/members.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { hasTurn } from "#cluster/rolling.ts";
@@ -9,7 +10,7 @@ import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
 import { runningRevision } from "#cluster/versions.ts";
-import { step } from "#runtime/decide.ts";
+import { remark, step } from "#runtime/decide.ts";
 
 /**
  * Nobody is wanted: that the cluster sleeps is put on record, and then its members are stopped. Nothing of its membership changes. Turns that
@@ -21,6 +22,8 @@ export const fallAsleep: ClusterRule = {
   decide(snapshot) {
     // What has begun to form forms first: until then nobody knows who has data.
     if (!isToSleep(snapshot.cluster) || isForming(snapshot)) return undefined;
+    const why = whyHeldAwake(snapshot);
+    if (why !== undefined) return remark("fall-asleep", `members run on: ${why}`);
     for (const live of snapshot.peers) {
       const template = unused(snapshot, live);
       if (template === undefined) continue;

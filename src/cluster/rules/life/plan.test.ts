@@ -1,4 +1,5 @@
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { withDyingClaims } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEXT_MINOR, ON_DELETE, withCanary, withTurn } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
@@ -27,6 +28,16 @@ testPlans("life", [
     name: "puts one to sleep without a quorum",
     given: tired({ down: ["my-etcd-0", "my-etcd-1"] }),
     expect: "fall-asleep: fallAsleep",
+  },
+  {
+    name: "stops nobody whose deleted claims would leave too few with data",
+    given: withDyingClaims(tired(), "my-etcd-0", "my-etcd-1"),
+    expect: "settled",
+  },
+  {
+    name: "looks after those who run on: as ever",
+    given: withDyingClaims({ ...tired(), budget: undefined }, "my-etcd-0", "my-etcd-1"),
+    expect: "disruption-budget: createBudget",
   },
   {
     name: "takes back first what nobody runs yet: who wakes has what it ran",

@@ -1,3 +1,4 @@
+import { isToSleep } from "#api/sleep.ts";
 import { intendedPeers, isLeaving, ownVoters } from "#cluster/members.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { peerNamed } from "#cluster/snapshot.ts";
@@ -12,7 +13,8 @@ import { step } from "#runtime/decide.ts";
 export const scaleDown: ClusterRule = {
   name: "scale-down",
   decide(snapshot) {
-    const leaving = surplusVoter(snapshot);
+    // Nobody goes where nobody is wanted: who cannot be put to sleep yet stays whole.
+    const leaving = isToSleep(snapshot.cluster) ? undefined : surplusVoter(snapshot);
     const peer = leaving === undefined ? undefined : peerNamed(snapshot, leaving.name);
     if (leaving === undefined || peer === undefined) return undefined;
     if (isLeaving(snapshot, leaving.name)) return undefined; // remove-member goes on with it

@@ -1,0 +1,41 @@
+import { type KnownMember, ownVoters, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+
+// What of a claim that somebody has deleted?
+//   It is there, with what is on it, for as long as its pod is (finalizer kubernetes.io/pvc-protection), and nobody can take the deletion back.
+//   Where the others are a quorum without it, its member is restarted as ever, has lost its claim then, and is replaced. Where they are none,
+//   what nobody else has would go with the pod: that is for a person to do.
+
+/** Why the pod of this member is not stopped for a restart, for people; `undefined` when it may be. */
+export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const dying = votersOf(snapshot).filter((member) => member.name === name && isDying(snapshot, member));
+  const left = votersOf(snapshot).filter((member) => member.name !== name && takesPart(snapshot, member));
+  return whyHeld(snapshot, dying, left);
+}
+
+/** Why members are not put to sleep, for people; `undefined` when they may be. Who answers nobody has its data all the same. */
+export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
+  const dying = ownVoters(snapshot).filter((member) => isDying(snapshot, member));
+  return whyHeld(
+    snapshot,
+    dying,
+    votersOf(snapshot).filter((member) => !dying.includes(member)),
+  );
+}
+
+function whyHeld(
+  snapshot: ClusterSnapshot,
+  dying: readonly KnownMember[],
+  left: readonly KnownMember[],
+): string | undefined {
+  const voters = votersOf(snapshot).length;
+  if (dying.length === 0 || spareVoters(voters, left.length) >= 0) return undefined;
+  const names = dying.map(({ name }) => name).join(", ");
+  const which = dying.length === 1 ? `claim ${names} is` : `claims ${names} are`;
+  const remaining = `${left.length} of ${voters} members would be left with data`;
+  return `${which} being deleted, and what is on it goes when its pod ends: ${remaining}; have a backup, and delete the pod to give it up`;
+}
+
+function isDying({ claims }: ClusterSnapshot, { name }: KnownMember): boolean {
+  return claims.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp !== undefined);
+}
