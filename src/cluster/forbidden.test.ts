@@ -9,7 +9,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { born, cluster, open, sickFor, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { guarded, NO_USERS, PREPARED } from "#kit/cluster-auth.ts";
-import { THEIRS, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
+import { THEIRS, withDyingClaims, withMember, withStraggler, withUnfencedPod } from "#kit/cluster-changes.ts";
 import { NEWER, OLD, wanting, withPeer, withTurn } from "#kit/cluster-rolling.ts";
 import { tired } from "#kit/cluster-sleep.ts";
 import { bundle, goingTo, OWN, secured, THEIRS as TLS_THEIRS, tlsSpec, withMade } from "#kit/cluster-tls.ts";
@@ -25,6 +25,8 @@ const foreignService = born<Service>({
 });
 const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 const straggler = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false });
+
+const alone = cluster({ replicas: 1 });
 
 const draft = { apiVersion: "v1", kind: "Service", metadata: { name: "my-etcd" } } as const;
 const recorded = cluster({ stage: "recorded" });
@@ -243,6 +245,12 @@ forbidden.push(
     guard: "restart-keeps-quorum",
     given: down1,
     step: { do: "restartPod", name: "my-etcd-2", pod: down1.pods.get("my-etcd-2")! },
+  },
+  {
+    name: "ending the pod that alone keeps the data of a cluster of one, whose claim somebody has deleted",
+    guard: "dying-claim-is-held",
+    given: withDyingClaims(alone, "my-etcd-0"),
+    step: { do: "restartPod", name: "my-etcd-0", pod: alone.pods.get("my-etcd-0")! },
   },
   {
     name: "restarting a member while nobody knows who else is one",

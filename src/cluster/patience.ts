@@ -107,3 +107,8 @@ export function refusedEmptyVolume(snapshot: ClusterSnapshot, member: KnownMembe
 export function hasNoClaim(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   return !snapshot.claims.some(({ metadata }) => metadata.name === member.name);
 }
+
+/** Whether it has no data any more with which it could come up. */
+export function hasNothing(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return hasNoClaim(snapshot, member) || refusedEmptyVolume(snapshot, member);
+}

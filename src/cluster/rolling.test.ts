@@ -57,6 +57,19 @@ function memberIn(snapshot: ClusterSnapshot, name: string): KnownMember {
   return memberNamed(snapshot, name)!;
 }
 
+/** The container of one that was started without its data. */
+const EMPTIED = {
+  status: {
+    containerStatuses: [
+      {
+        name: "etcd",
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+        lastState: { terminated: { exitCode: 1, message: "couldn't find local name" } },
+      },
+    ],
+  },
+};
+
 describe("what is wanted", () => {
   const cases: { name: string; given: ClusterSnapshot; version: string }[] = [
     { name: "is what the spec says", given: wanting(NEXT_MINOR), version: "3.7.1" },
@@ -596,6 +609,11 @@ describe("the first one that got something new", () => {
     },
     { name: "is none when it has lost its claim", given: withoutClaims(tried, "my-etcd-2"), is: undefined },
     {
+      name: "is none when its volume is empty",
+      given: withPod(tried, "my-etcd-2", EMPTIED),
+      is: undefined,
+    },
+    {
       name: "is the next one then",
       given: withoutClaims(withCanary(tried, "my-etcd-1"), "my-etcd-1"),
       is: "my-etcd-2",
@@ -637,6 +655,16 @@ describe("a member is coming up", () => {
       is: false,
     },
     { name: "nor when it has none", given: withoutPod(updated, "my-etcd-2"), is: false },
+    {
+      name: "nor when it has lost its claim",
+      given: withoutClaims(made(updated, "2026-01-01T11:59:00Z"), "my-etcd-2"),
+      is: false,
+    },
+    {
+      name: "nor when its volume is empty",
+      given: withPod(made(updated, "2026-01-01T11:59:00Z"), "my-etcd-2", EMPTIED),
+      is: false,
+    },
   ];
   for (const { name, given, is } of cases)
     test(name, () => expect(isComingUp(given, memberIn(given, "my-etcd-2"))).toBe(is));

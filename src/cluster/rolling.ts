@@ -9,7 +9,7 @@ import { memberTls } from "#cluster/certificates.ts";
 import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
 import { whyOwnSecrets } from "#cluster/own-secrets.ts";
-import { hasNoClaim, unfitForMs, unreadyForMs } from "#cluster/patience.ts";
+import { hasNothing, unfitForMs, unreadyForMs } from "#cluster/patience.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
 import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
 import { isDown, isYoung } from "#cluster/standstill.ts";
@@ -103,7 +103,10 @@ export function backTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readon
 
 /** The same as it was: what it had before, and what somebody who is well runs, of the releases to which it can go. */
 function openBack(snapshot: ClusterSnapshot, { metadata: { name }, spec }: EtcdPeer): readonly MemberTemplate[] {
-  const back = [spec.previous, provenTemplate(snapshot, wantedRevision(snapshot))].filter((each) => each !== undefined);
+  const own = [spec.previous, provenTemplate(snapshot, wantedRevision(snapshot))];
+  // Who has never run has been well with nothing that it had.
+  const hasNeverRun = memberNamed(snapshot, name)?.hasStarted === false;
+  const back = (hasNeverRun ? own.toReversed() : own).filter((each) => each !== undefined);
   return back.filter(
     ({ version }) => whyNoPathTo(snapshot, version) === undefined && whyNotYet(snapshot, name, version) === undefined,
   );
@@ -201,8 +204,9 @@ export function hasTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
   return running !== revisionOf(templateOf(peer));
 }
 
-/** Of its time to come up, the part after which what a member has may be why it does not, although it was well with it. */
+/** Of its time to come up, the part after which what a member has may be why it does not, although it was well with it; and that in milliseconds at the most. */
 const LATE_PART = 1 / 10;
+const LATE_MS = 60_000;
 
 /**
  * Whether the member's pod was made a while ago at most, and the member has not come up yet, or its pod has not become ready, and what it has may be
@@ -211,7 +215,7 @@ const LATE_PART = 1 / 10;
 export function isYetToComeUp(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
   const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
   if (member === undefined || !isYoung(snapshot, member)) return false;
-  const isLate = unfitForMs(snapshot, member) >= LATE_PART * snapshot.memberTimeoutMs;
+  const isLate = unfitForMs(snapshot, member) >= Math.min(LATE_PART * snapshot.memberTimeoutMs, LATE_MS);
   if (spec.previous === undefined && !isLate) return false;
   return !takesPart(snapshot, member) || lackedReadiness(snapshot, member) !== undefined;
 }
@@ -269,7 +273,7 @@ export function isMendedByTurn(snapshot: ClusterSnapshot, member: KnownMember): 
 
 /**
  * The first member that was restarted with what is wanted, as long as nobody has been well with it. That somebody has been stands on record,
- * so that time in which nobody can be asked takes nothing back. Who has lost its claim comes up with nothing, whatever it got, and is replaced.
+ * so that time in which nobody can be asked takes nothing back. Who has lost its data comes up with nothing, whatever it got, and is replaced.
  */
 export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
   const wanted = wantedRevision(snapshot);
@@ -281,7 +285,7 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
     const { name } = member;
     const peer = peerNamed(snapshot, name);
     const pod = snapshot.pods.get(name);
-    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasNoClaim(snapshot, member);
+    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasNothing(snapshot, member);
     return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
   });
 }
@@ -292,5 +296,6 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
  */
 export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));
-  return running !== undefined && running === snapshot.cluster.status?.update?.revision && isYoung(snapshot, member);
+  const isNew = running !== undefined && running === snapshot.cluster.status?.update?.revision;
+  return isNew && isYoung(snapshot, member) && !hasNothing(snapshot, member);
 }

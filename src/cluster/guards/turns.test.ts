@@ -3,7 +3,7 @@ import * as guards from "#cluster/guards/turns.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, LATER_ID, withArrival, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { stranger, withMember } from "#kit/cluster-changes.ts";
-import { madeFrom, NEWER, ON_DELETE, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
+import { madeFrom, NEWER, OLD, ON_DELETE, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
 import { giving, identity, peerOf, restarting, STEPS, settled } from "#kit/cluster-steps.ts";
 import { promised } from "#kit/guard-promises.ts";
 
@@ -148,6 +148,12 @@ promised(guards, {
       given: turned,
       step: giving(turned, "my-etcd-2"),
       is: "forbidden",
+    },
+    {
+      name: "a turn with what is wanted no more is in nobody's way",
+      given: withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-1", NEWER),
+      step: giving(withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-1", NEWER), "my-etcd-2", "3.6.18"),
+      is: "allowed",
     },
     {
       name: "a turn that waits for a person is in nobody's way",

@@ -3,7 +3,7 @@ import { othersDown } from "#cluster/fitness.ts";
 import { givesTurn, isHarmless } from "#cluster/guards/touched.ts";
 import { ownArriving } from "#cluster/learners.ts";
 import { intendedPeers, type KnownMember, knownMembers } from "#cluster/members.ts";
-import { canary, isAboutToRestart } from "#cluster/rolling.ts";
+import { canary, isAboutToRestart, isOutdated } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterGuard } from "#cluster/step.ts";
 import { isWaived } from "#cluster/waivers.ts";
@@ -51,9 +51,9 @@ function down(snapshot: ClusterSnapshot, name: string): string | undefined {
   return other === undefined ? undefined : `${other.name} does not do its part`;
 }
 
-/** Says which member is about to restart. */
+/** Says which member is about to restart. With what is wanted no more nobody does. */
 function turned(snapshot: ClusterSnapshot): string | undefined {
-  const other = snapshot.peers.find((peer) => isAboutToRestart(snapshot, peer));
+  const other = snapshot.peers.find((peer) => isAboutToRestart(snapshot, peer) && !isOutdated(snapshot, peer));
   return other === undefined ? undefined : `${other.metadata.name} is about to restart`;
 }
 

@@ -39,10 +39,10 @@ export const giveTurn: ClusterRule = {
       const peer = peerNamed(snapshot, name);
       return peer !== undefined && isOutdated(snapshot, peer) ? [peer] : [];
     });
-    // When the wish has changed, whoever was about to restart learns it before anybody else: it may not have to restart at all.
-    // Then whoever has started a while ago and does not come up: what it has may be what ails it, and nobody else can restart meanwhile.
+    // Whoever has started a while ago and does not come up is first: what it has may be what ails it, and nobody else can restart meanwhile.
+    // Then, when the wish has changed, whoever was about to restart: it may not have to restart at all.
     const live =
-      next.find((peer) => hasTurn(snapshot, peer)) ?? next.find((peer) => isYetToComeUp(snapshot, peer)) ?? next[0];
+      next.find((peer) => isYetToComeUp(snapshot, peer)) ?? next.find((peer) => hasTurn(snapshot, peer)) ?? next[0];
     if (live === undefined) return awaitPeople(snapshot);
     const { name } = live.metadata;
     const template = nextTemplate(snapshot, live);

@@ -2,8 +2,9 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { firstPossible } from "#cluster/first-possible.ts";
+import { ownVoters } from "#cluster/members.ts";
 import { backTemplates, hasTurn, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
-import { peerNamed } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { type Proposal, remark, step } from "#runtime/decide.ts";
 
@@ -20,19 +21,25 @@ export const putBack: ClusterRule = {
       const peer = revisedPeer(stale, nextTemplate(snapshot, stale), undefined);
       return step("put-back", because, { do: "replacePeer", live: stale, peer });
     }
-    const live = peerNamed(snapshot, stopped.member);
-    if (live !== undefined && isOutdated(snapshot, live)) {
-      // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
-      const back = backTemplates(snapshot, live).map((template) => givingBack(live, template));
-      const first = firstPossible(snapshot, back);
-      if (first !== undefined) return first;
-    }
+    // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
+    const back = triedInVain(snapshot, stopped.member).flatMap((live) =>
+      backTemplates(snapshot, live).map((template) => givingBack(live, template)),
+    );
+    const first = firstPossible(snapshot, back);
+    if (first !== undefined) return first;
     return remark(
       "put-back",
       `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; it is tried anew once the spec is changed`,
     );
   },
 };
+
+/** Who was blamed, and whoever was tried beside it and has not come up either: several of a cluster that has just formed may be. */
+function triedInVain(snapshot: ClusterSnapshot, blamed: string): readonly EtcdPeer[] {
+  const others = ownVoters(snapshot).flatMap(({ name }) => (name === blamed ? [] : name));
+  const peers = [blamed, ...others].flatMap((name) => peerNamed(snapshot, name) ?? []);
+  return peers.filter((live) => isOutdated(snapshot, live));
+}
 
 function givingBack(live: EtcdPeer, template: MemberTemplate): Proposal<ClusterStep> {
   const isItsOwn = revisionOf(template) === revisionOf(lastGood(live));

@@ -5,7 +5,7 @@ import { memberNamed } from "#cluster/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster, sickFor, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
-import { THEIRS, withMember, withoutClaims, withoutPeers } from "#kit/cluster-changes.ts";
+import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import {
   answering,
   BEFORE,
@@ -604,6 +604,29 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "another one that runs what was tried in vain waits until that one is back",
       given: withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"),
       says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "and goes back, too, when that one is",
+      given: withTurn(withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", OLD),
+      says: {
+        ...gives("my-etcd-1", "3.6.16"),
+        because: "my-etcd-1 did not come up, and gets back what it ran before: etcd 3.6.16",
+      },
+    },
+    {
+      name: "who has never run was well with nothing, and gets what others are well with first",
+      given: withPeer(
+        withStop(
+          withCanary(withStraggler(wanting(NEWER, { down: ["my-etcd-2"] }), { started: false }), "my-etcd-2"),
+          "my-etcd-2",
+        ),
+        "my-etcd-2",
+        { spec: { previous: { ...OLD, version: "3.6.15" } } },
+      ),
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 did not come up, and gets what others are well with: etcd 3.6.16",
+      },
     },
     {
       name: "unless nobody knows what it runs",
@@ -1246,6 +1269,33 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "who was restarted a while ago and takes no part gets the next wish before anybody else, and what it was well with stays on record",
       given: tried,
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "also before who was about to restart with what is wanted no more: its restart waits for the first one",
+      given: withTurn(tried, "my-etcd-2", NEWER),
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "who has got nothing new and is unfit for a minute does, however long one may take to come up",
+      given: {
+        ...unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
+        memberTimeoutMs: 86_400_000,
+      },
+      says: gives("my-etcd-1", "3.6.18", "3.6.17"),
+    },
+    {
+      name: "and for a tenth of that where it is short",
+      given: {
+        ...unfitFor(
+          withPod(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", {
+            metadata: { creationTimestamp: "2026-01-01T11:59:00Z" },
+          }),
+          "my-etcd-1",
+          10_000,
+        ),
+        memberTimeoutMs: 100_000,
+      },
+      says: gives("my-etcd-1", "3.6.18", "3.6.17"),
     },
     {
       name: "who is coming up with one stage of what is exchanged of certificates has its time before it gets the next one",
