@@ -36,6 +36,8 @@ function whyHeld(
   return `${which} being deleted, and what is on it goes when its pod ends: ${remaining}; have a backup, and delete the pod to give it up`;
 }
 
-function isDying({ claims }: ClusterSnapshot, { name }: KnownMember): boolean {
+/** Whether its claim goes with its pod. On that of one that has never started is nothing. */
+function isDying({ claims }: ClusterSnapshot, { name, hasStarted }: KnownMember): boolean {
+  if (!hasStarted) return false;
   return claims.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp !== undefined);
 }

@@ -8,6 +8,7 @@ import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { CRASHES, isBrokenBeside, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/world-containers.ts";
 import type { ListedMember } from "#kit/world-disk.ts";
+import { minorOf } from "#kit/world-version.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import type { Memory } from "./memory.ts";
 import { isUncertifiable } from "./tls-invariants.ts";
@@ -43,9 +44,29 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   // The operator cannot ask voters of somebody else how they are, and keeps a quorum without them: that may be more than there is.
   // A learner of theirs takes the only place for one.
   const hasForeign = members.some(isForeign);
-  const canHeal = canForm && !isUndecided && !hasForeign && able.length >= needed && !isHindered(world);
+  const canHeal =
+    canForm &&
+    !isUndecided &&
+    !hasForeign &&
+    able.length >= needed &&
+    !isHeldByClaims(world, identity, voters) &&
+    !isHindered(world);
   if (!canHeal) memory.excuses.add("hindered");
   return { members, well, canHeal };
+}
+
+/** Whether members run on as they are: with the pod of one, or with all pods where nobody is wanted, more claims would go than can be missed. */
+function isHeldByClaims({ api }: World, { clusterID }: ClusterIdentity, voters: readonly ListedMember[]): boolean {
+  const isAsleepNext = api
+    .list(ETCD_CLUSTERS)
+    .some(({ spec, status }) => spec.replicas === 0 && status?.identity?.clusterID === clusterID);
+  const ids = new Set(voters.map(({ id }) => hexOf(id)));
+  const dying = api.list(PERSISTENT_VOLUME_CLAIMS).filter(({ metadata: { annotations = {}, deletionTimestamp } }) => {
+    const isOf = annotations[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID;
+    return isOf && ids.has(annotations[CLAIM_MEMBER_ID_ANNOTATION] ?? "") && deletionTimestamp !== undefined;
+  });
+  const going = isAsleepNext ? dying.length : Math.min(dying.length, 1);
+  return going > 0 && voters.length - going < quorumOf(voters.length);
 }
 
 /** Added by a person, and running on a machine of theirs. */
@@ -118,6 +139,15 @@ export function isBroken({ version, podTemplate }: Pick<MemberTemplate, "version
   return isUnpublished || isTooLarge || isCrashing || isBrokenBeside(podTemplate);
 }
 
+/** Whether a cluster that the operator has yet to hear of is asked to run an older minor release than it speaks: nobody could know. */
+function isTakenBackUnseen({ api, etcd }: World): boolean {
+  return api.list(ETCD_CLUSTERS).some(({ spec, status }) => {
+    const { clusterID, initialMembers = [] } = status?.identity ?? {};
+    const minor = etcd.truth.named(clusterID)?.minor;
+    return minor !== undefined && minorOf(spec.version) < minor && initialMembers.every(({ joined }) => !joined);
+  });
+}
+
 function isForming(api: World["api"]): boolean {
   return api.list(ETCD_CLUSTERS).some(({ status }) => status?.identity?.initialMembers.some(({ joined }) => !joined));
 }
@@ -131,6 +161,7 @@ export function isHindered(world: World): boolean {
     hasForeign ||
     isHidden ||
     isNameTakenUnseen(api) ||
+    isTakenBackUnseen(world) ||
     api.admission.size > 0 ||
     // Who had something else before is put back to it, once the cluster has formed: until then nobody has been well with anything.
     (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec) || isRefused(spec)) &&

@@ -291,8 +291,8 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
           : `Secret ${shown} is not valid by now`;
     if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
     // Both have been written over with what is good elsewhere: nobody has the key any more of whom members trust.
-    const isBelieved = (text: string) => pair !== undefined && isVouched(parsedIn(text), pair);
-    if (!isTrusted && !memberTrusts(world, cluster, side).every(isBelieved))
+    const isBelieved = (text: string) => text === "" || (pair !== undefined && isVouched(parsedIn(text), pair));
+    if (side === "peer" && !isTrusted && !memberTrusts(world, cluster, side).every(isBelieved))
       return { wrong: `Secret ${shown} is signed by somebody whom members do not trust`, isHopeless: true };
   }
   if (authority === undefined) return { wrong: `Secret ${own} is not there` };

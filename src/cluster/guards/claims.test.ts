@@ -18,6 +18,8 @@ function marked(removal: string): EtcdPeer {
   return peerOf(changedPeer(settled, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: removal } }), "my-etcd-2");
 }
 
+const unstarted = cluster({ replicas: 1, stage: "starting" });
+
 promised(guards, {
   "not-a-member": [
     {
@@ -171,6 +173,12 @@ promised(guards, {
       name: "a learner has no vote, and its data is a copy",
       given: withDyingClaims(withUnboundLearner(withArrival(settled, learner.name, "added")), learner.name),
       step: { ...STEPS.restartPod, name: learner.name },
+      is: "allowed",
+    },
+    {
+      name: "who has never started has nothing to lose",
+      given: withDyingClaims(unstarted, "my-etcd-0"),
+      step: restarting(unstarted, "my-etcd-0"),
       is: "allowed",
     },
     {
