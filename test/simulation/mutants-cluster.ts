@@ -230,6 +230,11 @@ const UNGUARDED = leftUnguarded("cluster", [
     covered: "retire-peer and the peer's own guard look too; see the pairs",
     promise: "claims stay",
   },
+  {
+    name: "dying-claim-is-held",
+    leaning: { ...FORMED, replicas: 1, often: { deleteClaim: 6, editTemplate: 6, time: 10 } },
+    promise: "dying claims",
+  },
   { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
 ]);
 

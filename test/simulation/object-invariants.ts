@@ -9,6 +9,7 @@ import {
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
+import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { ApiWrite } from "#kit/world-api.ts";
 import {
@@ -54,6 +55,28 @@ function withoutScheme({ metadata }: KubeObject): object {
   const { [PEER_SCHEME_ANNOTATION]: _, ...rest } = metadata.annotations ?? {};
   return rest;
 }
+
+export const dyingClaims: Invariant = {
+  name: "dying claims",
+  promise:
+    "No pod is stopped, for a restart or for sleep, with which a claim goes that somebody has deleted, where the others that have data are no quorum.",
+  breaks(event, world) {
+    if (event.is !== "acts" || !("cluster" in event.snapshot)) return undefined;
+    const { snapshot, step } = event;
+    if (step.do !== "restartPod" && step.do !== "fallAsleep") return undefined;
+    const truth = world.etcd.truth.named(snapshot.cluster.status?.identity?.clusterID);
+    const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
+    const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
+    const dying = snapshot.claims.filter(
+      ({ metadata: { name, annotations, deletionTimestamp } }) =>
+        deletionTimestamp !== undefined &&
+        (step.do === "fallAsleep" || step.name === name) &&
+        hadData.includes(annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? ""),
+    );
+    if (dying.length === 0 || voters.length - dying.length >= quorumOf(voters.length)) return undefined;
+    return `the data of ${dying.map(({ metadata }) => metadata.name).join(", ")} goes, and ${voters.length - dying.length} of ${voters.length} have it`;
+  },
+};
 
 export const claimsTell: Invariant = {
   name: "claims tell",

@@ -1,4 +1,5 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { recheckMs } from "#base/recheck.ts";
 import { dueUrl } from "#cluster/certificates/scheme.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { heirOf } from "#cluster/heir.ts";
@@ -10,8 +11,8 @@ import { wishText } from "#cluster/update-status.ts";
 import { isWaived, waivedText, whyAwaited } from "#cluster/waivers.ts";
 import { step, type Wait, wait } from "#runtime/decide.ts";
 
-/** Events tell when a ReplicaSet or a budget is seen; this is for those that never come, in milliseconds. */
-const RECHECK_MS = 2_000;
+/** Events tell when a ReplicaSet or a budget is seen; this is for those that never come, as where a write is refused for days. In milliseconds. */
+const HELD = { firstMs: 2_000, maxMs: 10_000 };
 
 /** The member whose turn it is restarts: its ReplicaSet is ready, evictions are held back, and it does not lead. */
 export const restartMember: ClusterRule = {
@@ -70,7 +71,10 @@ function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
 /** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */
 function held(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Wait | undefined {
   const isChanging = ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
-  return isChanging ? undefined : wait("restart-member", because, RECHECK_MS, { warn });
+  if (isChanging) return undefined;
+  const { since } = snapshot.cluster.status?.update ?? {};
+  const lastsMs = since === undefined ? 0 : Math.abs(snapshot.takenAtMs - Date.parse(since));
+  return wait("restart-member", because, recheckMs(lastsMs, HELD), { warn });
 }
 
 /** What keeps the room `peer` from its work, as it has told: its ReplicaSet may be refused, or somebody else's. */

@@ -979,6 +979,26 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
+      name: "and is looked at again soon, though no event comes",
+      given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:41Z" }),
+      says: { next: "wait", recheckAfterMs: 2_000 },
+    },
+    {
+      name: "also when no update is on record",
+      given: notTakenOver,
+      says: { next: "wait", recheckAfterMs: 2_000 },
+    },
+    {
+      name: "ever more rarely, and each ten seconds at last",
+      given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:10Z" }),
+      says: { next: "wait", recheckAfterMs: 5_000 },
+    },
+    {
+      name: "however long that lasts",
+      given: withUpdate(notTakenOver, { since: "2026-01-01T11:00:00Z" }),
+      says: { next: "wait", recheckAfterMs: 10_000 },
+    },
+    {
       name: "of which its EtcdPeer tells what is in the way",
       given: withPeer(notTakenOver, "my-etcd-2", { status: say("replica-set: denied", "StepRefused", "11:50:01") }),
       says: {
