@@ -68,8 +68,9 @@ export const dyingClaims: Invariant = {
     const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
     const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
     const dying = snapshot.claims.filter(
-      ({ metadata: { name, annotations, deletionTimestamp } }) =>
+      ({ metadata: { name, annotations, deletionTimestamp }, spec }) =>
         deletionTimestamp !== undefined &&
+        world.kubelets.disks.get(spec?.volumeName ?? "")?.data !== undefined &&
         (step.do === "fallAsleep" || step.name === name) &&
         hadData.includes(annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? ""),
     );

@@ -73,8 +73,9 @@ function held(snapshot: ClusterSnapshot, because: string, { warn = false } = {})
   const isChanging = ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
   if (isChanging) return undefined;
   const { since } = snapshot.cluster.status?.update ?? {};
-  const lastsMs = since === undefined ? 0 : Math.abs(snapshot.takenAtMs - Date.parse(since));
-  return wait("restart-member", because, recheckMs(lastsMs, HELD), { warn });
+  const againMs =
+    since === undefined ? HELD.firstMs : recheckMs(Math.abs(snapshot.takenAtMs - Date.parse(since)), HELD);
+  return wait("restart-member", because, againMs, { warn });
 }
 
 /** What keeps the room `peer` from its work, as it has told: its ReplicaSet may be refused, or somebody else's. */
