@@ -254,7 +254,7 @@ export interface Certification {
 
 /** The first side of which something is wrong, or else unfinished. */
 export function certificationOf(world: World, cluster: EtcdCluster): Certification {
-  const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === cluster.metadata.uid);
+  const peers = peersOf(world, cluster);
   // Who is yet to go back from TLS needs what it shows until then.
   const sides = SIDES.filter(
     (side) => providerOf(cluster.spec, side) === "Operator" || peers.some(({ spec }) => spec.tls?.[side] !== undefined),
@@ -314,14 +314,17 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
 }
 
 /** Whom each member is to trust, in PEM; what was there before may still run on a node that is down. */
-function memberTrusts(world: World, { metadata }: EtcdCluster, side: Side): readonly string[] {
-  const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === metadata.uid);
-  return peers.map(({ spec }) => spec.tls?.[side]?.trust ?? "");
+function memberTrusts(world: World, cluster: EtcdCluster, side: Side): readonly string[] {
+  return peersOf(world, cluster).map(({ spec }) => spec.tls?.[side]?.trust ?? "");
+}
+
+function peersOf({ api }: World, { metadata }: EtcdCluster): readonly EtcdPeer[] {
+  return api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === metadata.uid);
 }
 
 /** Members would believe what it signs: by what they run with, and by what they are to have. A pod that is over runs nothing. */
 function everybodyTrusts(world: World, cluster: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
-  const peers = world.api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === cluster.metadata.uid);
+  const peers = peersOf(world, cluster);
   const pods = world.api
     .list(PODS)
     .filter((pod) => !isOver(pod) && peers.some((peer) => pod.metadata.labels?.[PEER_LABEL] === peer.metadata.name));
