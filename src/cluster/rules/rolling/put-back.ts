@@ -36,8 +36,8 @@ export const putBack: ClusterRule = {
 
 /** Who was blamed, and whoever was tried beside it and has not come up either: several of a cluster that has just formed may be. */
 function triedInVain(snapshot: ClusterSnapshot, blamed: string): readonly EtcdPeer[] {
-  const others = ownVoters(snapshot).flatMap(({ name }) => (name === blamed ? [] : name));
-  const peers = [blamed, ...others].flatMap((name) => peerNamed(snapshot, name) ?? []);
+  const names = new Set([blamed, ...ownVoters(snapshot).map(({ name }) => name)]);
+  const peers = [...names].flatMap((name) => peerNamed(snapshot, name) ?? []);
   return peers.filter((live) => isOutdated(snapshot, live));
 }
 
