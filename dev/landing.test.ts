@@ -18,7 +18,8 @@ async function landing(whole: string, slice: string, longestSeconds: number) {
   const child = spawn(join(ROOT, ".ci", "run"), { env, stdio: ["ignore", "pipe", "pipe"] });
   const closed = new Promise<number | null>((resolve) => child.on("close", resolve));
   const [code, words, complaints] = await Promise.all([closed, text(child.stdout), text(child.stderr)]);
-  return { code, last: words.trim().split("\n").at(-1), complaints };
+  const lines = words.trim().split("\n");
+  return { code, last: lines.at(-1), lines, complaints };
 }
 
 /** So long that nobody is cut off. */
@@ -50,7 +51,21 @@ test.each([
     1,
   ],
 ])("landing: %s: both are counted, with what is skipped", async (_when, whole, slice, last, code) => {
-  expect(await landing(whole, slice, LONG)).toEqual({ code, last, complaints: "" });
+  expect(await landing(whole, slice, LONG)).toMatchObject({ code, last, complaints: "" });
+});
+
+test("landing: what failed is said again at the end, since a landing shows no more than that", async () => {
+  const whole =
+    "printf 'much\\n\\n  Failed\\n  a.test.ts > one\\n  b.test.ts > two\\n\\n5 passed, 2 failed, 0 skipped\\n'; exit 1";
+  const { lines } = await landing(whole, "echo 2 passed, 0 failed, 0 skipped", LONG);
+  expect(lines.slice(-6)).toEqual([
+    "",
+    "  Failed",
+    "  a.test.ts > one",
+    "  b.test.ts > two",
+    "",
+    "7 passed, 2 failed, 0 skipped",
+  ]);
 });
 
 test("landing: tests that hang are cut off, and the slice is told all the same", async () => {

@@ -8,6 +8,9 @@ import { systemClock } from "#base/clock.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { Connection, type ConnectionOptions, openOn } from "./connection.ts";
 
+/** A busy machine stalls for longer than the second that vitest would wait. */
+const SOON_MS = 20_000;
+
 const ASK: OutgoingHttpHeaders = { ":method": "POST", ":path": "/" };
 
 const closing: (() => void)[] = [];
@@ -102,7 +105,7 @@ test("it is made with its first use, serves many, and goes when nobody has used 
   assert.deepEqual([connection.isOver, gone], [false, 0]);
   await clock.advance(1);
   assert.deepEqual([connection.isOver, gone], [true, 1]);
-  await vi.waitFor(() => assert.equal(sessions.size, 0));
+  await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
   connection.abort();
   assert.equal(gone, 1);
 });
@@ -121,7 +124,7 @@ test("it does not go while a call waits for it, or is open on it, however long t
   assert.equal(connection.isOver, false);
   await clock.advance(3_000);
   assert.equal(connection.isOver, true);
-  await vi.waitFor(() => assert.equal(sessions.size, 0));
+  await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
 });
 
 test("what forbids to send is asked when the connection stands, and nothing is sent then", async () => {
@@ -134,7 +137,7 @@ test("what forbids to send is asked when the connection stands, and nothing is s
     throw new Error("not you");
   };
   await assert.rejects(connection.open(ASK, forbid), /not you/);
-  await vi.waitFor(() => assert.equal(sessions.size, 1));
+  await vi.waitFor(() => assert.equal(sessions.size, 1), SOON_MS);
   assert.deepEqual([stood, asked], [[1], []]);
   await clock.advance(3_000); // It counts no use that is none.
   assert.equal(connection.isOver, true);
@@ -150,11 +153,11 @@ test("a member that takes no more calls is asked over another connection, and wh
   const waiting = await openOn(current, { ...ASK, ":path": "/wait" });
   await new Promise((resolve) => waiting.once("response", resolve));
   for (const session of sessions) session.goaway(0);
-  await vi.waitFor(() => assert.equal(made[0]?.isOver, true));
+  await vi.waitFor(() => assert.equal(made[0]?.isOver, true), SOON_MS);
   assert.equal(await ask(openOn(current, ASK)), 200);
   assert.deepEqual([made.length, asked, waiting.closed], [2, ["/wait", "/"], false]);
   waiting.close();
-  await vi.waitFor(() => assert.equal(sessions.size, 1));
+  await vi.waitFor(() => assert.equal(sessions.size, 1), SOON_MS);
 });
 
 test("a member that ends each connection before anything is sent on it fails a call, after three of them", async () => {
@@ -186,14 +189,14 @@ test("a call that waits when the connection is given up fails, and does not come
   const connection = connectionTo(origin);
   const calls = [connection.open(ASK), connection.open(ASK)];
   const told = Promise.allSettled(calls);
-  await vi.waitFor(() => assert.equal(sockets.length, 1));
+  await vi.waitFor(() => assert.equal(sockets.length, 1), SOON_MS);
   connection.abort();
   for (const call of await told) {
     assert.ok(call.status === "rejected" && call.reason instanceof ConnectError);
     assert.match(call.reason.message, /unavailable.*given up/);
   }
   await assert.rejects(connection.open(ASK), /given up/);
-  await vi.waitFor(() => assert.equal(sockets[0]?.readableEnded || sockets[0]?.destroyed, true));
+  await vi.waitFor(() => assert.equal(sockets[0]?.readableEnded || sockets[0]?.destroyed, true), SOON_MS);
   assert.equal(sockets.length, 1);
 });
 
@@ -206,7 +209,7 @@ test("what is open when a connection retires may end, and with the last of it th
   await setTimeout(50);
   assert.deepEqual([connection.isOver, stream.closed, sessions.size], [true, false, 1]);
   stream.close();
-  await vi.waitFor(() => assert.equal(sessions.size, 0));
+  await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
 });
 
 test("a member that answers no ping while a stream is open is given up, and one that answers is kept", async () => {
@@ -240,7 +243,7 @@ test("what waits for who takes connections and says nothing fails after a while,
   };
   await assert.rejects(openOn(current, ASK), /unavailable.*no connection within 100 ms/);
   assert.deepEqual([made.length, made[0]?.isOver, gone], [1, true, 1]); // it was tried once
-  await vi.waitFor(() => assert.equal(sockets[0]?.destroyed, true));
+  await vi.waitFor(() => assert.equal(sockets[0]?.destroyed, true), SOON_MS);
 });
 
 test("one that stands is not ended by the time that it had for that", async () => {
