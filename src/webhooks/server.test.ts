@@ -194,7 +194,11 @@ describe("an answer that", () => {
     expect(signal?.aborted).toBe(true);
   }, 10_000);
 
-  test("is asked for by a body that took all the time there was is not looked for", async () => {
+  // Between the end of the answer's time and that of the body's lies half a second, in which a busy machine may stall: then it is 408.
+  test("is asked for by a body that took all the time there was is not looked for", {
+    timeout: 10_000,
+    retry: 2,
+  }, async () => {
     let calls = 0;
     answer = () => {
       calls += 1;
@@ -208,7 +212,7 @@ describe("an answer that", () => {
     expect((await said).toString()).toMatch(/^HTTP\/1.1 503 .*the operator found no answer within 4500 ms/s);
     expect(calls).toBe(0);
     socket.destroy();
-  }, 10_000);
+  });
 });
 
 test("half a body is held for as long as a body may take, and no longer", async () => {
