@@ -76,7 +76,11 @@ export function isOwned({ user }: Pick<UserSnapshot, "user">, { ownerUid }: Pick
 }
 
 /** Whether the user is the operator's own, or is about to be. */
-export function isOperators({ user, cluster, operatorName }: UserSnapshot): boolean {
+export function isOperators({
+  user,
+  cluster,
+  operatorName,
+}: Pick<UserSnapshot, "user" | "cluster" | "operatorName">): boolean {
   const name = userNameOf(user);
   return name === operatorName || cluster?.status?.auth?.operators?.includes(name) === true;
 }

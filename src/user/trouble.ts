@@ -3,7 +3,7 @@ import { areClientsVerified, providerOf } from "#api/tls.ts";
 import { hasPassword, isOperators, type UserSnapshot } from "#user/snapshot.ts";
 
 /** Why the spec cannot be carried out, as far as the cluster's own spec says; undefined when it can. */
-export function refusalOf(snapshot: UserSnapshot): string | undefined {
+export function refusalOf(snapshot: Pick<UserSnapshot, "user" | "cluster" | "operatorName">): string | undefined {
   const { user, cluster } = snapshot;
   const name = userNameOf(user);
   if (isOperators(snapshot))

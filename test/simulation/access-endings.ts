@@ -11,6 +11,7 @@ import type { World } from "#kit/world.ts";
 import type { AuthStore } from "#kit/world-auth.ts";
 import { controllerOf, SECRETS, type Secret } from "#kube/kinds.ts";
 import { bindingFactsOf } from "#user/facts.ts";
+import { refusalOf } from "#user/trouble.ts";
 import { isAdministrator, usersOf } from "./auth-memory.ts";
 import { whatTheWorldHolds } from "./impediments.ts";
 import type { Memory } from "./memory.ts";
@@ -47,7 +48,7 @@ function wrongObject<T extends EtcdRole | EtcdUser>(
   if (isGoing && (cluster === undefined || cluster.metadata.deletionTimestamp !== undefined))
     return "its cluster is gone, and it is still there";
   if (hindrance !== undefined)
-    return ready?.reason === hindrance.reason || isGoing
+    return ready?.reason === hindrance.reason || isGoing || isRefused(object, cluster, ready?.reason)
       ? undefined
       : `Ready says ${ready?.reason}: ${hindrance.because}`;
   const identity = cluster?.status?.identity;
@@ -58,6 +59,12 @@ function wrongObject<T extends EtcdRole | EtcdUser>(
   if (ready === undefined) return "nothing is said of it";
   if (ready.status === "True" || TOLD.includes(ready.reason)) return whyNotAsSaid(world, object, store, ready.reason);
   return `Ready says ${ready.reason}: ${ready.message}`;
+}
+
+/** Whether a spec that cannot be carried out, as its cluster's says, is called so: that is said whatever else is in the way. */
+function isRefused(object: EtcdRole | EtcdUser, cluster: EtcdCluster | undefined, reason: string | undefined): boolean {
+  if (reason !== "SpecRefused" || !("authentication" in object.spec)) return false;
+  return refusalOf({ user: object as EtcdUser, cluster, operatorName: OPERATOR }) !== undefined;
 }
 
 /** Whether the operator is an administrator there, and a quorum can be asked. */
@@ -108,17 +115,18 @@ function wrongUser(world: World, user: EtcdUser, store: AuthStore, reason: strin
 /** Whether what the condition says is not so. @param secret of the binding's name */
 function wrongWord(
   world: World,
-  { metadata }: EtcdUser,
-  user: { readonly isThere: boolean },
+  user: EtcdUser,
+  { isThere }: { readonly isThere: boolean },
   secret: Secret | undefined,
   reason: string,
 ): string | undefined {
+  const { metadata } = user;
   const isOwn = secret !== undefined && controllerOf(secret)?.uid === metadata.uid;
   const certificate = isOwn ? bindingFactsOf(secret).certificate : undefined;
   switch (reason) {
     case "NameTaken": {
       const issued = { namespace: metadata.namespace, name: bindingCertificateName(metadata.name) };
-      const isTaken = user.isThere || (secret !== undefined && !isOwn) || world.api.find(SECRETS, issued) !== undefined;
+      const isTaken = isThere || (secret !== undefined && !isOwn) || world.api.find(SECRETS, issued) !== undefined;
       return isTaken ? undefined : `Ready says ${reason}, and nobody has the name`;
     }
     case "PasswordRefused":
@@ -128,6 +136,11 @@ function wrongWord(
     case "CertificatePending": {
       const isGood = certificate?.trouble === undefined && (certificate?.notAfterMs ?? 0) > world.time.nowMs;
       return isGood ? `Ready says ${reason}, and its certificate is there, and good` : undefined;
+    }
+    case "SpecRefused": {
+      const key = { namespace: user.metadata.namespace, name: user.spec.clusterName };
+      const isSo = isRefused(user, world.api.find(ETCD_CLUSTERS, key), reason);
+      return isSo ? undefined : `Ready says ${reason}, and its spec can be carried out`;
     }
     default:
       return undefined;
