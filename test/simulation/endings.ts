@@ -463,7 +463,11 @@ class Ending {
     }
     if (this.#condition("Available")?.status === "True") return "Available is True without a quorum";
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False without a quorum";
-    return this.#tells("Progressing", isForming ? "await-members:" : "await-quorum:");
+    // A member on its own that would be helped by going back says what keeps it from that.
+    const backs = voters === 1 ? ["(held back: put-back)"] : [];
+    return isForming
+      ? this.#tells("Progressing", "await-members:")
+      : this.#tells("Progressing", "await-quorum:", ...backs);
   }
 
   #says(type: string, status: string, reason: string): string | undefined {
