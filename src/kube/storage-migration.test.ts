@@ -199,6 +199,21 @@ describe("from look to look", () => {
     await done;
   });
 
+  test("a definition that somebody else writes meanwhile is looked at again, and a person hears of it when that goes on", async () => {
+    failing = (call) => (call === `replace status ${DEFINITION}` ? "KubeConflict" : undefined);
+    const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
+    await clock.advance(11_000);
+    expect(said.join()).toContain("the definition has changed");
+    expect(said.join()).not.toContain("could not be stored anew");
+    await clock.advance(30_000);
+    expect(said.join()).toContain("could not be stored anew");
+    failing = () => undefined;
+    await clock.advance(60_000);
+    expect(stored).toEqual(["v2"]);
+    stop.abort();
+    await done;
+  });
+
   test("there is another look every ten minutes: a definition changes when a release is installed", async () => {
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(60_000);

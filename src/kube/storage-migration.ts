@@ -47,7 +47,7 @@ async function keepMigrated(tools: Tools, kind: AnyResource, signal: AbortSignal
   for (let failures = 0; !signal.aborted; ) {
     const isDone = await migrate(tools, kind, signal).then(
       () => true,
-      (thrown: unknown) => told(tools.log, kind, thrown, signal),
+      (thrown: unknown) => told(tools.log, kind, thrown, failures, signal),
     );
     failures = isDone ? 0 : failures + 1;
     const waitMs = isDone ? LOOK_EVERY_MS : delayMs(RETRY, failures - 1, Math.random());
@@ -120,10 +120,16 @@ function sentence(failures: readonly OperatorError[]): string {
   return `${failures.length} of the objects failed: ${named.join("; ")}${failures.length > MAX_NAMED ? "; …" : ""}`;
 }
 
-function told(log: Log, kind: AnyResource, thrown: unknown, signal: AbortSignal): false {
+/** @param before so many failures in a row there were before this one */
+function told(log: Log, kind: AnyResource, thrown: unknown, before: number, signal: AbortSignal): false {
   if (signal.aborted) return false;
   const { code, message } = asOperatorError(thrown);
   const fields = { resource: resourceName(kind), code, error: message };
+  // The definition is written by others, too, above all while a release is installed. That is nothing to warn of, unless it goes on.
+  if (code === "KubeConflict" && before === 0) {
+    log.info(fields, "the definition has changed while objects were stored anew: they are looked at once more");
+    return false;
+  }
   log.warn(fields, "objects could not be stored anew, in the version of today: it is tried again");
   return false;
 }

@@ -1,27 +1,34 @@
 import { createHash } from "node:crypto";
 import { S3Client, S3ServiceException } from "@aws-sdk/client-s3";
 import { expect, test } from "vitest";
+import { StoreError } from "./error.ts";
 import { translator } from "./failure.ts";
 import { PATIENCE, Requests } from "./patience.ts";
+import { PUT_ID, type Writer } from "./put.ts";
 import { s3Config } from "./s3-config.ts";
 import { s3Answer } from "./s3-error.ts";
 import { S3Writer } from "./s3-writer.ts";
 
 const { signal } = new AbortController();
-const there = { putID: () => Promise.resolve(undefined), remove: () => Promise.resolve() };
+const nothing = { putID: () => Promise.resolve(undefined), remove: () => Promise.resolve() };
+const HASTY = { ...PATIENCE, commitMs: 200, backoff: { firstMs: 5, maxMs: 5, factor: 1, jitter: 0 } };
 const location = { store: "s3", bucket: "backups", region: "eu-west-1" } as const;
 
-/** What would be sent, by method and headers. */
-function writer() {
+/** What would be sent, by method and headers. @param lost so many answers to requests to complete an upload do not arrive */
+function writer({ there = nothing, lost = 0 }: { there?: Pick<Writer, "putID" | "remove">; lost?: number } = {}) {
+  let left = lost;
   const sent: { method: string; headers: Record<string, string> }[] = [];
   const client = new S3Client(s3Config(location, { accessKeyId: "id", secretAccessKey: "key" }, PATIENCE));
   const send = (_next: unknown) => (args: { request?: unknown }) => {
-    sent.push(args.request as (typeof sent)[number]);
+    const request = args.request as (typeof sent)[number] & { query: Record<string, string> };
+    sent.push(request);
+    if (request.method === "POST" && "uploadId" in request.query && left-- > 0)
+      return Promise.reject(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
     return Promise.resolve({ response: {}, output: { $metadata: {}, ETag: "tag", UploadId: "upload" } });
   };
   client.middlewareStack.add(send as never, { step: "finalizeRequest", priority: "low" });
-  const requests = new Requests(PATIENCE, translator([], s3Answer));
-  const object = { Bucket: "backups", Key: "db.db", Metadata: {} };
+  const requests = new Requests(HASTY, translator([], s3Answer));
+  const object = { Bucket: "backups", Key: "db.db", Metadata: { [PUT_ID]: "own" } };
   return { sent, writer: new S3Writer(client, requests, "put", object, undefined, there) };
 }
 
@@ -53,4 +60,39 @@ test("a request that the bucket will never take is not made again", () => {
     reason: "InvalidLocation",
     text: `InvalidRequest (HTTP 400): ${message}`,
   });
+});
+
+/** Who completes an upload of which the first answer is lost. @param shown what is there, look by look; the last of them stays */
+async function completing(...shown: readonly (string | undefined | StoreError)[]) {
+  let looks = 0;
+  const putID = async () => {
+    const found = shown[Math.min(looks++, shown.length - 1)];
+    if (found instanceof StoreError) throw found;
+    return await Promise.resolve(found);
+  };
+  const { writer: to } = writer({ there: { ...nothing, putID }, lost: 1 });
+  await to.begin(signal);
+  await to.part({ index: 0, offset: 0, bytes: Buffer.from("a part"), isLast: true, release: () => undefined }, signal);
+  const reason = await to.commit(signal).then(
+    () => "done",
+    (thrown: StoreError) => thrown.reason,
+  );
+  return { reason, looks };
+}
+
+test("an upload that had to be completed twice is done when the object is seen: a server may say so before", async () => {
+  expect(await completing(undefined, undefined, "own")).toEqual({ reason: "done", looks: 3 });
+  expect(await completing("another")).toEqual({ reason: "ObjectExists", looks: 1 });
+  expect((await completing(undefined)).reason).toBe("Timeout");
+});
+
+test("and who may not look believes what the server says", async () => {
+  expect(await completing(new StoreError("AccessDenied", "no"))).toEqual({ reason: "done", looks: 1 });
+  expect((await completing(new StoreError("NoSuchBucket", "gone"))).reason).toBe("NoSuchBucket");
+});
+
+test("one that was completed at once is not looked for", async () => {
+  const { writer: to } = writer({ there: { ...nothing, putID: () => Promise.reject(new Error("looked")) } });
+  await to.begin(signal);
+  await expect(to.commit(signal)).resolves.toBeUndefined();
 });

@@ -7,9 +7,10 @@ import {
   type S3Client,
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
+import { StoreError } from "./error.ts";
 import type { Part } from "./parts.ts";
 import { type Attempt, type Requests, sendMs } from "./patience.ts";
-import type { Writer } from "./put.ts";
+import { PUT_ID, type Writer } from "./put.ts";
 import { s3Answer } from "./s3-error.ts";
 
 /** S3 refuses parts of less than 5 MiB; this size reaches 76 GiB. */
@@ -83,9 +84,39 @@ export class S3Writer implements Writer {
   async commit(signal: AbortSignal): Promise<void> {
     const Parts = this.#tags.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
     const upload = { ...this.#upload(), MultipartUpload: { Parts }, IfNoneMatch: "*" };
-    await this.#make(this.#requests.patience.commitMs, signal, (abortSignal) =>
-      this.#client.send(new CompleteMultipartUploadCommand(upload), { abortSignal }),
-    );
+    let asked = 0;
+    await this.#make(this.#requests.patience.commitMs, signal, (abortSignal) => {
+      asked += 1;
+      return this.#client.send(new CompleteMultipartUploadCommand(upload), { abortSignal });
+    });
+    if (asked > 1) await this.#shown(signal);
+  }
+
+  /**
+   * Waits until the object can be seen: whoever asks again to complete an upload is told by versitygw that it is done while the first request still
+   * puts it together, which may fail yet, and also when somebody else's object is there. @throws StoreError `Timeout`, `ObjectExists`
+   */
+  async #shown(signal: AbortSignal): Promise<void> {
+    const { Metadata, Key } = this.#object;
+    const what = `${this.#what}: the store calls it complete and does not show it`;
+    await this.#requests.once(what, this.#requests.patience.commitMs, signal, async (own) => {
+      for (let looks = 0; ; looks++) {
+        const found = await this.#found(own);
+        if (found === Metadata[PUT_ID]) return;
+        if (found !== undefined) throw new StoreError("ObjectExists", `${this.#what}: somebody else has made ${Key}`);
+        await this.#requests.pause(looks, what, own);
+      }
+    });
+  }
+
+  /** The ID of what is there. Who may only write has to believe what is said. */
+  async #found(signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await this.putID(signal);
+    } catch (thrown) {
+      if (thrown instanceof StoreError && thrown.reason === "AccessDenied") return this.#object.Metadata[PUT_ID];
+      throw thrown;
+    }
   }
 
   async abandon(signal: AbortSignal): Promise<void> {

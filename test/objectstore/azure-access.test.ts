@@ -15,7 +15,7 @@ import { newServerTLS } from "#kit/server-tls.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, read } from "./bodies.ts";
-import { IMPATIENT, never, openPlace, type Place, refused } from "./contract.ts";
+import { BRISK, never, openPlace, type Place, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
@@ -34,7 +34,7 @@ const location: AzureLocation = { store: "azure", account, container: "backups",
 await new BlobServiceClient(ENDPOINT, CREDENTIAL).createContainer("backups");
 
 async function keeps(place: Place): Promise<void> {
-  const store = await openPlace(place, IMPATIENT);
+  const store = await openPlace(place, BRISK);
   await store.put("a/b", bodyOf(Buffer.from("kept")), OPTIONS);
   expect((await read(store.get("a/b", OPTIONS))).toString()).toBe("kept");
   await store.delete("a/b", OPTIONS);
@@ -83,7 +83,7 @@ test.each([
   ["a token that may only read", { AZURE_STORAGE_SAS_TOKEN: sas("r", inAnHour()) }, "AccessDenied"],
 ])("Azure: %s is told by name, and without a secret", async (_what, files, reason) => {
   const put = async () => {
-    const store = await openPlace({ location, credentialsDir: credentialsDir(files) }, IMPATIENT);
+    const store = await openPlace({ location, credentialsDir: credentialsDir(files) }, BRISK);
     await store.put("a", bodyOf(bytesOf(1)), OPTIONS);
   };
   const said = await put().catch((thrown: Error) => thrown.message);
@@ -148,7 +148,7 @@ test("Azure: the pod's workload identity lets in, and what is wrong with it is t
   const endpoint = `https://localhost:${secure.port}/${account}`;
   await new BlobServiceClient(endpoint, CREDENTIAL).createContainer("backups");
   const place: Place = { location: { ...location, endpoint } };
-  const put = async () => (await openPlace(place, IMPATIENT)).put("b", bodyOf(bytesOf(1)), OPTIONS);
+  const put = async () => (await openPlace(place, BRISK)).put("b", bodyOf(bytesOf(1)), OPTIONS);
   expect(await refused(put())).toBe("WrongCredentials");
 
   vi.stubEnv("AZURE_CLIENT_ID", "client");

@@ -29,7 +29,14 @@ export interface Fixture {
   readonly secrets: readonly string[];
 }
 
-/** Enough for a server that is there and busy, and over soon where none is. */
+/** For a server that answers, however busy the machine is: what is tried again is so at once. */
+export const BRISK: Patience = {
+  ...PATIENCE,
+  attempts: 5,
+  backoff: { firstMs: 20, maxMs: 20, factor: 2, jitter: 0 },
+};
+
+/** For one that does not answer: over soon. */
 export const IMPATIENT: Patience = {
   connectMs: 1_000,
   answerMs: 1_000,

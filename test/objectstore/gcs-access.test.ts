@@ -7,7 +7,7 @@ import { startForwardProxy } from "#kit/forward-proxy.ts";
 import { credentialsDir, freePort, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, read } from "./bodies.ts";
-import { IMPATIENT, never, openPlace, refused } from "./contract.ts";
+import { BRISK, never, openPlace, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
@@ -59,7 +59,7 @@ test("Google: without a Secret the pod's own identity lets in", async () => {
   const files = credentialsDir({ "credentials.json": identity("known") });
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(files, "credentials.json"));
   onTestFinished(() => void vi.unstubAllEnvs());
-  const store = await openPlace({ location }, IMPATIENT);
+  const store = await openPlace({ location }, BRISK);
   expect(await store.head("a", OPTIONS)).toBeUndefined();
 });
 
@@ -78,7 +78,7 @@ test("Google: without a file it is who the server beside the pod says", async ()
   });
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "");
   vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${(metadata.address() as { port: number }).port}`);
-  const store = await openPlace({ location }, IMPATIENT);
+  const store = await openPlace({ location }, BRISK);
   expect(await store.head("a", OPTIONS)).toBeUndefined();
   expect(asked.some((path) => path.includes("/service-accounts/default/token"))).toBe(true);
 });
@@ -105,7 +105,7 @@ test.each([
 ])("Google: %s is told by name, and without a secret", async (_what, file, reason, says) => {
   const put = async () => {
     const directory = credentialsDir({ "credentials.json": file });
-    const store = await openPlace({ location, credentialsDir: directory }, IMPATIENT);
+    const store = await openPlace({ location, credentialsDir: directory }, BRISK);
     await store.put("a", bodyOf(bytesOf(1)), OPTIONS);
   };
   expect(await refused(put())).toBe(reason);
@@ -120,14 +120,14 @@ test.each([
 test("Google: who gives tokens is away: Unreachable", async () => {
   const away = identity("known", `http://127.0.0.1:${await freePort()}/v1/token`);
   const place = { location, credentialsDir: credentialsDir({ "credentials.json": away }) };
-  const store = await openPlace(place, IMPATIENT);
+  const store = await openPlace(place, BRISK);
   expect(await refused(store.head("a", OPTIONS))).toBe("Unreachable");
 });
 
 test("Google: a bucket that is not there is told by name, for every call", async () => {
   const place = { location: { ...location, bucket: "nowhere" } };
   const directory = credentialsDir({ "credentials.json": identity("known") });
-  const store = await openPlace({ ...place, credentialsDir: directory }, IMPATIENT);
+  const store = await openPlace({ ...place, credentialsDir: directory }, BRISK);
   expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("NoSuchBucket");
   expect(await refused(read(store.get("a", OPTIONS)))).toBe("NoSuchBucket");
   expect(await refused(store.head("a", OPTIONS))).toBe("NoSuchBucket");

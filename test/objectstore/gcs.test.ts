@@ -5,7 +5,7 @@ import { startGCSSessions } from "#kit/gcs-sessions.ts";
 import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
-import { IMPATIENT, never, openPlace, type Place, storeContract } from "./contract.ts";
+import { BRISK, never, openPlace, type Place, storeContract } from "./contract.ts";
 import { networkContract } from "./network.ts";
 
 afterAll(removeTemporaryDirs);
@@ -42,7 +42,7 @@ storeContract("Google Cloud Storage", () => ({
 networkContract("Google Cloud Storage", () => server.port, placeAt);
 
 test("Google Cloud Storage: of a part that half arrived only the other half is sent again", async () => {
-  const store = await openPlace(await placeAt(server.port), IMPATIENT);
+  const store = await openPlace(await placeAt(server.port), BRISK);
   const bytes = bytesOf(20 * MIB);
   async function* breaking() {
     server.breakNext();

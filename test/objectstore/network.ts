@@ -3,13 +3,12 @@ import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
 import { freePort } from "#kit/store-server.ts";
 import type { Patience } from "#objectstore/patience.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
-import { IMPATIENT, never, openPlace, type Place, refused } from "./contract.ts";
+import { BRISK, IMPATIENT, never, openPlace, type Place, refused } from "./contract.ts";
 
 // What becomes of calls when the network between us and a store is bad. A volume has no such test: what hangs there, the
 // kernel holds.
 
 const OPTIONS = { signal: never };
-const MANY: Patience = { ...IMPATIENT, attempts: 5 };
 /** Far beyond what the patience above allows, on a machine that does other things as well. */
 const SOON_MS = 20_000;
 
@@ -81,7 +80,8 @@ export function networkContract(
     });
 
     test("it begins to hang in the middle of a write: Timeout, and nothing is there", async () => {
-      const store = await openAt(proxy.port, { ...IMPATIENT, attempts: 1 });
+      const place = await placeAt(proxy.port);
+      const store = await openPlace(place, { ...IMPATIENT, attempts: 1 });
       const large = bytesOf(30 * MIB);
       async function* freezing() {
         yield* bodyOf(large.subarray(0, 20 * MIB));
@@ -91,8 +91,10 @@ export function networkContract(
       await refusedSoon("Timeout", store.put("hanging", freezing(), OPTIONS));
       proxy.thaw();
       proxy.reset();
-      expect(await store.head("hanging", OPTIONS)).toBeUndefined();
       await store.close();
+      const other = await openPlace(place, BRISK);
+      expect(await other.head("hanging", OPTIONS)).toBeUndefined();
+      await other.close();
     });
 
     test("it goes away in the middle of a write: Unreachable, and nothing is there", async () => {
@@ -108,7 +110,7 @@ export function networkContract(
     });
 
     test("connections that break in the middle of a write are made again, and what arrives is whole", async () => {
-      const store = await openAt(proxy.port, MANY);
+      const store = await openAt(proxy.port, BRISK);
       const large = bytesOf(40 * MIB);
       async function* breaking() {
         for (let at = 0; at < large.length; at += 10 * MIB) {
@@ -122,7 +124,7 @@ export function networkContract(
     });
 
     test("an answer that is lost, when all was written, does not make a success a failure", async () => {
-      const store = await openAt(proxy.port, { ...MANY, backoff: { firstMs: 500, maxMs: 500, factor: 2, jitter: 0 } });
+      const store = await openAt(proxy.port, { ...BRISK, backoff: { firstMs: 500, maxMs: 500, factor: 2, jitter: 0 } });
       for (const size of [5, 20 * MIB]) {
         const bytes = bytesOf(size);
         let lift = Promise.resolve();
@@ -147,7 +149,7 @@ export function networkContract(
     });
 
     test("a read whose connection breaks goes on where it was", async () => {
-      const store = await openAt(proxy.port, IMPATIENT);
+      const store = await openAt(proxy.port, BRISK);
       const large = bytesOf(20 * MIB);
       await store.put("read", bodyOf(large), OPTIONS);
       let got = 0;
@@ -167,8 +169,11 @@ export function networkContract(
     });
 
     test("a read that hangs in the middle ends with Timeout", async () => {
-      const store = await openAt(proxy.port, IMPATIENT);
-      await store.put("stuck", bodyOf(bytesOf(20 * MIB)), OPTIONS);
+      const place = await placeAt(proxy.port);
+      const writer = await openPlace(place, BRISK);
+      await writer.put("stuck", bodyOf(bytesOf(20 * MIB)), OPTIONS);
+      await writer.close();
+      const store = await openPlace(place, IMPATIENT);
       const stuck = async () => {
         for await (const _ of store.get("stuck", OPTIONS)) proxy.freeze();
       };

@@ -9,7 +9,7 @@ import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/store-se
 import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
-import { IMPATIENT, never, openPlace, refused } from "./contract.ts";
+import { BRISK, never, openPlace, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
@@ -21,7 +21,7 @@ const ACCESS = { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret };
 
 /** Puts a small object, reads it back, and takes it away again. */
 async function keeps(location: S3Location, files: Readonly<Record<string, string>>): Promise<void> {
-  const store = await openPlace({ location, credentialsDir: credentialsDir(files) }, IMPATIENT);
+  const store = await openPlace({ location, credentialsDir: credentialsDir(files) }, BRISK);
   try {
     await store.put("a/b", bodyOf(Buffer.from("kept")), OPTIONS);
     expect((await read(store.get("a/b", OPTIONS))).toString()).toBe("kept");
@@ -65,7 +65,7 @@ describe("S3 over HTTP", () => {
   ])("%s is told by name, for every call", async (_what, files, reason) => {
     const place = { location, credentialsDir: credentialsDir(files) };
     const call = async (name: "head" | "put" | "get" | "delete" | "list") => {
-      const store = await openPlace(place, IMPATIENT);
+      const store = await openPlace(place, BRISK);
       if (name === "put") await store.put("a", bodyOf(bytesOf(1)), OPTIONS);
       if (name === "get") await read(store.get("a", OPTIONS));
       if (name === "head") await store.head("a", OPTIONS);
@@ -79,7 +79,7 @@ describe("S3 over HTTP", () => {
 
   test("a bucket that is not there is told by name, for every call", async () => {
     const nowhere = { ...location, bucket: "nowhere" };
-    const store = await openPlace({ location: nowhere, credentialsDir: credentialsDir(ACCESS) }, IMPATIENT);
+    const store = await openPlace({ location: nowhere, credentialsDir: credentialsDir(ACCESS) }, BRISK);
     expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("NoSuchBucket");
     expect(await refused(read(store.get("a", OPTIONS)))).toBe("NoSuchBucket");
     expect(await refused(store.head("a", OPTIONS))).toBe("NoSuchBucket");
@@ -88,7 +88,7 @@ describe("S3 over HTTP", () => {
   });
 
   test("a key that the server cannot keep, since it is a folder's or a file's already, is refused and leaves nothing", async () => {
-    const store = await openPlace({ location, credentialsDir: credentialsDir(ACCESS) }, IMPATIENT);
+    const store = await openPlace({ location, credentialsDir: credentialsDir(ACCESS) }, BRISK);
     await store.put("file", bodyOf(bytesOf(1)), OPTIONS);
     await refused(store.put("file/below", bodyOf(bytesOf(1)), OPTIONS));
     await store.close();
@@ -109,7 +109,7 @@ test("S3: a session token is sent along, and its expiry is told as wrong credent
     const endpoint = `http://127.0.0.1:${port}`;
     const location = { store: "s3", bucket: "backups", endpoint, pathStyle: true } as const;
     const credentials = credentialsDir({ ...ACCESS, AWS_SESSION_TOKEN: "session+token" });
-    const store = await openPlace({ location, credentialsDir: credentials }, IMPATIENT);
+    const store = await openPlace({ location, credentialsDir: credentials }, BRISK);
     expect(await refused(store.head("a", OPTIONS))).toBe("WrongCredentials");
     expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("WrongCredentials");
     expect(new Set(seen)).toEqual(new Set(["session+token"]));
@@ -174,7 +174,7 @@ test("S3: a server whose disk is full says NoSpace, and nothing is there", async
     server = await startVersitygw({ root });
     const endpoint = `http://127.0.0.1:${server.port}`;
     const location = { store: "s3", bucket: server.bucket("backups"), endpoint, pathStyle: true } as const;
-    const store = await openPlace({ location, credentialsDir: credentialsDir(ACCESS) }, IMPATIENT);
+    const store = await openPlace({ location, credentialsDir: credentialsDir(ACCESS) }, BRISK);
     for (const size of [7 * MIB, 30 * MIB]) {
       if (size === 7 * MIB) await store.put("first", bodyOf(bytesOf(size)), OPTIONS);
       expect(await refused(store.put(`full/${size}`, bodyOf(bytesOf(size)), OPTIONS))).toBe("NoSpace");

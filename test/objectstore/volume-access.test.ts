@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
-import { IMPATIENT, never, openPlace, refused } from "./contract.ts";
+import { BRISK, never, openPlace, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
 const OPTIONS = { signal: never };
-const open = (path: string) => openPlace({ location: { store: "volume", path } }, IMPATIENT);
+const open = (path: string) => openPlace({ location: { store: "volume", path } }, BRISK);
 const incomplete = (root: string) => readdirSync(join(root, ".objectstore", "incomplete"));
 const metadata = (root: string) => readdirSync(join(root, ".objectstore", "metadata"));
 
