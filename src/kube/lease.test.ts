@@ -237,7 +237,7 @@ test("whatever the network and the processes do, no two may act at once", async 
     }),
     { numRuns: 100 },
   );
-}, 60_000);
+});
 
 /** A process whose timers stand still while it is frozen and then all fire late, as after SIGSTOP and SIGCONT. */
 function contender(identity: string, server: LeaseServer, clock: FakeClock) {

@@ -73,7 +73,7 @@ describe("whoever is silent on all connections that they may have", () => {
     await expect.poll(() => read("127.0.0.1").catch(() => "refused")).toBe(200);
   });
 
-  test("is cut off within seconds, from however many addresses they come", { timeout: 30_000 }, async () => {
+  test("is cut off within seconds, from however many addresses they come", async () => {
     const addresses = Array.from({ length: 64 }, (_, n) => `127.0.0.${1 + (n % 8)}`);
     const all = await Promise.all(addresses.map(silent));
     await expect(read(READER)).rejects.toThrow();

@@ -192,7 +192,7 @@ describe("an answer that", () => {
     };
     expect(await ask()).toMatchObject({ status: 503, text: "the operator found no answer within 4500 ms\n" });
     expect(signal?.aborted).toBe(true);
-  }, 10_000);
+  });
 
   // Between the end of the answer's time and that of the body's lies half a second, in which a busy machine may stall: then it is 408.
   test("is asked for by a body that took all the time there was is not looked for", {
@@ -223,7 +223,7 @@ test("half a body is held for as long as a body may take, and no longer", async 
   expect((await said).toString()).toMatch(/^HTTP\/1.1 408 /);
   expect(performance.now() - startMs).toBeLessThan(15_000);
   socket.destroy();
-}, 40_000);
+});
 
 /** One before its handshake. */
 function connected(): Promise<Socket> {
@@ -264,7 +264,7 @@ test("bodies that are held at the same time have a bound together, and what was 
   await expect.poll(() => held.length, { timeout: 4_000 }).toBe(2);
   held[1]!();
   expect(await second).toMatchObject({ status: 200 });
-}, 15_000);
+});
 
 describe("the certificate", () => {
   test("is not there at first: the handshake fails, and the port is open", async () => {
@@ -339,7 +339,7 @@ describe("a server that ends", () => {
     expect(await slow).toMatchObject({ status: 200, connection: "close" });
     await closed;
     expect(await end).toMatchObject([{ value: { status: 503 } }]);
-  }, 15_000);
+  });
 
   test("does not wait for who keeps a connection and asks nothing", async () => {
     const socket = await connected();
@@ -347,7 +347,7 @@ describe("a server that ends", () => {
     const since = performance.now();
     await Promise.all([server.close(), ended]);
     expect(performance.now() - since).toBeLessThan(8_000);
-  }, 15_000);
+  });
 });
 
 test("a port that is taken is said", async () => {

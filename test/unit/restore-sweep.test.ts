@@ -59,7 +59,7 @@ async function momentsOf(given: Course["given"]): Promise<readonly number[]> {
   return seen.flatMap((each, n) => (isQuiet(n) && seen[n - 1]?.version === each.version ? [] : [n + 1]));
 }
 
-describe("whatever somebody else does, and when, no promise is broken:", { timeout: 120_000 }, () => {
+describe("whatever somebody else does, and when, no promise is broken:", () => {
   test.each(OTHERS)("who $who", async ({ act, ends }) => {
     const reached = new Set<string>();
     for (const given of [{}, { isAsked: true }])
@@ -86,7 +86,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ is: fc.constant("step" as const) }) },
 ); // biome-ignore format: a table
 
-test("with caches that are behind, each by itself, no promise is broken either", { timeout: 120_000 }, async () => {
+test("with caches that are behind, each by itself, no promise is broken either", async () => {
   const courses = fc.asyncProperty(
     fc.array(event, { minLength: 40, maxLength: 250 }),
     fc.boolean(),

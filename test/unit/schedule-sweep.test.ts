@@ -233,7 +233,7 @@ async function sixHours(spec: object, diesAfter: number): Promise<World> {
 
 const HOURS = ["13", "14", "15", "16", "17", "18"].map((hour) => `nightly-20260101-${hour}0000`);
 
-describe("an operator that dies after any of its writes comes to the same end:", { timeout: 120_000 }, () => {
+describe("an operator that dies after any of its writes comes to the same end:", () => {
   test.each<[string, object, (world: World) => void]>([
     ["a schedule that keeps all", {}, (world) => expect(world.good()).toEqual(HOURS)],
     ["a retention", { retention: { keepLast: 2 } }, (world) => {

@@ -44,7 +44,7 @@ const LEANINGS: Readonly<Record<string, Leaning>> = {
 };
 
 describe.runIf(SIMULATION_SEED !== undefined)("one history of users and roles", () => {
-  test.each(Object.entries(LEANINGS))(`of seed ${SIMULATION_SEED}: %s`, { timeout: 600_000 }, async (_, leaning) => {
+  test.each(Object.entries(LEANINGS))(`of seed ${SIMULATION_SEED}: %s`, async (_, leaning) => {
     const told = await tell(profileOf(Number(SIMULATION_SEED), leaning));
     if (told.violation !== undefined) console.log(await story(told));
     assert.equal(told.violation, undefined);
@@ -52,7 +52,7 @@ describe.runIf(SIMULATION_SEED !== undefined)("one history of users and roles", 
 });
 
 describe.runIf(SIMULATION_SEED === undefined)("simulated users and roles break no promise", () => {
-  test.each(Object.entries(LEANINGS))("%s", { timeout: 600_000 }, async (_, leaning) => {
+  test.each(Object.entries(LEANINGS))("%s", async (_, leaning) => {
     const report = await campaign(HISTORIES, FIRST_SEED, leaning);
     assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
     assert.ok((report.decided.get("user: grant-role") ?? 0) > 0, "some user gets a role");

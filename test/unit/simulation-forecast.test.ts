@@ -38,7 +38,7 @@ function isNoGuess(step: string): boolean {
 describe("simulation: what an edit would cause is what it causes", () => {
   const random = new Random(7);
   for (const edited of [...SLEEPS, ...Array.from({ length: EDITS }, () => editOf(random))]) {
-    test(JSON.stringify(edited), { timeout: 120_000 }, () =>
+    test(JSON.stringify(edited), () =>
       seeded(1, async () => {
         const { plan, foretold, done, of } = await compared(edited);
         // Who of those that wake will lead nobody can tell.

@@ -106,7 +106,7 @@ const STATUS = /^replaceStatus EtcdCluster /;
 
 describe("simulation: an operator that dies after any of its changes comes to the same end", () => {
   for (const edited of EDITS) {
-    test(edited.name, { timeout: 600_000 }, async () => {
+    test(edited.name, async () => {
       const calm = await fateOf(edited, 0, 0);
       assert.deepEqual(calm.wrong, []);
       assert.ok(calm.changes.length >= FEWEST_CHANGES, calm.changes.join(", "));
@@ -121,7 +121,7 @@ describe("simulation: an operator that dies after any of its changes comes to th
     });
   }
 
-  test("unless it forgets, when it starts, what stands on record of the update", { timeout: 600_000 }, async () => {
+  test("unless it forgets, when it starts, what stands on record of the update", async () => {
     const { changes } = await fateOf(CRASHING, 0, 0);
     const fates = changes.map((_, index) => () => fateOf(CRASHING, index + 1, 0, { cluster: forgetful }));
     for (const fate of fates.reverse()) if ((await fate()).wrong.length > 0) return;

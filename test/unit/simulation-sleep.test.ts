@@ -30,7 +30,7 @@ const LEANINGS: Readonly<Record<string, Leaning>> = {
 };
 
 describe("simulated sleepers break no promise", () => {
-  test.each(Object.entries(LEANINGS))("%s", { timeout: 600_000 }, async (_, leaning) => {
+  test.each(Object.entries(LEANINGS))("%s", async (_, leaning) => {
     const report = await campaign(HISTORIES, FIRST_SEED, leaning);
     assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
     assert.ok((report.decided.get("cluster: fall-asleep") ?? 0) > 0, "some cluster falls asleep");

@@ -21,7 +21,7 @@ test("simulation: a cluster that is made again before it ever ran comes up", asy
 describe("simulation: a story of what the operator", () => {
   for (const [name, story] of Object.entries(STORIES)) {
     const defect = FAILING[name as StoryName];
-    test(`${defect === undefined ? "does not do" : "is known to do"}: ${name}`, { timeout: 120_000 }, async () => {
+    test(`${defect === undefined ? "does not do" : "is known to do"}: ${name}`, async () => {
       const wrong = await toldOf(story);
       if (defect === undefined) assert.equal(wrong, undefined);
       else assert.notEqual(wrong, undefined, `${name} is mended: delete its line in FAILING (known-defects.ts)`);

@@ -165,18 +165,14 @@ test("a process that starts at any time goes on, and nobody goes to and fro", ()
 });
 
 describe("taken back on the way", () => {
-  test.each([1, 12, 25, 33, 40])(
-    "after %i steps",
-    (steps) => {
-      const course = leaving();
-      for (let n = 0; n < steps; n++) course.step();
-      course.ask({});
-      course.run();
-      expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
-      expect(told(course)).toContain("CertificatesValid");
-    },
-    60_000,
-  );
+  test.each([1, 12, 25, 33, 40])("after %i steps", (steps) => {
+    const course = leaving();
+    for (let n = 0; n < steps; n++) course.step();
+    course.ask({});
+    course.run();
+    expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+    expect(told(course)).toContain("CertificatesValid");
+  });
 });
 
 describe("a third origin, asked for half way to the second", () => {
@@ -193,32 +189,26 @@ describe("a third origin, asked for half way to the second", () => {
       course.run();
       expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
     },
-    60_000,
   );
 });
 
 describe("a third origin, asked for half way to the second, with what was shown first gone", () => {
-  test.each([1, 2])(
-    "after %i restarts on the way to the second",
-    (turns) => {
-      const course = leaving();
-      while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show")
-        course.step();
-      const { restarts } = course;
-      while (course.restarts < restarts + turns) course.step();
-      for (const name of ["my-etcd-peer-tls", "my-etcd-peer-ca", "my-etcd-server-tls", "my-etcd-client-ca"])
-        course.lose(name);
-      course.ask(BROUGHT_BY_ANOTHER);
-      course.run();
-      expect(course.shown).toMatchObject({ peer: THEIR_NAMES.peer, client: THEIR_NAMES.client });
-      course.bring(BROUGHT, { by: NEXT });
-      course.run();
-      course.remove("my-etcd-client");
-      course.run();
-      expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
-    },
-    60_000,
-  );
+  test.each([1, 2])("after %i restarts on the way to the second", (turns) => {
+    const course = leaving();
+    while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show") course.step();
+    const { restarts } = course;
+    while (course.restarts < restarts + turns) course.step();
+    for (const name of ["my-etcd-peer-tls", "my-etcd-peer-ca", "my-etcd-server-tls", "my-etcd-client-ca"])
+      course.lose(name);
+    course.ask(BROUGHT_BY_ANOTHER);
+    course.run();
+    expect(course.shown).toMatchObject({ peer: THEIR_NAMES.peer, client: THEIR_NAMES.client });
+    course.bring(BROUGHT, { by: NEXT });
+    course.run();
+    course.remove("my-etcd-client");
+    course.run();
+    expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
+  });
 });
 
 describe("what is lost on the way, and nobody makes anew", () => {
@@ -234,7 +224,6 @@ describe("what is lost on the way, and nobody makes anew", () => {
       course.run();
       expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
     },
-    60_000,
   );
 
   test.each([
