@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
-import { whyHeldAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { isKeptAwake, whyHeldAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
-import { withDyingClaims } from "#kit/cluster-changes.ts";
-import { tired } from "#kit/cluster-sleep.ts";
+import { withDyingClaims, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
+import { NEWER, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
+import { tired, wanted } from "#kit/cluster-sleep.ts";
 
 // What a guard promises of it: guards/claims.test.ts. Here: what people read.
 
@@ -12,12 +14,12 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   [
     "the only member",
     withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),
-    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 0 of 1 members would be left with data; have a backup, and delete the pod to give it up",
+    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 0 of 1 members would be left to take part; have a backup, and delete the pod to give it up",
   ],
   [
     "one of three of whom another one is down",
     withDyingClaims(cluster({ down: ["my-etcd-1"] }), "my-etcd-0"),
-    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left with data; have a backup, and delete the pod to give it up",
+    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left to take part; have a backup, and delete the pod to give it up",
   ],
   ["one of three", withDyingClaims(cluster(), "my-etcd-0", "my-etcd-1"), undefined],
   ["whose claim stays", withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"), undefined],
@@ -33,4 +35,42 @@ test("people read why nobody sleeps", () => {
   expect(whyHeldAwake(most)).toBe(why);
   expect(fallAsleep.decide(most)).toMatchObject({ next: "remark", because: `members run on: ${why}` });
   expect(whyHeldAwake(withDyingClaims(tired(), "my-etcd-0"))).toBeUndefined();
+});
+
+test.each<[string, ClusterSnapshot]>([
+  ["has lost its claim", withoutClaims(tired({ down: ["my-etcd-0"] }), "my-etcd-0")],
+  ["has never started", wanted(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), 0)],
+])("nobody sleeps with one claim that goes where another member %s: it would be one of three with data", (_, given) => {
+  expect(whyHeldAwake(given)).toBeUndefined();
+  expect(whyHeldAwake(withDyingClaims(given, "my-etcd-1"))).toContain("1 of 3 members would be left with data");
+});
+
+test("while members are kept awake none restarts for an edit: what goes with its pod is not replaced, since nobody is wanted", () => {
+  const turned = withTurn(wanting(NEWER), "my-etcd-1");
+  const awake = wanted(withDyingClaims(turned, "my-etcd-0", "my-etcd-1"), 0);
+  expect(planCluster(awake)).toMatchObject({ next: "settled" });
+  expect(isKeptAwake(awake)).toBe(true);
+  expect(isKeptAwake(wanted(awake, 3))).toBe(false);
+  expect(isKeptAwake(tired())).toBe(false);
+  // Of these two are left, and would be enough where somebody is wanted.
+  expect(whyHeldUp(wanted(awake, 3), "my-etcd-1")).toBeUndefined();
+  expect(whyHeldUp(awake, "my-etcd-1")).toContain("1 of 3 members would be left with data");
+  expect(whyHeldUp(awake, "my-etcd-2")).toBeUndefined();
+});
+
+const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+const down = all.reduce(
+  (given, name) => withTurn(withCrashing(given, name, 60_000), name),
+  wanting(NEWER, { down: all }),
+);
+
+test("a pod that has to stay keeps no other one from being made anew", () => {
+  expect(planCluster(withDyingClaims(down, "my-etcd-0"))).toMatchObject({ step: { name: "my-etcd-1" } });
+  expect(planCluster(withDyingClaims(down, ...all))).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
+});
+
+test("nor is fewer members waited for by it", () => {
+  const turned = withDyingClaims(withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), "my-etcd-1");
+  expect(planCluster(turned)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
+  expect(planCluster(wanted(turned, 1))).toMatchObject({ rule: "scale-down", step: { do: "markRemoval" } });
 });

@@ -1,43 +1,57 @@
+import { isToSleep } from "#api/sleep.ts";
 import { type KnownMember, ownVoters, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { hasNothing } from "#cluster/patience.ts";
+import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 
 // What of a claim that somebody has deleted?
 //   It is there, with what is on it, for as long as its pod is (finalizer kubernetes.io/pvc-protection), and nobody can take the deletion back.
 //   Where the others are a quorum without it, its member is restarted as ever, has lost its claim then, and is replaced. Where they are none,
 //   what nobody else has would go with the pod: that is for a person to do.
+// And where nobody is wanted? Then nobody is replaced either: who has lost its claim sleeps without data.
 
 /** Why the pod of this member is not stopped for a restart, for people; `undefined` when it may be. */
 export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | undefined {
   const dying = votersOf(snapshot).filter((member) => member.name === name && isDying(snapshot, member));
   const left = votersOf(snapshot).filter((member) => member.name !== name && takesPart(snapshot, member));
-  return whyHeld(snapshot, dying, left);
+  const why = whyHeld(snapshot, dying, left, "to take part");
+  return why ?? (dying.length > 0 && isToSleep(snapshot.cluster) ? whyHeldAwake(snapshot) : undefined);
 }
 
 /** Why members are not put to sleep, for people; `undefined` when they may be. Who answers nobody has its data all the same. */
 export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
   const dying = ownVoters(snapshot).filter((member) => isDying(snapshot, member));
-  return whyHeld(
-    snapshot,
-    dying,
-    votersOf(snapshot).filter((member) => !dying.includes(member)),
-  );
+  const left = votersOf(snapshot).filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
+  return whyHeld(snapshot, dying, left, "with data");
+}
+
+/** Whether members run on although nobody is wanted. Nobody is restarted for an edit then. */
+export function isKeptAwake(snapshot: ClusterSnapshot): boolean {
+  return isToSleep(snapshot.cluster) && !isForming(snapshot) && whyHeldAwake(snapshot) !== undefined;
 }
 
 function whyHeld(
   snapshot: ClusterSnapshot,
   dying: readonly KnownMember[],
   left: readonly KnownMember[],
+  what: string,
 ): string | undefined {
   const voters = votersOf(snapshot).length;
   if (dying.length === 0 || spareVoters(voters, left.length) >= 0) return undefined;
   const names = dying.map(({ name }) => name).join(", ");
   const which = dying.length === 1 ? `claim ${names} is` : `claims ${names} are`;
-  const remaining = `${left.length} of ${voters} members would be left with data`;
+  const remaining = `${left.length} of ${voters} members would be left ${what}`;
   return `${which} being deleted, and what is on it goes when its pod ends: ${remaining}; have a backup, and delete the pod to give it up`;
 }
 
-/** Whether its claim goes with its pod. On that of one that has never started is nothing. */
-function isDying({ claims }: ClusterSnapshot, { name, hasStarted }: KnownMember): boolean {
-  if (!hasStarted) return false;
-  return claims.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp !== undefined);
+/** Whether its claim goes with its pod, and data with it. */
+function isDying(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  if (!mayHaveData(snapshot, member)) return false;
+  return snapshot.claims.some(
+    ({ metadata }) => metadata.name === member.name && metadata.deletionTimestamp !== undefined,
+  );
+}
+
+/** Whether it has data, as far as is known: one that has never started has none, and what others have is theirs to say. */
+function mayHaveData(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return !member.isOurs || (member.hasStarted && !hasNothing(snapshot, member));
 }

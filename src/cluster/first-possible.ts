@@ -12,9 +12,15 @@ export function firstPossible(
   snapshot: ClusterSnapshot,
   proposals: readonly Proposal<ClusterStep>[],
 ): Proposal<ClusterStep> | undefined {
-  const possible = proposals.find(({ step }) =>
-    CLUSTER_GUARDS.every((guard) => guard.forbids(snapshot, step) === undefined),
-  );
+  const possible = possibleOne(snapshot, proposals);
   const isTold = snapshot.members.is === "present" || ownVoters(snapshot).length === 1;
   return possible ?? (isTold ? proposals[0] : undefined);
+}
+
+/** The first of these that no guard forbids. */
+export function possibleOne(
+  snapshot: ClusterSnapshot,
+  proposals: readonly Proposal<ClusterStep>[],
+): Proposal<ClusterStep> | undefined {
+  return proposals.find(({ step }) => CLUSTER_GUARDS.every((guard) => guard.forbids(snapshot, step) === undefined));
 }

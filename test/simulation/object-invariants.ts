@@ -67,15 +67,26 @@ export const dyingClaims: Invariant = {
     const truth = world.etcd.truth.named(snapshot.cluster.status?.identity?.clusterID);
     const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
     const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
-    const dying = snapshot.claims.filter(
-      ({ metadata: { name, annotations, deletionTimestamp }, spec }) =>
-        deletionTimestamp !== undefined &&
-        world.kubelets.disks.get(spec?.volumeName ?? "")?.data !== undefined &&
-        (step.do === "fallAsleep" || step.name === name) &&
-        hadData.includes(annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? ""),
+    const onDisk = snapshot.claims.filter(
+      ({ spec }) => world.kubelets.disks.get(spec?.volumeName ?? "")?.data !== undefined,
     );
-    if (dying.length === 0 || voters.length - dying.length >= quorumOf(voters.length)) return undefined;
-    return `the data of ${dying.map(({ metadata }) => metadata.name).join(", ")} goes, and ${voters.length - dying.length} of ${voters.length} have it`;
+    const memberOf = ({ metadata }: (typeof onDisk)[number]) =>
+      metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? "";
+    const dying = onDisk.filter(
+      (claim) =>
+        claim.metadata.deletionTimestamp !== undefined &&
+        (step.do === "fallAsleep" || step.name === claim.metadata.name) &&
+        hadData.includes(memberOf(claim)),
+    );
+    // Whose volume was emptied while it ran nobody is told before it ends; what others run is theirs.
+    const running = [...world.etcd.processes.values()].map(({ data }) => data.memberId);
+    const left = voters.filter(
+      ({ id }) =>
+        !dying.some((claim) => memberOf(claim) === hexOf(id)) &&
+        (truth?.foreign.has(id) || running.includes(id) || onDisk.some((claim) => memberOf(claim) === hexOf(id))),
+    );
+    if (dying.length === 0 || left.length >= quorumOf(voters.length)) return undefined;
+    return `the data of ${dying.map(({ metadata }) => metadata.name).join(", ")} goes, and ${left.length} of ${voters.length} have it`;
   },
 };
 

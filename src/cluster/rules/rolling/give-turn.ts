@@ -1,6 +1,7 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
+import { isKeptAwake } from "#cluster/dying-claims.ts";
 import { whyUnfit } from "#cluster/fitness.ts";
 import { ownVoters } from "#cluster/members.ts";
 import { unfitForMs } from "#cluster/patience.ts";
@@ -35,6 +36,7 @@ const UNFIT = { firstMs: 500, maxMs: 10_000 };
 export const giveTurn: ClusterRule = {
   name: "give-turn",
   decide(snapshot) {
+    if (isKeptAwake(snapshot)) return undefined;
     const next = turnOrder(snapshot).flatMap(({ name }) => {
       const peer = peerNamed(snapshot, name);
       return peer !== undefined && isOutdated(snapshot, peer) ? [peer] : [];

@@ -13,11 +13,14 @@ import {
   refusing,
   saying,
   silentFor,
+  UNREADY_BESIDE,
   wanting,
   withCanary,
   withCrashing,
   withoutPod,
   withPeer,
+  withPod,
+  withRestarted,
   withStop,
   withTurn,
   withUpdated,
@@ -36,6 +39,22 @@ const asked = wanting(NEWER, { spec: ON_DELETE });
 /** All members have what is wanted on record, and run what they ran. */
 const allTurned = (snapshot: ClusterSnapshot) =>
   ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => withTurn(given, name), snapshot);
+/** People have restarted two: one crashes, and is put back, and the other one serves with something beside etcd that does not become ready. */
+const bothTried = withStop(
+  withPod(
+    withRestarted(
+      withCrashing(
+        withCanary(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] }), "my-etcd-1"),
+        "my-etcd-1",
+        700_000,
+      ),
+      "my-etcd-2",
+    ),
+    "my-etcd-2",
+    UNREADY_BESIDE,
+  ),
+  "my-etcd-1",
+);
 const back = wanting(BEFORE);
 const one = wanting(NEWER, { replicas: 1 });
 const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
@@ -260,6 +279,11 @@ testPlans("rolling", [
       600_000,
     ),
     expect: "renew-stopped: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "makes the pod of the one that was put back anew, although who was tried beside it cannot go back before",
+    given: withPeer(withTurn(bothTried, "my-etcd-1", OLD), "my-etcd-1", { spec: { previous: undefined } as never }),
+    expect: "restart-stopped: restartPod",
   },
   {
     name: "makes the pod of the one that was put back anew",

@@ -1,7 +1,7 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
-import { firstPossible } from "#cluster/first-possible.ts";
+import { firstPossible, possibleOne } from "#cluster/first-possible.ts";
 import { ownVoters } from "#cluster/members.ts";
 import { backTemplates, hasTurn, isOutdated, lastGood, nextTemplate, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
@@ -22,10 +22,12 @@ export const putBack: ClusterRule = {
       return step("put-back", because, { do: "replacePeer", live: stale, peer });
     }
     // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
-    const back = triedInVain(snapshot, stopped.member).flatMap((live) =>
-      backTemplates(snapshot, live).map((template) => givingBack(live, template)),
-    );
-    const first = firstPossible(snapshot, back);
+    const back = (peers: readonly EtcdPeer[]) =>
+      peers.flatMap((live) => backTemplates(snapshot, live).map((template) => givingBack(live, template)));
+    const tried = triedInVain(snapshot, stopped.member);
+    const blamed = tried.filter(({ metadata }) => metadata.name === stopped.member);
+    // Who was tried beside it may have its reasons to wait. The one that is blamed waits for none of them, nor does what comes below.
+    const first = possibleOne(snapshot, back(tried)) ?? firstPossible(snapshot, back(blamed));
     if (first !== undefined) return first;
     return remark(
       "put-back",

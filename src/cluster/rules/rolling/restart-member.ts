@@ -2,6 +2,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { dueUrl } from "#cluster/certificates/scheme.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
+import { isKeptAwake, whyHeldUp } from "#cluster/dying-claims.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady, templateOf } from "#cluster/rolling.ts";
@@ -18,6 +19,7 @@ const HELD = { firstMs: 2_000, maxMs: 10_000 };
 export const restartMember: ClusterRule = {
   name: "restart-member",
   decide(snapshot) {
+    if (isKeptAwake(snapshot)) return undefined;
     // Who is about to join does so first: one at a time.
     if (canGrowFirst(snapshot) || intendedPeers(snapshot).length > 0) return undefined;
     const turns = turnOrder(snapshot).filter(({ name }) => {
@@ -31,6 +33,7 @@ export const restartMember: ClusterRule = {
     const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
     if (member === undefined || peer === undefined || pod === undefined) return undefined;
     const { name } = member;
+    if (isChanging(snapshot) && whyHeldUp(snapshot, name) !== undefined) return undefined;
     if (!isTemplateReady(peer)) {
       const refusal = refusalOf(peer);
       const because = `ReplicaSet ${name} has yet to take over what ${name} is to run next${refusal === undefined ? "" : `: ${refusal.message}`}`;
@@ -70,12 +73,16 @@ function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
 
 /** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */
 function held(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Wait | undefined {
-  const isChanging = ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
-  if (isChanging) return undefined;
+  if (isChanging(snapshot)) return undefined;
   const { since } = snapshot.cluster.status?.update ?? {};
   const againMs =
     since === undefined ? HELD.firstMs : recheckMs(Math.abs(snapshot.takenAtMs - Date.parse(since)), HELD);
   return wait("restart-member", because, againMs, { warn });
+}
+
+/** Whether other members are wanted than there are. */
+function isChanging(snapshot: ClusterSnapshot): boolean {
+  return ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
 }
 
 /** What keeps the room `peer` from its work, as it has told: its ReplicaSet may be refused, or somebody else's. */

@@ -1,21 +1,30 @@
+import { possibleOne } from "#cluster/first-possible.ts";
 import { isAboutToRestart, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
-import type { ClusterRule } from "#cluster/step.ts";
-import { step } from "#runtime/decide.ts";
+import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
+import { type Proposal, step } from "#runtime/decide.ts";
 
-/** A pod in which nothing runs, or in which the only member hangs, is made anew as soon as its ReplicaSet has what the member is to run next. */
+/**
+ * A pod in which nothing runs, or in which the only member hangs, is made anew as soon as its ReplicaSet has what the member is to run next. One
+ * that has to stay keeps no other one from it.
+ */
 export const restartStopped: ClusterRule = {
   name: "restart-stopped",
   decide(snapshot) {
-    for (const peer of snapshot.peers) {
-      const { name } = peer.metadata;
-      const pod = snapshot.pods.get(name);
-      if (pod === undefined || !isDown(snapshot, name) || !isAboutToRestart(snapshot, peer) || !isTemplateReady(peer))
-        continue;
-      if (isOutdated(snapshot, peer)) continue; // the wish has changed, or there is no way there any more
-      const because = `${pod.metadata.name} does not do its work, and was made from something else than is wanted of ${name} now`;
-      return step("restart-stopped", because, { do: "restartPod", name, pod });
-    }
-    return undefined;
+    const all = restarts(snapshot);
+    return possibleOne(snapshot, all) ?? all[0];
   },
 };
+
+function restarts(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
+  return snapshot.peers.flatMap((peer) => {
+    const { name } = peer.metadata;
+    const pod = snapshot.pods.get(name);
+    if (pod === undefined || !isDown(snapshot, name) || !isAboutToRestart(snapshot, peer) || !isTemplateReady(peer))
+      return [];
+    if (isOutdated(snapshot, peer)) return []; // the wish has changed, or there is no way there any more
+    const because = `${pod.metadata.name} does not do its work, and was made from something else than is wanted of ${name} now`;
+    return [step("restart-stopped", because, { do: "restartPod", name, pod })];
+  });
+}
