@@ -4,7 +4,7 @@ import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster } from "#kit/cluster.ts";
-import { withDyingClaims, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
+import { stranger, THEIRS, withDyingClaims, withMember, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
 import { NEWER, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
 import { tired, wanted } from "#kit/cluster-sleep.ts";
 
@@ -45,11 +45,21 @@ test.each<[string, ClusterSnapshot]>([
   expect(whyHeldAwake(withDyingClaims(given, "my-etcd-1"))).toContain("1 of 3 members would be left with data");
 });
 
+test("what a member has that a person has added is its own: once it has started it is one of those that are left", () => {
+  const joined = withMember(tired(), THEIRS);
+  expect(whyHeldAwake(withDyingClaims(joined, "my-etcd-1"))).toBeUndefined();
+  const added = withMember(tired(), stranger());
+  expect(whyHeldAwake(withDyingClaims(added, "my-etcd-1"))).toContain("2 of 4 members");
+  expect(whyHeldAwake(withDyingClaims(joined, "my-etcd-0", "my-etcd-1"))).toContain("2 of 4 members");
+});
+
 test("while members are kept awake none restarts for an edit: what goes with its pod is not replaced, since nobody is wanted", () => {
   const turned = withTurn(wanting(NEWER), "my-etcd-1");
   const awake = wanted(withDyingClaims(turned, "my-etcd-0", "my-etcd-1"), 0);
   expect(planCluster(awake)).toMatchObject({ next: "settled" });
   expect(isKeptAwake(awake)).toBe(true);
+  const whole = wanted(withDyingClaims(withTurn(wanting(NEWER), "my-etcd-2"), "my-etcd-0", "my-etcd-1"), 0);
+  expect(planCluster(whole)).toMatchObject({ next: "settled" });
   expect(isKeptAwake(wanted(awake, 3))).toBe(false);
   expect(isKeptAwake(tired())).toBe(false);
   // Of these two are left, and would be enough where somebody is wanted.
@@ -66,7 +76,10 @@ const down = all.reduce(
 
 test("a pod that has to stay keeps no other one from being made anew", () => {
   expect(planCluster(withDyingClaims(down, "my-etcd-0"))).toMatchObject({ step: { name: "my-etcd-1" } });
-  expect(planCluster(withDyingClaims(down, ...all))).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
+  expect(planCluster(withDyingClaims(down, ...all))).toMatchObject({
+    rule: "dying-claim-is-held",
+    because: expect.stringContaining("claim my-etcd-0 is being deleted"),
+  });
 });
 
 test("nor is fewer members waited for by it", () => {

@@ -1,7 +1,7 @@
 import { isToSleep } from "#api/sleep.ts";
 import { type KnownMember, ownVoters, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { hasNothing } from "#cluster/patience.ts";
-import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 
 // What of a claim that somebody has deleted?
 //   It is there, with what is on it, for as long as its pod is (finalizer kubernetes.io/pvc-protection), and nobody can take the deletion back.
@@ -26,7 +26,7 @@ export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
 
 /** Whether members run on although nobody is wanted. Nobody is restarted for an edit then. */
 export function isKeptAwake(snapshot: ClusterSnapshot): boolean {
-  return isToSleep(snapshot.cluster) && !isForming(snapshot) && whyHeldAwake(snapshot) !== undefined;
+  return isToSleep(snapshot.cluster) && whyHeldAwake(snapshot) !== undefined;
 }
 
 function whyHeld(
@@ -51,7 +51,7 @@ function isDying(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   );
 }
 
-/** Whether it has data, as far as is known: one that has never started has none, and what others have is theirs to say. */
+/** Whether it has data, as far as is known: one that has never started has none, and of one that a person has added nobody sees the volume. */
 function mayHaveData(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  return !member.isOurs || (member.hasStarted && !hasNothing(snapshot, member));
+  return member.hasStarted && (!member.isOurs || !hasNothing(snapshot, member));
 }
