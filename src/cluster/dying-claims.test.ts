@@ -31,7 +31,7 @@ const most = withDyingClaims(tired(), "my-etcd-0", "my-etcd-2");
 
 test("people read why nobody sleeps", () => {
   const why =
-    "claims my-etcd-0, my-etcd-2 are being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left with data; have a backup, and delete the pod to give it up";
+    "claims my-etcd-0, my-etcd-2 are being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left with data; have a backup; with three members or more each is replaced when its pod is deleted, one after another";
   expect(whyHeldAwake(most)).toBe(why);
   expect(fallAsleep.decide(most)).toMatchObject({ next: "remark", because: `members run on: ${why}` });
   expect(whyHeldAwake(withDyingClaims(tired(), "my-etcd-0"))).toBeUndefined();

@@ -13,7 +13,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | undefined {
   const dying = votersOf(snapshot).filter((member) => member.name === name && isDying(snapshot, member));
   const left = votersOf(snapshot).filter((member) => member.name !== name && takesPart(snapshot, member));
-  const why = whyHeld(snapshot, dying, left, "to take part");
+  const why = whyHeld(snapshot, dying, left, "to take part; have a backup, and delete the pod to give it up");
   return why ?? (dying.length > 0 && isToSleep(snapshot.cluster) ? whyHeldAwake(snapshot) : undefined);
 }
 
@@ -21,7 +21,9 @@ export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | und
 export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
   const dying = ownVoters(snapshot).filter((member) => isDying(snapshot, member));
   const left = votersOf(snapshot).filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
-  return whyHeld(snapshot, dying, left, "with data");
+  const advice =
+    "have a backup; with three members or more each is replaced when its pod is deleted, one after another";
+  return whyHeld(snapshot, dying, left, `with data; ${advice}`);
 }
 
 /** Whether members run on although nobody is wanted. Nobody is restarted for an edit then. */
@@ -40,7 +42,7 @@ function whyHeld(
   const names = dying.map(({ name }) => name).join(", ");
   const which = dying.length === 1 ? `claim ${names} is` : `claims ${names} are`;
   const remaining = `${left.length} of ${voters} members would be left ${what}`;
-  return `${which} being deleted, and what is on it goes when its pod ends: ${remaining}; have a backup, and delete the pod to give it up`;
+  return `${which} being deleted, and what is on it goes when its pod ends: ${remaining}`;
 }
 
 /** Whether its claim goes with its pod, and data with it. */
