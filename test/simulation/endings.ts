@@ -13,7 +13,7 @@ import { hasTls } from "#api/tls.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
-import { clusterIdFromHex, hexOf, type MemberId } from "#etcd/types.ts";
+import { clusterIdFromHex, hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import { isBrokenBeside, isOver } from "#kit/world-containers.ts";
 import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
@@ -33,7 +33,7 @@ import {
   SERVICES,
 } from "#kube/kinds.ts";
 import { usersVerdict } from "./auth-invariants.ts";
-import { isBroken, isForeign, isRefused, whatTheWorldHolds } from "./impediments.ts";
+import { isBroken, isForeign, isHeldByClaims, isRefused, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
 import { certificationOf, wantedTls } from "./tls-invariants.ts";
 
@@ -360,7 +360,13 @@ class Ending {
       if (!isBroken(this.#cluster.spec)) this.#memory.excuses.add("stopped");
       return this.#tells("Ready", "the update has stopped");
     }
-    const isHeldBack = (isShared || this.#world.api.admission.size > 0) && this.#behind(peers) !== undefined;
+    const { clusterID = "" } = this.#cluster.status?.identity ?? {};
+    const isHeld = isHeldByClaims(
+      this.#world,
+      { clusterID },
+      ids.map((id) => ({ id: memberIdFromHex(id) })),
+    );
+    const isHeldBack = (isShared || isHeld || this.#world.api.admission.size > 0) && this.#behind(peers) !== undefined;
     if (isHeldBack) return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and not up to date";
     const behind = this.#behind(peers);
     if (isBroken(this.#cluster.spec)) {

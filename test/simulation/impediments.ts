@@ -56,7 +56,11 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
 }
 
 /** Whether members run on as they are: with the pod of one, or with all pods where nobody is wanted, more claims would go than can be missed. */
-function isHeldByClaims({ api }: World, { clusterID }: ClusterIdentity, voters: readonly ListedMember[]): boolean {
+export function isHeldByClaims(
+  { api }: World,
+  { clusterID }: Pick<ClusterIdentity, "clusterID">,
+  voters: readonly Pick<ListedMember, "id">[],
+): boolean {
   const isAsleepNext = api
     .list(ETCD_CLUSTERS)
     .some(({ spec, status }) => spec.replicas === 0 && status?.identity?.clusterID === clusterID);
