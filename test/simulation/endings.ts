@@ -82,8 +82,13 @@ class Ending {
       return isHeldUp ? undefined : "it was to be deleted and is still there";
     if (spec.paused || metadata.annotations?.[PAUSED_ANNOTATION] === "true")
       return this.#says("Paused", "True", "Paused") ?? this.#says("Progressing", "False", "Paused");
-    if (spec.replicas === 0 && (status?.identity === undefined || status.sleep !== undefined))
+    if (spec.replicas === 0 && (status?.identity === undefined || status.sleep !== undefined)) {
+      // Who was about to wake, and is not wanted any more, may be kept awake.
+      const members = this.#world.etcd.truth.named(status?.identity?.clusterID)?.members.values() ?? [];
+      const isAwake = this.#isHeldByClaims([...members].filter(({ isLearner }) => !isLearner));
+      if (isAwake) return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and nobody is wanted";
       return this.#wrongAsleep(isHeldUp);
+    }
     if (status?.sleep !== undefined && spec.replicas > 0) return "it was woken long ago, and is still waking";
     const identity = status?.identity;
     if (identity === undefined && this.#hasOldClaims() && this.#says("Ready", "False", "ClaimTaken") === undefined)
@@ -336,6 +341,11 @@ class Ending {
     return nowMs - (this.#memory.arrivingSinceMs.get(member) ?? nowMs);
   }
 
+  #isHeldByClaims(voters: Parameters<typeof isHeldByClaims>[2]): boolean {
+    const { clusterID = "" } = this.#cluster.status?.identity ?? {};
+    return isHeldByClaims(this.#world, { clusterID }, voters);
+  }
+
   /** @param isShared voters of somebody else, whom the operator cannot ask, may keep it from sparing one of ours for a restart */
   #wrongWhenComplete(ids: readonly string[], needed: number, isShared: boolean): string | undefined {
     const peers = this.#peers();
@@ -360,12 +370,7 @@ class Ending {
       if (!isBroken(this.#cluster.spec)) this.#memory.excuses.add("stopped");
       return this.#tells("Ready", "the update has stopped");
     }
-    const { clusterID = "" } = this.#cluster.status?.identity ?? {};
-    const isHeld = isHeldByClaims(
-      this.#world,
-      { clusterID },
-      ids.map((id) => ({ id: memberIdFromHex(id) })),
-    );
+    const isHeld = this.#isHeldByClaims(ids.map((id) => ({ id: memberIdFromHex(id) })));
     const isHeldBack = (isShared || isHeld || this.#world.api.admission.size > 0) && this.#behind(peers) !== undefined;
     if (isHeldBack) return this.#condition("Ready")?.status === "False" ? undefined : "Ready, and not up to date";
     const behind = this.#behind(peers);

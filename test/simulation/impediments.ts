@@ -70,7 +70,12 @@ export function isHeldByClaims(
     return isOf && ids.has(annotations[CLAIM_MEMBER_ID_ANNOTATION] ?? "") && deletionTimestamp !== undefined;
   });
   const going = isAsleepNext ? dying.length : Math.min(dying.length, 1);
-  return going > 0 && voters.length - going < quorumOf(voters.length);
+  // Who sleeps without its claim has no data when it wakes.
+  const members = api
+    .list(PERSISTENT_VOLUME_CLAIMS)
+    .map(({ metadata }) => metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION]);
+  const gone = isAsleepNext ? [...ids].filter((id) => !members.includes(id)).length : 0;
+  return going > 0 && voters.length - going - gone < quorumOf(voters.length);
 }
 
 /** Added by a person, and running on a machine of theirs. */

@@ -67,24 +67,21 @@ export const dyingClaims: Invariant = {
     const truth = world.etcd.truth.named(snapshot.cluster.status?.identity?.clusterID);
     const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
     const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
-    const onDisk = snapshot.claims.filter(
-      ({ spec }) => world.kubelets.disks.get(spec?.volumeName ?? "")?.data !== undefined,
-    );
-    const memberOf = ({ metadata }: (typeof onDisk)[number]) =>
+    const memberOf = ({ metadata }: (typeof snapshot.claims)[number]) =>
       metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? "";
-    const dying = onDisk.filter(
+    const dying = snapshot.claims.filter(
       (claim) =>
         claim.metadata.deletionTimestamp !== undefined &&
+        world.kubelets.disks.get(claim.spec?.volumeName ?? "")?.data !== undefined &&
         (step.do === "fallAsleep" || step.name === claim.metadata.name) &&
         hadData.includes(memberOf(claim)),
     );
-    // Whose volume was emptied while it ran nobody is told before it ends; what others run is theirs.
-    const running = [...world.etcd.processes.values()].map(({ data }) => data.memberId);
-    const left = voters.filter(
-      ({ id }) =>
-        !dying.some((claim) => memberOf(claim) === hexOf(id)) &&
-        (truth?.foreign.has(id) || running.includes(id) || onDisk.some((claim) => memberOf(claim) === hexOf(id))),
-    );
+    // That a volume was emptied nobody is told before its member starts; what a person runs is theirs.
+    const left = voters.filter(({ id }) => {
+      const claims = snapshot.claims.filter((claim) => memberOf(claim) === hexOf(id));
+      const hasClaim = hadData.includes(hexOf(id)) && claims.length > 0;
+      return (truth?.foreign.has(id) || hasClaim) && !dying.some((claim) => claims.includes(claim));
+    });
     if (dying.length === 0 || left.length >= quorumOf(voters.length)) return undefined;
     return `the data of ${dying.map(({ metadata }) => metadata.name).join(", ")} goes, and ${left.length} of ${voters.length} have it`;
   },
