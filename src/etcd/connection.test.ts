@@ -6,10 +6,8 @@ import { ConnectError } from "@connectrpc/connect";
 import { afterEach, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import { SOON_MS } from "#kit/soon.ts";
 import { Connection, type ConnectionOptions, openOn } from "./connection.ts";
-
-/** A busy machine stalls for longer than the second that vitest would wait. */
-const SOON_MS = 20_000;
 
 const ASK: OutgoingHttpHeaders = { ":method": "POST", ":path": "/" };
 

@@ -14,10 +14,8 @@ import { test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { newAuthority } from "#kit/authority.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import { SOON_MS } from "#kit/soon.ts";
 import { TransportPool } from "./transport.ts";
-
-/** A busy machine stalls for longer than the second that vitest would wait. */
-const SOON_MS = 20_000;
 
 const address = "10.0.0.1:2379";
 const tls = { ca: "ca", cert: "cert", key: "key", serverName: "db-0.db" };

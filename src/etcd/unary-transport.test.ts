@@ -6,6 +6,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { afterEach, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
+import { SOON_MS } from "#kit/soon.ts";
 import { Connection, openOn } from "./connection.ts";
 import {
   KV,
@@ -15,9 +16,6 @@ import {
   StatusResponseSchema,
 } from "./proto/etcdserverpb/rpc_pb.js";
 import { unaryTransport } from "./unary-transport.ts";
-
-/** A busy machine stalls for longer than the second that vitest would wait. */
-const SOON_MS = 20_000;
 
 const GRPC = { ":status": 200, "content-type": "application/grpc" };
 const message = toBinary(

@@ -6,6 +6,7 @@ import { OperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
+import { SOON_MS } from "#kit/soon.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -224,7 +225,7 @@ describe("definitions whose objects are converted", () => {
     const replica = new Replica(objects, clock);
     replica.isStarting = true;
     const done = replica.keeper.run(stop.signal);
-    await vi.waitFor(() => expect(replica.shown).toBeDefined(), { timeout: 20_000 });
+    await vi.waitFor(() => expect(replica.shown).toBeDefined(), SOON_MS);
     await clock.advance(20_000);
     for (const name of kinds) define(name, calling(NAMESPACE));
     await clock.advance(5_000);
@@ -570,7 +571,7 @@ describe("failures", () => {
         await clock.advance(10_000);
         expectServed(replica);
       },
-      { timeout: 20_000 }, // Its keys are made in true time.
+      SOON_MS, // Its keys are made in true time.
     );
     expect(replica.keeper.fault).toBeUndefined();
     stop.abort();
