@@ -2,13 +2,14 @@ import type { ChildProcess } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 
 /** What became of tests. */
 export interface Count {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** What failed, each by its file and its name, or in a sentence. */
+  /** What failed, each by its file, its name and the first line of why, or in a sentence. */
   readonly failures: readonly string[];
   /** What each test file took, around its tests; without what prepares and takes down the level. */
   readonly files: readonly Took[];
@@ -75,7 +76,12 @@ export interface VitestReport {
     readonly endTime: number;
     /** What went wrong around the file's tests. */
     readonly message: string;
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      /** One for each time that it was tried; each begins with what was thrown. */
+      readonly failureMessages?: readonly string[];
+    }[];
   }[];
 }
 
@@ -84,7 +90,9 @@ export function countOf(report: VitestReport, code: number): Count {
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = report;
   const failures = testResults.flatMap(({ name, message, assertionResults }) => [
     ...(message === "" ? [] : [`${name}: ${message.split("\n")[0]}`]),
-    ...assertionResults.filter(({ status }) => status === "failed").map(({ fullName }) => `${name}: ${fullName}`),
+    ...assertionResults
+      .filter(({ status }) => status === "failed")
+      .map(({ fullName, failureMessages = [] }) => `${name}: ${fullName}${because(failureMessages[0])}`),
   ]);
   const isUnsaid = code !== 0 && failures.length === 0;
   return {
@@ -94,4 +102,12 @@ export function countOf(report: VitestReport, code: number): Count {
     failures: isUnsaid ? [`vitest ended with ${code}, though no test failed`] : failures,
     files: testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime })),
   };
+}
+
+/** So much of what was thrown is said where failures are listed, in characters. All of it stands where the test ran. */
+const MAX_WHY_LENGTH = 300;
+
+function because(thrown = ""): string {
+  const [line = ""] = stripVTControlCharacters(thrown).split("\n");
+  return line === "" ? "" : ` – ${line.slice(0, MAX_WHY_LENGTH)}`;
 }

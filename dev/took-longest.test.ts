@@ -40,15 +40,26 @@ test("count: a run that failed without a failed test counts as one failure", () 
   expect(countOf({ ...report, testResults: [] }, 1).failed).toBe(1);
 });
 
-test("count: what failed has its file and its name, also around tests", () => {
+test("count: what failed has its file, its name and why, also around tests", () => {
   const around = { startTime: 0, endTime: 1 };
-  const assertionResults = ["passed", "failed"].map((status) => ({ fullName: `a thing ${status}`, status }));
+  const assertionResults = [
+    { fullName: "a thing passed", status: "passed", failureMessages: [] },
+    { fullName: "a thing failed", status: "failed" },
+    {
+      fullName: "b failed",
+      status: "failed",
+      failureMessages: ["\u001b[31mError: so it was\u001b[39m\n    at x", "other"],
+    },
+    { fullName: "c failed", status: "failed", failureMessages: [`Error: ${"long ".repeat(100)}`] },
+  ];
   const testResults = [
     { name: "a.test.ts", ...around, message: "", assertionResults },
     { name: "b.test.ts", ...around, message: "no such module\nat line 1", assertionResults: [] },
   ];
   expect(countOf({ ...report, testResults }, 1).failures).toEqual([
     "a.test.ts: a thing failed",
+    "a.test.ts: b failed – Error: so it was",
+    `a.test.ts: c failed – ${`Error: ${"long ".repeat(100)}`.slice(0, 300)}`,
     "b.test.ts: no such module",
   ]);
 });
