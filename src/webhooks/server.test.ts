@@ -5,6 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import type { KeyPair } from "#certificates/pem.ts";
+import { SOON_MS } from "#kit/soon.ts";
 import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
 import { serveWebhooks, type Webhook, type WebhookServer } from "#webhooks/server.ts";
 
@@ -109,6 +110,32 @@ test("a connection that is not used stays open for longer than the API server ke
   const answer = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
   expect(Number(/Keep-Alive: timeout=(\d+)/.exec(answer.toString())?.[1])).toBeGreaterThan(90);
   socket.destroy();
+});
+
+test("nor is one closed on which nothing has been asked yet: the API server keeps such a one, too, and asks on it later", async () => {
+  const socket = await shaken();
+  const heard = new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
+  const closed = new Promise<string>((resolve) => socket.once("close", () => resolve("closed")));
+  const late = new Promise<string>((resolve) => setTimeout(resolve, 8_000, "open"));
+  expect(await Promise.race([heard, closed, late])).toBe("open");
+  socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  expect(await Promise.race([heard, closed])).toContain("200 OK");
+  const next = new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
+  socket.write("GET /healthz HTTP/1.1\r\nHost: "); // from now on it has to come to an end
+  expect(await Promise.race([next, closed])).toMatch(/^HTTP\/1.1 408 /);
+  await closed;
+});
+
+test("half a question's head is held for no longer than a question may take, and so is half a handshake", async () => {
+  const [socket, unshaken] = [await shaken(), await connected()];
+  const startMs = performance.now();
+  const ends = [socket, unshaken].map((each) => new Promise((resolve) => each.once("close", resolve)));
+  socket.write(`POST ${PATH} HTTP/1.1\r\n`);
+  socket.resume();
+  unshaken.write(Buffer.from([0x16, 0x03, 0x01]));
+  await Promise.all(ends);
+  expect(performance.now() - startMs).toBeLessThan(15_000);
+  expect(performance.now() - startMs).toBeGreaterThan(4_000);
 });
 
 test("its health is asked for with GET", async () => {
@@ -256,12 +283,12 @@ test("bodies that are held at the same time have a bound together, and what was 
   server.use(serving);
   const body = `"${"x".repeat(large)}"`;
   const first = ask({ body });
-  await expect.poll(() => held.length, { timeout: 4_000 }).toBe(1);
+  await expect.poll(() => held.length, { timeout: SOON_MS }).toBe(1);
   expect(await ask({ body })).toMatchObject({ status: 503, text: "too many requests are being answered; try again\n" });
   held[0]!();
   expect(await first).toMatchObject({ status: 200 });
   const second = ask({ body });
-  await expect.poll(() => held.length, { timeout: 4_000 }).toBe(2);
+  await expect.poll(() => held.length, { timeout: SOON_MS }).toBe(2);
   held[1]!();
   expect(await second).toMatchObject({ status: 200 });
 });
@@ -327,14 +354,14 @@ describe("a server that ends", () => {
     answer = () => new Promise((resolve) => answers.push(() => resolve({})));
     const [slow, stuck] = [ask(), ask()];
     const end = Promise.allSettled([stuck]);
-    await expect.poll(() => answers.length).toBe(2);
+    await expect.poll(() => answers.length, { timeout: SOON_MS }).toBe(2);
     const closed = server.close();
     const isOpen = async () =>
       await connected().then(
         (socket) => socket.destroy() !== undefined,
         () => false,
       );
-    await expect.poll(isOpen, { timeout: 3_000 }).toBe(false);
+    await expect.poll(isOpen, { timeout: SOON_MS }).toBe(false);
     answers[0]?.();
     expect(await slow).toMatchObject({ status: 200, connection: "close" });
     await closed;

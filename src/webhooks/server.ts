@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asOperatorError } from "#base/error.ts";
@@ -46,11 +47,11 @@ export interface WebhookServer {
 
 /** Below the `timeoutSeconds` of every webhook of ours, so that the API server hears why, in milliseconds. */
 const ANSWER_WITHIN_MS = 4_500;
-/** Time for a handshake, and for a request to arrive, in milliseconds. What has come of its body is held until then. */
+/** Time for a handshake, and from a request's first byte to its last, in milliseconds. What has come of its body is held until then. */
 const ARRIVE_WITHIN_MS = 5_000;
 /** Between looks at who takes longer, in milliseconds. Node looks every half minute otherwise. */
 const CHECK_MS = 1_000;
-/** Longer than the API server keeps a connection that it does not use (90 s), so that it never asks on one that we are closing. */
+/** Longer than the API server keeps a connection that it does not use, or has yet to use (90 s): it never asks on one that we are closing. */
 const KEEP_ALIVE_MS = 120_000;
 /**
  * So much longer it is listened to who keeps a connection, in milliseconds: the answer to the next question says that the connection
@@ -90,7 +91,11 @@ export async function serveWebhooks(options: {
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.timeout = KEEP_ALIVE_MS; // for who has a connection and has asked nothing yet
   server.maxConnections = MAX_CONNECTIONS;
+  server.on("clientError", (error, socket) => {
+    if (!isUnasked(error, socket)) refuse(error, socket);
+  });
   server.on("tlsClientError", (error) => options.log.debug({ error: error.message }, "a TLS handshake failed"));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -106,6 +111,21 @@ export async function serveWebhooks(options: {
       return closed(server, open);
     },
   };
+}
+
+/**
+ * Whether it was only too long until something was asked on the connection: the API server opens one for a question, may ask it on another one
+ * that has become free meanwhile, and keeps the new one. Node forgets the time of who is not ended for it.
+ */
+function isUnasked(error: NodeJS.ErrnoException, socket: Duplex): boolean {
+  return error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket instanceof Socket && socket.bytesRead === 0;
+}
+
+/** Ends what is no HTTP, or takes too long to arrive. */
+function refuse({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  const status = code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+  socket.destroy();
 }
 
 interface Service {
