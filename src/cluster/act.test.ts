@@ -37,7 +37,7 @@ async function writesOf(step: ClusterStep, snapshot: ClusterSnapshot, live: read
     replace: write("replace"),
   } as unknown as ClusterWrites["kube"];
   const etcd = {} as ClusterWrites["etcd"];
-  await actOnCluster({ kube, etcd, identities: noIdentities, issuer }, step, snapshot, AbortSignal.timeout(1_000));
+  await actOnCluster({ kube, etcd, identities: noIdentities, issuer }, step, snapshot, new AbortController().signal);
   return written;
 }
 
@@ -82,7 +82,7 @@ test("whether a new cluster speaks TLS is written into the very spec that was re
     },
   } as unknown as ClusterWrites["kube"];
   const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
-  const written = await actOnCluster(writes, { do: "writeTls", tls: DEFAULT_TLS }, fresh, AbortSignal.timeout(1_000));
+  const written = await actOnCluster(writes, { do: "writeTls", tls: DEFAULT_TLS }, fresh, new AbortController().signal);
   expect(written).toMatchObject({ kind: "stored", object: { kind: "EtcdCluster" } });
   expect(patches).toEqual([
     {
@@ -147,7 +147,7 @@ async function deletedBy(step: ClusterStep) {
     { kube, etcd, identities: noIdentities, issuer },
     step,
     cluster(),
-    AbortSignal.timeout(1_000),
+    new AbortController().signal,
   );
   return { deleted, written };
 }
@@ -202,7 +202,7 @@ describe("an update that is stopped", () => {
       { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer },
       step,
       tried,
-      AbortSignal.timeout(1_000),
+      new AbortController().signal,
     );
     const { status } = tried.cluster;
     expect(options).toMatchObject([{ subresource: "status" }]);
@@ -240,7 +240,7 @@ describe("a downgrade", () => {
     };
     const etcd = { downgrade } as unknown as ClusterWrites["etcd"];
     const parts = { kube: {} as ClusterWrites["kube"], etcd, identities: noIdentities, issuer };
-    const ended = await actOnCluster(parts, step, snapshot, AbortSignal.timeout(1_000)).catch(
+    const ended = await actOnCluster(parts, step, snapshot, new AbortController().signal).catch(
       (thrown: unknown) => thrown,
     );
     return { asked, ended };
@@ -284,7 +284,7 @@ describe("what is on record of a sleep", () => {
   async function recorded(step: ClusterStep, given: ClusterSnapshot) {
     const kube = { replace: (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft) };
     const writes = { kube, etcd: {} } as unknown as ClusterWrites;
-    const made = await actOnCluster(writes, step, given, AbortSignal.timeout(1_000));
+    const made = await actOnCluster(writes, step, given, new AbortController().signal);
     return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
   }
 });

@@ -17,6 +17,6 @@ test("that a cluster sleeps, and is woken, is written by the two steps, as the o
 async function written(step: ClusterStep, given: ClusterSnapshot) {
   const kube = { replace: (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft) };
   const writes = { kube, etcd: {} } as unknown as ClusterWrites;
-  const made = await actOnCluster(writes, step, given, AbortSignal.timeout(1_000));
+  const made = await actOnCluster(writes, step, given, new AbortController().signal);
   return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
 }

@@ -35,7 +35,7 @@ async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed
       return Promise.resolve(draft);
     },
   } as unknown as PeerWrites;
-  await actOnPeer(kube, step, snapshot, AbortSignal.timeout(1_000));
+  await actOnPeer(kube, step, snapshot, new AbortController().signal);
   return requests;
 }
 

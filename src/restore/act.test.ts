@@ -61,7 +61,7 @@ async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, liv
       return Promise.resolve(object);
     },
   } as unknown as RestoreWrites;
-  const written = await actOnRestore(kube, step, of, AbortSignal.timeout(1_000));
+  const written = await actOnRestore(kube, step, of, new AbortController().signal);
   return { requests, written, kube };
 }
 
@@ -174,6 +174,6 @@ test("the finalizer stays while a claim is there that the cache does not show", 
 
 test("the status is written to the object as it was read", async () => {
   const { kube } = await requestsOf({ do: "holdRestore" });
-  const written = await writeStatus(kube, snapshot, { phase: "Pending" }, AbortSignal.timeout(1_000));
+  const written = await writeStatus(kube, snapshot, { phase: "Pending" }, new AbortController().signal);
   expect(written).toMatchObject({ object: { metadata: { resourceVersion: "100" }, status: { phase: "Pending" } } });
 });

@@ -71,7 +71,7 @@ test("where the kind is not served a condition says so, and it is asked for ever
 
 test("once it is served a PodMonitor is made", async () => {
   await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, POD_MONITOR_DEFINITION, OPTIONS);
-  await vi.waitFor(() => server.client.list(POD_MONITORS, {}, OPTIONS), { timeout: 20_000 });
+  await vi.waitFor(() => server.client.list(POD_MONITORS, {}, OPTIONS), { timeout: 60_000 });
   expect(await settle()).toBe("True Monitored");
   const made = await server.client.get(POD_MONITORS, REF, OPTIONS);
   expect(made.spec?.podMetricsEndpoints).toEqual([{ port: "etcd-metrics", path: "/metrics" }]);

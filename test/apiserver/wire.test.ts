@@ -128,7 +128,7 @@ describe("calls", () => {
     const options = { signal: stop.signal, deadlineMs: 60_000 };
     const ask = (_: unknown, n: number) => kube.get(PODS, { ...ref, namespace: namespaceOf(n) }, options);
     const hanging = Array.from({ length: 400 }, ask).map((call) => call.catch(() => undefined));
-    await expect.poll(() => proxy.opened, { timeout: 20_000 }).toBe(most);
+    await expect.poll(() => proxy.opened, { timeout: 60_000 }).toBe(most);
     await new Promise((done) => setTimeout(done, 1_500));
     expect(proxy.opened).toBe(most);
     stop.abort();

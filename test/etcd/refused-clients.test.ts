@@ -14,7 +14,7 @@ import { refusedIn } from "#kit/refused.ts";
 /** For a request that is refused to end, as etcdctl waits for it, in milliseconds. */
 const REFUSED_MS = 7_000;
 /** For all clients to have connected. */
-const WITHIN = { timeout: 20_000, interval: 50 };
+const WITHIN = { timeout: 60_000, interval: 50 };
 
 let etcd: RunningEtcd;
 let ours: Authority;

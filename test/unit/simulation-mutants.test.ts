@@ -9,10 +9,13 @@ import { INVARIANTS } from "../simulation/invariants.ts";
 import { MUTANTS, table } from "../simulation/mutants.ts";
 import { hunts } from "../simulation/side-by-side.ts";
 
+/** Minutes of processor time, beside levels that go first, in milliseconds. */
+const HUNT = { timeout: 40 * 60_000 };
+
 /** What became of each mutant: found once, asked twice. */
 const hunted = hunts();
 
-test("simulation: every mutant is found, or says what else keeps the promise", async () => {
+test("simulation: every mutant is found, or says what else keeps the promise", HUNT, async () => {
   const found = await hunted;
   console.log(table(found));
   assert.equal(found.length, MUTANTS.length);
@@ -38,7 +41,7 @@ test("simulation: every mutant is found, or says what else keeps the promise", a
 /** Promises that are asked about a history as a whole, beside those of each event. */
 const OF_THE_WHOLE = ["converges", "ends well", "rests"];
 
-test("simulation: every promise is seen to be broken by something", async () => {
+test("simulation: every promise is seen to be broken by something", HUNT, async () => {
   const forgotten = await forgetfulVoter(true);
   const broken = new Set([...(await hunted).flatMap(({ caught }) => caught?.violation?.invariant ?? []), ...forgotten]);
   const promises = [...INVARIANTS.map(({ name }) => name), ...OF_THE_WHOLE];
