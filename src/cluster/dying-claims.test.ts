@@ -7,6 +7,7 @@ import { cluster } from "#kit/cluster.ts";
 import { stranger, THEIRS, withDyingClaims, withMember, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
 import { NEWER, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
 import { tired, wanted } from "#kit/cluster-sleep.ts";
+import { lost as lostMember } from "#kit/cluster-steps.ts";
 
 // What a guard promises of it: guards/claims.test.ts. Here: what people read.
 
@@ -31,10 +32,23 @@ const most = withDyingClaims(tired(), "my-etcd-0", "my-etcd-2");
 
 test("people read why nobody sleeps", () => {
   const why =
-    "claims my-etcd-0, my-etcd-2 are being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left with data; have a backup; with three members or more each is replaced when its pod is deleted, one after another";
+    "claims my-etcd-0, my-etcd-2 are being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left with data; have a backup, and set spec.replicas back; with three members or more each is replaced when its pod is deleted, one after another";
   expect(whyHeldAwake(most)).toBe(why);
   expect(fallAsleep.decide(most)).toMatchObject({ next: "remark", because: `members run on: ${why}` });
   expect(whyHeldAwake(withDyingClaims(tired(), "my-etcd-0"))).toBeUndefined();
+});
+
+test("while members run on although nobody is wanted, nobody is replaced, and people read what helps", () => {
+  const lost = wanted(withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0"), 0);
+  expect(planCluster(lost)).toMatchObject({
+    next: "wait",
+    rule: "sleep-keeps-members",
+    because: expect.stringContaining(
+      "nobody comes or goes before it says how many are wanted (held back: replace-lost)",
+    ),
+    aside: [{ rule: "fall-asleep", because: expect.stringContaining("set spec.replicas back") }],
+  });
+  expect(planCluster(wanted(lost, 3))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
 });
 
 test.each<[string, ClusterSnapshot]>([

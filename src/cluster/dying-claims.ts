@@ -22,7 +22,7 @@ export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
   const dying = ownVoters(snapshot).filter((member) => isDying(snapshot, member));
   const left = votersOf(snapshot).filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
   const advice =
-    "have a backup; with three members or more each is replaced when its pod is deleted, one after another";
+    "have a backup, and set spec.replicas back; with three members or more each is replaced when its pod is deleted, one after another";
   return whyHeld(snapshot, dying, left, `with data; ${advice}`);
 }
 
@@ -46,7 +46,7 @@ function whyHeld(
 }
 
 /** Whether its claim goes with its pod, and data with it. */
-function isDying(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+export function isDying(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   if (!mayHaveData(snapshot, member)) return false;
   return snapshot.claims.some(
     ({ metadata }) => metadata.name === member.name && metadata.deletionTimestamp !== undefined,

@@ -27,7 +27,7 @@ import {
   withArrival,
   withoutMember,
 } from "#kit/cluster.ts";
-import { stranger, withMembers } from "#kit/cluster-changes.ts";
+import { stranger, withDyingClaims, withMembers } from "#kit/cluster-changes.ts";
 
 const settled = cluster();
 const ids = settled.cluster.status!.identity!.initialMembers.map(({ id }) => id);
@@ -211,7 +211,7 @@ test("members: a voter that a person added and that has not started is arriving,
   expect(arriving(listing(settled, ...late))).toEqual([]); // a first member was there from the beginning
 });
 
-test("members: of too many the sick goes first, then who does not serve, then the highest ordinal", () => {
+test("members: of too many the sick goes first, then whose claim goes, then who does not serve, then the highest ordinal", () => {
   const wanting = (replicas: number, snapshot: ClusterSnapshot): ClusterSnapshot => ({
     ...snapshot,
     cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } },
@@ -231,6 +231,12 @@ test("members: of too many the sick goes first, then who does not serve, then th
   expect(nameOf(unpublished(settled, "my-etcd-0", ids[0]))).toBe("my-etcd-0");
   expect(nameOf(silent(unpublished(settled, "my-etcd-2", ids[2]), "my-etcd-1"))).toBe("my-etcd-1");
   expect(surplusVoter(settled)).toBeUndefined();
+  // Whose claim somebody has deleted is without its data soon: it is worth less than all others that are up.
+  const dying = withDyingClaims(settled, "my-etcd-0");
+  expect(nameOf(dying)).toBe("my-etcd-0");
+  expect(nameOf(withDyingClaims(unreachable, "my-etcd-0"))).toBe("my-etcd-0");
+  expect(nameOf(unpublished(dying, "my-etcd-2", ids[2]))).toBe("my-etcd-0");
+  expect(nameOf(silent(dying, "my-etcd-1"))).toBe("my-etcd-1");
 });
 
 test("members: one that a person added under a URL of their own is never chosen to go", () => {

@@ -1,10 +1,11 @@
+import { isDying } from "#cluster/dying-claims.ts";
 import { isHealthy, type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
 import { byOrdinal, type ClusterSnapshot } from "#cluster/snapshot.ts";
 
 /**
- * Who goes when there are more voters than are wanted: the sick first, then those that do not serve clients, then the highest
- * ordinal. Members that a person added are neither counted nor chosen. `undefined` when nobody has to go.
+ * Who goes when there are more voters than are wanted: the sick first, then those whose data goes with their pods because somebody has deleted
+ * the claims, then those that do not serve clients, then the highest ordinal. Members that a person added are neither counted nor chosen. `undefined` when nobody has to go.
  */
 export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined {
   const voters = ownVoters(snapshot);
@@ -15,8 +16,10 @@ export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined
 
 /** Who is worth least goes first. Whoever only the operator cannot reach is worth as much as any. */
 function worth(snapshot: ClusterSnapshot, member: KnownMember): number {
-  if (takesPart(snapshot, member)) return 1 + Number(isHealthy(snapshot, member));
-  return isVouchedFor(snapshot, member) ? 2 : 0;
+  const isUp = takesPart(snapshot, member);
+  if (!isUp && !isVouchedFor(snapshot, member)) return 0;
+  if (isDying(snapshot, member)) return 1;
+  return isUp && !isHealthy(snapshot, member) ? 2 : 3;
 }
 
 /** Whether the learner is on its way for nothing, because there are as many voters as are wanted without it. */

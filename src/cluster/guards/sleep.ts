@@ -1,4 +1,5 @@
 import { isToSleep } from "#api/sleep.ts";
+import { isKeptAwake } from "#cluster/dying-claims.ts";
 import { ABOUT_MEMBERSHIP, peerIn } from "#cluster/guards/touched.ts";
 import { identityOf, isForming } from "#cluster/snapshot.ts";
 import type { ClusterGuard } from "#cluster/step.ts";
@@ -26,12 +27,15 @@ export const sleepIsAsked: ClusterGuard = {
 /** While nobody is wanted, the cluster stays who it is: nobody is added, promoted or removed, and no claim is let go. */
 export const sleepKeepsMembers: ClusterGuard = {
   name: "sleep-keeps-members",
-  forbids({ cluster }, step) {
-    if (!isToSleep(cluster)) return undefined;
+  forbids(snapshot, step) {
+    if (!isToSleep(snapshot.cluster)) return undefined;
     const isNewcomer = peerIn(step)?.spec?.bootstrap?.initialClusterState === "Existing";
     // Whose pod runs nothing while the cluster forms may be helped.
     const isAboutMembers = step.do !== "restartPod" && ABOUT_MEMBERSHIP.includes(step.do);
     const isKept = isAboutMembers || step.do === "recordIdentity" || isNewcomer;
-    return isKept ? "spec.replicas is 0: the cluster is to sleep as it is" : undefined;
+    if (!isKept) return undefined;
+    return isKeptAwake(snapshot)
+      ? "spec.replicas is 0: nobody comes or goes before it says how many are wanted"
+      : "spec.replicas is 0: the cluster is to sleep as it is";
   },
 };
