@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { isKeptAwake, whyHeldAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { sleepKeepsMembers } from "#cluster/guards/sleep.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -7,7 +8,7 @@ import { cluster } from "#kit/cluster.ts";
 import { stranger, THEIRS, withDyingClaims, withMember, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
 import { NEWER, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
 import { tired, wanted } from "#kit/cluster-sleep.ts";
-import { lost as lostMember } from "#kit/cluster-steps.ts";
+import { lost as lostMember, STEPS } from "#kit/cluster-steps.ts";
 
 // What a guard promises of it: guards/claims.test.ts. Here: what people read.
 
@@ -49,6 +50,7 @@ test("while members run on although nobody is wanted, nobody is replaced, and pe
     aside: [{ rule: "fall-asleep", because: expect.stringContaining("set spec.replicas back") }],
   });
   expect(planCluster(wanted(lost, 3))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
+  expect(sleepKeepsMembers.forbids(tired(), STEPS.removeMember)).toContain("is to sleep as it is");
 });
 
 test.each<[string, ClusterSnapshot]>([

@@ -237,6 +237,8 @@ test("members: of too many the sick goes first, then whose claim goes, then who 
   expect(nameOf(withDyingClaims(unreachable, "my-etcd-0"))).toBe("my-etcd-0");
   expect(nameOf(unpublished(dying, "my-etcd-2", ids[2]))).toBe("my-etcd-0");
   expect(nameOf(silent(dying, "my-etcd-1"))).toBe("my-etcd-1");
+  expect(nameOf(silent(withDyingClaims(settled, "my-etcd-2"), "my-etcd-1"))).toBe("my-etcd-1");
+  expect(nameOf(silent(withDyingClaims(settled, "my-etcd-0", "my-etcd-2"), "my-etcd-0"))).toBe("my-etcd-0");
 });
 
 test("members: one that a person added under a URL of their own is never chosen to go", () => {

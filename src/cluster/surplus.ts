@@ -14,12 +14,17 @@ export function surplusVoter(snapshot: ClusterSnapshot): KnownMember | undefined
   return [...voters].sort((a, b) => worth(snapshot, a) - worth(snapshot, b) || order(b.name, a.name))[0];
 }
 
-/** Who is worth least goes first. Whoever only the operator cannot reach is worth as much as any. */
+/** Whoever only the operator cannot reach is neither sick nor idle. */
+const WORST_FIRST: readonly ((snapshot: ClusterSnapshot, member: KnownMember) => boolean)[] = [
+  (snapshot, member) => !takesPart(snapshot, member) && !isVouchedFor(snapshot, member),
+  isDying,
+  (snapshot, member) => takesPart(snapshot, member) && !isHealthy(snapshot, member),
+];
+
+/** Who is worth least goes first. */
 function worth(snapshot: ClusterSnapshot, member: KnownMember): number {
-  const isUp = takesPart(snapshot, member);
-  if (!isUp && !isVouchedFor(snapshot, member)) return 0;
-  if (isDying(snapshot, member)) return 1;
-  return isUp && !isHealthy(snapshot, member) ? 2 : 3;
+  const fault = WORST_FIRST.findIndex((is) => is(snapshot, member));
+  return fault === -1 ? WORST_FIRST.length : fault;
 }
 
 /** Whether the learner is on its way for nothing, because there are as many voters as are wanted without it. */
