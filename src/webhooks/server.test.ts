@@ -126,6 +126,15 @@ test("nor is one closed on which nothing has been asked yet: the API server keep
   await closed;
 });
 
+test("who never asks anything is hung up on in the end: there are only so many connections", async () => {
+  await server.close();
+  server = await serveWebhooks({ port: 0, webhooks: [], log, observe: () => undefined, keepAliveMs: 1_000 });
+  server.use(serving);
+  const socket = await shaken();
+  socket.resume();
+  await new Promise((resolve) => socket.once("close", resolve));
+});
+
 test("half a question's head is held for no longer than a question may take, and so is half a handshake", async () => {
   const [socket, unshaken] = [await shaken(), await connected()];
   const startMs = performance.now();

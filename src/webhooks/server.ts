@@ -78,6 +78,8 @@ export async function serveWebhooks(options: {
   readonly observe: (path: string, outcome: string) => void;
   /** What all bodies that are held at the same time may take, in bytes. Default: {@link MAX_HELD_BYTES}. */
   readonly maxHeldBytes?: number;
+  /** How long a connection is kept on which nothing is asked, in milliseconds. Default: {@link KEEP_ALIVE_MS}. */
+  readonly keepAliveMs?: number;
 }): Promise<WebhookServer> {
   const service = { ...options, budget: { leftBytes: options.maxHeldBytes ?? MAX_HELD_BYTES }, isLeaving: false };
   const times = { handshakeTimeout: ARRIVE_WITHIN_MS, connectionsCheckingInterval: CHECK_MS };
@@ -90,8 +92,8 @@ export async function serveWebhooks(options: {
   });
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.timeout = KEEP_ALIVE_MS; // for who has a connection and has asked nothing yet
+  server.keepAliveTimeout = options.keepAliveMs ?? KEEP_ALIVE_MS;
+  server.timeout = server.keepAliveTimeout; // for who has a connection and has asked nothing yet
   server.maxConnections = MAX_CONNECTIONS;
   server.on("clientError", (error, socket) => {
     if (!isUnasked(error, socket)) refuse(error, socket);
