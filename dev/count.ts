@@ -79,8 +79,8 @@ export interface VitestReport {
     readonly assertionResults: readonly {
       readonly fullName: string;
       readonly status: string;
-      /** One for each time that it was tried; each begins with what was thrown. */
-      readonly failureMessages?: readonly string[];
+      /** One for each time that it was tried; each begins with what was thrown, and is null where that was no error. */
+      readonly failureMessages?: readonly (string | null)[];
     }[];
   }[];
 }
@@ -107,7 +107,7 @@ export function countOf(report: VitestReport, code: number): Count {
 /** So much of what was thrown is said where failures are listed, in characters. All of it stands where the test ran. */
 const MAX_WHY_LENGTH = 300;
 
-function because(thrown = ""): string {
-  const [line = ""] = stripVTControlCharacters(thrown).split("\n");
+function because(thrown: string | null | undefined): string {
+  const [line = ""] = stripVTControlCharacters(thrown ?? "").split("\n");
   return line === "" ? "" : ` – ${line.slice(0, MAX_WHY_LENGTH)}`;
 }

@@ -50,6 +50,7 @@ test("count: what failed has its file, its name and why, also around tests", () 
       status: "failed",
       failureMessages: ["\u001b[31mError: so it was\u001b[39m\n    at x", "other"],
     },
+    { fullName: "no error failed", status: "failed", failureMessages: [null] },
     { fullName: "c failed", status: "failed", failureMessages: [`Error: ${"long ".repeat(100)}`] },
   ];
   const testResults = [
@@ -59,6 +60,7 @@ test("count: what failed has its file, its name and why, also around tests", () 
   expect(countOf({ ...report, testResults }, 1).failures).toEqual([
     "a.test.ts: a thing failed",
     "a.test.ts: b failed – Error: so it was",
+    "a.test.ts: no error failed",
     `a.test.ts: c failed – ${`Error: ${"long ".repeat(100)}`.slice(0, 300)}`,
     "b.test.ts: no such module",
   ]);
