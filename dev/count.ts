@@ -11,8 +11,18 @@ export interface Count {
   readonly skipped: number;
   /** What failed, each by its file, its name and the first line of why, or in a sentence. */
   readonly failures: readonly string[];
-  /** What each test file took, around its tests; without what prepares and takes down the level. */
-  readonly files: readonly Took[];
+  /** What failed beside others and passed when it was told alone, like `failures`. */
+  readonly unsteady: readonly string[];
+  /** What became of each test file, and what it took around its tests; without what prepares and takes down the level. */
+  readonly files: readonly FileCount[];
+}
+
+/** What became of the tests of a file. What went wrong around them counts as one that failed, unless one of them did. */
+export interface FileCount extends Took {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly failures: readonly string[];
 }
 
 /** A name and how long it took, in milliseconds. */
@@ -21,7 +31,7 @@ export interface Took {
   readonly ms: number;
 }
 
-export const NONE: Count = { passed: 0, failed: 0, skipped: 0, failures: [], files: [] };
+export const NONE: Count = { passed: 0, failed: 0, skipped: 0, failures: [], unsteady: [], files: [] };
 
 /** What goes wrong around tests counts as one that failed. @param sentence what went wrong */
 export function oneFailed(sentence: string): Count {
@@ -34,6 +44,7 @@ export function sum(a: Count, b: Count): Count {
     failed: a.failed + b.failed,
     skipped: a.skipped + b.skipped,
     failures: [...a.failures, ...b.failures],
+    unsteady: [...a.unsteady, ...b.unsteady],
     files: [...a.files, ...b.files],
   };
 }
@@ -65,42 +76,45 @@ export async function counted(
 
 /** What is read of vitest's JSON report. */
 export interface VitestReport {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly numTodoTests: number;
   /** Times are milliseconds since 1970. */
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly startTime: number;
-    readonly endTime: number;
-    /** What went wrong around the file's tests. */
-    readonly message: string;
-    readonly assertionResults: readonly {
-      readonly fullName: string;
-      readonly status: string;
-      /** One for each time that it was tried; each begins with what was thrown, and is null where that was no error. */
-      readonly failureMessages?: readonly (string | null)[];
-    }[];
+  readonly testResults: readonly FileReport[];
+}
+
+interface FileReport {
+  readonly name: string;
+  readonly startTime: number;
+  readonly endTime: number;
+  /** What went wrong around the file's tests. */
+  readonly message: string;
+  readonly assertionResults: readonly {
+    readonly fullName: string;
+    /** `passed`, `failed`, or a word for not having run */
+    readonly status: string;
+    /** One for each time that it was tried; each begins with what was thrown, and is null where that was no error. */
+    readonly failureMessages?: readonly (string | null)[];
   }[];
 }
 
 /** @param code exit code of vitest */
-export function countOf(report: VitestReport, code: number): Count {
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = report;
-  const failures = testResults.flatMap(({ name, message, assertionResults }) => [
-    ...(message === "" ? [] : [`${name}: ${message.split("\n")[0]}`]),
-    ...assertionResults
-      .filter(({ status }) => status === "failed")
-      .map(({ fullName, failureMessages = [] }) => `${name}: ${fullName}${because(failureMessages[0])}`),
-  ]);
-  const isUnsaid = code !== 0 && failures.length === 0;
+export function countOf({ testResults }: VitestReport, code: number): Count {
+  const count = testResults.map(countOfFile).reduce((all, file) => sum(all, { ...NONE, ...file, files: [file] }), NONE);
+  if (code === 0 || count.failed > 0) return count;
+  return sum(count, oneFailed(`vitest ended with ${code}, though no test failed`));
+}
+
+function countOfFile({ name, startTime, endTime, message, assertionResults }: FileReport): FileCount {
+  const of = (status: string) => assertionResults.filter((each) => each.status === status);
+  const [passed, failed] = [of("passed").length, of("failed")];
   return {
-    passed: numPassedTests,
-    failed: numFailedTests === 0 && code !== 0 ? 1 : numFailedTests,
-    skipped: numPendingTests + numTodoTests,
-    failures: isUnsaid ? [`vitest ended with ${code}, though no test failed`] : failures,
-    files: testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime })),
+    name,
+    ms: endTime - startTime,
+    passed,
+    failed: message === "" ? failed.length : Math.max(failed.length, 1),
+    skipped: assertionResults.length - passed - failed.length,
+    failures: [
+      ...(message === "" ? [] : [`${name}: ${message.split("\n")[0]}`]),
+      ...failed.map(({ fullName, failureMessages = [] }) => `${name}: ${fullName}${because(failureMessages[0])}`),
+    ],
   };
 }
 

@@ -1,4 +1,5 @@
 import { getPriority } from "node:os";
+import { againAlone } from "./alone.ts";
 import { Beside } from "./beside.ts";
 import { runChecks } from "./checks.ts";
 import { type Count, NONE, oneFailed, sum } from "./count.ts";
@@ -41,7 +42,10 @@ export async function everything(keep: boolean): Promise<Count> {
     step,
   );
   levels.push({ name: "all of it, side by side", ms: performance.now() - sinceMs });
-  return sum(checked ? NONE : oneFailed("the checks: see the beginning"), count);
+  const steady = await againAlone(process.cwd(), count, (level, files) =>
+    tested(level, (root) => runLevel(root, level, { filters: files, keep }, step)),
+  );
+  return sum(checked ? NONE : oneFailed("the checks: see the beginning"), steady);
 }
 
 function besideOthers(level: Exclude<Level, "e2e" | "long">, beside: Beside): Quiet {

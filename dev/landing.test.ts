@@ -56,13 +56,16 @@ test.each([
 
 test("landing: what failed is said again at the end, since a landing shows no more than that", async () => {
   const whole =
-    "printf 'much\\n\\n  Failed\\n  a.test.ts > one\\n  b.test.ts > two\\n\\n5 passed, 2 failed, 0 skipped\\n'; exit 1";
+    "printf 'much\\n\\n  Failed\\n  a.test.ts > one\\n  b.test.ts > two\\n\\n  Failed beside others, passed alone\\n  c.test.ts > three\\n\\n5 passed, 2 failed, 0 skipped\\n'; exit 1";
   const { lines } = await landing(whole, "echo 2 passed, 0 failed, 0 skipped", LONG);
-  expect(lines.slice(-6)).toEqual([
+  expect(lines.slice(-9)).toEqual([
     "",
     "  Failed",
     "  a.test.ts > one",
     "  b.test.ts > two",
+    "",
+    "  Failed beside others, passed alone",
+    "  c.test.ts > three",
     "",
     "7 passed, 2 failed, 0 skipped",
   ]);

@@ -67,14 +67,19 @@ async function slice(level: Level | undefined): Promise<string[]> {
   return chosen.map((name) => `test/long/${name}`);
 }
 
+function list(title: string, failures: readonly string[]): void {
+  if (failures.length === 0) return;
+  console.log(`\n  ${title}\n${failures.map((each) => `  ${each.replace(`${process.cwd()}/`, "")}`).join("\n")}`);
+}
+
 try {
   const count = await main(process.argv.slice(2));
   if (count !== undefined) {
-    const { passed, failed, skipped, failures, files } = count;
+    const { passed, failed, skipped, failures, unsteady, files } = count;
     console.log(`\n${tookLongest(process.cwd(), levels, files).join("\n")}`);
     // What is told beside others says it pages above.
-    if (failures.length > 0)
-      console.log(`\n  Failed\n${failures.map((each) => `  ${each.replace(`${process.cwd()}/`, "")}`).join("\n")}`);
+    list("Failed", failures);
+    list("Failed beside others, passed alone", unsteady);
     console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
     process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
   }
