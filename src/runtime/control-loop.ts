@@ -153,7 +153,8 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     }
     // Who waits for the cache has not tried.
     if (requeue.is !== "whenSeen") this.#retries.forget(text);
-    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined);
+    const isBegun = requeue.is === "never" || requeue.is === "after"; // There is nothing to do now.
+    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined, isBegun);
     if (requeue.is === "never") return;
     // At once: after a step.
     this.#queue.addAfter(key, requeue.ms, requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage));

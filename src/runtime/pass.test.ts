@@ -21,7 +21,7 @@ function toy(overrides: Parameters<typeof toyTools>[0] = {}) {
 test("pass: a step is made once, told as an event under its rule's name, and followed by another look at once", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
-  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
+  expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   expect(told).toEqual(["Normal paint: it is grey"]);
 });
@@ -90,12 +90,12 @@ test("pass: a step that the cache does not show yet is followed by a look when i
   const { controller, pass } = toy({ expectations });
   controller.next = paint;
   controller.acting = () => Promise.resolve({ kind: "stored", resource, object });
-  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 500 });
+  expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 500 });
   expect(await pass.run(KEY, never)).toEqual({ is: "whenSeen", ms: 500 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   cache.seenVersion = 6n;
   controller.acting = () => Promise.resolve({ kind: "external" });
-  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
+  expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
 });
 
 test.each(["has written", "was refused for"] as const)(
@@ -176,7 +176,7 @@ test("pass: a failed step is told with its reason, and the status is left to the
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
-  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 0 });
+  expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
   expect(controller.asked).toEqual(["observe toy", "paint"]);
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
 });

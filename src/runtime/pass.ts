@@ -11,6 +11,8 @@ import { MOVED, Throws } from "#runtime/throws.ts";
 /** When the key is to be looked at again, if no event comes first. */
 type Requeue =
   | { readonly is: "after"; readonly ms: number }
+  /** A step was tried: there may be more to do. */
+  | { readonly is: "afterStep"; readonly ms: number }
   /** Nothing was looked at: the caches are behind what this controller has done. */
   | { readonly is: "whenSeen"; readonly ms: number }
   | { readonly is: "afterConflict" }
@@ -230,7 +232,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         if (outcome.is === "conflict") return { is: "afterConflict" };
         // What has been written wakes the key when it is seen, as a rule within milliseconds. A step that failed or was put off rests now:
         // another look lets the next rule speak.
-        return { is: "after", ms: this.#unseen(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
+        return { is: "afterStep", ms: this.#unseen(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
     }
   }
 }

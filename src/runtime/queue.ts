@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { Beginnings } from "#runtime/beginnings.ts";
 import { Places } from "#runtime/places.ts";
 import { moreUrgent, type Urgency } from "#runtime/urgency.ts";
 import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
@@ -8,6 +9,7 @@ import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 //   A key that is being worked on is not handed out a second time; added meanwhile, it comes again right after.
 //   A delayed key that is added again comes at the earlier of the two times, and with the urgency of that one.
 //   A key of which nothing could be decided keeps the urgency that it was handed out with, whatever makes it ready the next time.
+//   A key that is new is ready when it may be begun: beginnings.ts.
 //   Who comes first of those that are ready: urgency.ts. How many are worked on side by side, and how many of one namespace: places.ts.
 
 /** Which keys are to be looked at, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start. */
@@ -17,6 +19,7 @@ export class KeyedQueue<K> {
   readonly #groupOf: (key: K) => string;
   readonly #places = new Places();
   readonly #ready: WaitingKeys<K>;
+  readonly #beginnings: Beginnings<K>;
   readonly #delayed = new Map<string, { dueAtMs: number; cancel: () => void }>();
   readonly #working = new Set<string>();
   /** Keys that were added while they were worked on. */
@@ -32,6 +35,7 @@ export class KeyedQueue<K> {
     this.#textOf = textOf;
     this.#groupOf = groupOf;
     this.#ready = new WaitingKeys(textOf, groupOf, this.#places);
+    this.#beginnings = new Beginnings(clock, textOf, groupOf, (item) => this.#makeReady(item));
   }
 
   /** From now on no more than `most` keys are worked on side by side. Default: any number. */
@@ -39,15 +43,16 @@ export class KeyedQueue<K> {
     this.#places.most = most;
   }
 
-  /** How many keys are ready and not yet taken. */
+  /** How many keys wait and are not yet taken. */
   get depth(): number {
-    return this.#ready.size;
+    return this.#ready.size + this.#beginnings.size;
   }
 
-  /** How long the oldest ready key has waited, in milliseconds; 0 when none waits. */
+  /** How long the oldest of them has waited, in milliseconds; 0 when none waits. */
   get ageMs(): number {
-    const { oldest } = this.#ready;
-    return oldest === undefined ? 0 : this.#clock.monotonicMs() - oldest.readyAtMs;
+    const nowMs = this.#clock.monotonicMs();
+    const since = [this.#ready.oldest, this.#beginnings.oldest].map((oldest) => oldest?.readyAtMs ?? nowMs);
+    return nowMs - Math.min(...since);
   }
 
   /** Makes the key ready now. */
@@ -61,8 +66,7 @@ export class KeyedQueue<K> {
       this.#again.set(text, { ...before, urgency: moreUrgent(before.urgency, urgency) });
       return;
     }
-    this.#ready.add(item);
-    this.#hand();
+    this.#wait(item);
   }
 
   /** Makes the key ready after `delayMs`, unless it is ready or due earlier already. */
@@ -74,7 +78,7 @@ export class KeyedQueue<K> {
     }
     const text = this.#textOf(key);
     const dueAtMs = this.#clock.monotonicMs() + delayMs;
-    if (this.#ready.has(key) || this.#again.has(text)) return;
+    if (this.#ready.has(key) || this.#beginnings.has(key) || this.#again.has(text)) return;
     const waiting = this.#delayed.get(text);
     if (waiting !== undefined && waiting.dueAtMs <= dueAtMs) return;
     this.#undelay(text);
@@ -98,17 +102,19 @@ export class KeyedQueue<K> {
   /**
    * The pass of the key is over; if it was added meanwhile, it is ready again.
    * @param owed the urgency that it was handed out with, when the pass has decided nothing
+   * @param isBegun whether there is nothing to do for it now: another one that is new may be begun
    */
-  done(key: K, owed?: Urgency): void {
+  done(key: K, owed?: Urgency, isBegun = false): void {
     const text = this.#textOf(key);
     this.#working.delete(text);
     this.#places.leave(this.#groupOf(key));
     if (owed !== undefined) this.#owed.set(text, owed);
+    if (isBegun) this.#beginnings.leave(key);
     const again = this.#again.get(text);
     this.#again.delete(text);
     if (again !== undefined && !this.#closed) {
       this.#undelay(text);
-      this.#ready.add({ ...again, urgency: this.#withOwed(text, again.urgency) });
+      this.#wait({ ...again, urgency: this.#withOwed(text, again.urgency) });
     }
     this.#hand();
   }
@@ -119,6 +125,7 @@ export class KeyedQueue<K> {
     for (const { cancel } of this.#delayed.values()) cancel();
     this.#delayed.clear();
     this.#ready.clear();
+    this.#beginnings.close();
     this.#again.clear();
     this.#owed.clear();
     for (const waiter of this.#waiters.splice(0)) waiter(undefined);
@@ -126,6 +133,19 @@ export class KeyedQueue<K> {
 
   #withOwed(text: string, urgency: Urgency): Urgency {
     return moreUrgent(this.#owed.get(text) ?? urgency, urgency);
+  }
+
+  #wait(item: WaitingKey<K>): void {
+    const before = this.#beginnings.remove(item.key);
+    const urgency = moreUrgent(before?.urgency ?? item.urgency, item.urgency);
+    const waiting = { ...(before ?? item), urgency };
+    if (urgency === "new") this.#beginnings.add(waiting);
+    else this.#makeReady(waiting);
+  }
+
+  #makeReady(item: WaitingKey<K>): void {
+    this.#ready.add(item);
+    this.#hand();
   }
 
   #undelay(text: string): void {

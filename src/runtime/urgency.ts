@@ -1,6 +1,7 @@
 // Who is looked at first, when not everybody can be?
 //   What a person did, or has lost, comes before everything that goes on by itself. Of that, work that is nearly done comes first: half of a
 //   thousand creations are ready in half the time, instead of all of them at the end. What only has to be looked at again comes last.
+//   Who is new waits for its turn to be begun before it is in line at all: beginnings.ts.
 // And who is never the first?
 //   Every eighth turn is that of whoever has waited longest of those that may be next, whatever is more urgent. So nobody starves.
 // And when one namespace asks for everything at once, or never stops to edit?

@@ -95,6 +95,18 @@ export class WaitingKeys<K> {
     return next;
   }
 
+  /** Takes the key out, though it is not its turn. @returns it, if it has waited */
+  remove(key: K): WaitingKey<K> | undefined {
+    const known = this.#all.get(this.#textOf(key));
+    if (known === undefined) return undefined;
+    const { namespace, text } = known;
+    this.#all.delete(text);
+    leave(known);
+    if (namespace.keys.size > 0) this.#line(namespace);
+    else this.#forget(namespace);
+    return known;
+  }
+
   clear(): void {
     this.#all.clear();
     this.#namespaces.clear();
@@ -124,11 +136,15 @@ export class WaitingKeys<K> {
     namespace.before = urgency;
     this.#last = namespace.name;
     // It goes to the end of the line.
-    this.#namespaces.delete(namespace.name);
-    this.#lines.get(namespace.urgency)?.delete(namespace);
+    this.#forget(namespace);
     if (namespace.keys.size === 0) return;
     this.#namespaces.set(namespace.name, namespace);
     this.#line(namespace);
+  }
+
+  #forget(namespace: Namespace<K>): void {
+    this.#namespaces.delete(namespace.name);
+    this.#lines.get(namespace.urgency)?.delete(namespace);
   }
 
   #first(): Known<K> | undefined {
