@@ -293,6 +293,42 @@ describe("a cache", () => {
     await cache.stop();
   });
 
+  test("opens its stream again when something is missed and nothing at all has come for ten seconds, and goes on where it was", async () => {
+    const server = new ModelServer();
+    const { cache, clock, changes } = await started(server);
+    server.put("a", 1);
+    await clock.advance(9_999);
+    cache.missed();
+    await clock.advance(0);
+    expect(cache.stats.restarts).toEqual({});
+    await clock.advance(1);
+    cache.missed();
+    await clock.advance(1_000);
+    expect(cache.stats.restarts).toEqual({ missed: 1 });
+    // It was opened just now: whoever misses something gives it as much time again.
+    for (let n = 0; n < 9; n++) {
+      cache.missed();
+      await clock.advance(1_000);
+    }
+    expect(cache.stats).toMatchObject({ syncs: 1, restarts: { missed: 1 } });
+    server.put("b", 1);
+    await clock.advance(0);
+    expect(changes).toEqual(["added a", "added b"]);
+    await cache.stop();
+    cache.missed();
+  });
+
+  test("reads a state to its end, however long, also when something is missed", async () => {
+    const server = new ModelServer();
+    server.faults.push({ does: "hang", after: 0 });
+    const { cache, clock } = await started(server);
+    await clock.advance(30_000);
+    cache.missed();
+    await clock.advance(1_000);
+    expect([server.asked.length, cache.stats.restarts]).toEqual([1, {}]);
+    await cache.stop();
+  });
+
   test("waits longer and longer while the server is away, and not at all once it is back", async () => {
     const server = new ModelServer();
     server.faults.push(

@@ -60,12 +60,14 @@ export class Cache<T extends KubeObject> {
   #lastEventAtMs = 0;
   #listenerFailures = 0;
   readonly #restarts: Partial<Record<RestartReason, number>> = {};
+  readonly #reflector: Reflector<T>;
 
   constructor(options: CacheOptions<T>) {
     this.#options = options;
     this.#store = new Store(options.indexes);
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLog;
+    this.#reflector = this.#newReflector();
     this.#firstSync.promise.catch(() => undefined); // Those who wait are told; it is no failure when nobody waits.
   }
 
@@ -81,14 +83,12 @@ export class Cache<T extends KubeObject> {
     const cancel = (): void => this.#stopped.abort(signal.reason);
     signal.addEventListener("abort", cancel, { once: true });
     if (signal.aborted) cancel();
-    this.#running = this.#reflector()
-      .run(stopped)
-      .finally(() => {
-        signal.removeEventListener("abort", cancel);
-        this.#firstSync.reject(
-          new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`),
-        );
-      });
+    this.#running = this.#reflector.run(stopped).finally(() => {
+      signal.removeEventListener("abort", cancel);
+      this.#firstSync.reject(
+        new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`),
+      );
+    });
   }
 
   /** Ends following and waits until the stream is closed; may be called again, and before `start`. */
@@ -101,6 +101,11 @@ export class Cache<T extends KubeObject> {
   /** Tells those who wait for the first state that it will not come; nothing when it has. */
   #giveUpSync(): void {
     this.#firstSync.reject(new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`));
+  }
+
+  /** Something that was written before does not show: if nothing at all has come for a while, the stream is opened again. */
+  missed(): void {
+    this.#reflector.missed();
   }
 
   get(ref: Ref): T | undefined {
@@ -163,7 +168,7 @@ export class Cache<T extends KubeObject> {
     };
   }
 
-  #reflector(): Reflector<T> {
+  #newReflector(): Reflector<T> {
     const { client, resource, random } = this.#options;
     return new Reflector<T>({
       reader: client,

@@ -12,12 +12,15 @@ import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "
 // How does the state come? As a watch as well (WatchList: the state as ADDED events, then a bookmark), which is cheap for the
 //   server; as a paged list where the server refuses that.
 // What if the stream is silent? The server sends a bookmark about every 60 s. Silence for IDLE_MS means a dead connection.
+//   Who misses something that must have come, such as a write of its own, says so: then ten seconds of silence are enough.
 // What if versions go back? The server's etcd was restored from a backup: what we hold never was, so read all of it again. Mostly
 //   this shows as silence, since a server sends nothing older than the position that it was asked for.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
 /** Longer than the 60 s between two bookmarks, measured on 1.36; shorter and quiet kinds are watched anew for nothing. */
 const IDLE_MS = 90_000;
+/** The same where something is missed. */
+const MISSED_MS = 10_000;
 /** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
 const SYNC_MS = 60_000;
 /** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
@@ -30,7 +33,7 @@ const IDLE_ATTEMPTS = 2;
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 /** Why a stream had to be opened again; `ended` is the server's normal end. */
-export type RestartReason = "ended" | "idle" | "rewound" | "slow-sync" | "watchlist-refused" | ErrorCode;
+export type RestartReason = "ended" | "idle" | "missed" | "rewound" | "slow-sync" | "watchlist-refused" | ErrorCode;
 
 /** Where the reflector puts what it learns. None of these may throw. */
 interface ReflectorTarget<T> {
@@ -61,6 +64,7 @@ interface ReflectorOptions<T extends KubeObject> {
 
 /** Reasons of an abort of our own. */
 const IDLE = new OperatorError("KubeUnavailable", `nothing came for ${IDLE_MS / 1000} s, not even a bookmark`);
+const MISSED = new OperatorError("KubeUnavailable", `nothing came for ${MISSED_MS / 1000} s, and something is missed`);
 const SLOW_SYNC = new OperatorError("KubeUnavailable", `the state was not complete after ${SYNC_MS / 1000} s`);
 const REWOUND = new OperatorError("KubeExpired", "the server's resourceVersion went back");
 
@@ -74,6 +78,10 @@ export class Reflector<T extends KubeObject> {
   #holdOffMs = 0;
   /** Counts everything that came, to tell a round that brought something. */
   #arrivals = 0;
+  /** When the stream was opened, or something came; by monotonic clock. */
+  #silentSinceMs = 0;
+  /** Ends the stream. */
+  #giveUp: ((why: OperatorError) => void) | undefined;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -94,6 +102,12 @@ export class Reflector<T extends KubeObject> {
       const waitMs = Math.max(delayMs(RESTART, Math.max(0, failures - 1), random()), this.#holdOffMs);
       await clock.sleep(waitMs, signal).catch(() => undefined); // The loop looks at the signal itself.
     }
+  }
+
+  /** Something must have come and has not: a stream that has been silent as well is opened again. */
+  missed(): void {
+    if (this.#position === undefined) return; // A state that is read has a time of its own.
+    if (this.#options.clock.monotonicMs() - this.#silentSinceMs >= MISSED_MS) this.#giveUp?.(MISSED);
   }
 
   /** One list and/or one stream, to its end. */
@@ -132,10 +146,13 @@ export class Reflector<T extends KubeObject> {
     const state = this.#position === undefined ? new Map<string, T>() : undefined;
     const stopSync = state === undefined ? () => undefined : clock.after(SYNC_MS, () => stop.abort(SLOW_SYNC));
     let stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
+    this.#silentSinceMs = clock.monotonicMs();
+    this.#giveUp = (why) => stop.abort(why);
     try {
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, { signal: stop.signal })) {
         stopIdle();
         stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
+        this.#silentSinceMs = clock.monotonicMs();
         if (state !== undefined && this.#position === undefined) this.#takeState(state, event, stopSync);
         else this.#takeChange(event);
       }
@@ -143,6 +160,7 @@ export class Reflector<T extends KubeObject> {
     } catch (thrown) {
       throw stop.signal.aborted ? stop.signal.reason : thrown;
     } finally {
+      this.#giveUp = undefined;
       stopIdle();
       stopSync();
       signal.removeEventListener("abort", cancel);
@@ -202,6 +220,7 @@ export class Reflector<T extends KubeObject> {
 
   #reasonOf(error: OperatorError, thrown: unknown, wantsState: boolean): RestartReason {
     if (thrown === IDLE) return "idle";
+    if (thrown === MISSED) return "missed";
     if (thrown === SLOW_SYNC) {
       this.#stateBy = "list-once";
       return "slow-sync";

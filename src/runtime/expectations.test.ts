@@ -17,7 +17,15 @@ function object(resourceVersion: string, more: object = {}): KubeObject {
 
 function setup() {
   const clock = new FakeClock();
-  const cache = { seenVersion: 5n, held: undefined as KubeObject | undefined, get: () => cache.held };
+  const cache = {
+    seenVersion: 5n,
+    held: undefined as KubeObject | undefined,
+    missing: 0,
+    get: () => cache.held,
+    missed: () => {
+      cache.missing += 1;
+    },
+  };
   const lost: string[] = [];
   const expectations = new Expectations(
     clock,
@@ -53,15 +61,23 @@ test("expectations: a deletion is seen when the object is gone, going, or anothe
   }
 });
 
-test("expectations: what never comes is given up aloud", async () => {
-  const { clock, lost, expectations } = setup();
-  expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
-  await clock.advance(LOST_AFTER_MS - 1);
-  expect(expectations.unmet(KEY)).toBeDefined();
-  await clock.advance(1);
-  expect(expectations.unmet(KEY)).toBeUndefined();
-  expect(lost).toHaveLength(1);
-});
+test.each([
+  ["a write", { kind: "stored", resource: RESOURCE, object: object("10") }],
+  ["a deletion", { kind: "deleted", resource: RESOURCE, ref: { namespace: "foo", name: "toy-0" }, uid: "uid-1" }],
+] as const)(
+  "expectations: %s that never comes is given up aloud, and its cache hears that it misses it",
+  async (_, written) => {
+    const { cache, clock, lost, expectations } = setup();
+    cache.held = object("6");
+    expectations.expect(KEY, written);
+    await clock.advance(LOST_AFTER_MS - 1);
+    expect(expectations.unmet(KEY)).toBeDefined();
+    expect(cache.missing).toBe(0);
+    await clock.advance(1);
+    expect(expectations.unmet(KEY)).toBeUndefined();
+    expect({ lost: lost.length, missing: cache.missing }).toEqual({ lost: 1, missing: 1 });
+  },
+);
 
 test("expectations: keys do not wait for each other", () => {
   const { expectations } = setup();

@@ -11,7 +11,7 @@ import { type Key, keyText, type Written } from "#runtime/controller.ts";
 //   Resource versions are comparable numbers (guaranteed since Kubernetes 1.35, true of etcd-backed servers before): the
 //   cache has seen a write when the highest version it has received is at least that of the write.
 // What if the cache never shows it?
-//   After `LOST_AFTER_MS` the note is dropped and counted: a watch that lags so far is a fault to be heard of, and the
+//   After `LOST_AFTER_MS` the note is dropped and counted, and the cache hears of it: a watch that lags so far is a fault, and the
 //   preconditions on every write still protect against acting on what is no longer true.
 // And when the API server refuses a change, since the object is another one by now?
 //   Then the cache is behind, and a pass that looks at it again decides the same and is refused again. So it waits until the cache
@@ -25,11 +25,14 @@ export const LOST_AFTER_MS = 10_000;
 interface SeenBy {
   get(ref: Ref): KubeObject | undefined;
   readonly seenVersion: bigint;
+  /** Something that was written before does not show. */
+  missed?(): void;
 }
 
 interface Note {
   readonly since: number;
   readonly what: string;
+  readonly cache: SeenBy;
   readonly isMet: () => boolean;
 }
 
@@ -89,7 +92,10 @@ export class Expectations {
     const open = (this.#notes.get(text) ?? []).filter((note) => !note.isMet());
     const nowMs = this.#clock.monotonicMs();
     const lost = open.filter((note) => nowMs - note.since >= LOST_AFTER_MS);
-    for (const note of lost) this.#onLost(note.what);
+    for (const { cache, what } of lost) {
+      cache.missed?.();
+      this.#onLost(what);
+    }
     const waiting = open.filter((note) => !lost.includes(note));
     if (waiting.length === 0) this.#notes.delete(text);
     else this.#notes.set(text, waiting);
@@ -124,13 +130,14 @@ export class Expectations {
       const { namespace, name, resourceVersion } = written.object.metadata;
       const version = BigInt(resourceVersion);
       const what = `${written.resource.kind} ${namespace ?? ""}/${name} at version ${resourceVersion}`;
-      return { since, what, isMet: () => cache.seenVersion >= version };
+      return { since, what, cache, isMet: () => cache.seenVersion >= version };
     }
     const { ref, uid } = written;
     const what = `the deletion of ${written.resource.kind} ${ref.namespace ?? ""}/${ref.name}`;
     return {
       since,
       what,
+      cache,
       isMet: () => {
         const seen = cache.get(ref);
         return seen === undefined || seen.metadata.uid !== uid || seen.metadata.deletionTimestamp !== undefined;
