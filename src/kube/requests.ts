@@ -22,7 +22,7 @@ import type { HttpRequest } from "./transport.ts";
 export const FIELD_MANAGER = "etcd-cluster-operator";
 
 /** Longer than an admission webhook may take by default (10 s), after which the API server answers all the same. */
-const DEADLINE_MS = 15_000;
+export const DEADLINE_MS = 15_000;
 /** Until the head of a watch's answer; the API server answers at once, or waits up to 3 s for its own cache. */
 const WATCH_DEADLINE_MS = 15_000;
 /** Objects per page, as client-go: a page of the largest objects is a few megabytes. */

@@ -1,12 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { ToyController, toyTools } from "#kit/toy-controller.ts";
-import { LONGEST_MS, MOST } from "#runtime/beginnings.ts";
+import { LONGEST_MS, MOST, MOST_AGAIN } from "#runtime/beginnings.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
+import { URGENCIES } from "#runtime/urgency.ts";
 
 /** A queue of keys that are written "namespace/name", and what it has handed out. Nobody is short of workers. */
 function begun() {
@@ -42,7 +45,7 @@ test("beginnings: so many are begun side by side, and the next one when one of t
   expect(await after(0)).toEqual([]);
   queue.add("ns-3/a", "underWay");
   expect(await after(0)).toEqual(["ns-3/a"]);
-  queue.done("ns-3/a", undefined, true);
+  queue.done("ns-3/a", undefined, "ended");
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
 });
 
@@ -63,9 +66,9 @@ test("beginnings: one that had nothing to do and has changed meanwhile has no pl
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
   queue.add("ns-0/a", "new");
-  queue.done("ns-0/a", undefined, true);
+  queue.done("ns-0/a", undefined, "ended");
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
-  queue.done("ns-1/a", undefined, true);
+  queue.done("ns-1/a", undefined, "ended");
   expect(await after(0)).toEqual(["ns-0/a"]);
 });
 
@@ -76,9 +79,98 @@ test("beginnings: whatever becomes of them, as many more are begun after the tim
   await after(0);
   expect(await after(LONGEST_MS - 1)).toEqual([]);
   expect(await after(1)).toEqual(keys.slice(MOST, 2 * MOST));
-  queue.done("ns-0/a", undefined, true); // It counts no more: it leaves no place twice.
+  queue.done("ns-0/a", undefined, "ended"); // It counts no more: it leaves no place twice.
   expect(await after(0)).toEqual([]);
   expect(await after(LONGEST_MS)).toEqual(keys.slice(2 * MOST));
+});
+
+test("beginnings: the time of a turn begins when it is handed out, however long it waits for a worker", async () => {
+  const { queue, after } = begun();
+  queue.limit(3);
+  for (const key of ["busy/a", "busier/a", "busiest/a"]) queue.add(key, "underWay");
+  await after(0);
+  for (const key of newOnes(MOST + 1)) queue.add(key, "new");
+  await after(3 * LONGEST_MS);
+  queue.limit(100);
+  queue.done("busy/a");
+  expect(await after(0)).toEqual(newOnes(MOST));
+  expect(await after(LONGEST_MS - 1)).toEqual([]);
+  expect(await after(1)).toEqual([`ns-${MOST}/a`]);
+});
+
+test("beginnings: a turn that is over leaves no time behind that would end the next one", async () => {
+  const { queue, after } = begun();
+  queue.add("ns-0/a", "new");
+  await after(10_000);
+  queue.done("ns-0/a", undefined, "ended");
+  for (const key of newOnes(MOST + 1)) queue.add(key, "new");
+  await after(0);
+  expect(await after(LONGEST_MS - 1)).toEqual([]);
+});
+
+test.each([
+  ["whose look fails", (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed")],
+  ["that takes too long", () => undefined],
+])(
+  "beginnings: one %s waits behind its like from then on, and not before others, until it comes to an end",
+  async (_which, fails) => {
+    const { queue, after } = begun();
+    queue.add("ns-0/a", "new");
+    await after(0);
+    await fails(queue);
+    await after(LONGEST_MS);
+    queue.done("ns-0/a");
+    const others = newOnes(MOST + 1).slice(1);
+    for (const key of others) queue.add(key, "new");
+    await after(0);
+    queue.add("ns-0/a", "new");
+    queue.add("late/a", "new");
+    expect(await after(0)).toEqual(["ns-0/a"]);
+    queue.done("ns-0/a", undefined, "ended");
+    expect(await after(0)).toEqual([]);
+    queue.add("ns-0/a", "new");
+    expect(await after(0)).toEqual([]);
+    for (const key of others.slice(0, 2)) queue.done(key, undefined, "ended");
+    expect(await after(0)).toEqual(["late/a", "ns-0/a"]);
+  },
+);
+
+test("beginnings: one that is in line already, since somebody asked for it, does not wait to be begun as well", async () => {
+  const { queue, after } = begun();
+  for (const key of newOnes(MOST)) queue.add(key, "new");
+  await after(0);
+  queue.limit(MOST); // All workers have something to do.
+  queue.add("x/a", "asked");
+  queue.add("x/a", "new");
+  expect(queue.depth).toBe(1);
+  queue.limit(100);
+  queue.done("ns-0/a", undefined, "ended");
+  expect(await after(0)).toEqual(["x/a"]);
+  queue.done("ns-1/a", undefined, "ended");
+  expect(await after(0)).toEqual([]);
+});
+
+test("beginnings: one that is looked at again and again has no more time than others", async () => {
+  const { queue, after } = begun();
+  for (const key of newOnes(MOST + 1)) queue.add(key, "new");
+  await after(LONGEST_MS / 2);
+  for (const key of newOnes(MOST)) {
+    queue.add(key, "underWay");
+    queue.done(key);
+  }
+  expect(await after(LONGEST_MS / 2 - 1)).toEqual(newOnes(MOST));
+  expect(await after(1)).toEqual([`ns-${MOST}/a`]);
+});
+
+test("beginnings: of those that failed before so many have a turn side by side", async () => {
+  const { queue, after } = begun();
+  const keys = newOnes(MOST_AGAIN + 2);
+  for (const key of keys) queue.add(key, "new");
+  await after(0);
+  for (const key of keys) queue.done(key, undefined, "failed");
+  for (const key of keys) queue.add(key, "new");
+  expect(await after(0)).toHaveLength(MOST_AGAIN);
+  expect(queue.depth).toBe(2);
 });
 
 test.each(["asked", "finishing", "underWay"] as const)("beginnings: what is %s waits for no place", async (urgency) => {
@@ -91,7 +183,7 @@ test.each(["asked", "finishing", "underWay"] as const)("beginnings: what is %s w
   expect(await after(0)).toEqual([waiting, "other/a"]);
   // It does not come again for having waited as a new one.
   queue.done(waiting);
-  queue.done("ns-0/a", undefined, true);
+  queue.done("ns-0/a", undefined, "ended");
   expect(await after(0)).toEqual([`ns-${MOST + 1}/a`]);
 });
 
@@ -102,7 +194,7 @@ test("beginnings: a look because it is time for one does not overtake those that
   queue.add(`ns-${MOST}/a`, "routine");
   queue.addAfter(`ns-${MOST}/a`, 60_000, "routine");
   expect(await after(0)).toEqual([]);
-  queue.done("ns-0/a", undefined, true);
+  queue.done("ns-0/a", undefined, "ended");
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
   queue.done(`ns-${MOST}/a`);
   expect(await after(60_000)).toEqual([]);
@@ -116,6 +208,16 @@ test("beginnings: those that wait are counted among those of the queue, and so i
   await clock.advance(700);
   queue.add(`ns-${MOST}/a`, "new");
   expect(queue.ageMs).toBe(700);
+});
+
+test("beginnings: one that waits keeps its place in the line, whatever happens to it meanwhile", async () => {
+  const { queue, after } = begun();
+  for (const key of newOnes(MOST + 2)) queue.add(key, "new");
+  await after(0);
+  queue.add(`ns-${MOST}/a`, "new");
+  queue.add(`ns-${MOST}/a`, "routine");
+  queue.done("ns-0/a", undefined, "ended");
+  expect(await after(0)).toEqual([`ns-${MOST}/a`]);
 });
 
 test("beginnings: one that has waited and is asked for has waited since then", async () => {
@@ -145,7 +247,7 @@ test("beginnings: a namespace alone has two thirds of the places, and one that h
   expect(await after(0)).toEqual(["one/a", "two/a", "three/a"]);
 });
 
-test("beginnings: who has none of the places begins in the time that is computed, whoever hangs", async () => {
+test("beginnings: who has none of the places begins in the time that is computed, whoever hangs and whatever happens to it", async () => {
   const namespaces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(namespaces, async (sizes) => {
@@ -153,46 +255,161 @@ test("beginnings: who has none of the places begins in the time that is computed
       for (const [n, size] of sizes.entries())
         for (let each = 0; each < size; each++) queue.add(`hanging-${n}/${each}`, "new");
       await after(0);
-      queue.add("late/a", "new");
+      const handed: string[] = [];
       const rounds = Math.ceil((sizes.length + 1) / MOST);
-      expect(await after(rounds * LONGEST_MS)).toContain("late/a");
+      for (let second = 0; second <= (rounds * LONGEST_MS) / 1000; second++) {
+        queue.add("late/a", "new");
+        handed.push(...(await after(1_000)));
+      }
+      expect(handed).toContain("late/a");
     }),
-    { numRuns: 50 },
+    { numRuns: 30 },
   );
 });
 
-/** A loop of new objects, each of which does what `looks` says, look by look; the last for ever. */
-function looping(count: number, looks: readonly ("step" | "wait" | "hang" | "fail")[]) {
+test("beginnings: whatever happens, no key is worked on twice at once, none is lost, and no more are begun than may be", async () => {
+  const happening = fc.oneof(
+    fc.record({ does: fc.constant("add" as const), key: fc.nat(39), urgency: fc.constantFrom(...URGENCIES) }),
+    fc.record({
+      does: fc.constant("done" as const),
+      end: fc.constantFrom(undefined, "ended" as const, "failed" as const),
+    }),
+    fc.record({ does: fc.constant("pass" as const), ms: fc.integer({ min: 1, max: 20_000 }) }),
+    fc.record({ does: fc.constant("take" as const) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(happening, { maxLength: 150 }), async (happenings) => {
+      const clock = new FakeClock(undefined, 1);
+      const textOf = (key: number) => `${key % 7}/${key}`;
+      const queue = new KeyedQueue<number>(clock, textOf, (key) => String(key % 7));
+      queue.limit(15);
+      const [working, wanted] = [new Set<number>(), new Set<number>()];
+      const twice: number[] = [];
+      let free = 0;
+      const take = () => {
+        free += 1;
+        void queue.take().then((item) => {
+          if (item === undefined) return;
+          free -= 1;
+          if (working.has(item.key)) twice.push(item.key);
+          working.add(item.key);
+          wanted.delete(item.key);
+        });
+      };
+      const done = (end?: "ended" | "failed") => {
+        const [key] = working;
+        if (key === undefined) return;
+        working.delete(key);
+        queue.done(key, undefined, end);
+      };
+      for (const each of happenings) {
+        if (each.does === "add") wanted.add(each.key);
+        if (each.does === "add") queue.add(each.key, each.urgency);
+        if (each.does === "take" && free < 5) take();
+        if (each.does === "done") done(each.end);
+        await clock.advance(each.does === "pass" ? each.ms : 0);
+      }
+      for (let round = 0; round < 200 && wanted.size + working.size > 0; round++) {
+        if (free === 0) take();
+        done("ended");
+        await clock.advance(100);
+      }
+      expect({ twice, lost: [...wanted], depth: queue.depth }).toEqual({ twice: [], lost: [], depth: 0 });
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("beginnings: fifty namespaces whose clusters fail or hang cost two hundred others one turn each, and no more", async () => {
   const { clock, tools } = toyTools();
-  const looked: string[] = [];
+  const [GOOD, BAD, LOOKS] = [200, 50, 8];
+  const made = new Map<string, number>();
+  let isOver = 0;
+  class New extends ToyController {
+    override stageOf = ({ name }: Key) => ((made.get(name) ?? 0) >= LOOKS ? "settled" : "new") as "settled" | "new";
+    override async observe(key: Key, signal: AbortSignal) {
+      if (key.namespace !== "good") {
+        await clock.sleep(key.namespace.endsWith("1") ? 20 : 18_000);
+        throw new Error("no");
+      }
+      await clock.sleep(100);
+      const looks = (made.get(key.name) ?? 0) + 1;
+      made.set(key.name, looks);
+      if (looks === LOOKS) isOver += 1;
+      this.next =
+        looks < LOOKS ? step("paint", "it is bare", { do: `paint ${looks}` }) : wait("dry", "it dries", 600_000);
+      return await super.observe(key, signal);
+    }
+  }
+  const bad = Array.from({ length: BAD }, (_, n) => ({ namespace: `bad-${n}`, name: `bad-${n}` }));
+  const good = Array.from({ length: GOOD }, (_, n) => ({ namespace: "good", name: `good-${n}` }));
+  const loop = new ControlLoop({ controller: new New(), watches: [], allKeys: () => [...bad, ...good], tools });
+  const stop = new AbortController();
+  void loop.run(stop.signal, 100);
+  let seconds = 0;
+  for (; seconds < 300 && isOver < GOOD; seconds++) for (let n = 0; n < 20; n++) await clock.advance(50);
+  // One turn of each that hangs, twelve at a time, and then their own time, eight of a namespace at a time.
+  const [turns, own] = [Math.ceil(BAD / MOST) * (LONGEST_MS / 1000), (GOOD * LOOKS * 0.1) / ((MOST * 2) / 3)];
+  expect(seconds).toBeLessThan(turns + 2 * own);
+  stop.abort();
+});
+
+/** What becomes of a look at an object. */
+type Look = "step" | "wait" | "hang" | "fail" | "conflict" | "gone" | "unseen";
+
+/** A loop of new objects, each of which does what `looks` says, look by look; the last for ever. @returns how many have had their nth look */
+function looping(count: number, looks: readonly Look[]) {
+  const { clock, tools } = toyTools();
+  const times = new Map<string, number>();
   class New extends ToyController {
     override stageOf = () => "new" as const;
-    override async observe(key: Key, signal: AbortSignal) {
-      const before = looked.filter((name) => name === key.name).length;
-      looked.push(key.name);
+    override async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {
+      const before = times.get(key.name) ?? 0;
+      times.set(key.name, before + 1);
       await clock.sleep(10);
       const look = looks[Math.min(before, looks.length - 1)];
       if (look === "hang") await new Promise(() => {});
       if (look === "fail") throw new Error("no");
-      this.next = look === "step" ? step("paint", "it is bare", { do: "paint" }) : wait("dry", "it dries", 60_000);
-      return await super.observe(key, signal);
+      if (look === "conflict") throw new OperatorError("KubeConflict", "it is another one");
+      if (look === "gone") return absent;
+      this.next = look === "wait" ? wait("dry", "it dries", 100) : step("paint", "it is bare", { do: "paint" });
+      await super.observe(key, signal);
+      return look === "unseen" ? unseen(key) : present(1);
     }
   }
+  /** From now on the cache does not show what this look has written. */
+  const unseen = ({ name }: Key): Observed<number> => {
+    waiting.add(name);
+    return present(1);
+  };
+  const waiting = new Set<string>();
+  const unmet = tools.expectations.unmet.bind(tools.expectations);
+  tools.expectations.unmet = (owner) => (waiting.has(owner.name) ? "what it wrote" : unmet(owner));
   const keys = Array.from({ length: count }, (_, n) => ({ namespace: `ns-${n}`, name: `a${n}` }));
   const loop = new ControlLoop({ controller: new New(), watches: [], allKeys: () => keys, tools });
   const stop = new AbortController();
   void loop.run(stop.signal, 100);
-  return { looked: () => new Set(looked).size, clock, stop };
+  return { looked: (nth: number) => [...times.values()].filter((each) => each >= nth).length, clock, stop };
 }
 
 test.each([
   ["wait for the world when all is made, all", ["step", "step", "wait"], 3 * MOST],
+  ["find nothing, all", ["gone"], 3 * MOST],
+  ["fail, all", ["fail"], 3 * MOST],
   ["hang, so many", ["hang"], MOST],
-  ["fail, so many", ["fail"], MOST],
   ["hang after a step, so many", ["step", "hang"], MOST],
+  ["meet a conflict and then hang, so many", ["conflict", "hang"], MOST],
+  ["wait for what they wrote, so many", ["unseen"], MOST],
 ] as const)("beginnings: of objects whose looks %s are begun within a second", async (_what, looks, count) => {
   const { looked, clock, stop } = looping(3 * MOST, looks);
   for (let n = 0; n < 10; n++) await clock.advance(100);
-  expect(looked()).toBe(count);
+  expect(looked(1)).toBe(count);
+  stop.abort();
+});
+
+test("beginnings: new ones of which nothing can be made take no turn each time that they are looked at again", async () => {
+  const { looked, clock, stop } = looping(3 * MOST, ["wait", "hang"]);
+  for (let n = 0; n < 10; n++) await clock.advance(100);
+  expect(looked(2)).toBe(3 * MOST);
   stop.abort();
 });

@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { DEADLINE_MS } from "#kube/requests.ts";
 import { Places } from "#runtime/places.ts";
 import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 
@@ -9,16 +10,20 @@ import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 // When is one begun, so that the next one may?
 //   When its look has found nothing to do: what it needs of us is made, and it waits for the world. So who waits long for a volume or an image holds up
 //   nobody, and where the API server is fast, so is this.
-// And when the API server never answers for one, or it cannot be made?
-//   After `LONGEST_MS` it counts no more. So at least `MOST` are begun in this time, whatever becomes of them; and no namespace has more than two thirds
-//   of the places, ever less of the last third (base/places-left.ts), and its turn after those that have fewer.
+// And when it cannot be made, or the API server never answers for it?
+//   Its turn is over when a look at it fails, or `LONGEST_MS` after it was handed out. From then on it waits in a line of its own, with `MOST_AGAIN`
+//   places, until it has come to an end. So whoever hangs costs the others one turn. Of each line's places no namespace has more than two thirds,
+//   ever less of the last third (base/places-left.ts), and its turn after those that have fewer.
 // What does not wait: what is begun already, what a person did, what is only looked at again. Other objects have no such stage.
 
 /** So many new objects are being begun side by side. */
 export const MOST = 12;
 
-/** So long does one count, in milliseconds: a call that hangs ends by then (kube/call.ts). */
-export const LONGEST_MS = 15_000;
+/** And so many of those that did not come to an end in their turn before. */
+export const MOST_AGAIN = 4;
+
+/** So long does one count, in milliseconds: a call that hangs ends by then. */
+export const LONGEST_MS = DEADLINE_MS;
 
 /** New objects: whose turn it is to be begun, and those that wait for it. Written by the queue only. */
 export class Beginnings<K> {
@@ -26,12 +31,14 @@ export class Beginnings<K> {
   readonly #textOf: (key: K) => string;
   readonly #groupOf: (key: K) => string;
   readonly #onTurn: (item: WaitingKey<K>) => void;
-  readonly #places = new Places();
-  readonly #waiting: WaitingKeys<K>;
+  readonly #first: Line<K>;
+  readonly #again: Line<K>;
   /** By the text of the key, those that are being begun. */
-  readonly #begun = new Map<string, { readonly group: string; readonly cancel: () => void }>();
+  readonly #begun = new Map<string, { readonly line: Line<K>; readonly group: string; cancel?: () => void }>();
+  /** By the text of the key, those that have had a turn and have not come to an end since. */
+  readonly #unended = new Set<string>();
 
-  /** @param groupOf its namespace @param onTurn called when one that has waited may be begun */
+  /** @param groupOf its namespace @param onTurn called when it may be begun */
   constructor(
     clock: Clock,
     textOf: (key: K) => string,
@@ -42,66 +49,93 @@ export class Beginnings<K> {
     this.#textOf = textOf;
     this.#groupOf = groupOf;
     this.#onTurn = onTurn;
-    this.#places.most = MOST;
-    this.#waiting = new WaitingKeys(textOf, groupOf, this.#places);
+    this.#first = newLine(MOST, textOf, groupOf);
+    this.#again = newLine(MOST_AGAIN, textOf, groupOf);
   }
 
   /** How many wait. */
   get size(): number {
-    return this.#waiting.size;
+    return this.#first.waiting.size + this.#again.waiting.size;
   }
 
-  /** The one that has waited longest. */
-  get oldest(): WaitingKey<K> | undefined {
-    return this.#waiting.oldest;
+  /** When the first of them began to wait; undefined: nobody waits. */
+  get sinceMs(): number | undefined {
+    const since = [this.#first, this.#again].flatMap(({ waiting }) => waiting.oldest?.readyAtMs ?? []);
+    return since.length === 0 ? undefined : Math.min(...since);
   }
 
   has(key: K): boolean {
-    return this.#waiting.has(key);
+    return this.#first.waiting.has(key) || this.#again.waiting.has(key);
   }
 
-  /** One that is new: it has its turn at once when it is being begun, or there is a place for it; otherwise it waits. */
+  /** One that is new: it has its turn at once when it is being begun, or there is a place for it; otherwise it waits, where it does already. */
   add(item: WaitingKey<K>): void {
-    if (this.#begun.has(this.#textOf(item.key))) {
+    const text = this.#textOf(item.key);
+    if (this.#begun.has(text)) {
       this.#onTurn(item);
       return;
     }
-    this.#waiting.add(item);
-    this.#next();
+    const line = this.#unended.has(text) ? this.#again : this.#first;
+    if (!this.has(item.key)) line.waiting.add(item);
+    this.#next(line);
   }
 
   /** It waits no more. @returns it, if it has waited */
   remove(key: K): WaitingKey<K> | undefined {
-    return this.#waiting.remove(key);
+    return this.#first.waiting.remove(key) ?? this.#again.waiting.remove(key);
   }
 
-  /** It is begun, or gone. */
-  leave(key: K): void {
-    this.#leave(this.#textOf(key));
+  /** It was handed out: the time of its turn begins. */
+  handedOut(key: K): void {
+    const text = this.#textOf(key);
+    const begun = this.#begun.get(text);
+    if (begun === undefined || begun.cancel !== undefined) return;
+    begun.cancel = this.#clock.after(LONGEST_MS, () => {
+      this.#leave(text, false);
+    });
+  }
+
+  /** It has no place any more. @param isEnded whether it came to an end: it is begun, or gone; else a look at it failed */
+  leave(key: K, isEnded: boolean): void {
+    this.#leave(this.#textOf(key), isEnded);
   }
 
   /** Forgets everything; nobody has a turn any more. */
   close(): void {
-    this.#waiting.clear();
-    for (const { cancel } of this.#begun.values()) cancel();
+    for (const { waiting } of [this.#first, this.#again]) waiting.clear();
+    for (const { cancel } of this.#begun.values()) cancel?.();
     this.#begun.clear();
   }
 
-  #leave(text: string): void {
+  #leave(text: string, isEnded: boolean): void {
+    if (isEnded) this.#unended.delete(text);
     const begun = this.#begun.get(text);
     if (begun === undefined) return;
-    begun.cancel();
+    if (!isEnded) this.#unended.add(text);
+    begun.cancel?.();
     this.#begun.delete(text);
-    this.#places.leave(begun.group);
-    this.#next();
+    begun.line.places.leave(begun.group);
+    this.#next(begun.line);
   }
 
-  #next(): void {
-    for (let item = this.#waiting.next(); item !== undefined; item = this.#waiting.next()) {
+  #next(line: Line<K>): void {
+    for (let item = line.waiting.next(); item !== undefined; item = line.waiting.next()) {
       const [text, group] = [this.#textOf(item.key), this.#groupOf(item.key)];
-      this.#places.take(group);
-      this.#begun.set(text, { group, cancel: this.#clock.after(LONGEST_MS, () => this.#leave(text)) });
+      line.places.take(group);
+      this.#begun.set(text, { line, group });
       this.#onTurn(item);
     }
   }
+}
+
+/** Those that wait for one of its places. */
+interface Line<K> {
+  readonly places: Places;
+  readonly waiting: WaitingKeys<K>;
+}
+
+function newLine<K>(most: number, textOf: (key: K) => string, groupOf: (key: K) => string): Line<K> {
+  const places = new Places();
+  places.most = most;
+  return { places, waiting: new WaitingKeys(textOf, groupOf, places) };
 }

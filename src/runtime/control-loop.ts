@@ -147,17 +147,19 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     const stage = this.#stageOf(key);
     if (requeue.is === "withBackoff" || requeue.is === "afterConflict") {
       const { pauseMs, owed } = this.#retries.note(text, requeue.is, urgency, Math.random());
-      this.#queue.done(key, owed);
+      this.#queue.done(key, owed, requeue.is === "withBackoff" ? "failed" : undefined);
       this.#queue.addAfter(key, pauseMs, urgencyOfTimer(stage));
       return;
     }
     // Who waits for the cache has not tried.
     if (requeue.is !== "whenSeen") this.#retries.forget(text);
-    const isBegun = requeue.is === "never" || requeue.is === "after"; // There is nothing to do now.
-    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined, isBegun);
+    const hasNothingToDo = requeue.is === "never" || requeue.is === "after";
+    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined, hasNothingToDo ? "ended" : undefined);
     if (requeue.is === "never") return;
+    // A new one of which nothing can be made now, such as one that is paused, is no beginning each time that it is looked at.
+    if (requeue.is === "after" && stage === "new") return this.#queue.addAfter(key, requeue.ms, "routine");
     // At once: after a step.
-    this.#queue.addAfter(key, requeue.ms, requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage));
+    return this.#queue.addAfter(key, requeue.ms, requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage));
   }
 }
 

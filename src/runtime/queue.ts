@@ -51,8 +51,7 @@ export class KeyedQueue<K> {
   /** How long the oldest of them has waited, in milliseconds; 0 when none waits. */
   get ageMs(): number {
     const nowMs = this.#clock.monotonicMs();
-    const since = [this.#ready.oldest, this.#beginnings.oldest].map((oldest) => oldest?.readyAtMs ?? nowMs);
-    return nowMs - Math.min(...since);
+    return nowMs - Math.min(this.#ready.oldest?.readyAtMs ?? nowMs, this.#beginnings.sinceMs ?? nowMs);
   }
 
   /** Makes the key ready now. */
@@ -102,14 +101,14 @@ export class KeyedQueue<K> {
   /**
    * The pass of the key is over; if it was added meanwhile, it is ready again.
    * @param owed the urgency that it was handed out with, when the pass has decided nothing
-   * @param isBegun whether there is nothing to do for it now: another one that is new may be begun
+   * @param beginning what has become of it, if it was being begun: `ended`, there is nothing to do for it now; `failed`, it is tried again some time; else it goes on
    */
-  done(key: K, owed?: Urgency, isBegun = false): void {
+  done(key: K, owed?: Urgency, beginning?: "ended" | "failed"): void {
     const text = this.#textOf(key);
     this.#working.delete(text);
     this.#places.leave(this.#groupOf(key));
     if (owed !== undefined) this.#owed.set(text, owed);
-    if (isBegun) this.#beginnings.leave(key);
+    if (beginning !== undefined) this.#beginnings.leave(key, beginning === "ended");
     const again = this.#again.get(text);
     this.#again.delete(text);
     if (again !== undefined && !this.#closed) {
@@ -136,11 +135,14 @@ export class KeyedQueue<K> {
   }
 
   #wait(item: WaitingKey<K>): void {
-    const before = this.#beginnings.remove(item.key);
-    const urgency = moreUrgent(before?.urgency ?? item.urgency, item.urgency);
-    const waiting = { ...(before ?? item), urgency };
-    if (urgency === "new") this.#beginnings.add(waiting);
-    else this.#makeReady(waiting);
+    const isWaiting = this.#beginnings.has(item.key);
+    const urgency = isWaiting ? moreUrgent("new", item.urgency) : item.urgency;
+    if (urgency === "new" && !this.#ready.has(item.key)) {
+      this.#beginnings.add(item);
+      return;
+    }
+    const readyAtMs = this.#beginnings.remove(item.key)?.readyAtMs ?? item.readyAtMs;
+    this.#makeReady({ ...item, readyAtMs });
   }
 
   #makeReady(item: WaitingKey<K>): void {
@@ -159,6 +161,7 @@ export class KeyedQueue<K> {
       if (item === undefined) return;
       const text = this.#textOf(item.key);
       this.#working.add(text);
+      this.#beginnings.handedOut(item.key);
       this.#places.take(this.#groupOf(item.key));
       this.#owed.delete(text);
       this.#waiters.shift()?.(item);
