@@ -4,7 +4,7 @@ import { type Count, type FileCount, NONE, oneFailed, sum } from "./count.ts";
 
 function fileOf(name: string, passed: number, failed: number, skipped = 0): FileCount {
   const failures = Array.from({ length: failed }, (_, n) => `/repo/${name}: test ${n}`);
-  return { name: `/repo/${name}`, ms: 1, passed, failed, skipped, failures };
+  return { name: `/repo/${name}`, ms: 1, passed, failed, skipped, failures, isAround: false };
 }
 
 function countOf(...files: FileCount[]): Count {
@@ -41,10 +41,45 @@ test.each([
   ["fails again", [fileOf(STORE, 4, 1)]],
   ["is skipped alone", [fileOf(STORE, 0, 0, 5)]],
   ["is skipped in part alone", [fileOf(STORE, 4, 0, 1)]],
+  ["passes and skips another alone", [fileOf(STORE, 5, 0, 1)]],
   ["cannot be told alone", []],
 ])("alone: what %s has failed", async (_why, second) => {
   const first = countOf(WELL, fileOf(STORE, 4, 1));
   expect(await againAlone("/repo", first, telling(...second).alone)).toEqual(first);
+});
+
+test("alone: what fails around its tests is whole alone when none of them is skipped", async () => {
+  const first = { ...fileOf(STORE, 0, 1, 3), isAround: true };
+  expect(await againAlone("/repo", countOf(first), telling(fileOf(STORE, 3, 0)).alone)).toMatchObject({
+    failed: 0,
+    skipped: 0,
+  });
+  expect(await againAlone("/repo", countOf(first), telling(fileOf(STORE, 1, 0, 2)).alone)).toMatchObject({ failed: 1 });
+});
+
+test("alone: when something goes wrong that is no file's, nothing is excused", async () => {
+  const { alone } = telling(fileOf(STORE, 5, 0));
+  const wrong: Alone = async (level, files) => sum(await alone(level, files), oneFailed("an error that nobody caught"));
+  const first = countOf(WELL, fileOf(STORE, 4, 1));
+  expect(await againAlone("/repo", first, wrong)).toEqual(first);
+});
+
+test("alone: what a property has found by chance is not told again", async () => {
+  const failures = [`/repo/${STORE}: it holds – Error: Property failed after 7 tests`];
+  const first = countOf({ ...fileOf(STORE, 4, 1), failures });
+  expect(await againAlone("/repo", first, telling(fileOf(STORE, 5, 0)).alone)).toEqual(first);
+});
+
+test.each([
+  ["src/", "unit"],
+  ["dev/", "unit"],
+  ["test/apiserver/", "apiserver"],
+  ["test/etcd/", "etcd"],
+  ["test/objectstore/", "stores"],
+])("alone: %s is told by level %s", async (folder, level) => {
+  const { alone, asked } = telling();
+  await againAlone("/repo", countOf(fileOf(`${folder}a.test.ts`, 1, 1)), alone);
+  expect(asked).toEqual([[level, [`${folder}a.test.ts`]]]);
 });
 
 test("alone: one that passes does not excuse another", async () => {
@@ -56,7 +91,10 @@ test("alone: one that passes does not excuse another", async () => {
 
 test.each([
   ["of four files, which is not for their neighbours", [1, 2, 3, 4].map((n) => fileOf(`src/${n}.test.ts`, 1, 1))],
-  ["that only computes", ["unit", "mutation"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1))],
+  [
+    "that only computes, or shares one operator",
+    ["unit", "mutation", "e2e"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1)),
+  ],
 ])("alone: what failed %s is not told again", async (_which, files) => {
   const { alone, asked } = telling(...files.map(({ name }) => fileOf(name.slice("/repo/".length), 2, 0)));
   expect(await againAlone("/repo", countOf(...files), alone)).toEqual(countOf(...files));

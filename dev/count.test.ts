@@ -1,18 +1,26 @@
 import { expect, test } from "vitest";
 import { countOf } from "./count.ts";
 
-const file = { name: "/repo/a.test.ts", startTime: 1000, endTime: 3500, message: "", assertionResults: [] };
+const file = {
+  name: "/repo/a.test.ts",
+  startTime: 1000,
+  endTime: 3500,
+  status: "passed",
+  message: "",
+  assertionResults: [],
+};
 const ended = (status: string) => ({ fullName: `it ${status}`, status });
 
 test("count: vitest's report, with what became of each file and what it took", () => {
   const assertionResults = ["passed", "passed", "skipped", "pending", "todo"].map(ended);
   const counted = { passed: 2, failed: 0, skipped: 3, failures: [] };
+  const nothing = { passed: 0, failed: 0, skipped: 0, failures: [] };
   expect(countOf({ testResults: [{ ...file, assertionResults }, file] }, 0)).toEqual({
     ...counted,
     unsteady: [],
     files: [
-      { name: "/repo/a.test.ts", ms: 2500, ...counted },
-      { name: "/repo/a.test.ts", ms: 2500, passed: 0, failed: 0, skipped: 0, failures: [] },
+      { name: "/repo/a.test.ts", ms: 2500, isAround: false, ...counted },
+      { name: "/repo/a.test.ts", ms: 2500, isAround: false, ...nothing },
     ],
   });
 });
@@ -22,11 +30,29 @@ test("count: a run that failed without a failed test counts as one failure", () 
   expect({ failed, failures }).toEqual({ failed: 1, failures: ["vitest ended with 1, though no test failed"] });
 });
 
-test("count: what goes wrong around a file's tests counts as one that failed, unless one of them did", () => {
-  const around = { ...file, message: "no such module\nat line 1" };
-  expect(countOf({ testResults: [around] }, 1)).toMatchObject({ failed: 1 });
-  const assertionResults = ["failed", "failed", "skipped"].map(ended);
-  expect(countOf({ testResults: [{ ...around, assertionResults }] }, 1)).toMatchObject({ failed: 2, skipped: 1 });
+test.each([
+  ["around all of a file's tests", "no such module\nat line 1", ["skipped"], 1, "/repo/a.test.ts: no such module"],
+  ["around some of a file's tests", "", ["skipped", "passed"], 1, "/repo/a.test.ts: something around its tests failed"],
+  ["around tests that failed, too", "no such module", ["failed", "failed"], 2, "/repo/a.test.ts: no such module"],
+])(
+  "count: what goes wrong %s counts as one that failed, unless one of them did",
+  (_where, message, ends, failed, why) => {
+    const around = { ...file, status: "failed", message, assertionResults: ends.map(ended) };
+    const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
+    const count = countOf({ testResults: [flaky, around] }, 1);
+    expect(count.failed).toBe(failed + 1);
+    expect(count.failures).toContain(why);
+    expect(count.files.map(({ isAround }) => isAround)).toEqual([false, true]);
+  },
+);
+
+test("count: an error that nobody caught is a failure of its own, whatever else failed", () => {
+  const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
+  const { failed, failures } = countOf({ testResults: [flaky] }, 1, ["it was rejected"]);
+  expect({ failed, failures: failures.slice(1) }).toEqual({
+    failed: 2,
+    failures: ["an error that nobody caught – it was rejected"],
+  });
 });
 
 test("count: what failed has its file, its name and why, also around tests", () => {
@@ -42,8 +68,8 @@ test("count: what failed has its file, its name and why, also around tests", () 
     { fullName: "c failed", status: "failed", failureMessages: [`Error: ${"long ".repeat(100)}`] },
   ];
   const testResults = [
-    { ...file, name: "a.test.ts", assertionResults },
-    { ...file, name: "b.test.ts", message: "no such module\nat line 1" },
+    { ...file, name: "a.test.ts", status: "failed", assertionResults },
+    { ...file, name: "b.test.ts", status: "failed", message: "no such module\nat line 1" },
   ];
   expect(countOf({ testResults }, 1).failures).toEqual([
     "a.test.ts: a thing failed",

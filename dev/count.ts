@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { unhandledOf } from "./unhandled.ts";
 
 /** What became of tests. */
 export interface Count {
@@ -23,6 +24,8 @@ export interface FileCount extends Took {
   readonly failed: number;
   readonly skipped: number;
   readonly failures: readonly string[];
+  /** Whether something around its tests went wrong: tests that it prepared for are skipped. */
+  readonly isAround: boolean;
 }
 
 /** A name and how long it took, in milliseconds. */
@@ -57,6 +60,8 @@ export function ended(child: ChildProcess): Promise<number> {
   });
 }
 
+const UNHANDLED = join(import.meta.dirname, "unhandled.ts");
+
 /** Runs vitest and reads its own report; a run that failed without a failed test counts as one failure. */
 export async function counted(
   vitest: readonly string[],
@@ -65,10 +70,14 @@ export async function counted(
   const folder = await mkdtemp(join(tmpdir(), "vitest-"));
   const file = join(folder, "report.json");
   try {
-    const code = await start([...vitest, "--reporter=default", "--reporter=json", `--outputFile.json=${file}`]);
-    const report = await readFile(file, "utf8").catch(() => undefined); // vitest died before it could write one
-    if (report === undefined) return oneFailed(`vitest ended with ${code} before it could report: ${vitest.join(" ")}`);
-    return countOf(JSON.parse(report) as VitestReport, code);
+    const reporters = ["default", "json", UNHANDLED].map((name) => `--reporter=${name}`);
+    const code = await start([...vitest, ...reporters, `--outputFile.json=${file}`]);
+    const read = async (name: string) => JSON.parse(await readFile(name, "utf8")) as unknown;
+    const reports = await Promise.all([read(file), read(unhandledOf(file))]).catch(() => undefined);
+    if (reports === undefined)
+      return oneFailed(`vitest ended with ${code} before it could report: ${vitest.join(" ")}`);
+    const [report, unhandled] = reports as [VitestReport, readonly string[]];
+    return countOf(report, code, unhandled);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -84,7 +93,9 @@ interface FileReport {
   readonly name: string;
   readonly startTime: number;
   readonly endTime: number;
-  /** What went wrong around the file's tests. */
+  /** `failed` also when only something around its tests did: a hook within a `describe` says so nowhere else. */
+  readonly status: string;
+  /** What went wrong around all of the file's tests; often empty. */
   readonly message: string;
   readonly assertionResults: readonly {
     readonly fullName: string;
@@ -95,24 +106,29 @@ interface FileReport {
   }[];
 }
 
-/** @param code exit code of vitest */
-export function countOf({ testResults }: VitestReport, code: number): Count {
-  const count = testResults.map(countOfFile).reduce((all, file) => sum(all, { ...NONE, ...file, files: [file] }), NONE);
+/** @param code exit code of vitest @param unhandled errors that nobody caught: no file is known to be theirs, so they are failures of their own */
+export function countOf({ testResults }: VitestReport, code: number, unhandled: readonly string[] = []): Count {
+  const files = testResults.map(countOfFile).map((file) => ({ ...NONE, ...file, files: [file] }));
+  const around = unhandled.map((message) => oneFailed(`an error that nobody caught${because(message)}`));
+  const count = [...files, ...around].reduce(sum, NONE);
   if (code === 0 || count.failed > 0) return count;
   return sum(count, oneFailed(`vitest ended with ${code}, though no test failed`));
 }
 
-function countOfFile({ name, startTime, endTime, message, assertionResults }: FileReport): FileCount {
-  const of = (status: string) => assertionResults.filter((each) => each.status === status);
+function countOfFile({ name, startTime, endTime, status, message, assertionResults }: FileReport): FileCount {
+  const of = (what: string) => assertionResults.filter((each) => each.status === what);
   const [passed, failed] = [of("passed").length, of("failed")];
+  const isAround = status === "failed" && (message !== "" || failed.length === 0);
+  const [line = ""] = message.split("\n");
   return {
     name,
     ms: endTime - startTime,
     passed,
-    failed: message === "" ? failed.length : Math.max(failed.length, 1),
+    failed: isAround ? Math.max(failed.length, 1) : failed.length,
     skipped: assertionResults.length - passed - failed.length,
+    isAround,
     failures: [
-      ...(message === "" ? [] : [`${name}: ${message.split("\n")[0]}`]),
+      ...(isAround ? [`${name}: ${line === "" ? "something around its tests failed" : line}`] : []),
       ...failed.map(({ fullName, failureMessages = [] }) => `${name}: ${fullName}${because(failureMessages[0])}`),
     ],
   };
