@@ -37,6 +37,12 @@ test("alone: what fails beside others and passes without them counts as passed, 
   ]);
 });
 
+test("alone: three files are told again", async () => {
+  const files = [1, 2, 3].map((n) => `src/${n}.test.ts`);
+  const { alone } = telling(...files.map((name) => fileOf(name, 2, 0)));
+  expect((await againAlone("/repo", countOf(...files.map((name) => fileOf(name, 1, 1))), alone)).failed).toBe(0);
+});
+
 test.each([
   ["fails again", [fileOf(STORE, 4, 1)]],
   ["is skipped alone", [fileOf(STORE, 0, 0, 5)]],

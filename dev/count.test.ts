@@ -30,6 +30,11 @@ test("count: a run that failed without a failed test counts as one failure", () 
   expect({ failed, failures }).toEqual({ failed: 1, failures: ["vitest ended with 1, though no test failed"] });
 });
 
+test("count: a run that was cut off failed for that, whatever else failed in it", () => {
+  const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
+  expect(countOf({ testResults: [flaky] }, 137).failures.at(-1)).toBe("vitest ended with 137");
+});
+
 test.each([
   ["around all of a file's tests", "no such module\nat line 1", ["skipped"], 1, "/repo/a.test.ts: no such module"],
   ["around some of a file's tests", "", ["skipped", "passed"], 1, "/repo/a.test.ts: something around its tests failed"],

@@ -111,6 +111,7 @@ export function countOf({ testResults }: VitestReport, code: number, unhandled: 
   const files = testResults.map(countOfFile).map((file) => ({ ...NONE, ...file, files: [file] }));
   const around = unhandled.map((message) => oneFailed(`an error that nobody caught${because(message)}`));
   const count = [...files, ...around].reduce(sum, NONE);
+  if (code > 1) return sum(count, oneFailed(`vitest ended with ${code}`)); // Whatever failed, it was cut off.
   if (code === 0 || count.failed > 0) return count;
   return sum(count, oneFailed(`vitest ended with ${code}, though no test failed`));
 }

@@ -21,6 +21,8 @@ class EventServer {
   calls = 0;
   failures: ErrorCode[] = [];
   hangs = false;
+  /** What is thrown at whoever makes something in a namespace that goes, or is gone. */
+  readonly going = new Map<string, OperatorError>();
   /** Namespaces whose admission webhook does not answer. */
   hanging = new Set<string>();
   /** Calls of each namespace that are under way. */
@@ -34,6 +36,8 @@ class EventServer {
 
   create = <T extends KubeObject>(_resource: unknown, draft: Draft<T>, options: CallOptions): Promise<T> =>
     this.#call(draft.metadata.namespace, options, () => {
+      const refused = this.going.get(draft.metadata.namespace ?? "");
+      if (refused !== undefined) throw refused;
       this.events.set(draft.metadata.name, draft as unknown as Draft<Event>);
       return draft as unknown as T;
     });
@@ -75,7 +79,41 @@ function setUp() {
   return { clock, server, recorder };
 }
 
+const TERMINATING = {
+  kind: "Status",
+  details: { causes: [{ reason: "NamespaceTerminating", field: "metadata.namespace" }] },
+};
+
 describe("event recorder", () => {
+  test.each([
+    ["goes", new OperatorError("KubeInvalid", "it is being terminated", { cause: TERMINATING })],
+    ["is gone", new OperatorError("KubeNotFound", "no such namespace")],
+  ])(
+    "asks once more when a namespace %s, however much was to be counted, and goes on with others",
+    async (_when, refused) => {
+      const { clock, server, recorder } = setUp();
+      const other = { ...DB, namespace: "other", uid: "u2" };
+      const notes = Array.from({ length: 8 }, (_, n) => ({ ...REMOVED, note: `db-${n} is gone` }));
+      for (const about of [DB, other]) for (const note of notes) recorder.record(about, note);
+      await clock.advance(0);
+      for (const note of notes) {
+        for (const about of [DB, other]) recorder.record(about, note);
+        await clock.advance(1_000);
+      }
+      server.going.set("prod", refused);
+      for (const [name, { metadata }] of server.events) if (metadata.namespace === "prod") server.events.delete(name);
+      const before = server.calls;
+      await clock.advance(120_000);
+      // Of one the count, which finds no event, and the event anew; of the other namespace all counts.
+      expect(server.calls - before).toBe(2 + notes.length);
+      expect(recorder.stats).toMatchObject({ created: 16, updated: 8 });
+      server.going.clear();
+      recorder.record(DB, notes[0] ?? REMOVED);
+      await clock.advance(0);
+      expect(server.told.filter(({ metadata }) => metadata.namespace === "prod")).toHaveLength(1);
+    },
+  );
+
   test("writes what the events API asks for", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);

@@ -4,6 +4,7 @@ import { asOperatorError, hasCode } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { rfc3339Micro } from "#base/timestamp.ts";
 import { FIELD_MANAGER, type KubeClient } from "./client.ts";
+import { isNamespaceGoing } from "./error.ts";
 import { TurnsPerObject } from "./event-turns.ts";
 import { type Draft, EVENTS, type Event } from "./kinds.ts";
 
@@ -259,7 +260,10 @@ export class EventRecorder {
           series.writtenCount = 0; // Events live for an hour: this one is gone and is made anew.
         } else if (!hasCode(thrown, "KubeUnavailable", "KubeThrottled")) {
           this.#tell(thrown);
-          break; // It was refused, and would be again, for example because the namespace is going away.
+          // Only a namespace can be missing where something is made. All else of it would be refused as well, count by count.
+          if (isNamespaceGoing(thrown) || hasCode(thrown, "KubeNotFound"))
+            this.#giveUpAll(series.draft.metadata.namespace);
+          break; // It was refused, and would be again.
         }
       }
       await this.#clock.sleep(delayMs(RETRY, attempt, this.#random()), this.#stopped.signal).catch(() => undefined); // the loop looks
@@ -270,6 +274,20 @@ export class EventRecorder {
   #giveUp(series: Series): void {
     series.writtenCount = series.count; // It is not to be counted as dropped a second time.
     this.#drop();
+  }
+
+  /** Nobody will read what is still to be written about what was in the namespace. */
+  #giveUpAll(namespace: string): void {
+    for (const series of this.#queues.get(namespace)?.splice(0) ?? []) {
+      series.isQueued = false;
+      this.#queued -= 1;
+      this.#giveUp(series);
+    }
+    for (const [key, series] of this.#series) {
+      if (series.draft.metadata.namespace !== namespace) continue;
+      series.cancelTimer?.();
+      this.#series.delete(key);
+    }
   }
 
   /** Creating is safe to repeat: the name is ours, so "exists already" says that an earlier attempt arrived. */

@@ -21,6 +21,8 @@ import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "
 const IDLE_MS = 90_000;
 /** The same where something is missed. */
 const MISSED_MS = 10_000;
+/** The first that comes may take so much longer: it is what the server may take to begin. */
+const BEGIN_MS = 15_000;
 /** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
 const SYNC_MS = 60_000;
 /** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
@@ -78,7 +80,7 @@ export class Reflector<T extends KubeObject> {
   #holdOffMs = 0;
   /** Counts everything that came, to tell a round that brought something. */
   #arrivals = 0;
-  /** When the stream was opened, or something came; by monotonic clock. */
+  /** When something came, or was to have begun to come; by monotonic clock. */
   #silentSinceMs = 0;
   /** Ends the stream. */
   #giveUp: ((why: OperatorError) => void) | undefined;
@@ -97,7 +99,8 @@ export class Reflector<T extends KubeObject> {
       target.restarted(reason);
       const brought = this.#arrivals > before;
       failures = brought ? 0 : failures + 1;
-      if (failures >= (reason === "idle" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS)) this.#position = undefined;
+      if (failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
+        this.#position = undefined;
       if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
       const waitMs = Math.max(delayMs(RESTART, Math.max(0, failures - 1), random()), this.#holdOffMs);
       await clock.sleep(waitMs, signal).catch(() => undefined); // The loop looks at the signal itself.
@@ -146,7 +149,7 @@ export class Reflector<T extends KubeObject> {
     const state = this.#position === undefined ? new Map<string, T>() : undefined;
     const stopSync = state === undefined ? () => undefined : clock.after(SYNC_MS, () => stop.abort(SLOW_SYNC));
     let stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
-    this.#silentSinceMs = clock.monotonicMs();
+    this.#silentSinceMs = clock.monotonicMs() + BEGIN_MS;
     this.#giveUp = (why) => stop.abort(why);
     try {
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, { signal: stop.signal })) {

@@ -11,9 +11,9 @@ import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 //   When its look has found nothing to do: what it needs of us is made, and it waits for the world. So who waits long for a volume or an image holds up
 //   nobody, and where the API server is fast, so is this.
 // And when it cannot be made, or the API server never answers for it?
-//   Its turn is over when a look at it fails, or `LONGEST_MS` after it was handed out. From then on it waits in a line of its own, with `MOST_AGAIN`
-//   places, until it has come to an end. So whoever hangs costs the others one turn. Of each line's places no namespace has more than two thirds,
-//   ever less of the last third (base/places-left.ts), and its turn after those that have fewer.
+//   Its turn is over when a look at it fails, `LONGEST_LOOK_MS` after it was handed out, and `LONGEST_TURN_MS` after it was for the first time. Where that
+//   took `SLOW_MS` or more, it waits in a line of its own from then on, with `MOST_AGAIN` places, until it has come to an end: whoever hangs does so once before
+//   all others. Of each line's places no namespace has all (base/places-left.ts), and its turn comes after those that have fewer.
 // What does not wait: what is begun already, what a person did, what is only looked at again. Other objects have no such stage.
 
 /** So many new objects are being begun side by side. */
@@ -22,8 +22,14 @@ export const MOST = 12;
 /** And so many of those that did not come to an end in their turn before. */
 export const MOST_AGAIN = 4;
 
-/** So long does one count, in milliseconds: a call that hangs ends by then. */
-export const LONGEST_MS = DEADLINE_MS;
+/** So long after it was handed out one counts no more, in milliseconds: a call that hangs ends by then. */
+export const LONGEST_LOOK_MS = DEADLINE_MS;
+
+/** So long does a turn of many looks take at the most, in milliseconds: with a shorter one an API server that is slow to all is given ever more of them. */
+export const LONGEST_TURN_MS = 60_000;
+
+/** A look that fails sooner, in milliseconds, has held up nobody. */
+export const SLOW_MS = 1_000;
 
 /** New objects: whose turn it is to be begun, and those that wait for it. Written by the queue only. */
 export class Beginnings<K> {
@@ -34,8 +40,8 @@ export class Beginnings<K> {
   readonly #first: Line<K>;
   readonly #again: Line<K>;
   /** By the text of the key, those that are being begun. */
-  readonly #begun = new Map<string, { readonly line: Line<K>; readonly group: string; cancel?: () => void }>();
-  /** By the text of the key, those that have had a turn and have not come to an end since. */
+  readonly #begun = new Map<string, Turn<K>>();
+  /** By the text of the key, those that have had a turn of some length and have not come to an end since. */
   readonly #unended = new Set<string>();
 
   /** @param groupOf its namespace @param onTurn called when it may be begun */
@@ -85,14 +91,16 @@ export class Beginnings<K> {
     return this.#first.waiting.remove(key) ?? this.#again.waiting.remove(key);
   }
 
-  /** It was handed out: the time of its turn begins. */
+  /** It was handed out: its time runs. */
   handedOut(key: K): void {
     const text = this.#textOf(key);
-    const begun = this.#begun.get(text);
-    if (begun === undefined || begun.cancel !== undefined) return;
-    begun.cancel = this.#clock.after(LONGEST_MS, () => {
-      this.#leave(text, false);
-    });
+    const turn = this.#begun.get(text);
+    if (turn === undefined) return;
+    const nowMs = this.#clock.monotonicMs();
+    turn.sinceMs ??= nowMs;
+    turn.cancel?.();
+    const leftMs = Math.min(LONGEST_LOOK_MS, turn.sinceMs + LONGEST_TURN_MS - nowMs);
+    turn.cancel = this.#clock.after(leftMs, () => this.#leave(text, false));
   }
 
   /** It has no place any more. @param isEnded whether it came to an end: it is begun, or gone; else a look at it failed */
@@ -109,13 +117,14 @@ export class Beginnings<K> {
 
   #leave(text: string, isEnded: boolean): void {
     if (isEnded) this.#unended.delete(text);
-    const begun = this.#begun.get(text);
-    if (begun === undefined) return;
-    if (!isEnded) this.#unended.add(text);
-    begun.cancel?.();
+    const turn = this.#begun.get(text);
+    if (turn === undefined) return;
+    const { line, group, sinceMs, cancel } = turn;
+    cancel?.();
     this.#begun.delete(text);
-    begun.line.places.leave(begun.group);
-    this.#next(begun.line);
+    if (!isEnded && sinceMs !== undefined && this.#clock.monotonicMs() - sinceMs >= SLOW_MS) this.#unended.add(text);
+    line.places.leave(group);
+    this.#next(line);
   }
 
   #next(line: Line<K>): void {
@@ -126,6 +135,16 @@ export class Beginnings<K> {
       this.#onTurn(item);
     }
   }
+}
+
+/** The place of one that is being begun. */
+interface Turn<K> {
+  readonly line: Line<K>;
+  readonly group: string;
+  /** When it was handed out for the first time, by monotonic clock. */
+  sinceMs?: number;
+  /** Its time does not run any more. */
+  cancel?: () => void;
 }
 
 /** Those that wait for one of its places. */

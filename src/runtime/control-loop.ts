@@ -153,11 +153,12 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     }
     // Who waits for the cache has not tried.
     if (requeue.is !== "whenSeen") this.#retries.forget(text);
-    const hasNothingToDo = requeue.is === "never" || requeue.is === "after";
-    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined, hasNothingToDo ? "ended" : undefined);
+    const hasNothingToDo = requeue.is === "never" || (requeue.is === "after" && requeue.isResting === undefined);
+    const beginning = hasNothingToDo ? "ended" : requeue.is === "after" ? "failed" : undefined;
+    this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined, beginning);
     if (requeue.is === "never") return;
     // A new one of which nothing can be made now, such as one that is paused, is no beginning each time that it is looked at.
-    if (requeue.is === "after" && stage === "new") return this.#queue.addAfter(key, requeue.ms, "routine");
+    if (hasNothingToDo && stage === "new") return this.#queue.addAfter(key, requeue.ms, "routine");
     // At once: after a step.
     return this.#queue.addAfter(key, requeue.ms, requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage));
   }

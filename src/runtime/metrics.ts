@@ -40,7 +40,7 @@ export function createMetrics(registry: Registry = new Registry()) {
     }),
     queueDepth: new Gauge({
       name: `${PREFIX}queue_depth`,
-      help: "Keys that wait for a worker.",
+      help: "Keys that wait for a worker, or, of new objects, to be begun.",
       labelNames: ["controller"],
       registers,
     }),

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { absent, unknown } from "#base/observed.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { ToyController, type ToyStep, toyTools } from "#kit/toy-controller.ts";
 import type { AnyResource } from "#kube/kinds.ts";
-import { step, wait } from "#runtime/decide.ts";
+import { type Plan, step, wait } from "#runtime/decide.ts";
 import { Expectations } from "#runtime/expectations.ts";
 import { Pass } from "#runtime/pass.ts";
 
@@ -53,6 +53,18 @@ test("pass: a wait comes back when it says, and is told only when a person shoul
   controller.next = wait("no-paint", "there is no paint", 1_234, { warn: true });
   await pass.run(KEY, never);
   expect(told).toEqual(["Warning no-paint: there is no paint"]);
+});
+
+const ASIDE = { rule: "paint", because: "no brush", is: "refused" } as const;
+
+test.each<[string, Partial<Plan<ToyStep>>, object]>([
+  ["its rule holds all below it for", { held: ASIDE }, { isResting: true }],
+  ["is wanted and was refused", { aside: [ASIDE] }, { isResting: true }],
+  ["is only remarked on", { aside: [{ ...ASIDE, is: "remark" }] }, {}],
+])("pass: says whether a step rests: one that %s", async (_which, more, says) => {
+  const { controller, pass } = toy();
+  controller.plan = () => ({ ...wait("dry", "it dries", 1_234), ...more }) as Plan<ToyStep>;
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234, ...says });
 });
 
 test("pass: an object that is gone ends its passes", async () => {

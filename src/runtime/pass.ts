@@ -8,9 +8,9 @@ import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
 import { MOVED, Throws } from "#runtime/throws.ts";
 
-/** When the key is to be looked at again, if no event comes first. */
+/** When the key is to be looked at again, if no event comes first. `isResting`: a step is wanted that came to nothing, and rests. */
 type Requeue =
-  | { readonly is: "after"; readonly ms: number }
+  | { readonly is: "after"; readonly ms: number; readonly isResting?: true }
   /** A step was tried: there may be more to do. */
   | { readonly is: "afterStep"; readonly ms: number }
   /** Nothing was looked at: the caches are behind what this controller has done. */
@@ -224,10 +224,10 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     switch (plan.next) {
       case "settled": {
         const restMs = this.#controller.restMs(snapshot);
-        return { is: "after", ms: Math.min(restMs, plan.recheckAfterMs ?? restMs) };
+        return { is: "after", ms: Math.min(restMs, plan.recheckAfterMs ?? restMs), ...restingIn(plan) };
       }
       case "wait":
-        return { is: "after", ms: plan.recheckAfterMs };
+        return { is: "after", ms: plan.recheckAfterMs, ...restingIn(plan) };
       case "step":
         if (outcome.is === "conflict") return { is: "afterConflict" };
         // What has been written wakes the key when it is seen, as a rule within milliseconds. A step that failed or was put off rests now:
@@ -235,4 +235,9 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         return { is: "afterStep", ms: this.#unseen(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
     }
   }
+}
+
+function restingIn<Step>(plan: Plan<Step>): { isResting?: true } {
+  const held = plan.next === "wait" && plan.held !== undefined;
+  return held || plan.aside?.some(({ is }) => is !== "remark") === true ? { isResting: true } : {};
 }
