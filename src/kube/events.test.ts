@@ -114,6 +114,15 @@ describe("event recorder", () => {
     },
   );
 
+  test("counts an event of a namespace that is gone as dropped once, also when it waits again while it is written", async () => {
+    const { server, recorder } = setUp();
+    server.going.set("prod", new OperatorError("KubeNotFound", "no such namespace"));
+    recorder.record(DB, REMOVED);
+    recorder.record({ ...DB, namespace: "other", uid: "u2" }, REMOVED);
+    await recorder.flush(never);
+    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 1 });
+  });
+
   test("writes what the events API asks for", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);

@@ -272,6 +272,7 @@ export class EventRecorder {
   }
 
   #giveUp(series: Series): void {
+    if (series.writtenCount === series.count) return; // It was given up with all of its namespace.
     series.writtenCount = series.count; // It is not to be counted as dropped a second time.
     this.#drop();
   }
