@@ -10,7 +10,7 @@ export interface Count {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** What failed, each by its file, its name and the first line of why, or in a sentence. */
+  /** What failed, each by its file, its name, the first line of why and where that was thrown, or in a sentence. */
   readonly failures: readonly string[];
   /** What failed beside others and passed when it was told alone, like `failures`. */
   readonly unsteady: readonly string[];
@@ -138,7 +138,13 @@ function countOfFile({ name, startTime, endTime, status, message, assertionResul
 /** So much of what was thrown is said where failures are listed, in characters. All of it stands where the test ran. */
 const MAX_WHY_LENGTH = 300;
 
+/** The first of our own lines in a stack. */
+const THROWN_AT = /^ +at .*?(?<file>[^/\s]+\.ts):(?<line>\d+):\d+\)?$/;
+
 function because(thrown: string | null | undefined): string {
-  const [line = ""] = stripVTControlCharacters(thrown ?? "").split("\n");
-  return line === "" ? "" : ` – ${line.slice(0, MAX_WHY_LENGTH)}`;
+  const [line = "", ...stack] = stripVTControlCharacters(thrown ?? "").split("\n");
+  if (line === "") return "";
+  const at = stack.find((each) => !each.includes("/node_modules/") && THROWN_AT.test(each));
+  const { file, line: number } = THROWN_AT.exec(at ?? "")?.groups ?? {};
+  return ` – ${line.slice(0, MAX_WHY_LENGTH)}${file === undefined ? "" : ` (${file}:${number})`}`;
 }

@@ -34,15 +34,31 @@ export function expectPromised(felt: Felt, disturbances = 1): void {
   expect(felt.acknowledgedWrites).toBeGreaterThan(0);
   expect(felt.failedRequests).toBeLessThanOrEqual(disturbances * CLIENTS);
   expect(felt.longestPauseMs).toBeLessThan(LONGEST_ELECTION_MS);
-  expect(refusedIn(felt.firstWhy)).toEqual([]);
+  expectNone("clients were refused", refusedIn(felt.firstWhy));
 }
 
-/** No request of this load has failed, and nobody was refused, be it with the first try. */
+/** No request of this load has failed, and nobody was refused, be it with the first try. For a machine that does nothing else. */
 export function expectNobodyFailed(load: Load): void {
-  const { acknowledgedWrites, why, firstWhy } = load.felt(0);
+  const { why } = load.felt(0);
+  expectHardlyAnyFailed(load);
+  expectNone("requests failed", why);
+}
+
+/**
+ * The same beside all the other tests. There kube-proxy and etcd wait so long for a processor that two of some 4,000 requests failed with their
+ * second try, too (docs/performance.md): so many may, but none for what the cluster shows or asks for.
+ */
+export function expectHardlyAnyFailed(load: Load): void {
+  const { acknowledgedWrites, answeredReads, why, firstWhy } = load.felt(0);
   expect(acknowledgedWrites).toBeGreaterThan(0);
-  expect(why).toEqual([]);
-  expect(refusedIn(firstWhy)).toEqual([]);
+  expectNone("clients were refused", refusedIn([...firstWhy, ...why]));
+  const most = (acknowledgedWrites + answeredReads) / 1000;
+  expect(why.length, `requests failed: ${why.join("; ")}`).toBeLessThanOrEqual(most);
+}
+
+/** Each of them is said where failures are listed. */
+export function expectNone(what: string, told: readonly string[]): void {
+  expect(told, `${what}: ${told.join("; ")}`).toEqual([]);
 }
 
 /** Likewise when all members are away at once, in milliseconds: until they are back, nobody can be served. */
@@ -180,7 +196,7 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
 
   /** Ends the load: no acknowledged write may be missing, and all members must have the same data. */
   async end(): Promise<void> {
-    expect(await this.load.end()).toEqual([]);
+    expectNone("clients saw what cannot be", await this.load.end());
     const names = await this.names("etcdpeers");
     await eventually(async () => {
       const login = await asRoot(this);
