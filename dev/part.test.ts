@@ -8,9 +8,9 @@ function commit(histories: number, mutations: number): string {
 }
 
 test("part: the commit chooses, and each choice for itself", () => {
-  expect(partOf(commit(0, 0))).toEqual({ firstSeed: 1, mutations: "1/3" });
-  expect(partOf(commit(1, 0))).toEqual({ firstSeed: 501, mutations: "1/3" });
-  expect(partOf(commit(0, 5))).toEqual({ firstSeed: 1, mutations: "3/3" });
+  expect(partOf(commit(0, 0))).toEqual({ firstSeed: 1, mutations: "1/6" });
+  expect(partOf(commit(1, 0))).toEqual({ firstSeed: 251, mutations: "1/6" });
+  expect(partOf(commit(0, 9))).toEqual({ firstSeed: 1, mutations: "4/6" });
 });
 
 test("part: all commits together tell each history that the long tests tell, and no other one", () => {

@@ -2,18 +2,18 @@
 // anybody. So `npm test` tells some of each, the commit chooses which, and chapters of the long tests tell all of them.
 
 /** Histories that a commit tells; the long tests tell all that commits choose from. */
-export const HISTORIES = 500;
+export const HISTORIES = 250;
 export const ALL_HISTORIES = 10_000;
 const WINDOWS = ALL_HISTORIES / HISTORIES;
 
 /** A commit tries one in so many mutations. */
-const MUTATION_PARTS = 3;
+const MUTATION_PARTS = 6;
 
 /** What a commit tells of what is computed. */
 export interface ComputedPart {
   /** Seeds of histories are numbered from 1. */
   readonly firstSeed: number;
-  /** Such as `2/3`: the second of three parts of the mutations. */
+  /** Such as `2/6`: the second of six parts of the mutations. */
   readonly mutations: string;
 }
 

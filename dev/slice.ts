@@ -8,7 +8,7 @@ import { run } from "./run.ts";
 // every landing tells some of them, and the commit chooses which: told again, a commit tells the same ones.
 
 /** Minutes of one slice. */
-const SLICE_MINUTES = 15;
+const SLICE_MINUTES = 10;
 
 /** What is made ready before tests that cannot download it: a component, or Azurite, which npm installs. */
 export type Build = ComponentName | "azurite";
