@@ -122,7 +122,7 @@ export class Memory {
 
   #noteWrite(event: WorldEvent & { is: "write" }, world: World): void {
     const { actor, verb, before, after, resource } = event;
-    this.tls.note(event, world.time.nowMs);
+    this.tls.note(event, world.time.nowMs, this.led);
     if (after === undefined) return;
     const { uid, annotations } = after.metadata;
     if (verb === "create") {

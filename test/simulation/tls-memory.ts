@@ -14,12 +14,17 @@ export class TlsMemory {
   /** What was in each Secret before, and until when, by its name. */
   readonly #before = new Map<string, readonly { readonly secret: Secret; readonly untilMs: number }[]>();
 
-  note({ actor, resource, before, after }: ApiWrite, nowMs: number): void {
+  /** @param hasLed uids of clusters that ever had a leader: before that no application was served, and whoever takes a Secret away takes back what it said */
+  note({ actor, resource, before, after }: ApiWrite, nowMs: number, hasLed: Pick<ReadonlySet<string>, "has">): void {
     if (resource !== SECRETS || (after ?? before)?.metadata.name.endsWith(rootSecretName(""))) return;
     const cluster = (before ?? after)?.metadata.labels?.[CLUSTER_LABEL];
     if (actor === "person" && after !== undefined && cluster !== undefined) this.#tampered.add(cluster);
     if (before === undefined) return;
     const { name } = before.metadata;
+    if (actor === "person" && after === undefined && !hasLed.has(controllerOf(before)?.uid ?? "")) {
+      this.#before.delete(name);
+      return;
+    }
     const earlier = this.#before.get(name)?.filter(({ untilMs }) => nowMs - untilMs < MOST_LAG_MS) ?? [];
     this.#before.set(name, [...earlier, { secret: before as Secret, untilMs: nowMs }]);
   }
