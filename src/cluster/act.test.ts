@@ -50,6 +50,28 @@ describe("an EtcdPeer that may bootstrap", () => {
     expect(await writesOf(step, forming, [forming.cluster])).toEqual(["create"]);
   });
 
+  test.each([
+    [
+      "made without a question in a cluster that was begun just now, however long that waited for its turn",
+      29_000,
+      [],
+      "unasked",
+    ],
+    ["asked for in one that was begun a while ago", 30_000, [], "asked"],
+    ["asked for where somebody's clock is wrong", -30_001, [], "asked"],
+    ["asked for where its claim is", 0, [claim("my-etcd-0")], "asked"],
+  ])("is %s", async (_, ageMs, claims, is) => {
+    const lastTransitionTime = new Date(forming.takenAtMs - ageMs).toISOString();
+    const ready = { type: "Ready", status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
+    const status = { ...forming.cluster.status, conditions: [{ ...ready, lastTransitionTime }] };
+    const begun = { ...forming, claims, cluster: { ...forming.cluster, status } };
+    // Who asks is told that it is another one.
+    const other = { ...begun.cluster, metadata: { ...begun.cluster.metadata, uid: "another" } };
+    const written = writesOf(step, begun, [other]);
+    if (is === "unasked") expect(await written).toEqual(["create"]);
+    else await expect(written).rejects.toMatchObject({ code: "KubeConflict" });
+  });
+
   test("is not when it has joined meanwhile, whatever the cache says", async () => {
     const initialMembers = identity.initialMembers.map((member) => ({ ...member, joined: true }));
     const now = {

@@ -20,12 +20,12 @@ type Kube = Pick<KubeClient, "get">;
 /** The last look at a member may take this long, in milliseconds: as long as any other look (member-answer.ts). */
 const LAST_LOOK_DEADLINE_MS = 1_000;
 
-/** A cluster younger than this, in milliseconds, is just being formed: nobody has deleted an EtcdPeer of it yet. */
+/** So long after it was begun, in milliseconds, a cluster is just being formed: nobody has deleted an EtcdPeer of it yet. */
 const YOUNG_MS = 30_000;
 
 /**
  * A create has no precondition that could tell that the cache is behind. So an EtcdPeer that may bootstrap is made a second time
- * only after the API server itself has said that its member never joined. The first time is known by the age of the cluster and
+ * only after the API server itself has said that its member never joined. The first time is known by when the cluster was begun and
  * by a claim that is not there yet, and costs no request.
  */
 export async function needNotJoined(
@@ -35,8 +35,8 @@ export async function needNotJoined(
   signal: AbortSignal,
 ): Promise<void> {
   if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
-  const { namespace, name, uid, creationTimestamp } = snapshot.cluster.metadata;
-  const ageMs = snapshot.takenAtMs - Date.parse(creationTimestamp ?? "");
+  const { namespace, name, uid } = snapshot.cluster.metadata;
+  const ageMs = snapshot.takenAtMs - begunAtMs(snapshot);
   if (
     ageMs >= -YOUNG_MS &&
     ageMs < YOUNG_MS &&
@@ -47,6 +47,14 @@ export async function needNotJoined(
   const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
   if (live.metadata.uid === uid && member?.joined === false) return;
   throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
+}
+
+/**
+ * When the cluster was begun, in milliseconds since 1970: its identity is put on record with its first word on whether it is Ready, and that says
+ * since when. One that waited for its turn was made long before. Not a number without that word.
+ */
+function begunAtMs({ cluster: { status } }: ClusterSnapshot): number {
+  return Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
 }
 
 /** A create has no precondition: whoever has just taken an upgrade back, or deleted the cluster, wants no backup before it. */
