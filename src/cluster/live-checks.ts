@@ -6,7 +6,7 @@ import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { seen } from "#cluster/certificates/usable.ts";
-import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
+import { begunAtMs, type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -47,14 +47,6 @@ export async function needNotJoined(
   const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
   if (live.metadata.uid === uid && member?.joined === false) return;
   throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
-}
-
-/**
- * When the cluster was begun, in milliseconds since 1970: its identity is put on record with its first word on whether it is Ready, and that says
- * since when. One that waited for its turn was made long before. Not a number without that word.
- */
-function begunAtMs({ cluster: { status } }: ClusterSnapshot): number {
-  return Date.parse(status?.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
 }
 
 /** A create has no precondition: whoever has just taken an upgrade back, or deleted the cluster, wants no backup before it. */

@@ -204,13 +204,21 @@ export function isForming(snapshot: ClusterSnapshot): boolean {
   return members.filter(({ joined }) => joined).length < quorumOf(Math.max(members.length, 1));
 }
 
-/** A cluster younger than this gets no word on each pod's progress: the words would be old before they are read. In milliseconds. */
+/**
+ * When the cluster was begun, in milliseconds since 1970. One that waited for its turn was made long before: its identity is put on record with its
+ * first word on whether it is Ready, which says since when. Without that word it is when it was made.
+ */
+export function begunAtMs({ cluster: { metadata, status } }: Pick<ClusterSnapshot, "cluster">): number {
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return Date.parse(ready?.lastTransitionTime ?? metadata.creationTimestamp ?? "");
+}
+
+/** A cluster begun less than this ago gets no word on each pod's progress: the words would be old before they are read. In milliseconds. */
 const QUIET_MS = 5_000;
 
-/** Whether the cluster has just been made, and is being formed as every other one. */
+/** Whether the cluster has just been begun, and is being formed as every other one. */
 export function isQuiet(snapshot: ClusterSnapshot): boolean {
-  const created = Date.parse(snapshot.cluster.metadata.creationTimestamp ?? "");
-  const ageMs = snapshot.takenAtMs - created; // negative when the clock of this node is behind: then it says nothing
+  const ageMs = snapshot.takenAtMs - begunAtMs(snapshot); // negative when the clock of this node is behind: then it says nothing
   return isForming(snapshot) && ageMs >= 0 && ageMs < QUIET_MS;
 }
 

@@ -1,6 +1,6 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { recheckMs } from "#base/recheck.ts";
-import { type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
+import { begunAtMs, type ClusterSnapshot, healthOf, identityOf, isForming, saidByPeer } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { startedMsAgo, whyNotRunning } from "#kube/pod.ts";
 import { wait } from "#runtime/decide.ts";
@@ -32,8 +32,8 @@ export function joinRecheckMs({ pods, endpoints, takenAtMs }: ClusterSnapshot, n
   return recheckMs(Math.min(...ages), DIALLED);
 }
 
-function isLate({ cluster, takenAtMs }: ClusterSnapshot): boolean {
-  return takenAtMs - Date.parse(cluster.metadata.creationTimestamp ?? "") > LATE_AFTER_MS;
+function isLate(snapshot: ClusterSnapshot): boolean {
+  return snapshot.takenAtMs - begunAtMs(snapshot) > LATE_AFTER_MS;
 }
 
 function why(snapshot: ClusterSnapshot, name: string, id: string): string {

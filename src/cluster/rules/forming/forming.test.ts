@@ -39,11 +39,16 @@ for (const { name, given, expect: wanted } of cases) {
 test.each([
   [30_000, false],
   [30_001, true],
-])("await-members: after %d ms a person hears of it: %s", (ms, warn) => {
-  const creationTimestamp = new Date(NOW - ms).toISOString();
-  const metadata = { ...starting.cluster.metadata, creationTimestamp };
-  const given = { ...starting, cluster: { ...starting.cluster, metadata } };
-  expect(awaitMembers.decide(given)).toMatchObject({ warn });
+])("await-members: after %d ms a person hears of it, however long it waited for its turn: %s", (ms, warn) => {
+  const ago = (msAgo: number) => new Date(NOW - msAgo).toISOString();
+  const { metadata, status } = starting.cluster;
+  const made = { ...starting, cluster: { ...starting.cluster, metadata: { ...metadata, creationTimestamp: ago(ms) } } };
+  expect(awaitMembers.decide(made)).toMatchObject({ warn });
+  const ready = { type: "Ready", status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
+  const conditions = [{ ...ready, lastTransitionTime: ago(ms) }];
+  const madeLongAgo = { ...metadata, creationTimestamp: ago(3_600_000) };
+  const begun = { ...starting.cluster, metadata: madeLongAgo, status: { ...status, conditions } };
+  expect(awaitMembers.decide({ ...starting, cluster: begun })).toMatchObject({ warn });
 });
 
 test("await-members: only who has yet to join is waited for", () => {
