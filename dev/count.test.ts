@@ -60,16 +60,16 @@ test("count: an error that nobody caught is a failure of its own, whatever else 
   });
 });
 
-test("count: why something failed is told with where, by our own first line of the stack", () => {
+test("count: why something failed is told with where, by the test's line of the stack, else by our first one", () => {
   const what = "Error: so it was";
   const theirs = "    at expect (/repo/node_modules/vitest/dist/chunk.ts:1:2)";
   const [kit, own] = ["    at expectNone (/repo/test/kit/loaded.ts:50:28)", "    at /repo/a.test.ts:7:3"];
   const failed = (...lines: string[]) => ({ fullName: "a", status: "failed", failureMessages: [lines.join("\n")] });
-  const assertionResults = [failed(what, theirs, kit, own), failed(what, own), failed(what, theirs)];
+  const assertionResults = [failed(what, theirs, kit, own), failed(what, kit), failed(what, theirs)];
   const { failures } = countOf({ testResults: [{ ...file, status: "failed", assertionResults }] }, 1);
   expect(failures).toEqual([
-    "/repo/a.test.ts: a – Error: so it was (loaded.ts:50)",
     "/repo/a.test.ts: a – Error: so it was (a.test.ts:7)",
+    "/repo/a.test.ts: a – Error: so it was (loaded.ts:50)",
     "/repo/a.test.ts: a – Error: so it was",
   ]);
 });

@@ -138,13 +138,15 @@ function countOfFile({ name, startTime, endTime, status, message, assertionResul
 /** So much of what was thrown is said where failures are listed, in characters. All of it stands where the test ran. */
 const MAX_WHY_LENGTH = 300;
 
-/** The first of our own lines in a stack. */
+/** One of our own lines in a stack. */
 const THROWN_AT = /^ +at .*?(?<file>[^/\s]+\.ts):(?<line>\d+):\d+\)?$/;
 
 function because(thrown: string | null | undefined): string {
   const [line = "", ...stack] = stripVTControlCharacters(thrown ?? "").split("\n");
   if (line === "") return "";
-  const at = stack.find((each) => !each.includes("/node_modules/") && THROWN_AT.test(each));
-  const { file, line: number } = THROWN_AT.exec(at ?? "")?.groups ?? {};
+  const own = stack.filter((each) => !each.includes("/node_modules/") && THROWN_AT.test(each));
+  // Many tests share a helper that throws.
+  const at = own.find((each) => each.includes(".test.ts:")) ?? own[0] ?? "";
+  const { file, line: number } = THROWN_AT.exec(at)?.groups ?? {};
   return ` – ${line.slice(0, MAX_WHY_LENGTH)}${file === undefined ? "" : ` (${file}:${number})`}`;
 }

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
 import { DEFAULT_TLS } from "#api/tls.ts";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
@@ -50,26 +50,36 @@ describe("an EtcdPeer that may bootstrap", () => {
     expect(await writesOf(step, forming, [forming.cluster])).toEqual(["create"]);
   });
 
-  test.each([
-    [
-      "made without a question in a cluster that was begun just now, however long that waited for its turn",
-      29_000,
-      [],
-      "unasked",
-    ],
-    ["asked for in one that was begun a while ago", 30_000, [], "asked"],
-    ["asked for where somebody's clock is wrong", -30_001, [], "asked"],
-    ["asked for where its claim is", 0, [claim("my-etcd-0")], "asked"],
-  ])("is %s", async (_, ageMs, claims, is) => {
-    const lastTransitionTime = new Date(forming.takenAtMs - ageMs).toISOString();
+  /** Who was begun so long ago by its Service, and by its first word, in seconds. */
+  function begun(serviceSeconds: number, wordSeconds: number): ClusterSnapshot {
+    const ago = (seconds: number) => new Date(forming.takenAtMs - seconds * 1000).toISOString();
     const ready = { type: "Ready", status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
-    const status = { ...forming.cluster.status, conditions: [{ ...ready, lastTransitionTime }] };
-    const begun = { ...forming, claims, cluster: { ...forming.cluster, status } };
-    // Who asks is told that it is another one.
-    const other = { ...begun.cluster, metadata: { ...begun.cluster.metadata, uid: "another" } };
-    const written = writesOf(step, begun, [other]);
-    if (is === "unasked") expect(await written).toEqual(["create"]);
-    else await expect(written).rejects.toMatchObject({ code: "KubeConflict" });
+    const conditions = [{ ...ready, lastTransitionTime: ago(wordSeconds) }];
+    const service = forming.headlessService!;
+    const headlessService = { ...service, metadata: { ...service.metadata, creationTimestamp: ago(serviceSeconds) } };
+    return {
+      ...forming,
+      claims: [],
+      headlessService,
+      cluster: { ...forming.cluster, status: { ...forming.cluster.status, conditions } },
+    };
+  }
+
+  // Who asks is told that it is another one.
+  const other = { ...forming.cluster, metadata: { ...forming.cluster.metadata, uid: "another" } };
+
+  test("is made without a question just after the beginning, however long its cluster has waited for its turn", async () => {
+    expect(await writesOf(step, begun(29, 29), [other])).toEqual(["create"]);
+  });
+
+  test.each([
+    ["a while after the beginning", begun(30, 30)],
+    ["whose word on whether it is Ready came back", begun(3_600, 0)],
+    ["whose Service was made anew", begun(0, 3_600)],
+    ["of whose beginning a wrong clock says when", begun(-31, -31)],
+    ["that has its claim", { ...begun(0, 0), claims: [claim("my-etcd-0")] }],
+  ])("is asked for in a cluster %s", async (_, given) => {
+    await expect(writesOf(step, given, [other])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
   test("is not when it has joined meanwhile, whatever the cache says", async () => {
@@ -82,7 +92,6 @@ describe("an EtcdPeer that may bootstrap", () => {
   });
 
   test("is not when the cluster is another one by now", async () => {
-    const other = { ...forming.cluster, metadata: { ...forming.cluster.metadata, uid: "another" } };
     await expect(writesOf(step, forming, [other])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });
@@ -133,6 +142,30 @@ describe("a backup before an upgrade", () => {
     await expect(writesOf(step, upgrade, [now])).rejects.toMatchObject({ code: "KubeConflict" });
     await expect(writesOf(step, upgrade, [])).rejects.toMatchObject({ code: "KubeConflict" });
   });
+});
+
+test("the first status tells no member's progress, however long the cluster has waited for its turn", async () => {
+  const fresh = cluster({ stage: "new" });
+  const creationTimestamp = new Date(fresh.takenAtMs - 3_600_000).toISOString();
+  const waited = {
+    ...fresh,
+    cluster: { ...fresh.cluster, metadata: { ...fresh.cluster.metadata, creationTimestamp } },
+  };
+  const statuses: EtcdClusterStatus[] = [];
+  const kube = {
+    replace: (_: Resource<KubeObject>, draft: EtcdCluster) => {
+      statuses.push(draft.status!);
+      return Promise.resolve(draft);
+    },
+  } as unknown as ClusterWrites["kube"];
+  const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
+  const step: ClusterStep = { do: "recordIdentity", identity: newIdentity(waited) };
+  await actOnCluster(writes, step, waited, new AbortController().signal);
+  expect(statuses.flatMap(({ members = [] }) => members.map(({ message }) => message))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 describe("an identity by which a kept claim's member has not joined", () => {

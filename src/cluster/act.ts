@@ -266,7 +266,9 @@ function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): Etcd
   // The release stands on record with the identity: who is started first is not to be started again on another one.
   const { version } = snapshot.cluster.spec;
   const recorded: EtcdClusterStatus = { ...snapshot.cluster.status, identity, version };
-  const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, status: recorded } };
+  // It is begun now, however long it has waited for its turn.
+  const metadata = { ...snapshot.cluster.metadata, creationTimestamp: rfc3339(snapshot.takenAtMs) };
+  const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, metadata, status: recorded } };
   if (!isForming(next)) return recorded;
   return clusterStatus(next, wait("await-members", "members are starting", 0));
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
 import {
+  begunAtMs,
   type ClusterSnapshot,
   corruptMembers,
   fullMembers,
@@ -14,6 +15,7 @@ import {
 import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster, endpointStatus, LATER_ID, NOW } from "#kit/cluster.ts";
 import { withAlarms } from "#kit/cluster-changes.ts";
+import type { KubeObject } from "#kube/kinds.ts";
 
 const settled = cluster();
 const { clusterID, initialMembers } = settled.cluster.status!.identity!;
@@ -31,6 +33,50 @@ describe("a cluster gets no word on each pod's progress", () => {
   ])("%s", (_when, given, ageMs, quiet) => {
     expect(isQuiet({ ...given, takenAtMs: bornAtMs + ageMs })).toBe(quiet);
   });
+});
+
+/** The snapshot with another time at which the cluster was made, and its headless Service. */
+function madeAt<T extends ClusterSnapshot>(snapshot: T, made: string, service: string): T {
+  const of = <O extends KubeObject>(object: O, creationTimestamp: string): O => {
+    return { ...object, metadata: { ...object.metadata, creationTimestamp } };
+  };
+  const headlessService = of(snapshot.headlessService!, service);
+  return { ...snapshot, cluster: of(snapshot.cluster, made), headlessService };
+}
+
+describe("a cluster was begun", () => {
+  const [made, longAgo, now, later] = [
+    "2026-01-01T10:00:00Z",
+    "2026-01-01T11:00:00Z",
+    "2026-01-01T11:30:00Z",
+    "2026-01-01T11:59:00Z",
+  ];
+  const given = madeAt(settled, made, now);
+  const told = (...conditions: readonly (readonly [string, string])[]): ClusterSnapshot => {
+    const words = { status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
+    const all = conditions.map(([type, lastTransitionTime]) => ({ ...words, type, lastTransitionTime }));
+    return { ...given, cluster: { ...given.cluster, status: { conditions: all } } };
+  };
+  test.each([
+    ["when it was made, before anything else is", { ...told(), headlessService: undefined }, made],
+    ["when its headless Service was made", told(), now],
+    [
+      "before that, when it had a word on whether it is Ready before",
+      told(["Available", made], ["Ready", longAgo]),
+      longAgo,
+    ],
+    ["no later for having such a word anew", told(["Ready", later]), now],
+  ])("%s", (_, snapshot, at) => {
+    expect(begunAtMs(snapshot)).toBe(Date.parse(at));
+  });
+});
+
+test("a cluster that waited for its turn is as new as any other, and one without identity is told of as it is", () => {
+  const starting = cluster({ stage: "starting" });
+  const waited = madeAt(starting, "2026-01-01T00:00:00Z", new Date(starting.takenAtMs).toISOString());
+  expect(isQuiet(waited)).toBe(true);
+  const { identity: _, ...unrecorded } = waited.cluster.status!;
+  expect(isQuiet({ ...waited, cluster: { ...waited.cluster, status: unrecorded } })).toBe(false);
 });
 
 test("what a peer says is in its condition Ready alone", () => {

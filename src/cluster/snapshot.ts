@@ -205,12 +205,17 @@ export function isForming(snapshot: ClusterSnapshot): boolean {
 }
 
 /**
- * When the cluster was begun, in milliseconds since 1970. One that waited for its turn was made long before: its identity is put on record with its
- * first word on whether it is Ready, which says since when. Without that word it is when it was made.
+ * When the cluster was begun, in milliseconds since 1970. One that waits for its turn was made long before; what is made first for it is its headless
+ * Service, and its first status says whether it is Ready. The earlier of both: a Service may be made anew, Ready may come and go, and its time is that of
+ * whoever led then. Before there is a Service it is when the cluster was made.
  */
-export function begunAtMs({ cluster: { metadata, status } }: Pick<ClusterSnapshot, "cluster">): number {
+export function begunAtMs({
+  cluster: { metadata, status },
+  headlessService,
+}: Pick<ClusterSnapshot, "cluster" | "headlessService">): number {
+  const { creationTimestamp = "" } = (headlessService ?? { metadata }).metadata;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
-  return Date.parse(ready?.lastTransitionTime ?? metadata.creationTimestamp ?? "");
+  return Math.min(Date.parse(creationTimestamp), ready === undefined ? Infinity : Date.parse(ready.lastTransitionTime));
 }
 
 /** A cluster begun less than this ago gets no word on each pod's progress: the words would be old before they are read. In milliseconds. */
@@ -219,7 +224,7 @@ const QUIET_MS = 5_000;
 /** Whether the cluster has just been begun, and is being formed as every other one. */
 export function isQuiet(snapshot: ClusterSnapshot): boolean {
   const ageMs = snapshot.takenAtMs - begunAtMs(snapshot); // negative when the clock of this node is behind: then it says nothing
-  return isForming(snapshot) && ageMs >= 0 && ageMs < QUIET_MS;
+  return identityOf(snapshot) !== undefined && isForming(snapshot) && ageMs >= 0 && ageMs < QUIET_MS;
 }
 
 /** Whether this very cluster, not an earlier one of the same name, manages the object. */

@@ -45,8 +45,8 @@ export function expectNobodyFailed(load: Load): void {
 }
 
 /**
- * The same beside all the other tests. There kube-proxy and etcd wait so long for a processor that two of some 4,000 requests failed with their
- * second try, too (docs/performance.md): so many may, but none for what the cluster shows or asks for.
+ * The same beside all the other tests. There kube-proxy and etcd wait so long for a processor that one in some thousand requests fails with its
+ * second try, too (docs/performance.md, "roll"): so many may, but none for what the cluster shows or asks for.
  */
 export function expectHardlyAnyFailed(load: Load): void {
   const { acknowledgedWrites, answeredReads, why, firstWhy } = load.felt(0);

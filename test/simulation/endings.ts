@@ -476,6 +476,11 @@ class Ending {
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False without a quorum";
     // A member on its own that would be helped by going back says what keeps it from that.
     const backs = voters === 1 ? ["(held back: put-back)"] : [];
+    // And one that would be helped by another pod, when its claim would go with this one.
+    const isDying = this.#world.api
+      .list(PERSISTENT_VOLUME_CLAIMS)
+      .some(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    if (isDying) backs.push("(held back: restart-stopped)");
     return isForming
       ? this.#tells("Progressing", "await-members:")
       : this.#tells("Progressing", "await-quorum:", ...backs);

@@ -3,7 +3,7 @@ import { unknown } from "#base/observed.ts";
 import { awaitMembers, joinRecheckMs } from "#cluster/rules/forming/await-members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
-import type { Pod } from "#kube/kinds.ts";
+import type { KubeObject, Pod } from "#kube/kinds.ts";
 
 const starting = cluster({ stage: "starting" });
 const names = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
@@ -40,15 +40,15 @@ test.each([
   [30_000, false],
   [30_001, true],
 ])("await-members: after %d ms a person hears of it, however long it waited for its turn: %s", (ms, warn) => {
-  const ago = (msAgo: number) => new Date(NOW - msAgo).toISOString();
-  const { metadata, status } = starting.cluster;
-  const made = { ...starting, cluster: { ...starting.cluster, metadata: { ...metadata, creationTimestamp: ago(ms) } } };
-  expect(awaitMembers.decide(made)).toMatchObject({ warn });
-  const ready = { type: "Ready", status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
-  const conditions = [{ ...ready, lastTransitionTime: ago(ms) }];
-  const madeLongAgo = { ...metadata, creationTimestamp: ago(3_600_000) };
-  const begun = { ...starting.cluster, metadata: madeLongAgo, status: { ...status, conditions } };
-  expect(awaitMembers.decide({ ...starting, cluster: begun })).toMatchObject({ warn });
+  const at = <T extends KubeObject>(object: T, msAgo: number): T => {
+    return { ...object, metadata: { ...object.metadata, creationTimestamp: new Date(NOW - msAgo).toISOString() } };
+  };
+  const given = {
+    ...starting,
+    cluster: at(starting.cluster, 3_600_000),
+    headlessService: at(starting.headlessService!, ms),
+  };
+  expect(awaitMembers.decide(given)).toMatchObject({ warn });
 });
 
 test("await-members: only who has yet to join is waited for", () => {
