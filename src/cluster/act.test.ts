@@ -54,7 +54,8 @@ describe("an EtcdPeer that may bootstrap", () => {
   function begun(serviceSeconds: number, wordSeconds: number): ClusterSnapshot {
     const ago = (seconds: number) => new Date(forming.takenAtMs - seconds * 1000).toISOString();
     const ready = { type: "Ready", status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
-    const conditions = [{ ...ready, lastTransitionTime: ago(wordSeconds) }];
+    const available = { ...ready, type: "Available", lastTransitionTime: ago(0) };
+    const conditions = [available, { ...ready, lastTransitionTime: ago(wordSeconds) }];
     const service = forming.headlessService!;
     const headlessService = { ...service, metadata: { ...service.metadata, creationTimestamp: ago(serviceSeconds) } };
     return {

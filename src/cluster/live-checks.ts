@@ -36,7 +36,10 @@ export async function needNotJoined(
 ): Promise<void> {
   if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
   const { namespace, name, uid } = snapshot.cluster.metadata;
-  const ageMs = snapshot.takenAtMs - begunAtMs(snapshot);
+  // A Service may be made anew, and Ready may come and go: neither makes an old cluster young.
+  const ready = snapshot.cluster.status?.conditions?.find(({ type }) => type === "Ready");
+  const readyAtMs = ready === undefined ? Infinity : Date.parse(ready.lastTransitionTime);
+  const ageMs = snapshot.takenAtMs - Math.min(begunAtMs(snapshot), readyAtMs);
   if (
     ageMs >= -YOUNG_MS &&
     ageMs < YOUNG_MS &&

@@ -205,17 +205,11 @@ export function isForming(snapshot: ClusterSnapshot): boolean {
 }
 
 /**
- * When the cluster was begun, in milliseconds since 1970. One that waits for its turn was made long before; what is made first for it is its headless
- * Service, and its first status says whether it is Ready. The earlier of both: a Service may be made anew, Ready may come and go, and its time is that of
- * whoever led then. Before there is a Service it is when the cluster was made.
+ * When the cluster was begun, in milliseconds since 1970: it may have been made long before, and have waited for its turn or slept. What is made first
+ * for it is its headless Service; before there is one, it is when the cluster was made.
  */
-export function begunAtMs({
-  cluster: { metadata, status },
-  headlessService,
-}: Pick<ClusterSnapshot, "cluster" | "headlessService">): number {
-  const { creationTimestamp = "" } = (headlessService ?? { metadata }).metadata;
-  const ready = status?.conditions?.find(({ type }) => type === "Ready");
-  return Math.min(Date.parse(creationTimestamp), ready === undefined ? Infinity : Date.parse(ready.lastTransitionTime));
+export function begunAtMs({ cluster, headlessService }: Pick<ClusterSnapshot, "cluster" | "headlessService">): number {
+  return Date.parse((headlessService ?? cluster).metadata.creationTimestamp ?? "");
 }
 
 /** A cluster begun less than this ago gets no word on each pod's progress: the words would be old before they are read. In milliseconds. */
