@@ -139,14 +139,15 @@ function countOfFile({ name, startTime, endTime, status, message, assertionResul
 const MAX_WHY_LENGTH = 300;
 
 /** One of our own lines in a stack. */
-const THROWN_AT = /^ +at .*?(?<file>[^/\s]+\.ts):(?<line>\d+):\d+\)?$/;
+const THROWN_AT = /^ +at .*?([^/\s]+\.ts:\d+):\d+\)?$/;
 
 function because(thrown: string | null | undefined): string {
   const [line = "", ...stack] = stripVTControlCharacters(thrown ?? "").split("\n");
   if (line === "") return "";
-  const own = stack.filter((each) => !each.includes("/node_modules/") && THROWN_AT.test(each));
+  const own = stack
+    .filter((each) => !each.includes("/node_modules/"))
+    .flatMap((each) => THROWN_AT.exec(each)?.[1] ?? []);
   // Many tests share a helper that throws.
-  const at = own.find((each) => each.includes(".test.ts:")) ?? own[0] ?? "";
-  const { file, line: number } = THROWN_AT.exec(at)?.groups ?? {};
-  return ` – ${line.slice(0, MAX_WHY_LENGTH)}${file === undefined ? "" : ` (${file}:${number})`}`;
+  const at = own.find((each) => each.includes(".test.ts:")) ?? own[0];
+  return ` – ${line.slice(0, MAX_WHY_LENGTH)}${at === undefined ? "" : ` (${at})`}`;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { Load } from "#kit/load.ts";
-import { expectHardlyAnyFailed, expectNone } from "#kit/loaded-cluster.ts";
+import { expectHardlyAnyFailed, expectNothingLost } from "#kit/loaded-cluster.ts";
 
 // A cluster that runs without TLS gets it, and loses it again, under clients that know nothing of it. They have the time in which members
 // serve both kinds, and nothing of theirs is lost.
@@ -73,7 +73,7 @@ test(
       await until(servesBoth);
       expect(await listed(PLAIN)).toEqual(all("https", "http,https"));
       await load.untilServed();
-      expectNone("clients saw what cannot be", await load.end());
+      await expectNothingLost(load);
       expectHardlyAnyFailed(load);
     } finally {
       await load[Symbol.asyncDispose]();

@@ -39,9 +39,7 @@ export function expectPromised(felt: Felt, disturbances = 1): void {
 
 /** No request of this load has failed, and nobody was refused, be it with the first try. For a machine that does nothing else. */
 export function expectNobodyFailed(load: Load): void {
-  const { why } = load.felt(0);
-  expectHardlyAnyFailed(load);
-  expectNone("requests failed", why);
+  expectFailed(load, 0);
 }
 
 /**
@@ -49,15 +47,25 @@ export function expectNobodyFailed(load: Load): void {
  * second try, too (docs/performance.md, "roll"): so many may, but none for what the cluster shows or asks for.
  */
 export function expectHardlyAnyFailed(load: Load): void {
+  expectFailed(load, 1 / 1000);
+}
+
+/** @param share of all requests that may have failed at the most */
+function expectFailed(load: Load, share: number): void {
   const { acknowledgedWrites, answeredReads, why, firstWhy } = load.felt(0);
   expect(acknowledgedWrites).toBeGreaterThan(0);
   expectNone("clients were refused", refusedIn([...firstWhy, ...why]));
-  const most = (acknowledgedWrites + answeredReads) / 1000;
+  const most = (acknowledgedWrites + answeredReads) * share;
   expect(why.length, `requests failed: ${why.join("; ")}`).toBeLessThanOrEqual(most);
 }
 
+/** Ends the load: no acknowledged write is missing, and nobody has seen what cannot be. */
+export async function expectNothingLost(load: Load): Promise<void> {
+  expectNone("clients saw what cannot be", await load.end());
+}
+
 /** Each of them is said where failures are listed. */
-export function expectNone(what: string, told: readonly string[]): void {
+function expectNone(what: string, told: readonly string[]): void {
   expect(told, `${what}: ${told.join("; ")}`).toEqual([]);
 }
 
@@ -196,7 +204,7 @@ export class LoadedCluster extends UserCluster implements AsyncDisposable {
 
   /** Ends the load: no acknowledged write may be missing, and all members must have the same data. */
   async end(): Promise<void> {
-    expectNone("clients saw what cannot be", await this.load.end());
+    await expectNothingLost(this.load);
     const names = await this.names("etcdpeers");
     await eventually(async () => {
       const login = await asRoot(this);

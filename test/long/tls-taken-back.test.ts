@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { Load } from "#kit/load.ts";
-import { expectNobodyFailed } from "#kit/loaded-cluster.ts";
+import { expectNobodyFailed, expectNothingLost } from "#kit/loaded-cluster.ts";
 
 // Whoever asks for TLS, or for none, may think better of it while some members are reached over TLS and others are not: then all go back,
 // under clients that know nothing of it and lose nothing.
@@ -69,7 +69,7 @@ async function takenBack(edit: object, back: object, isBack: (found: EtcdCluster
     await cluster.patch(back as Partial<EtcdClusterSpec>);
     const found = await untilSettled(isBack);
     await load.untilServed();
-    expect(await load.end()).toEqual([]);
+    await expectNothingLost(load);
     expectNobodyFailed(load);
     return found;
   } finally {

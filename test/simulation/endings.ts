@@ -33,7 +33,7 @@ import {
   SERVICES,
 } from "#kube/kinds.ts";
 import { usersVerdict } from "./auth-invariants.ts";
-import { isBroken, isForeign, isHeldByClaims, isRefused, whatTheWorldHolds } from "./impediments.ts";
+import { dyingClaims, isBroken, isForeign, isHeldByClaims, isRefused, whatTheWorldHolds } from "./impediments.ts";
 import { type Memory, templateCanStartEmpty } from "./memory.ts";
 import { certificationOf, wantedTls } from "./tls-invariants.ts";
 
@@ -297,7 +297,7 @@ class Ending {
     const isOver = alarms.some((id) => id !== undefined && !members.some((member) => member.id === id));
     if (canHeal && isOver) return "the alarm of a member that is gone is still raised";
     if (canHeal && isForming) return "all its members could have joined, and it is still forming";
-    if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(isForming, voters.length);
+    if (healthy < quorumOf(voters.length)) return this.#wrongWithoutQuorum(identity, isForming, voters);
     const stuck = own.find(
       ({ id }) => this.#joinsForMs(`${identity.clusterID}/${hexOf(id)}`) > this.#joiningMayTakeMs(identity, id),
     );
@@ -460,13 +460,16 @@ class Ending {
   }
 
   /** Members that the operator cannot reach may serve all the same: then the members' own pods say so, and it is not known. */
-  #wrongWithoutQuorum(isForming: boolean, voters: number): string | undefined {
+  #wrongWithoutQuorum(
+    identity: Pick<ClusterIdentity, "clusterID">,
+    isForming: boolean,
+    voters: Parameters<typeof dyingClaims>[2],
+  ): string | undefined {
     const running = [...this.#world.etcd.processes.values()].filter(
       (process) =>
-        hexOf(process.data.clusterId) === this.#cluster.status?.identity?.clusterID &&
-        this.#world.etcd.leaderOf(process) !== undefined,
+        hexOf(process.data.clusterId) === identity.clusterID && this.#world.etcd.leaderOf(process) !== undefined,
     );
-    if (running.length >= quorumOf(voters)) {
+    if (running.length >= quorumOf(voters.length)) {
       // Somebody else's are not asked in any case.
       const own = running.filter(({ data }) => !this.#world.etcd.truth.of(data.clusterId).foreign.has(data.memberId));
       const isUnseen = !isForming && own.length > 0 && own.every(({ isHidden }) => isHidden);
@@ -475,12 +478,9 @@ class Ending {
     if (this.#condition("Available")?.status === "True") return "Available is True without a quorum";
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False without a quorum";
     // A member on its own that would be helped by going back says what keeps it from that.
-    const backs = voters === 1 ? ["(held back: put-back)"] : [];
+    const backs = voters.length === 1 ? ["(held back: put-back)"] : [];
     // And one that would be helped by another pod, when its claim would go with this one.
-    const isDying = this.#world.api
-      .list(PERSISTENT_VOLUME_CLAIMS)
-      .some(({ metadata }) => metadata.deletionTimestamp !== undefined);
-    if (isDying) backs.push("(held back: restart-stopped)");
+    if (dyingClaims(this.#world, identity, voters).length > 0) backs.push("(held back: restart-stopped)");
     return isForming
       ? this.#tells("Progressing", "await-members:")
       : this.#tells("Progressing", "await-quorum:", ...backs);

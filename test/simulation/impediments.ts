@@ -55,21 +55,32 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   return { members, well, canHeal };
 }
 
-/** Whether members run on as they are: with the pod of one, or with all pods where nobody is wanted, more claims would go than can be missed. */
-export function isHeldByClaims(
+/** Claims of these voters that are being deleted: they go with their pods. */
+export function dyingClaims(
   { api }: World,
   { clusterID }: Pick<ClusterIdentity, "clusterID">,
   voters: readonly Pick<ListedMember, "id">[],
-): boolean {
-  const isAsleepNext = api
-    .list(ETCD_CLUSTERS)
-    .some(({ spec, status }) => spec.replicas === 0 && status?.identity?.clusterID === clusterID);
+) {
   const ids = new Set(voters.map(({ id }) => hexOf(id)));
-  const dying = api.list(PERSISTENT_VOLUME_CLAIMS).filter(({ metadata: { annotations = {}, deletionTimestamp } }) => {
+  return api.list(PERSISTENT_VOLUME_CLAIMS).filter(({ metadata: { annotations = {}, deletionTimestamp } }) => {
     const isOf = annotations[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID;
     return isOf && ids.has(annotations[CLAIM_MEMBER_ID_ANNOTATION] ?? "") && deletionTimestamp !== undefined;
   });
-  const going = isAsleepNext ? dying.length : Math.min(dying.length, 1);
+}
+
+/** Whether members run on as they are: with the pod of one, or with all pods where nobody is wanted, more claims would go than can be missed. */
+export function isHeldByClaims(
+  world: World,
+  identity: Pick<ClusterIdentity, "clusterID">,
+  voters: readonly Pick<ListedMember, "id">[],
+): boolean {
+  const { api } = world;
+  const isAsleepNext = api
+    .list(ETCD_CLUSTERS)
+    .some(({ spec, status }) => spec.replicas === 0 && status?.identity?.clusterID === identity.clusterID);
+  const ids = new Set(voters.map(({ id }) => hexOf(id)));
+  const dying = dyingClaims(world, identity, voters).length;
+  const going = isAsleepNext ? dying : Math.min(dying, 1);
   // Who sleeps without its claim has no data when it wakes.
   const members = api
     .list(PERSISTENT_VOLUME_CLAIMS)
