@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// A project per level. unit and mutants: no server. The others start real ones: those that have servers of their own, and wait for leases and
+// A project per level. unit, simulation and mutants: no server. The others start real ones: those that have servers of their own, and wait for leases and
 // timeouts most of the time, run side by side; those that share a Kubernetes one after another, but for those that touch nothing but namespaces of
 // their own.
 const servers = { fileParallelism: false, testTimeout: 60_000, hookTimeout: 180_000 };
@@ -34,18 +34,21 @@ class LastAtTheEnd extends BaseSequencer {
   }
 }
 
+/** A property tries hundreds of cases: ten seconds of processor time, which beside levels that go first are minutes. Only what hangs is over by then. */
+const computes = { testTimeout: 600_000 };
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LastAtTheEnd },
     projects: [
       {
-        // A property tries hundreds of cases: ten seconds of processor time, which beside levels that go first are minutes. Only what hangs is over by then.
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"],
-          testTimeout: 600_000,
+          ...computes,
         },
       },
+      { test: { name: "simulation", include: ["test/simulation/**/*.test.ts"], ...computes } },
       { test: { name: "mutants", include: ["test/mutation/**/*.test.ts"] } },
       { test: { name: "apiserver", include: ["test/apiserver/**/*.test.ts"], ...servers, ...twoByTwo } },
       { test: { name: "etcd", include: ["test/etcd/**/*.test.ts"], ...servers, ...twoByTwo, maxWorkers: 3 } },

@@ -30,7 +30,7 @@ function needsLocalKubernetes(command, args) {
   if (args.includes("--help")) return false;
   if (command === "start") return !args.some((arg) => arg === "--kubeconfig" || arg.startsWith("--kubeconfig="));
   // The level comes first; what follows may be called like one. Without a level all are tested.
-  if (command === "test") return !["unit", "mutants"].includes(args[0]);
+  if (command === "test") return !["unit", "simulation", "mutants"].includes(args[0]);
   return command === "local" || command === "bench";
 }
 
@@ -43,7 +43,9 @@ function checkMachine(command) {
   if (!isOnPath("npm")) missing.push("npm");
   if (missing.length === 0) return;
   if (command === "test")
-    fail(`these tests need ${missing.join(", ")}; without: npm run check, npm run test:unit, npm run test:mutants`);
+    fail(
+      `these tests need ${missing.join(", ")}; without: npm run check, npm run test:unit, npm run test:simulation, npm run test:mutants`,
+    );
   fail(
     `a local Kubernetes needs ${missing.join(", ")}; without, use another cluster, such as one made by kind: ` +
       "npm start -- --kubeconfig FILE",

@@ -29,6 +29,7 @@ test.each([
     ["test", "unit", "etcd", "--reporter=x"],
     OPTION,
   ],
+  ["nor does the simulation", ["test", "simulation", "--reporter=x"], OPTION],
   ["nor do mutants", ["test", "mutants", "--reporter=x"], OPTION],
   [
     "a local Kubernetes needs the machine",

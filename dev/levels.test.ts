@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { globSync, readdirSync, readFileSync } from "node:fs";
+import { join, matchesGlob } from "node:path";
 import { expect, test } from "vitest";
+import config from "../vitest.config.ts";
 import { E2E_COMPONENTS } from "./levels.ts";
 import { buildsFor } from "./slice.ts";
 
@@ -27,6 +28,19 @@ function startedBy(file: string): readonly string[] {
   const kit = kitOf(file);
   return Object.entries(STARTED_BY).flatMap(([name, component]) => (kit.has(name) ? [component] : []));
 }
+
+test("levels: every file of tests belongs to exactly one", () => {
+  const projects = (config.test?.projects ?? []).flatMap((each) =>
+    typeof each === "object" && "test" in each ? [each.test ?? {}] : [],
+  );
+  const isIn = (file: string, globs: readonly string[] = []) => globs.some((glob) => matchesGlob(file, glob));
+  const files = globSync("{src,dev,test,bench,scripts}/**/*.test.ts", { cwd: ROOT });
+  const wrong = files.filter(
+    (file) => projects.filter(({ include, exclude }) => isIn(file, include) && !isIn(file, exclude)).length !== 1,
+  );
+  expect(files.length).toBeGreaterThan(100);
+  expect(wrong).toEqual([]);
+});
 
 test("levels: what end-to-end tests start besides Kubernetes is built before, since nothing can be downloaded where they run", () => {
   const files = readdirSync(join(ROOT, "test/e2e")).map((name) => `test/e2e/${name}`);

@@ -19,9 +19,9 @@ import { type Build, buildsFor } from "./slice.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
 /** From fastest to slowest. */
-export const LEVELS = ["unit", "mutants", "apiserver", "etcd", "stores", "e2e"] as const;
-/** Levels that only compute, and need nothing that is built. */
-export const COMPUTING = ["unit", "mutants"] as const;
+export const LEVELS = ["unit", "simulation", "mutants", "apiserver", "etcd", "stores", "e2e"] as const;
+/** Levels that only compute, and need nothing that is built: those that take longest first. */
+export const COMPUTING = ["unit", "simulation", "mutants"] as const;
 /** Levels with servers of their own, for which they mostly wait. */
 export const SERVERS = ["etcd", "stores", "apiserver"] as const;
 /** What takes longer than people wait for all levels together: asked for by name only. */
@@ -92,6 +92,7 @@ function vitestOf(root: string, level: Level, filters: readonly string[]): strin
 async function build(root: string, level: Level, step: Step): Promise<void> {
   switch (level) {
     case "unit":
+    case "simulation":
     case "mutants":
       return;
     case "apiserver":

@@ -45,6 +45,8 @@ const USAGE = `Figures: one JSON line each on standard output, progress on stand
   npm run bench -- fleet [N] --silent K
                                       also edits one cluster while K others have a member that says nothing
   npm run bench -- fleet [N] --tls    of clusters with TLS, as they are made by default; plain text otherwise
+  npm run bench -- fleet [N] --members M --namespaces K
+                                      of clusters of M members instead of three, spread over K namespaces instead of one
   npm run bench -- fleet [N] --shards S
                                       with S operators, each of which leads a part of the clusters
   npm run bench -- fleet [N] --at-once K
@@ -74,6 +76,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const size = values.megabytes === undefined ? [] : ["--megabytes", values.megabytes];
   const fleetOptions = [
     ...(values.silent === undefined ? [] : ["--silent", values.silent]),
+    ...(values.members === undefined ? [] : ["--members", values.members]),
+    ...(values.namespaces === undefined ? [] : ["--namespaces", values.namespaces]),
     ...(values["at-once"] === undefined ? [] : ["--at-once", values["at-once"]]),
     ...(values.brief ? ["--brief"] : []),
     ...(values["node-flags"] === undefined ? [] : [`--node-flags=${values["node-flags"]}`]),
@@ -108,6 +112,8 @@ function parse(argv: readonly string[]) {
         rounds: { type: "string" },
         megabytes: { type: "string" },
         silent: { type: "string" },
+        members: { type: "string" },
+        namespaces: { type: "string" },
         "at-once": { type: "string" },
         brief: { type: "boolean", default: false },
         "node-flags": { type: "string" },

@@ -11,9 +11,9 @@ import { tookLongest } from "../took-longest.ts";
 const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
 
   npm test                            checks and every level, those that compute beside those that wait
-  npm run test:unit                   one level; likewise test:apiserver, test:etcd, test:stores, test:e2e
+  npm run test:unit                   one level; likewise test:simulation, test:mutants, test:apiserver, test:etcd, test:stores, test:e2e
   npm run test:long                   clients under load, bad days, an operator that dies after every write, all histories and mutations; four hours
-  npm run test:long -- --slice        about fifteen minutes of it; the commit chooses which
+  npm run test:long -- --slice        about ten minutes of it; the commit chooses which
   npm run test:e2e -- FILE -t NAME    files and tests by part of their name
   npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
 

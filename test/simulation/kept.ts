@@ -25,7 +25,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...named("nobody leaves open whether there is TLS, and all have the operator issue", "cluster: default-tls"),
   ...named("nobody asks cert-manager", "cluster: certificate-request"),
   ...named(
-    "people switch TLS in histories of their own (test/unit/simulation-tls-switch.test.ts)",
+    "people switch TLS in histories of their own (test/simulation/simulation-tls-switch.test.ts)",
     "cluster: member-url",
     "cluster: switch-tls",
     "peer: annotate-claim",

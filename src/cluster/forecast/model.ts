@@ -20,7 +20,7 @@ import type { ConfigMap, PodMonitor, Service } from "#kube/kinds.ts";
 
 // What is the model?
 //   What a step makes of a snapshot, while all goes well: what the API server stores and what etcd answers. What follows from it by itself, such
-//   as that a pod comes up, is in model-kubernetes.ts. It is held against the simulation's world (test/unit/simulation-forecast.test.ts).
+//   as that a pod comes up, is in model-kubernetes.ts. It is held against the simulation's world (test/simulation/simulation-forecast.test.ts).
 
 /** The snapshot after this step; a sentence that says why, when nobody can tell. Pure, and never throws. */
 export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | string {

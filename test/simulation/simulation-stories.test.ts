@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { FAILING } from "../simulation/known-defects.ts";
-import { STORIES, type StoryName } from "../simulation/stories/all.ts";
-import { toldOf } from "../simulation/stories/scene.ts";
-import { deletedPeerOnADeadWatch, madeAgainBeforeItEverRan } from "../simulation/stories.ts";
+import { FAILING } from "./known-defects.ts";
+import { STORIES, type StoryName } from "./stories/all.ts";
+import { toldOf } from "./stories/scene.ts";
+import { deletedPeerOnADeadWatch, madeAgainBeforeItEverRan } from "./stories.ts";
 
 // After 10 s the operator no longer waits to see its own write, and decides on the EtcdCluster as it was before the member had
 // joined. A create has no precondition that could hold it back, so the API server is asked first.

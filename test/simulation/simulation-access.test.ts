@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { campaign } from "../simulation/campaign.ts";
-import { tell } from "../simulation/history.ts";
-import { type Leaning, profileOf } from "../simulation/profile.ts";
-import { story } from "../simulation/story.ts";
+import { campaign } from "./campaign.ts";
+import { tell } from "./history.ts";
+import { type Leaning, profileOf } from "./profile.ts";
+import { story } from "./story.ts";
 
 // EtcdRoles and EtcdUsers that people make, edit, rotate and delete, while people with etcdctl do the same, and everything else goes wrong as ever.
 

@@ -4,10 +4,10 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
-import { forgetfulVoter } from "../simulation/forgetful-voter.ts";
-import { INVARIANTS } from "../simulation/invariants.ts";
-import { MUTANTS, table } from "../simulation/mutants.ts";
-import { hunts } from "../simulation/side-by-side.ts";
+import { forgetfulVoter } from "./forgetful-voter.ts";
+import { INVARIANTS } from "./invariants.ts";
+import { MUTANTS, table } from "./mutants.ts";
+import { hunts } from "./side-by-side.ts";
 
 /** Minutes of processor time, beside levels that go first, in milliseconds. */
 const HUNT = { timeout: 40 * 60_000 };

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import type { PlanStatus } from "#api/v1beta1/cluster.ts";
 import { Random } from "#kit/world-random.ts";
-import { seeded } from "../simulation/ambient.ts";
-import { compared, type Edited, editOf } from "../simulation/foretold.ts";
+import { seeded } from "./ambient.ts";
+import { compared, type Edited, editOf } from "./foretold.ts";
 
 /** Enough for each wish to meet each other one. */
 const EDITS = Number(process.env.FORETOLD_EDITS ?? 40);

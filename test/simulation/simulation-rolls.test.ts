@@ -4,7 +4,7 @@ import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { CRASHES } from "#kit/world-containers.ts";
 import type { ClusterController } from "#kit/world-operator.ts";
-import { AWAY_MS, type Edited, fateOf } from "../simulation/roll-sweep.ts";
+import { AWAY_MS, type Edited, fateOf } from "./roll-sweep.ts";
 
 const RESTARTED = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "now" } } };
 

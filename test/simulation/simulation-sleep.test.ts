@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { campaign } from "../simulation/campaign.ts";
-import type { Leaning } from "../simulation/profile.ts";
-import { story } from "../simulation/story.ts";
+import { campaign } from "./campaign.ts";
+import type { Leaning } from "./profile.ts";
+import { story } from "./story.ts";
 
 // Clusters that people put to sleep and wake, again and again, while everything else goes wrong as ever.
 

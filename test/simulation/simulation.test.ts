@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { campaign } from "../simulation/campaign.ts";
-import { tell } from "../simulation/history.ts";
-import { ELSEWHERE, keepEveryPromise, RULES, silentRules } from "../simulation/kept.ts";
-import { profileOf } from "../simulation/profile.ts";
-import { story } from "../simulation/story.ts";
+import { campaign } from "./campaign.ts";
+import { tell } from "./history.ts";
+import { ELSEWHERE, keepEveryPromise, RULES, silentRules } from "./kept.ts";
+import { profileOf } from "./profile.ts";
+import { story } from "./story.ts";
 
 /** Enough for every rule to decide many times, and few enough for every run of the tests. */
 const HISTORIES = Number(process.env.SIMULATION_HISTORIES ?? 2_000);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { campaign, inWords } from "../simulation/campaign.ts";
-import { SWITCHED } from "../simulation/leanings.ts";
-import { story } from "../simulation/story.ts";
+import { campaign, inWords } from "./campaign.ts";
+import { SWITCHED } from "./leanings.ts";
+import { story } from "./story.ts";
 
 /** Of five members each takes longer than of three. Enough for members to be met at every step of the way, there and back. */
 const HISTORIES = Number(process.env.SIMULATION_SWITCHES ?? 20);

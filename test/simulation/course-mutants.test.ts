@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Course } from "#kit/tls-course.ts";
-import { guardedAgain } from "../simulation/mutant.ts";
-import { MUTANTS } from "../simulation/mutants.ts";
-import { COURSE_MUTANTS, type CourseMutant, deciderOf } from "../simulation/mutants-course.ts";
+import { guardedAgain } from "./mutant.ts";
+import { MUTANTS } from "./mutants.ts";
+import { COURSE_MUTANTS, type CourseMutant, deciderOf } from "./mutants-course.ts";
 
 // A course that objects to nothing proves nothing.
 
