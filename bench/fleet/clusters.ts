@@ -7,13 +7,13 @@ import { until } from "../until.ts";
 
 /** Creations under way at a time. */
 const AT_ONCE = 20;
-const MEMBERS = 3;
 /** Between two looks whether the next one may be made, in milliseconds. */
 const LOOK_MS = 20;
 
 /** What the operator writes of the clusters of the fleet, and when. */
 export class Clusters {
-  readonly namespace: string;
+  readonly #namespaces: readonly string[];
+  readonly #members: number;
   readonly #kube: KubeClient;
   readonly #tls: "Default" | "None";
   readonly #cache: Cache<EtcdCluster>;
@@ -21,12 +21,16 @@ export class Clusters {
   /** When each was first called Ready, in milliseconds of `performance.now()`. */
   readonly #readyAtMs = new Map<string, number>();
 
-  /** @param tls whether they get what the operator gives a new cluster; otherwise none */
-  constructor(kube: KubeClient, namespace: string, tls: boolean) {
+  /**
+   * @param namespaces they are spread over these, by turns
+   * @param members of each; @param tls whether they get what the operator gives a new cluster; otherwise none
+   */
+  constructor(kube: KubeClient, namespaces: readonly string[], members: number, tls: boolean) {
     this.#kube = kube;
     this.#tls = tls ? "Default" : "None";
-    this.namespace = namespace;
-    this.#cache = new Cache<EtcdCluster>({ client: kube, namespace, freeze: false, resource: ETCD_CLUSTERS });
+    this.#namespaces = namespaces;
+    this.#members = members;
+    this.#cache = new Cache<EtcdCluster>({ client: kube, freeze: false, resource: ETCD_CLUSTERS });
     this.#cache.onChange(({ object }) => {
       const { name } = object.metadata;
       if (isReady(object) && !this.#readyAtMs.has(name)) this.#readyAtMs.set(name, performance.now());
@@ -34,9 +38,14 @@ export class Clusters {
     this.#cache.start(this.#stop.signal);
   }
 
-  /** @param n 0 or more */
+  /** No two have the same, in different namespaces neither. @param n 0 or more */
   nameOf(n: number): string {
     return `db-${n}`;
+  }
+
+  #refOf(name: string): { readonly namespace: string; readonly name: string } {
+    const n = Number(name.slice("db-".length));
+    return { namespace: this.#namespaces[n % this.#namespaces.length] ?? "", name };
   }
 
   /** @param atOnce so many are not ready at a time, at most */
@@ -48,7 +57,8 @@ export class Clusters {
         while (isFull() && !this.#stop.signal.aborted) await sleep(LOOK_MS);
         const name = left.pop();
         if (name === undefined) return;
-        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(this.namespace, name, MEMBERS, this.#tls), OPTIONS);
+        const { namespace } = this.#refOf(name);
+        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(namespace, name, this.#members, this.#tls), OPTIONS);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -64,12 +74,11 @@ export class Clusters {
   }
 
   get(name: string): EtcdCluster | undefined {
-    return this.#cache.get({ namespace: this.namespace, name });
+    return this.#cache.get(this.#refOf(name));
   }
 
   async scale(name: string, replicas: number): Promise<void> {
-    const ref = { namespace: this.namespace, name };
-    await this.#kube.patch(ETCD_CLUSTERS, ref, { spec: { replicas } }, { ...OPTIONS, type: "merge" });
+    await this.#kube.patch(ETCD_CLUSTERS, this.#refOf(name), { spec: { replicas } }, { ...OPTIONS, type: "merge" });
   }
 
   /** Waits until it is called Ready with so many members. */

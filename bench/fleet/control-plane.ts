@@ -53,8 +53,8 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** @param folder for files; @param namespace that is made for the fleet */
-export async function startControlPlane(folder: string, namespace: string): Promise<ControlPlane> {
+/** @param folder for files; @param namespaces that are made for the fleet */
+export async function startControlPlane(folder: string, namespaces: readonly string[]): Promise<ControlPlane> {
   const auditLog = join(folder, "audit.log");
   const policy = join(folder, "audit-policy.json");
   writeFileSync(policy, JSON.stringify(AUDIT_POLICY));
@@ -67,8 +67,10 @@ export async function startControlPlane(folder: string, namespace: string): Prom
   const config = await kubeconfigFile(server.kubeconfig);
   const kube = new KubeClient({ config, userAgent: "bench", limits: { qps: 2_000, burst: 2_000 } });
   await installOperator(kube);
-  const fleet: Draft<KubeObject> = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
-  await kube.create(NAMESPACES, fleet as never, OPTIONS);
+  for (const name of namespaces) {
+    const namespace: Draft<KubeObject> = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    await kube.create(NAMESPACES, namespace as never, OPTIONS);
+  }
   const manager = await startControllers(folder, server);
   const stop = async () => {
     manager.kill("SIGKILL");

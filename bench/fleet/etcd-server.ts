@@ -35,11 +35,11 @@ export class EtcdServer {
   readonly #askedAtMs = new Map<string, number>();
   #calls = 0;
 
-  constructor(kubelets: Kubelets, namespace: string) {
+  constructor(kubelets: Kubelets, namespaces: readonly string[]) {
     this.#members = kubelets.members;
     this.#clusterBehind = (address) => kubelets.clusterBehind(address);
     const secretOf = (name: string) => kubelets.secretOf(name);
-    this.#tls = new MemberTls(namespace, secretOf, (socket, isHttp2) => {
+    this.#tls = new MemberTls(namespaces, secretOf, (socket, isHttp2) => {
       (isHttp2 ? this.#grpc : this.#http).emit("connection", socket);
     });
     this.#grpc.on("stream", (stream, headers) => {

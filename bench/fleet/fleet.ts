@@ -21,10 +21,20 @@ const LOOK_MS = 60_000;
 const SETTLE_MS = 30_000;
 const SCALED = 5;
 
+/** What its clusters are like. */
+export interface FleetShape {
+  /** They are spread over these. */
+  readonly namespaces: readonly string[];
+  /** So many members each of them has. */
+  readonly members: number;
+  readonly tls: boolean;
+}
+
 /** The operators, and a fleet that is simulated but for the API server and its controllers. */
 export class Fleet {
   readonly clusters: Clusters;
   readonly #plane: ControlPlane;
+  readonly #namespaces: readonly string[];
   readonly #kubelets: Kubelets;
   readonly #etcd: EtcdServer;
   readonly #audit: AuditLog;
@@ -33,23 +43,26 @@ export class Fleet {
 
   static async start(
     plane: ControlPlane,
-    { namespace, tls }: { readonly namespace: string; readonly tls: boolean },
+    { namespaces, members, tls }: FleetShape,
     launch: () => Operators,
   ): Promise<Fleet> {
-    const kubelets = new Kubelets(plane.kube, namespace);
-    const etcd = new EtcdServer(kubelets, namespace);
+    const kubelets = new Kubelets(plane.kube, namespaces);
+    const etcd = new EtcdServer(kubelets, namespaces);
     await etcd.listen();
-    return new Fleet(plane, new Clusters(plane.kube, namespace, tls), kubelets, etcd, launch);
+    const clusters = new Clusters(plane.kube, namespaces, members, tls);
+    return new Fleet(plane, namespaces, clusters, kubelets, etcd, launch);
   }
 
   private constructor(
     plane: ControlPlane,
+    namespaces: readonly string[],
     clusters: Clusters,
     kubelets: Kubelets,
     etcd: EtcdServer,
     launch: () => Operators,
   ) {
     this.#plane = plane;
+    this.#namespaces = namespaces;
     this.clusters = clusters;
     this.#kubelets = kubelets;
     this.#etcd = etcd;
@@ -132,7 +145,7 @@ export class Fleet {
     const rest = await this.#operators.use(LOOK_MS);
     const atRest = (await quiet.requests()).filter((request) => !isLease(request));
     say(`at rest: ${JSON.stringify(rest)}`);
-    const own = requests.filter((request) => !isLease(request) && request.namespace === this.clusters.namespace);
+    const own = requests.filter((request) => !isLease(request) && this.#namespaces.includes(request.namespace));
     return {
       requestsPerCluster: rounded(own.length / count, 1),
       requestsByVerb: countBy(own, ({ verb, resource }) => `${verb} ${resource}`, count),

@@ -11,14 +11,15 @@ import { fleetOptions } from "./options.ts";
 
 // The bench itself, in its own network. When this process ends, all others in there do.
 
-const NAMESPACE = "fleet";
 /** Nothing takes so long: what hangs is ended, in milliseconds; and for each cluster. */
 const HANGS_MS = 60 * 60_000;
 const HANGS_EACH_MS = 1_500;
 /** From when each operator leads until all of its caches are read. */
 const START_MS = 5_000;
 
-const { clusters: count, atOnce, silent, tls, shards, isBrief, nodeFlags, profiles } = fleetOptions();
+const options = fleetOptions();
+const { clusters: count, members, atOnce, silent, tls, shards, isBrief, nodeFlags, profiles } = options;
+const namespaces = Array.from({ length: options.namespaces }, (_, n) => (n === 0 ? "fleet" : `fleet-${n}`));
 const withinMs = HANGS_MS + count * HANGS_EACH_MS;
 setTimeout(() => {
   console.error(`the bench has not ended within ${withinMs / 60_000} minutes`);
@@ -29,14 +30,14 @@ const root = process.cwd();
 const folder = tmpdir();
 if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
 const program = await OperatorProcess.build(root);
-const plane = await startControlPlane(folder, NAMESPACE);
+const plane = await startControlPlane(folder, namespaces);
 say("an API server and a controller manager are up");
 const kubeconfig = plane.server.kubeconfigFor("operator");
 const operator = (number: number): OperatorProcess =>
   new OperatorProcess({ program, folder, kubeconfig, nodeFlags, profiles, number, shards });
 const fleet = await Fleet.start(
   plane,
-  { namespace: NAMESPACE, tls },
+  { namespaces, members, tls },
   () => new Operators(Array.from({ length: shards }, (_, number) => operator(number))),
 );
 try {
@@ -60,7 +61,8 @@ async function measure(): Promise<void> {
   say(`creation: ${JSON.stringify(creation)}`);
   const rest = await fleet.rest(count);
   const ended = fleet.operators.ends;
-  const made = { bench: "fleet", clusters: count, atOnce, tls, shards, ...creation, ...rest, rssMbEmpty };
+  const shape = { clusters: count, members, namespaces: namespaces.length, atOnce, tls, shards };
+  const made = { bench: "fleet", ...shape, ...creation, ...rest, rssMbEmpty };
   if (isBrief) return print({ ...made, operatorEnded: ended });
   const restart = await fleet.restart(count);
   say(`restart: ${JSON.stringify(restart)}`);

@@ -48,7 +48,7 @@ export class Kubelets {
     (podUid) => void this.#crash(podUid, "the member has been permanently removed"),
     (name) => this.secretOf(name),
   );
-  readonly #namespace: string;
+  readonly #namespaces: readonly string[];
   readonly #kube: KubeClient;
   readonly #stop = new AbortController();
   readonly #sandboxes = new Map<string, Sandbox>();
@@ -61,10 +61,10 @@ export class Kubelets {
   readonly #failures: string[] = [];
   #addresses = 0;
 
-  constructor(kube: KubeClient, namespace: string) {
-    const follow = { client: kube, namespace, freeze: false };
+  constructor(kube: KubeClient, namespaces: readonly string[]) {
+    const follow = { client: kube, freeze: false };
     this.#kube = kube;
-    this.#namespace = namespace;
+    this.#namespaces = namespaces;
     this.#secrets = new Cache<Secret>({ ...follow, resource: SECRETS });
     this.#pods = new Cache<Pod>({ ...follow, resource: PODS });
     this.#claims = new Cache<PersistentVolumeClaim>({ ...follow, resource: PERSISTENT_VOLUME_CLAIMS });
@@ -78,9 +78,13 @@ export class Kubelets {
     for (const cache of [services, this.#secrets, this.#claims, this.#pods]) cache.start(this.#stop.signal);
   }
 
-  /** A Secret as it is by now, which is what pods are shown of it. */
+  /** A Secret as it is by now, which is what pods are shown of it. No two of the fleet have the same name. */
   secretOf(name: string): Secret | undefined {
-    return this.#secrets.get({ namespace: this.#namespace, name });
+    for (const namespace of this.#namespaces) {
+      const secret = this.#secrets.get({ namespace, name });
+      if (secret !== undefined) return secret;
+    }
+    return undefined;
   }
 
   /** The cluster that a client Service with this address leads to, as namespace and name. */

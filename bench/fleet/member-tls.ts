@@ -8,7 +8,7 @@ export const HANDSHAKE = 22;
 
 /** Members that speak TLS with what the operator has put into their Secrets, and ask for certificates of who calls as etcd does. */
 export class MemberTls {
-  readonly #namespace: string;
+  readonly #namespaces: ReadonlySet<string>;
   readonly #secretOf: (name: string) => Secret | undefined;
   /** By the Secret's resourceVersion, which is in the key: another version is another context. */
   readonly #contexts = new Map<string, SecureContext>();
@@ -22,15 +22,16 @@ export class MemberTls {
   #handshakes = 0;
 
   /**
-   * @param secretOf a Secret of the namespace, as it is by now
+   * @param namespaces of the fleet
+   * @param secretOf a Secret of one of them, as it is by now
    * @param onSocket who came, and by which protocol
    */
   constructor(
-    namespace: string,
+    namespaces: readonly string[],
     secretOf: (name: string) => Secret | undefined,
     onSocket: (socket: TLSSocket, isHttp2: boolean) => void,
   ) {
-    this.#namespace = namespace;
+    this.#namespaces = new Set(namespaces);
     this.#secretOf = secretOf;
     this.#server.on("secureConnection", (socket) => {
       this.#handshakes += 1;
@@ -52,7 +53,7 @@ export class MemberTls {
   /** @param name as the operator dials: of a member's host, or of a client Service */
   #contextOf(name: string): SecureContext | undefined {
     const [host = "", service = ""] = name.split(".");
-    const cluster = service === this.#namespace ? host.slice(0, -clientServiceName("").length) : service;
+    const cluster = this.#namespaces.has(service) ? host.slice(0, -clientServiceName("").length) : service;
     const secret = this.#secretOf(serverCertificateName(cluster));
     const { data } = secret ?? {};
     if (secret === undefined || data === undefined) return undefined;

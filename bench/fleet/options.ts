@@ -6,6 +6,10 @@ const CLUSTERS = 100;
 /** What is measured, and with how many. */
 export interface FleetOptions {
   readonly clusters: number;
+  /** Each of them has so many. */
+  readonly members: number;
+  /** So many namespaces they are spread over. */
+  readonly namespaces: number;
   /** So many of them are under way at a time: the next one is made when one is ready. */
   readonly atOnce: number;
   /** Clusters of which one member says nothing while another cluster is edited. */
@@ -28,6 +32,8 @@ export function fleetOptions(): FleetOptions {
     allowPositionals: true,
     options: {
       silent: { type: "string" },
+      members: { type: "string" },
+      namespaces: { type: "string" },
       "at-once": { type: "string" },
       brief: { type: "boolean", default: false },
       "node-flags": { type: "string" },
@@ -38,11 +44,13 @@ export function fleetOptions(): FleetOptions {
   });
   const clusters = wholeNumber("the number of clusters", positionals[0], CLUSTERS, 4, 10_000);
   const atOnce = wholeNumber("--at-once", values["at-once"], clusters, 1, clusters);
+  const members = wholeNumber("--members", values.members, 3, 1, 5);
+  const namespaces = wholeNumber("--namespaces", values.namespaces, 1, 1, Math.min(clusters, 1_000));
   const silent = wholeNumber("--silent", values.silent, 0, 0, clusters - 3);
   const shards = wholeNumber("--shards", values.shards, 1, 1, MAX_SHARDS);
   const nodeFlags = values["node-flags"]?.split(" ").filter((flag) => flag !== "");
   const { tls, brief: isBrief, profiles } = values;
-  return { clusters, atOnce, silent, tls, shards, isBrief, nodeFlags, profiles };
+  return { clusters, members, namespaces, atOnce, silent, tls, shards, isBrief, nodeFlags, profiles };
 }
 
 function wholeNumber(what: string, text: string | undefined, otherwise: number, min: number, max: number): number {
