@@ -72,7 +72,7 @@ test("what has just been written of certificates is not read: the API server has
   const seen = await controller.observe(KEY, signal);
   if (seen.is !== "present") throw new Error("the cluster is there");
   expect(reads).toContain("my-etcd-ca");
-  await clock.advance(5_000);
+  await clock.advance(10_000);
   const map = trustMap(seen.value, "a certificate");
   await controller.act({ do: "createTrustMap", map }, seen.value, signal);
   reads.length = 0;

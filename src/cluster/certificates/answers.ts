@@ -1,5 +1,4 @@
 import { TRUST_FILE } from "#api/names.ts";
-import { providerOf } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { type Observed, present } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
@@ -11,13 +10,12 @@ import {
   type Given,
   isBetween,
   isFormer,
-  isPurpose,
+  isMadeHere,
   isRequest,
   nameOf,
   purposeOf,
   type What,
 } from "#cluster/certificates/objects.ts";
-import { sideOf } from "#cluster/certificates/purposes.ts";
 import { REACHED_MS } from "#cluster/certificates/trusted.ts";
 import { MINUTELY_MS } from "#cluster/rest.ts";
 import type { SeenCertificate, SeenCertificates, SeenRequest } from "#cluster/snapshot.ts";
@@ -27,6 +25,8 @@ import type { ConfigMap } from "#kube/kinds.ts";
 
 /** So old an answer may be that something is not there, in milliseconds. */
 export const ABSENT_MS = 2_000;
+/** The same of what the operator makes itself, in milliseconds: should somebody else make it, the creation is refused, and it is read anew. */
+export const UNMADE_MS = 10_000;
 /** The same of what has the name of the operator's own, and belongs to somebody else, such as a cluster of the name before that is gone. */
 export const IN_THE_WAY_MS = 10_000;
 /** After this it is asked again whether the right to read something is missing, which people may grant at any moment, in milliseconds. */
@@ -71,10 +71,10 @@ export function lastsMs(answer: Answer | undefined, isAwaited: boolean, wallMs: 
 }
 
 /** Whether it is to be the operator's own, and belongs to somebody else: the garbage collector may be about to take it. */
-export function isInTheWay({ cluster: { metadata, spec } }: Given, what: What, answer: Answer | undefined): boolean {
-  if (answer?.is !== "present" || !("fingerprint" in answer.value) || !isPurpose(what)) return false;
+export function isInTheWay(given: Given, what: What, answer: Answer | undefined): boolean {
+  if (answer?.is !== "present" || !("fingerprint" in answer.value)) return false;
   const { ownerUid } = answer.value;
-  return ownerUid !== undefined && ownerUid !== metadata.uid && providerOf(spec, sideOf(what)) === "Operator";
+  return ownerUid !== undefined && ownerUid !== given.cluster.metadata.uid && isMadeHere(given, what);
 }
 
 /** Whether it was said of another Secret than the one that is asked for by now. */

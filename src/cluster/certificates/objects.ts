@@ -56,6 +56,11 @@ export function isAwaited({ cluster: { spec }, former, members }: Given, what: W
   return providerOf(spec, sideOf(what)) === "Secret";
 }
 
+/** Whether it is the operator that makes it, as the spec is now. */
+export function isMadeHere({ cluster: { spec } }: Given, what: What): boolean {
+  return what === "trustMap" || (isPurpose(what) && providerOf(spec, sideOf(what)) === "Operator");
+}
+
 export function isRequest(what: What): what is `request ${LeafPurpose}` {
   return what.startsWith("request ");
 }

@@ -128,6 +128,20 @@ describe("the API server is asked for certificates", () => {
     expect(read.filter((name) => name === "my-etcd-server-tls").length).toBe(18);
   });
 
+  test("of what the operator makes itself and has yet to make, six times in a minute, and at once after a try", async () => {
+    const { calls, look, reads, rest, special } = await asked();
+    const missing = ["my-etcd-server-tls", "configmaps/my-etcd-ca", "their-peer"];
+    for (const name of ["my-etcd-server-tls", "my-etcd-ca", "their-peer"]) special.set(name, absent);
+    const given = asking({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+    await look(given);
+    const read = await rest(60_000, given, NOBODY, 1_000);
+    expect(missing.map((name) => read.filter((each) => each === name).length)).toEqual([6, 6, 30]);
+    const before = calls.length;
+    reads.hasChanged(KEY, "server");
+    await look(given);
+    expect(calls.slice(before)).toEqual(["my-etcd-server-tls"]);
+  });
+
   test("of what a cluster of the name before has left six times in a minute, until it is gone, and of nobody else's", async () => {
     const { look, rest, special, whole } = await asked();
     const ownedBy = (name: string, uid: string) => {
@@ -442,7 +456,7 @@ describe("what is known of a certificate", () => {
     special.set("my-etcd-peer-tls", absent);
     reads.hasChanged(KEY, "peer");
     expect(await knownForMs()).toBeUndefined();
-    await clock.advance(5_000);
+    await clock.advance(10_000);
     special.set("my-etcd-peer-tls", present(whole("my-etcd-peer-tls")));
     expect(await knownForMs()).toBe(0);
   });

@@ -20,11 +20,13 @@ import {
   saysSame,
   seenIn,
   signerIn,
+  UNMADE_MS,
 } from "#cluster/certificates/answers.ts";
 import { withFormerTls } from "#cluster/certificates/former.ts";
 import {
   type Given,
   isAwaited,
+  isMadeHere,
   isPurpose,
   isRequest,
   nameOf,
@@ -51,7 +53,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
 // How often? One object of a cluster in a minute, the one that was asked for longest ago; besides, what is about to end, or is not as it should
-//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look; what is in the way of the operator's own, six times in a minute; of all that it may not read, one as often. What we have written ourselves the API server has told us.
+//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look where others make it; of the operator's own, what is not there or in the way, six times in a minute; of all that it may not read, one as often. What we have written ourselves the API server has told us.
 
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
 const SERVED_MS = 5 * 60_000;
@@ -173,12 +175,13 @@ export class CertificateReads {
     const ageOf = (what: What) => nowMs - (memory.known.get(what)?.atMs ?? Number.NEGATIVE_INFINITY);
     // What cert-manager says of its work counts while the work is not done.
     const wallMs = this.#clock.wallMs();
-    const goodMs = (what: What) =>
-      isRequest(what) && memory.known.get(purposeOf(what))?.answer.is === "absent"
-        ? ABSENT_MS
-        : isInTheWay(given, what, memory.known.get(what)?.answer)
-          ? IN_THE_WAY_MS
-          : lastsMs(memory.known.get(what)?.answer, isAwaited(given, what) || this.#isLockedOut(given, what), wallMs);
+    const goodMs = (what: What): number => {
+      const answer = memory.known.get(what)?.answer;
+      if (isRequest(what) && memory.known.get(purposeOf(what))?.answer.is === "absent") return ABSENT_MS;
+      if (isInTheWay(given, what, answer)) return IN_THE_WAY_MS;
+      if (answer?.is === "absent" && isMadeHere(given, what)) return UNMADE_MS;
+      return lastsMs(answer, isAwaited(given, what) || this.#isLockedOut(given, what), wallMs);
+    };
     const mayBeAsked = wanted.filter((what) => memory.known.get(what)?.refused === undefined);
     const due = [...mayBeAsked.filter((what) => ageOf(what) >= goodMs(what)), ...this.#triedAgain(memory, wanted)];
     if (nowMs - memory.restedMs < MINUTELY_MS) return due;
