@@ -190,9 +190,16 @@ describe("an identity by which a kept claim's member has not joined", () => {
 });
 
 /** What is deleted by the step, and what the room is told of it. */
+/** Gives the claims of the snapshot. */
+function claimsOf({ claims }: ClusterSnapshot) {
+  return (_: Resource<KubeObject>, { name }: { name: string }) =>
+    Promise.resolve(claims.find(({ metadata }) => metadata.name === name));
+}
+
 async function deletedBy(step: ClusterStep) {
   const deleted: unknown[] = [];
   const kube = {
+    get: claimsOf(cluster()),
     delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
       deleted.push({ kind, ref, preconditions });
       return Promise.resolve();
@@ -338,8 +345,8 @@ describe("what is on record of a sleep", () => {
   });
 
   async function recorded(step: ClusterStep, given: ClusterSnapshot) {
-    const kube = { replace: (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft) };
-    const writes = { kube, etcd: {} } as unknown as ClusterWrites;
+    const replace = (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft);
+    const writes = { kube: { get: claimsOf(given), replace }, etcd: {} } as unknown as ClusterWrites;
     const made = await actOnCluster(writes, step, given, new AbortController().signal);
     return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
   }

@@ -27,6 +27,7 @@ import { servicePut } from "#cluster/desired/services.ts";
 import {
   needAsked,
   needClaimGone,
+  needClaimsAsSeen,
   needNotJoined,
   needNoVolume,
   needShownAsSeen,
@@ -98,6 +99,7 @@ export async function actOnCluster(
     case "createRestore":
       return await create(kube, ETCD_RESTORES, step.restore, signal);
     case "fallAsleep":
+      await needClaimsAsSeen(kube, snapshot, signal);
       return await writeStatus(
         kube,
         snapshot,
@@ -206,6 +208,7 @@ export async function actOnCluster(
     case "restartPod":
       await needShownAsSeen(kube, snapshot, signal);
       await needAsSeen({ kube, issuer, snapshot: keptTls(snapshot), signal }, step);
+      await needClaimsAsSeen(kube, snapshot, signal);
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
       return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);

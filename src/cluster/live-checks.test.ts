@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
@@ -8,15 +8,26 @@ import { cluster } from "#kit/cluster.ts";
 import { secured } from "#kit/cluster-tls.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 
-// Of what members show to each other nothing tells when it changes: it is read once more before somebody goes for it.
+// Of what members show to each other nothing tells when it changes: it is read once more before somebody goes for it. So are claims before a pod is
+// stopped: of what nobody else has a cache is not believed.
 
 const certified = secured();
 const peer = certified.peers.find(({ metadata }) => metadata.name === "my-etcd-2")!;
 const GIVEN_UP: ClusterStep = { do: "markRemoval", peer, removal: "replacement" };
 const RESTARTED: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: certified.pods.get("my-etcd-2")! };
 
-/** Does the step. @param shown what the API server has of the Secret that members show; undefined: nothing @returns what was asked, in order */
-async function asked(step: ClusterStep, shown: object | undefined, snapshot = certified): Promise<readonly string[]> {
+const CLAIMS = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => `get PersistentVolumeClaim ${name}`);
+
+/**
+ * Does the step. @param shown what the API server has of the Secret that members show; undefined: nothing
+ * @param claim what it has of claim my-etcd-0, where that is not what the cache shows; `"gone"`: nothing @returns what was asked, in order
+ */
+async function asked(
+  step: ClusterStep,
+  shown: object | undefined,
+  snapshot = certified,
+  claim: object | "gone" = {},
+): Promise<readonly string[]> {
   const calls: string[] = [];
   const note = (verb: string) => (resource: Resource<KubeObject>, ref: Ref) => {
     calls.push(`${verb} ${resource.kind} ${ref.name}`);
@@ -24,10 +35,20 @@ async function asked(step: ClusterStep, shown: object | undefined, snapshot = ce
   };
   const get = async (resource: Resource<KubeObject>, ref: Ref) => {
     await note("get")(resource, ref);
+    const known = snapshot.claims.find(({ metadata }) => metadata.name === ref.name);
+    if (resource.kind === "PersistentVolumeClaim" && known !== undefined) {
+      if (ref.name !== "my-etcd-0") return known;
+      if (claim === "gone") throw new OperatorError("KubeNotFound", "it is not there");
+      return { metadata: { ...known.metadata, ...claim } };
+    }
     if (shown === undefined) throw new OperatorError("KubeNotFound", "it is not there");
     return { metadata: { uid: "uid-of-my-etcd-peer-tls", resourceVersion: "1", ...shown } };
   };
-  const kube = { get, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
+  const replace = ({ kind }: Resource<KubeObject>, object: KubeObject) => {
+    calls.push(`replace ${kind}`);
+    return Promise.resolve(object);
+  };
+  const kube = { get, replace, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
   const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
   await actOnCluster(writes, step, snapshot, new AbortController().signal);
   return calls;
@@ -35,7 +56,7 @@ async function asked(step: ClusterStep, shown: object | undefined, snapshot = ce
 
 test("nobody is given up, or restarted, before what members show was read once more", async () => {
   expect(await asked(GIVEN_UP, {})).toEqual(["get Secret my-etcd-peer-tls", "patch EtcdPeer my-etcd-2"]);
-  expect(await asked(RESTARTED, {})).toEqual(["get Secret my-etcd-peer-tls", "delete Pod my-etcd-2-abcde"]);
+  expect(await asked(RESTARTED, {})).toEqual(["get Secret my-etcd-peer-tls", ...CLAIMS, "delete Pod my-etcd-2-abcde"]);
 });
 
 test.each([
@@ -55,5 +76,36 @@ test("who is not wanted any more goes whatever is shown, and a removal is taken 
 test("where members show nothing there is nothing to read", async () => {
   const plain = cluster();
   const pod = plain.pods.get("my-etcd-2")!;
-  expect(await asked({ ...RESTARTED, pod }, undefined, plain)).toEqual(["delete Pod my-etcd-2-abcde"]);
+  expect(await asked({ ...RESTARTED, pod }, undefined, plain)).toEqual([...CLAIMS, "delete Pod my-etcd-2-abcde"]);
+});
+
+describe("before a pod is stopped, and before all are, each claim is read once more", () => {
+  const plain = cluster();
+  const restarted = { ...RESTARTED, pod: plain.pods.get("my-etcd-2")! };
+  const steps: readonly ClusterStep[] = [restarted, { do: "fallAsleep" }];
+
+  test("and nothing is in the way where all are as the cache shows them", async () => {
+    expect(await asked(restarted, undefined, plain)).toEqual([...CLAIMS, "delete Pod my-etcd-2-abcde"]);
+    expect(await asked({ do: "fallAsleep" }, undefined, plain)).toEqual([...CLAIMS, "replace EtcdCluster"]);
+  });
+
+  test.each([
+    { what: "is being deleted", claim: { deletionTimestamp: "2026-01-01T12:00:00Z" } },
+    { what: "is gone", claim: "gone" as const },
+    { what: "is another one by now", claim: { uid: "another" } },
+  ])("nothing is stopped when one $what, and the cache does not show it yet", async ({ claim }) => {
+    for (const step of steps)
+      await expect(asked(step, undefined, plain, claim)).rejects.toMatchObject({
+        code: "KubeConflict",
+        message: "claim my-etcd-0 is gone, or going; the cache does not show it yet",
+      });
+  });
+
+  test("one that the cache shows as dying is no surprise, nor is one of nobody who votes", async () => {
+    const [first, ...others] = plain.claims;
+    const dying = { ...first!, metadata: { ...first!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+    const left = { ...first!, metadata: { ...first!.metadata, name: "my-etcd-7" } };
+    const snapshot = { ...plain, claims: [dying, ...others, left] };
+    expect(await asked(restarted, undefined, snapshot)).toEqual([...CLAIMS.slice(1), "delete Pod my-etcd-2-abcde"]);
+  });
 });

@@ -6,6 +6,7 @@ import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { seen } from "#cluster/certificates/usable.ts";
+import { votersOf } from "#cluster/members.ts";
 import { begunAtMs, type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
@@ -104,6 +105,24 @@ export async function needClaimGone(
   const claim = await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal }));
   if (claim?.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] !== hexOf(id)) return;
   throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it`);
+}
+
+/**
+ * Asks the API server whether a claim is being deleted, or gone, of which the cache does not know: what is on it goes with the pod that is about
+ * to be stopped, or is what the others were counted on for. Whom the cache shows as dying the guard has weighed.
+ */
+export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
+  const voters = new Set(votersOf(snapshot).map(({ name }) => name));
+  const alive = snapshot.claims.filter(
+    ({ metadata: { name, deletionTimestamp } }) => voters.has(name) && deletionTimestamp === undefined,
+  );
+  await Promise.all(
+    alive.map(async ({ metadata: { namespace, name, uid } }) => {
+      const live = await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal }));
+      if (live?.metadata.uid === uid && live.metadata.deletionTimestamp === undefined) return;
+      throw new OperatorError("KubeConflict", `claim ${name} is gone, or going; the cache does not show it yet`);
+    }),
+  );
 }
 
 /**

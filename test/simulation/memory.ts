@@ -68,6 +68,8 @@ export class Memory {
   /** Uids of objects that the operator made. */
   readonly made = new Set<string>();
   readonly #madeNames = new Set<string>();
+  /** By uid of a pod, or of an EtcdCluster that falls asleep: which data would go with it that no quorum has, as it was when that was last decided. */
+  readonly doomed = new Map<string, string | undefined>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
   /** Members that are to go because a person asked for fewer. */

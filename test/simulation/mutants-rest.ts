@@ -2,7 +2,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
-import type { Draft, KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import { type Draft, type KubeObject, PERSISTENT_VOLUME_CLAIMS, type Ref, type Resource } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -227,7 +227,23 @@ export function credulous(real: KubeClient): KubeClient {
   return kubeWith(real, { get });
 }
 
+/** Claims are as the operator last saw them, or better: none is being deleted. */
+function unmourning(real: KubeClient): KubeClient {
+  const get: KubeClient["get"] = async (resource, ref, options) => {
+    const object = structuredClone(await real.get(resource, ref, options));
+    if (object.kind === PERSISTENT_VOLUME_CLAIMS.kind) Reflect.deleteProperty(object.metadata, "deletionTimestamp");
+    return object;
+  };
+  return kubeWith(real, { get });
+}
+
 const PARTS: readonly Mutant[] = [
+  {
+    name: "claims are not read once more before a pod is stopped",
+    parts: { kube: unmourning },
+    leaning: { ...FORMED, replicas: 1, often: { deleteClaim: 6, editTemplate: 6, muteWatch: 4, time: 10 } },
+    promise: "dying claims",
+  },
   {
     name: "writes without uid and resourceVersion",
     parts: {

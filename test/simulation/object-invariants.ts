@@ -6,11 +6,13 @@ import {
   PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
+import type { World } from "#kit/world.ts";
 import type { ApiWrite } from "#kit/world-api.ts";
 import {
   controllerOf,
@@ -59,33 +61,53 @@ function withoutScheme({ metadata }: KubeObject): object {
 export const dyingClaims: Invariant = {
   name: "dying claims",
   promise:
-    "No pod is stopped, for a restart or for sleep, with which a claim goes that somebody has deleted, where the others that have data are no quorum.",
-  breaks(event, world) {
-    if (event.is !== "acts" || !("cluster" in event.snapshot)) return undefined;
-    const { snapshot, step } = event;
-    if (step.do !== "restartPod" && step.do !== "fallAsleep") return undefined;
-    const truth = world.etcd.truth.named(snapshot.cluster.status?.identity?.clusterID);
-    const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
-    const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
-    const memberOf = ({ metadata }: (typeof snapshot.claims)[number]) =>
-      metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? "";
-    const dying = snapshot.claims.filter(
-      (claim) =>
-        claim.metadata.deletionTimestamp !== undefined &&
-        world.kubelets.disks.get(claim.spec?.volumeName ?? "")?.data !== undefined &&
-        (step.do === "fallAsleep" || step.name === claim.metadata.name) &&
-        hadData.includes(memberOf(claim)),
-    );
-    // That a volume was emptied nobody is told before its member starts; what a person runs is theirs.
-    const left = voters.filter(({ id }) => {
-      const claims = snapshot.claims.filter((claim) => memberOf(claim) === hexOf(id));
-      const hasClaim = hadData.includes(hexOf(id)) && claims.length > 0;
-      return (truth?.foreign.has(id) || hasClaim) && !dying.some((claim) => claims.includes(claim));
-    });
-    if (dying.length === 0 || left.length >= quorumOf(voters.length)) return undefined;
-    return `the data of ${dying.map(({ metadata }) => metadata.name).join(", ")} goes, and ${left.length} of ${voters.length} have it`;
+    "No pod is stopped, for a restart or for sleep, with which a claim goes that somebody had deleted when that was decided, where the others that have data are no quorum.",
+  breaks(event, world, { doomed }) {
+    if (event.is === "acts" && "cluster" in event.snapshot) {
+      const { step, snapshot } = event;
+      if (step.do === "restartPod") doomed.set(step.pod.metadata.uid, lossWith([step.name], snapshot, world));
+      if (step.do === "fallAsleep") doomed.set(snapshot.cluster.metadata.uid, lossWith(undefined, snapshot, world));
+    }
+    if (event.is !== "write" || event.actor !== "operator" || event.before === undefined) return undefined;
+    const { resource, verb, before, after } = event;
+    const isSleep = isAsleep(after) && !isAsleep(before);
+    const isStopped = (resource === PODS && verb === "delete") || (resource === ETCD_CLUSTERS && isSleep);
+    return isStopped ? doomed.get(before.metadata.uid) : undefined;
   },
 };
+
+function isAsleep(object: KubeObject | undefined): boolean {
+  return (object as EtcdCluster | undefined)?.status?.sleep !== undefined;
+}
+
+/**
+ * What goes when these are stopped, or all are, by what the API server has; undefined: nothing that nobody else has. That a volume was emptied nobody
+ * is told before its member starts; what a person runs is theirs.
+ */
+function lossWith(names: readonly string[] | undefined, snapshot: ClusterSnapshot, world: World): string | undefined {
+  const clusterID = snapshot.cluster.status?.identity?.clusterID;
+  const truth = world.etcd.truth.named(clusterID);
+  const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
+  const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
+  const claims = world.api
+    .list(PERSISTENT_VOLUME_CLAIMS)
+    .filter(({ metadata }) => metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID);
+  const memberOf = ({ metadata }: PersistentVolumeClaim) => metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? "";
+  const dying = claims.filter(
+    (claim) =>
+      claim.metadata.deletionTimestamp !== undefined &&
+      world.kubelets.disks.get(claim.spec?.volumeName ?? "")?.data !== undefined &&
+      names?.includes(claim.metadata.name) !== false &&
+      hadData.includes(memberOf(claim)),
+  );
+  const left = voters.filter(({ id }) => {
+    const own = claims.filter((claim) => memberOf(claim) === hexOf(id));
+    const hasClaim = hadData.includes(hexOf(id)) && own.length > 0;
+    return (truth?.foreign.has(id) || hasClaim) && !dying.some((claim) => own.includes(claim));
+  });
+  if (dying.length === 0 || left.length >= quorumOf(voters.length)) return undefined;
+  return `the data of ${dying.map(({ metadata }) => metadata.name).join(", ")} goes, and ${left.length} of ${voters.length} have it`;
+}
 
 export const claimsTell: Invariant = {
   name: "claims tell",
