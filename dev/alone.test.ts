@@ -97,10 +97,8 @@ test("alone: one that passes does not excuse another", async () => {
 
 test.each([
   ["of four files, which is not for their neighbours", [1, 2, 3, 4].map((n) => fileOf(`src/${n}.test.ts`, 1, 1))],
-  [
-    "that only computes, or shares one operator",
-    ["unit", "mutation", "e2e"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1)),
-  ],
+  ["that only computes", ["unit", "simulation", "mutation"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1))],
+  ["that shares one operator", [fileOf("test/e2e/a.test.ts", 1, 1)]],
 ])("alone: what failed %s is not told again", async (_which, files) => {
   const { alone, asked } = telling(...files.map(({ name }) => fileOf(name.slice("/repo/".length), 2, 0)));
   expect(await againAlone("/repo", countOf(...files), alone)).toEqual(countOf(...files));

@@ -2,7 +2,7 @@ import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join, matchesGlob } from "node:path";
 import { expect, test } from "vitest";
 import config from "../vitest.config.ts";
-import { E2E_COMPONENTS } from "./levels.ts";
+import { COMPUTING, E2E_COMPONENTS, LEVELS, LONG, SERVERS } from "./levels.ts";
 import { buildsFor } from "./slice.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -40,6 +40,14 @@ test("levels: every file of tests belongs to exactly one", () => {
   );
   expect(files.length).toBeGreaterThan(100);
   expect(wrong).toEqual([]);
+});
+
+test("levels: every project is told, and every level in a lane", () => {
+  const names = (config.test?.projects ?? []).flatMap((each) =>
+    typeof each === "object" && "test" in each ? [String(each.test?.name)] : [],
+  );
+  expect([...names].sort()).toEqual([...LEVELS, "e2e-users", LONG].sort());
+  expect([...COMPUTING, ...SERVERS, "e2e"].sort()).toEqual([...LEVELS].sort());
 });
 
 test("levels: what end-to-end tests start besides Kubernetes is built before, since nothing can be downloaded where they run", () => {

@@ -13,7 +13,8 @@ const LOOK_MS = 20;
 /** What the operator writes of the clusters of the fleet, and when. */
 export class Clusters {
   readonly #namespaces: readonly string[];
-  readonly #members: number;
+  /** So many each of them is made with. */
+  readonly members: number;
   readonly #kube: KubeClient;
   readonly #tls: "Default" | "None";
   readonly #cache: Cache<EtcdCluster>;
@@ -29,7 +30,7 @@ export class Clusters {
     this.#kube = kube;
     this.#tls = tls ? "Default" : "None";
     this.#namespaces = namespaces;
-    this.#members = members;
+    this.members = members;
     this.#cache = new Cache<EtcdCluster>({ client: kube, freeze: false, resource: ETCD_CLUSTERS });
     this.#cache.onChange(({ object }) => {
       const { name } = object.metadata;
@@ -58,7 +59,7 @@ export class Clusters {
         const name = left.pop();
         if (name === undefined) return;
         const { namespace } = this.#refOf(name);
-        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(namespace, name, this.#members, this.#tls), OPTIONS);
+        await this.#kube.create(ETCD_CLUSTERS, etcdCluster(namespace, name, this.members, this.#tls), OPTIONS);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));

@@ -19,7 +19,8 @@ const TELL_MS = 60_000;
 const LOOK_MS = 60_000;
 /** Between the minute after the creation and the one that counts as rest, in milliseconds. */
 const SETTLE_MS = 30_000;
-const SCALED = 5;
+/** So many members more a cluster is edited to have. */
+const MORE = 2;
 
 /** What its clusters are like. */
 export interface FleetShape {
@@ -46,7 +47,7 @@ export class Fleet {
     { namespaces, members, tls }: FleetShape,
     launch: () => Operators,
   ): Promise<Fleet> {
-    const kubelets = new Kubelets(plane.kube, namespaces);
+    const kubelets = new Kubelets(plane.kube);
     const etcd = new EtcdServer(kubelets, namespaces);
     await etcd.listen();
     const clusters = new Clusters(plane.kube, namespaces, members, tls);
@@ -186,12 +187,15 @@ export class Fleet {
   async edit(name: string) {
     const before = this.#memberCount(name);
     const startMs = performance.now();
-    await this.clusters.scale(name, SCALED);
+    const wanted = this.clusters.members + MORE;
+    await this.clusters.scale(name, wanted);
     await until("a member was added", () => this.#memberCount(name) > before || undefined);
     const firstActSeconds = rounded((performance.now() - startMs) / 1000);
-    await this.clusters.untilReady(name, SCALED);
+    await this.clusters.untilReady(name, wanted);
     const seconds = rounded((performance.now() - startMs) / 1000);
-    say(`${name}: 3 to 5 in ${seconds} s, the first addition after ${firstActSeconds} s`);
+    say(
+      `${name}: ${this.clusters.members} to ${wanted} in ${seconds} s, the first addition after ${firstActSeconds} s`,
+    );
     return { seconds, firstActSeconds };
   }
 

@@ -33,6 +33,7 @@ const RESTARTS_AFTER_MS = 10_000;
 /** From the wish that a pod ends until it has, in milliseconds: members run on for two seconds. */
 const ENDS_AFTER_MS = 2_100;
 const NODES = 100;
+const NAME_INDEX = "name";
 
 interface Sandbox {
   pod: Pod;
@@ -48,7 +49,6 @@ export class Kubelets {
     (podUid) => void this.#crash(podUid, "the member has been permanently removed"),
     (name) => this.secretOf(name),
   );
-  readonly #namespaces: readonly string[];
   readonly #kube: KubeClient;
   readonly #stop = new AbortController();
   readonly #sandboxes = new Map<string, Sandbox>();
@@ -61,11 +61,11 @@ export class Kubelets {
   readonly #failures: string[] = [];
   #addresses = 0;
 
-  constructor(kube: KubeClient, namespaces: readonly string[]) {
+  constructor(kube: KubeClient) {
     const follow = { client: kube, freeze: false };
     this.#kube = kube;
-    this.#namespaces = namespaces;
-    this.#secrets = new Cache<Secret>({ ...follow, resource: SECRETS });
+    const byName = { [NAME_INDEX]: ({ metadata }: Secret) => [metadata.name] };
+    this.#secrets = new Cache<Secret>({ ...follow, resource: SECRETS, indexes: byName });
     this.#pods = new Cache<Pod>({ ...follow, resource: PODS });
     this.#claims = new Cache<PersistentVolumeClaim>({ ...follow, resource: PERSISTENT_VOLUME_CLAIMS });
     const services = new Cache({ ...follow, resource: SERVICES });
@@ -80,11 +80,7 @@ export class Kubelets {
 
   /** A Secret as it is by now, which is what pods are shown of it. No two of the fleet have the same name. */
   secretOf(name: string): Secret | undefined {
-    for (const namespace of this.#namespaces) {
-      const secret = this.#secrets.get({ namespace, name });
-      if (secret !== undefined) return secret;
-    }
-    return undefined;
+    return this.#secrets.byIndex(NAME_INDEX, name)[0];
   }
 
   /** The cluster that a client Service with this address leads to, as namespace and name. */

@@ -189,13 +189,13 @@ describe("an identity by which a kept claim's member has not joined", () => {
   });
 });
 
-/** What is deleted by the step, and what the room is told of it. */
 /** Gives the claims of the snapshot. */
 function claimsOf({ claims }: ClusterSnapshot) {
   return (_: Resource<KubeObject>, { name }: { name: string }) =>
     Promise.resolve(claims.find(({ metadata }) => metadata.name === name));
 }
 
+/** What is deleted by the step, and what the room is told of it. */
 async function deletedBy(step: ClusterStep) {
   const deleted: unknown[] = [];
   const kube = {

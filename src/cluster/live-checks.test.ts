@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
+import { present } from "#base/observed.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
@@ -35,11 +36,11 @@ async function asked(
   };
   const get = async (resource: Resource<KubeObject>, ref: Ref) => {
     await note("get")(resource, ref);
-    const known = snapshot.claims.find(({ metadata }) => metadata.name === ref.name);
-    if (resource.kind === "PersistentVolumeClaim" && known !== undefined) {
+    if (resource.kind === "PersistentVolumeClaim") {
+      const known = snapshot.claims.find(({ metadata }) => metadata.name === ref.name);
       if (ref.name !== "my-etcd-0") return known;
       if (claim === "gone") throw new OperatorError("KubeNotFound", "it is not there");
-      return { metadata: { ...known.metadata, ...claim } };
+      return { metadata: { ...known?.metadata, ...claim } };
     }
     if (shown === undefined) throw new OperatorError("KubeNotFound", "it is not there");
     return { metadata: { uid: "uid-of-my-etcd-peer-tls", resourceVersion: "1", ...shown } };
@@ -107,5 +108,25 @@ describe("before a pod is stopped, and before all are, each claim is read once m
     const left = { ...first!, metadata: { ...first!.metadata, name: "my-etcd-7" } };
     const snapshot = { ...plain, claims: [dying, ...others, left] };
     expect(await asked(restarted, undefined, snapshot)).toEqual([...CLAIMS.slice(1), "delete Pod my-etcd-2-abcde"]);
+  });
+
+  test("so is one that the cache does not know, as one that has lost its labels: it counts when it is the member's own, and is being deleted", async () => {
+    const [first, ...others] = plain.claims;
+    const unseen = { ...plain, claims: others };
+    const own = first!.metadata;
+    const dying = { ...own, deletionTimestamp: "2026-01-01T12:00:00Z" };
+    const done = [...CLAIMS, "delete Pod my-etcd-2-abcde"];
+    for (const claim of ["gone" as const, own, { ...dying, annotations: {} }])
+      expect(await asked(restarted, undefined, unseen, claim)).toEqual(done);
+    for (const step of steps)
+      await expect(asked(step, undefined, unseen, dying)).rejects.toMatchObject({ code: "KubeConflict" });
+  });
+
+  test("each voter's is, also where it is not known whether the voter has started, and no learner's", async () => {
+    if (plain.members.is !== "present") throw new Error("it is known who is a member");
+    const [unstarted, started, learner] = plain.members.value.members;
+    const members = [{ ...unstarted!, name: "", clientUrls: [] }, started!, { ...learner!, isLearner: true }];
+    const given = { ...plain, members: present({ ...plain.members.value, members }) };
+    expect(await asked(restarted, undefined, given)).toEqual([...CLAIMS.slice(0, 2), "delete Pod my-etcd-2-abcde"]);
   });
 });

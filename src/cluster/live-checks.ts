@@ -108,18 +108,19 @@ export async function needClaimGone(
 }
 
 /**
- * Asks the API server whether a claim is being deleted, or gone, of which the cache does not know: what is on it goes with the pod that is about
- * to be stopped, or is what the others were counted on for. Whom the cache shows as dying the guard has weighed.
+ * Asks the API server for the claim of every voter, whether or not the cache knows it: what is on one that is being deleted goes with the pod that is
+ * about to be stopped, or is what the others were counted on for. Whom the cache shows as dying the guard has weighed.
  */
 export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
-  const voters = new Set(votersOf(snapshot).map(({ name }) => name));
-  const alive = snapshot.claims.filter(
-    ({ metadata: { name, deletionTimestamp } }) => voters.has(name) && deletionTimestamp === undefined,
-  );
+  const { namespace } = snapshot.cluster.metadata;
   await Promise.all(
-    alive.map(async ({ metadata: { namespace, name, uid } }) => {
-      const live = await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal }));
-      if (live?.metadata.uid === uid && live.metadata.deletionTimestamp === undefined) return;
+    votersOf(snapshot).map(async ({ name, id }) => {
+      const cached = snapshot.claims.find(({ metadata }) => metadata.name === name)?.metadata;
+      if (cached?.deletionTimestamp !== undefined) return;
+      const live = (await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal })))?.metadata;
+      const isGoing = live?.deletionTimestamp !== undefined;
+      const isOwn = live?.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === id;
+      if (cached === undefined ? !(isOwn && isGoing) : live?.uid === cached.uid && !isGoing) return;
       throw new OperatorError("KubeConflict", `claim ${name} is gone, or going; the cache does not show it yet`);
     }),
   );

@@ -68,8 +68,11 @@ export class Memory {
   /** Uids of objects that the operator made. */
   readonly made = new Set<string>();
   readonly #madeNames = new Set<string>();
-  /** By uid of a pod, or of an EtcdCluster that falls asleep: which data would go with it that no quorum has, as it was when that was last decided. */
-  readonly doomed = new Map<string, string | undefined>();
+  /**
+   * By uid of a pod that is to be stopped, or of an EtcdCluster that is to fall asleep: which data would go with it that no quorum has, as it was each
+   * time that it was decided. A write that comes late may be of any of these.
+   */
+  readonly doomed = new Map<string, (string | undefined)[]>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
   /** Members that are to go because a person asked for fewer. */

@@ -65,14 +65,18 @@ export const dyingClaims: Invariant = {
   breaks(event, world, { doomed }) {
     if (event.is === "acts" && "cluster" in event.snapshot) {
       const { step, snapshot } = event;
-      if (step.do === "restartPod") doomed.set(step.pod.metadata.uid, lossWith([step.name], snapshot, world));
-      if (step.do === "fallAsleep") doomed.set(snapshot.cluster.metadata.uid, lossWith(undefined, snapshot, world));
+      const note = (uid: string, loss: string | undefined) => doomed.set(uid, [...(doomed.get(uid) ?? []), loss]);
+      if (step.do === "restartPod") note(step.pod.metadata.uid, lossWith([step.name], snapshot, world));
+      if (step.do === "fallAsleep") note(snapshot.cluster.metadata.uid, lossWith(undefined, snapshot, world));
     }
     if (event.is !== "write" || event.actor !== "operator" || event.before === undefined) return undefined;
     const { resource, verb, before, after } = event;
     const isSleep = isAsleep(after) && !isAsleep(before);
     const isStopped = (resource === PODS && verb === "delete") || (resource === ETCD_CLUSTERS && isSleep);
-    return isStopped ? doomed.get(before.metadata.uid) : undefined;
+    if (!isStopped) return undefined;
+    const decided = doomed.get(before.metadata.uid) ?? [];
+    doomed.delete(before.metadata.uid);
+    return decided.includes(undefined) ? undefined : decided.at(-1);
   },
 };
 

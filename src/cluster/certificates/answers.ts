@@ -84,6 +84,12 @@ export function isOfAnother(given: Given, what: What, answer: Answer): boolean {
   return answer.value.secretName !== nameOf(given, what);
 }
 
+/** Whether it is a Secret of another name that was not there: of the one that is asked for now nothing is known. */
+export function isMissedByAnotherName(before: Given, given: Given, what: What, answer: Answer): boolean {
+  if (what === "trustMap" || isRequest(what) || answer.is !== "absent") return false;
+  return nameOf(before, what) !== nameOf(given, what);
+}
+
 /** What all answers tell. @param nowMs of the clock by which they were given */
 export function seenIn(known: ReadonlyMap<What, Known>, nowMs: number): SeenCertificates {
   const seen: Record<string, unknown> = {};

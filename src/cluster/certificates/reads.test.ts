@@ -142,6 +142,26 @@ describe("the API server is asked for certificates", () => {
     expect(calls.slice(before)).toEqual(["my-etcd-server-tls"]);
   });
 
+  test("at once when another one is asked for than the one that was not there", async () => {
+    const { calls, look, special } = await asked();
+    special.set("their-peer", absent);
+    const misspelt = asking({ peer: { provider: "Secret", secret: { secretName: "their-peer" } } });
+    expect((await look(misspelt))?.peer).toEqual(absent);
+    const before = calls.length;
+    expect((await look())?.peer).toMatchObject({ is: "present", value: { secretName: "my-etcd-peer-tls" } });
+    expect(calls.slice(before)).toContain("my-etcd-peer-tls");
+  });
+
+  test("of what cert-manager makes and has yet to make, almost each time", async () => {
+    const { look, rest, special } = await asked();
+    const certManager = { issuerRef: { name: "a" } };
+    const given = asking({ peer: { provider: "CertManager", certManager }, client: { provider: "None" } });
+    special.set("my-etcd-peer-tls-a3b319c8", absent);
+    await look(given);
+    const read = await rest(60_000, given, NOBODY, 1_000);
+    expect(read.filter((name) => name === "my-etcd-peer-tls-a3b319c8")).toHaveLength(30);
+  });
+
   test("of what a cluster of the name before has left six times in a minute, until it is gone, and of nobody else's", async () => {
     const { look, rest, special, whole } = await asked();
     const ownedBy = (name: string, uid: string) => {

@@ -12,6 +12,7 @@ import {
   type Answer,
   IN_THE_WAY_MS,
   isInTheWay,
+  isMissedByAnotherName,
   isOfAnother,
   type Known,
   lastsMs,
@@ -53,7 +54,7 @@ import { type Key, keyText } from "#runtime/controller.ts";
 // Why are Secrets read by their names, and not watched as everything else?
 //   Who may watch them sees all of a namespace. By name the operator sees those of its clusters, and nobody else's.
 // How often? One object of a cluster in a minute, the one that was asked for longest ago; besides, what is about to end, or is not as it should
-//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look where others make it; of the operator's own, what is not there or in the way, six times in a minute; of all that it may not read, one as often. What we have written ourselves the API server has told us.
+//   be, and what cert-manager does not renew, once in a minute each; what is not there, with almost each look where others have to make it, or to make what it is copied from; of the operator's own, what is not there or in the way, six times in a minute; of all that it may not read, one as often. What we have written ourselves the API server has told us.
 
 /** How long it counts whether cert-manager's kind is served, in milliseconds. */
 const SERVED_MS = 5 * 60_000;
@@ -103,10 +104,15 @@ export class CertificateReads {
       pods: new Map(),
       restedMs: Number.NEGATIVE_INFINITY,
     };
+    for (const [what, { answer }] of [...memory.known])
+      if (
+        !wanted.includes(what) ||
+        isOfAnother(given, what, answer) ||
+        isMissedByAnotherName(memory.given, given, what, answer)
+      )
+        memory.known.delete(what);
     memory.given = given;
     this.#clusters.set(text, memory);
-    for (const [what, { answer }] of [...memory.known])
-      if (!wanted.includes(what) || isOfAnother(given, what, answer)) memory.known.delete(what);
     if (deletionTimestamp === undefined) {
       this.#handOver(given, memory);
       await Promise.all(this.#stale(given, memory, wanted).map((what) => this.#read(given, memory, what, signal)));

@@ -38,6 +38,7 @@ import {
   outageIsPatience,
   refusalHoldsBack,
   secondPodIsBelieved,
+  unseenClaimIsLost,
 } from "./lost.ts";
 import {
   accessoryHoldsBack,
@@ -77,6 +78,7 @@ export const STORIES = {
   endlessRefusal,
   endlessRefusalOfSets,
   refusalHoldsBack,
+  unseenClaimIsLost,
   foreignVoterCostsOurs,
   foreignVoterBlocksJoining,
   foreignLearnerIsNagged,

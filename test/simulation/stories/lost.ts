@@ -1,5 +1,8 @@
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
+import { OperatorError } from "#base/error.ts";
 import { NAMESPACE } from "#kit/world-people.ts";
+import type { KubeClient } from "#kube/client.ts";
 import { type AnyResource, PERSISTENT_VOLUME_CLAIMS, PODS, REPLICA_SETS } from "#kube/kinds.ts";
 import { type Scene, type Story, scene } from "./scene.ts";
 
@@ -118,4 +121,28 @@ export const learnerStaysFenced: Story = async () => {
   await of.forMs(60_000);
   const { reason, message } = of.condition("Ready") ?? {};
   return reason === "AllMembersHealthy" ? undefined : `Ready says ${reason}: ${message}`;
+};
+
+/** Nobody may give a claim its labels back. */
+function refusingLabels(real: KubeClient): KubeClient {
+  const patch: KubeClient["patch"] = (resource, ref, body, options) =>
+    resource.kind === PERSISTENT_VOLUME_CLAIMS.kind
+      ? Promise.reject(new OperatorError("KubeInvalid", "a policy refuses it"))
+      : real.patch(resource, ref, body, options);
+  return { ...real, patch } as KubeClient;
+}
+
+/** The claim of the only member loses its labels, for good, so that no cache knows it, and is deleted; then the member is to restart, or to sleep. */
+export const unseenClaimIsLost: Story = async () => {
+  const edits: readonly Partial<EtcdCluster["spec"]>[] = [{ version: "3.6.17" }, { replicas: 0 }];
+  for (const edit of edits) {
+    const of = await scene(1, { mutation: { kube: refusingLabels } });
+    const { api, people } = of.world;
+    if (!people.do("unlabelClaim") || !people.do("deleteClaim")) throw new Error("there is no claim");
+    await of.forMs(1_000);
+    of.edit(edit);
+    await of.forMs(120_000);
+    if (api.list(PERSISTENT_VOLUME_CLAIMS).length === 0) return `the only data went for ${JSON.stringify(edit)}`;
+  }
+  return undefined;
 };
