@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { OBJECT_FINALIZER } from "#api/names.ts";
+import { KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { actOnBackup, type BackupWrites, writeStatus } from "#backup/act.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
@@ -12,6 +12,8 @@ import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 
 const snapshot = backup();
 const target = goodTarget(snapshot);
+/** Its object is to go with it. */
+const LEAVING = backup({ held: true, deleting: true, spec: { objectPolicy: "Delete" } });
 const createJob: BackupStep = { do: "createJob", job: backupJob(snapshot, target, IMAGE) };
 const createDeletionJob: BackupStep = { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) };
 
@@ -127,19 +129,22 @@ const TERMINATING: Status = {
 };
 
 test("createDeletionJob: lets the backup go when its namespace goes, in which nothing can be made any more", async () => {
-  const held = backup({ held: true, deleting: true });
-  const { requests, written } = await requestsOf(createDeletionJob, held, present(held.backup), TERMINATING);
-  expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual(["create jobs", "patch etcdbackups"]);
-  expect(requests[1]).toMatchObject({ what: { metadata: { finalizers: [] } } });
+  const { requests, written } = await requestsOf(createDeletionJob, LEAVING, present(LEAVING.backup), TERMINATING);
+  expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual([
+    "find etcdbackups",
+    "create jobs",
+    "patch etcdbackups",
+  ]);
+  expect(requests[2]).toMatchObject({ what: { metadata: { finalizers: [] } } });
   expect(written).toEqual({ kind: "external" });
 });
 
 test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
   "$do: waits while a Job is there that may store something, and that the cache does not show",
   async (what) => {
-    const held = backup({ stage: "new", held: true, deleting: true });
+    const held = backup({ stage: "new", held: true, deleting: true, spec: { objectPolicy: "Delete" } });
     const { job } = attempt(held, "running");
-    const asked = (...jobs: readonly KubeObject[]) => requestsOf(what, held, absent, undefined, jobs);
+    const asked = (...jobs: readonly KubeObject[]) => requestsOf(what, held, undefined, undefined, jobs);
     await expect(asked(job)).rejects.toMatchObject({ code: "KubeConflict" });
     const going = { ...job, metadata: { ...job.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
     const theirs = { ...job, metadata: { ...job.metadata, ownerReferences: [] } };
@@ -150,13 +155,24 @@ test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
       what: { namespace: "foo", fieldSelector: "metadata.name=nightly" },
       options: {},
     });
-    expect(requests).toHaveLength(2);
+    expect(requests).toHaveLength(what.do === "releaseBackup" ? 2 : 3);
   },
 );
 
+const { backup: leaving } = LEAVING;
+test.each<[string, Observed<EtcdBackup>, string]>([
+  ["gone", absent, "KubeConflict"],
+  ["not to be seen", unknown("timeout"), "KubeUnavailable"],
+  ["another one", present({ ...leaving, metadata: { ...leaving.metadata, uid: "x" } }), "KubeConflict"],
+  ["to keep its object by now", present({ ...leaving, metadata: { ...leaving.metadata, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } } }), "KubeConflict"],
+  ["not asking for it any more", present({ ...leaving, spec: { ...leaving.spec, objectPolicy: "Keep" } }), "KubeConflict"],
+])("createDeletionJob: nothing is deleted for an EtcdBackup that is %s", async (_, live, code) => {
+  await expect(requestsOf(createDeletionJob, LEAVING, live)).rejects.toMatchObject({ code });
+}); // biome-ignore format: a table
+
 test("createDeletionJob: any other refusal is one", async () => {
   const quota: Status = { kind: "Status", reason: "Forbidden", message: "exceeded quota: q", details: {} };
-  const refused = requestsOf(createDeletionJob, snapshot, absent, quota);
+  const refused = requestsOf(createDeletionJob, LEAVING, undefined, quota);
   await expect(refused).rejects.toMatchObject({
     code: "KubeInvalid",
     message: expect.stringContaining("exceeded quota: q"),

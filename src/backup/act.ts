@@ -1,11 +1,12 @@
 import { backupJobName, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
-import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
+import { asksForDeletion, type BackupSnapshot, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { isNamespaceGoing } from "#kube/error.ts";
 import { JOBS } from "#kube/kinds.ts";
+import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
@@ -37,6 +38,7 @@ export async function actOnBackup(
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createDeletionJob":
       await needKnownJob(kube, snapshot, signal);
+      await needDeletion(kube, snapshot, signal);
       return await createDeletionJob(kube, step.job, snapshot, signal);
     case "deleteJob":
       return await deleteJob(kube, step.job, signal);
@@ -69,7 +71,17 @@ async function needBackup(kube: BackupWrites, { backup, takenAtMs }: BackupSnaps
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
   const isThere = live.is === "present" && live.value.metadata.uid === uid;
   if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdBackup ${name} is gone; the cache does not show it yet`);
+  throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} is gone`);
+}
+
+/** What deletes the object is a Job, which does not tell that the cache of backups is behind: whoever has just said that the object stays is heard. */
+async function needDeletion(kube: BackupWrites, { backup }: BackupSnapshot, signal: AbortSignal) {
+  const { namespace, name, uid } = backup.metadata;
+  const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
+  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  const isSame = live.is === "present" && live.value.metadata.uid === uid;
+  if (isSame && asksForDeletion({ backup: live.value }) && !mayKeepObject({ backup: live.value })) return;
+  throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} asks no more for its object to be deleted`);
 }
 
 /** A Job that was made, and neither the answer nor the cache has told it yet, would store what nobody asks for any more. */

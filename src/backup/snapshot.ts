@@ -64,12 +64,12 @@ export function isLeaving(snapshot: BackupSnapshot): boolean {
 }
 
 /** Whether the object is to go with the EtcdBackup: as it was asked for, or since the retention of its schedule gives it away. */
-export function asksForDeletion({ backup }: BackupSnapshot): boolean {
+export function asksForDeletion({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.spec.objectPolicy === "Delete" || backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
 }
 
 /** Whether a person has said that the object may stay. */
-export function mayKeepObject({ backup }: BackupSnapshot): boolean {
+export function mayKeepObject({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
 }
 

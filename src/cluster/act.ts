@@ -30,6 +30,7 @@ import {
   needClaimsAsSeen,
   needNotJoined,
   needNoVolume,
+  needRemoval,
   needShownAsSeen,
   needSilence,
 } from "#cluster/live-checks.ts";
@@ -184,6 +185,7 @@ export async function actOnCluster(
     case "grantRole":
     case "enableAuth":
     case "disableAuth":
+      if (step.do === "disableAuth") await needAsked(kube, snapshot, signal);
       return await changed(actOnAuth({ kube, etcd, identities, issuer }, step, snapshot, signal));
     case "createPeer":
       await needNotJoined(kube, snapshot, step.peer, signal);
@@ -225,6 +227,7 @@ export async function actOnCluster(
     case "removeMember":
       await needSilence({ etcd, identities }, snapshot, step, signal);
       await needClaimGone(kube, snapshot, step, signal);
+      await needRemoval(kube, snapshot, step, signal);
       return await changed(etcd.removeMember(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
     case "disarmAlarm":
       return await changed(

@@ -1,10 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
+import { needRemoval } from "#cluster/live-checks.ts";
+import { knownMembers } from "#cluster/members.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster } from "#kit/cluster.ts";
 import { secured } from "#kit/cluster-tls.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
@@ -128,5 +133,74 @@ describe("before a pod is stopped, and before all are, each claim is read once m
     const members = [{ ...unstarted!, name: "", clientUrls: [] }, started!, { ...learner!, isLearner: true }];
     const given = { ...plain, members: present({ ...plain.members.value, members }) };
     expect(await asked(restarted, undefined, given)).toEqual([...CLAIMS.slice(0, 2), "delete Pod my-etcd-2-abcde"]);
+  });
+});
+
+describe("before a member is removed", () => {
+  const plain = cluster();
+  const [, , last] = knownMembers(plain);
+  const member = { name: last!.name, id: memberIdFromHex(last!.id) };
+  const leaving = (removal: string): ClusterSnapshot => ({
+    ...plain,
+    peers: plain.peers.map((each) =>
+      each.metadata.name === member.name
+        ? { ...each, metadata: { ...each.metadata, annotations: { [REMOVAL_ANNOTATION]: removal } } }
+        : each,
+    ),
+  });
+
+  /** @param live what the API server has of the cluster, and of claim my-etcd-0, where that is not what the caches show @returns what was asked */
+  async function checked(given: ClusterSnapshot, live: { cluster?: object; spec?: object; claim?: object } = {}) {
+    const asked: string[] = [];
+    const get = ({ kind }: Resource<KubeObject>, { name }: Ref) => {
+      asked.push(`${kind} ${name}`);
+      if (kind === "EtcdCluster") {
+        const { metadata, spec, ...rest } = given.cluster;
+        return Promise.resolve({
+          ...rest,
+          spec: { ...spec, ...live.spec },
+          metadata: { ...metadata, ...live.cluster },
+        });
+      }
+      const claim = given.claims.find(({ metadata }) => metadata.name === name)!;
+      return Promise.resolve({
+        ...claim,
+        metadata: { ...claim.metadata, ...(name === "my-etcd-0" ? live.claim : {}) },
+      });
+    };
+    await needRemoval({ get } as never, given, member, new AbortController().signal);
+    return asked;
+  }
+
+  const claims = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => `PersistentVolumeClaim ${name}`);
+
+  test("who is not wanted any more is asked about, and the claims of all voters are", async () => {
+    expect(await checked(leaving("scale-down"))).toEqual(["EtcdCluster my-etcd", ...claims]);
+    expect(await checked(leaving("replacement"))).toEqual(claims);
+  });
+
+  test.each([
+    ["has been edited", { cluster: { generation: 99 } }],
+    ["is being deleted", { cluster: { deletionTimestamp: "2026-01-01T12:00:00Z" } }],
+    ["is another one", { cluster: { uid: "another" } }],
+    ["is paused", { spec: { paused: true } }],
+  ])("nobody goes of a cluster that %s by now", async (_, live) => {
+    const known = { plural: "etcdclusters", resourceVersion: plain.cluster.metadata.resourceVersion };
+    const refused = { code: "KubeConflict", known };
+    await expect(checked(leaving("scale-down"), live)).rejects.toMatchObject(refused);
+    expect(await checked(leaving("replacement"), live)).toEqual(claims);
+  });
+
+  test("nor does a voter whose data would stay on a claim that is being deleted, for all that the cache shows", async () => {
+    const claim = { deletionTimestamp: "2026-01-01T12:00:00Z" };
+    for (const removal of ["scale-down", "replacement"])
+      await expect(checked(leaving(removal), { claim })).rejects.toMatchObject({ code: "KubeConflict" });
+  });
+
+  test("a learner takes no data with it", async () => {
+    const given = leaving("replacement");
+    if (given.members.is !== "present") throw new Error("it is known who is a member");
+    const members = given.members.value.members.map((each) => ({ ...each, isLearner: each.id === member.id }));
+    expect(await checked({ ...given, members: present({ ...given.members.value, members }) })).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
-import { CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
@@ -12,6 +13,7 @@ import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS, SECRETS } from "#kube/kinds.ts";
+import { outOfDate } from "#kube/out-of-date.ts";
 
 // What is asked once more, live, right before a write that cannot be taken back: a snapshot may be older than the world, and not
 // every write has a precondition that would tell. A check throws when the world has moved on; the next look decides anew.
@@ -50,15 +52,19 @@ export async function needNotJoined(
   const live = await kube.get(ETCD_CLUSTERS, { namespace, name }, { signal });
   const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
   if (live.metadata.uid === uid && member?.joined === false) return;
-  throw new OperatorError("KubeConflict", `${peer.metadata.name} has joined; the cache does not show it yet`);
+  throw outOfDate(ETCD_CLUSTERS, snapshot.cluster.metadata, `${peer.metadata.name} has joined`);
 }
 
-/** A create has no precondition: whoever has just taken an upgrade back, or deleted the cluster, wants no backup before it. */
+/**
+ * What is done to something else because the EtcdCluster asks for it has no precondition that would tell that it asks no more: whoever has just taken
+ * an edit back, paused the cluster, or deleted it, is heard.
+ */
 export async function needAsked(kube: Kube, { cluster }: ClusterSnapshot, signal: AbortSignal): Promise<void> {
   const { namespace, name, uid, generation } = cluster.metadata;
-  const now = (await ifThere(kube.get(ETCD_CLUSTERS, { namespace, name }, { signal })))?.metadata;
-  if (now?.uid === uid && now.generation === generation && now.deletionTimestamp === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdCluster ${name} has changed; the cache does not show it yet`);
+  const live = await ifThere(kube.get(ETCD_CLUSTERS, { namespace, name }, { signal }));
+  const isSame = live?.metadata.uid === uid && live.metadata.generation === generation;
+  if (isSame && live.metadata.deletionTimestamp === undefined && pausedBy(live) === undefined) return;
+  throw outOfDate(ETCD_CLUSTERS, cluster.metadata, `EtcdCluster ${name} has changed`);
 }
 
 /** Asks the API server whether a kept claim never had a volume, so that its member never ran: a cache is not believed in this. */
@@ -73,7 +79,7 @@ export async function needNoVolume(
     const { namespace, name, uid } = metadata;
     const live = await kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
     if (live.metadata.uid === uid && live.spec?.volumeName === undefined) continue;
-    throw new OperatorError("KubeConflict", `claim ${name} has a volume; the cache does not show it yet`);
+    throw outOfDate(PERSISTENT_VOLUME_CLAIMS, metadata, `claim ${name} has a volume`);
   }
 }
 
@@ -91,6 +97,21 @@ export async function needSilence(
   const clusterID = identityOf(snapshot)?.clusterID;
   if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
     throw new OperatorError("EtcdNotNow", `${name} answers again`);
+}
+
+/**
+ * A voter takes a copy of the data with it. Whether it is wanted less is asked once more where that is why it goes, and whether the others' copies
+ * are there as the cache shows them: which voter goes was chosen by that.
+ */
+export async function needRemoval(
+  kube: Kube,
+  snapshot: ClusterSnapshot,
+  { name, id }: { name: string; id: MemberId },
+  signal: AbortSignal,
+): Promise<void> {
+  const peer = snapshot.peers.find(({ metadata }) => metadata.name === name);
+  if (peer?.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down") await needAsked(kube, snapshot, signal);
+  if (votersOf(snapshot).some((member) => member.id === hexOf(id))) await needClaimsAsSeen(kube, snapshot, signal);
 }
 
 /** Asks the API server whether the claim is really gone whose loss made its member a lost one: a cache may have lost it with its labels. */
@@ -121,7 +142,8 @@ export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, si
       const isGoing = live?.deletionTimestamp !== undefined;
       const isOwn = live?.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === id;
       if (cached === undefined ? !(isOwn && isGoing) : live?.uid === cached.uid && !isGoing) return;
-      throw new OperatorError("KubeConflict", `claim ${name} is gone, or going; the cache does not show it yet`);
+      if (cached !== undefined) throw outOfDate(PERSISTENT_VOLUME_CLAIMS, cached, `claim ${name} is gone, or going`);
+      throw new OperatorError("KubeConflict", `claim ${name}, which no cache knows, is being deleted`);
     }),
   );
 }

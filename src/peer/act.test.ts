@@ -51,11 +51,36 @@ for (const step of steps) {
     await expect(requestsOf(step, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
   });
 
+  test(`${step.do}: is not done for a peer that says something else by now, such as that it has joined`, async () => {
+    const generation = (old.peer.metadata.generation ?? 1) + 1;
+    const joined = { ...old.peer, metadata: { ...old.peer.metadata, generation } };
+    await expect(requestsOf(step, old, present(joined))).rejects.toMatchObject({
+      code: "KubeConflict",
+      known: { plural: "etcdpeers", uid: old.peer.metadata.uid, resourceVersion: old.peer.metadata.resourceVersion },
+    });
+  });
+
   test(`${step.do}: costs no other request for a peer that was just made`, async () => {
     const young = { ...old, takenAtMs: Date.parse(old.peer.metadata.creationTimestamp ?? "") + 1_000 };
     expect(await requestsOf(step, young, absent)).toEqual(["create"]);
   });
 }
+
+test("a claim is deleted only as it was read: whoever has just put it aside is heard", async () => {
+  const deleted: unknown[] = [];
+  const kube = {
+    delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
+      deleted.push({ kind, ref, preconditions });
+      return Promise.resolve();
+    },
+  } as unknown as PeerWrites;
+  const { namespace, name, uid, resourceVersion } = old.claim!.metadata;
+  await actOnPeer(kube, { do: "deleteClaim", claim: old.claim! }, old, new AbortController().signal);
+  expect(deleted).toEqual([
+    { kind: "PersistentVolumeClaim", ref: { namespace, name }, preconditions: { uid, resourceVersion } },
+  ]);
+  expect(resourceVersion).toBeDefined();
+});
 
 const stop: PeerStep = {
   do: "replaceReplicaSet",

@@ -18,6 +18,7 @@ import {
   REPLICA_SETS,
   type Resource,
 } from "#kube/kinds.ts";
+import { outOfDate } from "#kube/out-of-date.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
@@ -81,13 +82,15 @@ const YOUNG_MS = 30_000;
  * first, except for a young peer, which costs no request.
  */
 async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, signal: AbortSignal): Promise<void> {
-  const { namespace, name, uid, creationTimestamp } = peer.metadata;
+  const { namespace, name, uid, generation, creationTimestamp } = peer.metadata;
   const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
   if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
   const live = await kube.find(ETCD_PEERS, { namespace, name }, { signal });
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  if (live.is === "present" && live.value.metadata.uid === uid) return;
-  throw new OperatorError("KubeConflict", `EtcdPeer ${name} is gone; the cache does not show it yet`);
+  // By its generation, since whether it may form a cluster is told by its spec: who has joined is not told to begin anew.
+  const now = live.is === "present" ? live.value.metadata : undefined;
+  if (now?.uid === uid && now.generation === generation) return;
+  throw outOfDate(ETCD_PEERS, peer.metadata, `EtcdPeer ${name} has changed, or is gone`);
 }
 
 /**
@@ -110,14 +113,15 @@ async function needSleep(
   );
 }
 
-/** The uid is a precondition: a claim made again under the same name is another one. */
+/** Only this very claim, and only as it was read: whoever has just put it aside as a last copy is heard. */
 async function deleteClaim(
   kube: PeerWrites,
   { metadata }: PersistentVolumeClaim,
   signal: AbortSignal,
 ): Promise<Written> {
-  const { namespace, name, uid } = metadata;
-  await kube.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal, preconditions: { uid } });
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const preconditions = { uid, resourceVersion };
+  await kube.delete(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal, preconditions });
   return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref: { namespace, name }, uid };
 }
 

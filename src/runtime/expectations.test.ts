@@ -159,6 +159,24 @@ describe("what the API server has in another state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
+  test("is told to the cache, once, when it is shown for so long", async () => {
+    const clock = new FakeClock();
+    let missed = 0;
+    const cache = { seenVersion: 5n, get: () => object("6"), missed: () => void missed++ };
+    const expectations = new Expectations(
+      clock,
+      () => cache,
+      () => undefined,
+    );
+    expectations.refused(KEY, known);
+    await clock.advance(LOST_AFTER_MS - 1);
+    expectations.unmet(KEY);
+    expect(missed).toBe(0);
+    await clock.advance(1);
+    for (let n = 0; n < 3; n++) expectations.unmet(KEY);
+    expect(missed).toBe(1);
+  });
+
   test("is waited for again when the same state was seen to be gone in between", async () => {
     const { clock, cache, expectations } = refused(object("6"));
     await clock.advance(LOST_AFTER_MS);

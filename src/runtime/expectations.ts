@@ -16,7 +16,7 @@ import { type Key, keyText, type Written } from "#runtime/controller.ts";
 // And when the API server refuses a change, since the object is another one by now?
 //   Then the cache is behind, and a pass that looks at it again decides the same and is refused again. So it waits until the cache
 //   shows another state of this object, for as long at the most, and once for each state: who refuses for a reason of its own,
-//   such as a webhook that answers 409, does not hold up the key each time.
+//   such as a webhook that answers 409, does not hold up the key each time. After that time the cache hears of it, too.
 
 /** Ten seconds is far more than a watch takes (milliseconds) and less than a person's patience. */
 export const LOST_AFTER_MS = 10_000;
@@ -40,6 +40,8 @@ interface Note {
 interface Outdated {
   readonly since: number;
   readonly known: KnownObject;
+  /** Whether the cache has heard that it still shows it. */
+  readonly isTold: boolean;
 }
 
 /** Whose notes they are. Objects of two kinds may have one name, and the pass of one has nothing to do with the writes of the other. */
@@ -79,7 +81,7 @@ export class Expectations {
     const text = ownerText(owner);
     const before = this.#outdated.get(text) ?? [];
     if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
-    this.#outdated.set(text, [...before, { since: this.#clock.monotonicMs(), known }]);
+    this.#outdated.set(text, [...before, { since: this.#clock.monotonicMs(), known, isTold: false }]);
   }
 
   /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
@@ -105,9 +107,14 @@ export class Expectations {
   #stillShown(owner: Owner): string | undefined {
     const text = ownerText(owner);
     const shown = (this.#outdated.get(text) ?? []).filter(({ known }) => this.#isShown(known));
-    if (shown.length === 0) this.#outdated.delete(text);
-    else this.#outdated.set(text, shown);
     const nowMs = this.#clock.monotonicMs();
+    const told = shown.map((each) => {
+      if (each.isTold || nowMs - each.since < LOST_AFTER_MS) return each;
+      this.#caches(each.known)?.missed?.();
+      return { ...each, isTold: true };
+    });
+    if (told.length === 0) this.#outdated.delete(text);
+    else this.#outdated.set(text, told);
     const waiting = shown.find(({ since }) => nowMs - since < LOST_AFTER_MS);
     return (
       waiting && `what has become of ${waiting.known.plural} ${waiting.known.namespace ?? ""}/${waiting.known.name}`

@@ -13,6 +13,7 @@ const HOUR = 3_600_000;
 const signal = new AbortController().signal;
 const snapshot = schedule();
 const [older, newer] = [run(NOW - HOUR, { metadata: { finalizers: ["theirs"] } }), run(NOW)];
+const asked = { verb: "find", what: "etcdbackupschedules/nightly", options: {} };
 const create: ScheduleStep = { do: "createBackup", backup: backupFor(snapshot, NOW, 0) };
 
 interface Request {
@@ -22,8 +23,10 @@ interface Request {
   readonly options?: object;
 }
 
-/** What was asked of the API server, in order. @param live what it answers about the object that is looked at */
-function recorder(live: Observed<KubeObject>) {
+const alive = present<KubeObject>(snapshot.schedule);
+
+/** What was asked of the API server, in order. @param live what it answers about a backup that is looked at @param seen about the schedule */
+function recorder(live: Observed<KubeObject>, seen: Observed<KubeObject> = alive) {
   const requests: Request[] = [];
   const note = (
     verb: string,
@@ -38,7 +41,7 @@ function recorder(live: Observed<KubeObject>) {
   const kube = {
     find: (of: Resource<KubeObject>, { name }: Ref, options: never) => {
       note("find", of, name, undefined, options);
-      return Promise.resolve(live);
+      return Promise.resolve(of.plural === "etcdbackups" ? live : seen);
     },
     create: (of: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", of, draft.metadata.name, undefined, options);
@@ -66,11 +69,9 @@ async function requestsOf(step: ScheduleStep, live: Observed<KubeObject>): Promi
   return requests;
 }
 
-const alive = present<KubeObject>(snapshot.schedule);
-
 test("a backup is made once the schedule was looked at", async () => {
-  expect(await requestsOf(create, alive)).toEqual([
-    { verb: "find", what: "etcdbackupschedules/nightly", options: {} },
+  expect(await requestsOf(create, absent)).toEqual([
+    asked,
     { verb: "create", what: "etcdbackups/nightly-20260101-120000", options: {} },
   ]);
 });
@@ -81,10 +82,13 @@ test.each<[string, Observed<KubeObject>, string]>([
   ["another one", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, uid: "x" } }), "KubeConflict"],
   ["edited", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, generation: 2 } }), "KubeConflict"],
   ["being deleted", present(schedule({ deleting: true }).schedule), "KubeConflict"],
-])("no backup is made for a schedule that is %s", async (_, live, code) => {
-  const { kube, requests } = recorder(live);
-  await expect(actOnSchedule(kube, create, snapshot, signal)).rejects.toMatchObject({ code });
-  expect(requests.map(({ verb }) => verb)).toEqual(["find"]);
+])("no backup is made, and none goes, for a schedule that is %s", async (_, seen, code) => {
+  const goes = { backup: older, keeper: newer };
+  for (const step of [create, { do: "deleteBackup", ...goes }, { do: "giveObject", ...goes }] satisfies ScheduleStep[]) {
+    const { kube, requests } = recorder(present<KubeObject>(newer), seen);
+    await expect(actOnSchedule(kube, step, snapshot, signal)).rejects.toMatchObject({ code });
+    expect(requests.map(({ verb }) => verb)).toEqual(["find"]);
+  }
 }); // biome-ignore format: a table
 
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
@@ -93,12 +97,13 @@ const looked = { verb: "find", what: `etcdbackups/${newer.metadata.name}`, optio
 test("a good backup is deleted, as it was read, once the later one was looked at", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: newer }, present<KubeObject>(newer));
   const options = { preconditions, propagation: "Background" };
-  expect(requests).toEqual([looked, { verb: "delete", what: `etcdbackups/${older.metadata.name}`, options }]);
+  expect(requests).toEqual([asked, looked, { verb: "delete", what: `etcdbackups/${older.metadata.name}`, options }]);
 });
 
-test("one that stored nothing is deleted without looking at another", async () => {
+test("one that stored nothing is deleted without looking at another backup", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: undefined }, absent);
-  expect(requests.map(({ verb }) => verb)).toEqual(["delete"]);
+  expect(requests.map(({ verb }) => verb)).toEqual(["find", "delete"]);
+  expect(requests[0]).toEqual(asked);
 });
 
 test("an object is given away in one write, with the finalizer, and kept in one", async () => {
@@ -111,11 +116,13 @@ test("an object is given away in one write, with the finalizer, and kept in one"
   });
   const live = present<KubeObject>(newer);
   expect(await requestsOf({ do: "giveObject", backup: older, keeper: newer }, live)).toEqual([
+    asked,
     looked,
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   const given = { ...older, metadata: { ...older.metadata, finalizers: [OBJECT_FINALIZER, "theirs"] } };
   expect(await requestsOf({ do: "giveObject", backup: given, keeper: newer }, live)).toEqual([
+    asked,
     looked,
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
@@ -139,7 +146,7 @@ test.each<[string, Observed<EtcdBackup>, string]>([
     const { kube, requests } = recorder(live);
     const done = actOnSchedule(kube, { do: what, backup: older, keeper: newer }, snapshot, signal);
     await expect(done).rejects.toMatchObject({ code });
-    expect(requests.map(({ verb }) => verb)).toEqual(["find"]);
+    expect(requests.map(({ verb }) => verb)).toEqual(["find", "find"]);
   }
 });
 

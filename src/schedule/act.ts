@@ -8,6 +8,7 @@ import {
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
 import { isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
@@ -27,9 +28,11 @@ export async function actOnSchedule(
       await needSchedule(kube, schedule, signal);
       return stored(ETCD_BACKUPS, await kube.create(ETCD_BACKUPS, step.backup, { signal }));
     case "deleteBackup":
+      await needSchedule(kube, schedule, signal);
       await needKeeper(kube, step.keeper, signal);
       return await deleteBackup(kube, step.backup, signal);
     case "giveObject":
+      await needSchedule(kube, schedule, signal);
       await needKeeper(kube, step.keeper, signal);
       return await markBackup(kube, step.backup, true, signal);
     case "keepObject":
@@ -51,14 +54,17 @@ export async function writeStatus(
   );
 }
 
-/** A create has no precondition that could tell that the cache is behind: who has just suspended or deleted the schedule wants no backup. */
+/**
+ * What is written is an EtcdBackup, which does not tell that the cache of schedules is behind: who has just suspended or deleted the schedule wants no
+ * backup, and who has just said that more are kept loses none.
+ */
 async function needSchedule(kube: ScheduleWrites, { metadata }: EtcdBackupSchedule, signal: AbortSignal) {
   const { namespace, name, uid, generation } = metadata;
   const live = await kube.find(ETCD_BACKUP_SCHEDULES, { namespace, name }, { signal });
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
   const now = live.is === "present" ? live.value.metadata : undefined;
   if (now?.uid === uid && now.generation === generation && now.deletionTimestamp === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdBackupSchedule ${name} has changed; the cache does not show it yet`);
+  throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${name} has changed`);
 }
 
 /** The good backup for which another one may go is looked at once more: somebody may be deleting it just now. */
@@ -68,7 +74,7 @@ async function needKeeper(kube: ScheduleWrites, keeper: EtcdBackup | undefined, 
   const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
   if (live.is === "present" && live.value.metadata.uid === uid && isSettled(live.value)) return;
-  throw new OperatorError("KubeConflict", `EtcdBackup ${name} is going; the cache does not show it yet`);
+  throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${name} is going`);
 }
 
 /** Deletes only this very backup, and only as it was read: whoever has just said that it stays is heard. */

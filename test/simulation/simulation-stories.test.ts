@@ -3,7 +3,7 @@ import { describe, test } from "vitest";
 import { FAILING } from "./known-defects.ts";
 import { STORIES, type StoryName } from "./stories/all.ts";
 import { toldOf } from "./stories/scene.ts";
-import { deletedPeerOnADeadWatch, madeAgainBeforeItEverRan } from "./stories.ts";
+import { deletedPeerOnADeadWatch, madeAgainBeforeItEverRan, scaledDownOnADeadWatch } from "./stories.ts";
 
 // After 10 s the operator no longer waits to see its own write, and decides on the EtcdCluster as it was before the member had
 // joined. A create has no precondition that could hold it back, so the API server is asked first.
@@ -16,6 +16,11 @@ test("simulation: a member that has joined is never told to bootstrap, whatever 
 test("simulation: a cluster that is made again before it ever ran comes up", async () => {
   const cluster = await madeAgainBeforeItEverRan();
   assert.equal(cluster?.status?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
+});
+
+// Who goes first is chosen by the caches. The one that would be left has its data on a claim that goes with its pod, so claims are asked for first.
+test("simulation: fewer members are not those of which no claim is being deleted, whatever the caches miss", async () => {
+  assert.deepEqual(await scaledDownOnADeadWatch(), ["db-1"]);
 });
 
 describe("simulation: a story of what the operator", () => {

@@ -2,6 +2,7 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { World } from "#kit/world.ts";
 import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
+import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import { seeded, settle } from "./ambient.ts";
 import { kubernetesStep } from "./happenings.ts";
 import { Scene } from "./stories/scene.ts";
@@ -60,5 +61,23 @@ export function madeAgainBeforeItEverRan(): Promise<EtcdCluster | undefined> {
     world.kubelets.isOutOfVolumes = false;
     await scene.untilQuiet();
     return world.api.find(ETCD_CLUSTERS, REF);
+  });
+}
+
+/**
+ * A person deletes a claim, which stays as long as its pod runs, and nothing comes on the watch of claims; then one member of two is to go. It is seen
+ * after eight seconds.
+ * @returns names of the members that are left
+ */
+export function scaledDownOnADeadWatch(): Promise<readonly string[]> {
+  return seeded(1, async () => {
+    const scene = await started(2);
+    await scene.untilQuiet();
+    const { api } = scene.world;
+    api.delete("person", PERSISTENT_VOLUME_CLAIMS, { ...REF, name: `${CLUSTER}-0` });
+    scene.edit({ replicas: 1 });
+    for (let tenths = 0; tenths < 80; tenths++) await tenth(scene.world, PERSISTENT_VOLUME_CLAIMS.plural);
+    await scene.untilQuiet();
+    return api.list(ETCD_PEERS).map(({ metadata }) => metadata.name);
   });
 }

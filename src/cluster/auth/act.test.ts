@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { clientAuthorityName } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { factsOf, textIn } from "#certificates/facts.ts";
@@ -12,7 +13,7 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
 import { guarded, PREPARED, ROOT_SECRET } from "#kit/cluster-auth.ts";
 import { withSeen } from "#kit/cluster-tls.ts";
-import type { Draft, Secret } from "#kube/kinds.ts";
+import type { Draft, KubeObject, Resource, Secret } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 const ca = await authority();
@@ -39,7 +40,7 @@ interface Call {
 }
 
 /** Does the step, with what the API server has. @returns what etcd was asked for, and what was created */
-async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?: Secret } = {}) {
+async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?: Secret; live?: EtcdCluster } = {}) {
   const { snapshot = settled, root = rootSecret } = given;
   const calls: Call[] = [];
   const created: Draft<Secret>[] = [];
@@ -53,7 +54,10 @@ async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?
       },
   });
   const kube = {
-    get: (_: unknown, { name }: { name: string }) => Promise.resolve(name === "my-etcd-root" ? root : caSecret),
+    get: ({ kind }: Resource<KubeObject>, { name }: { name: string }) =>
+      Promise.resolve(
+        kind === "EtcdCluster" ? (given.live ?? snapshot.cluster) : name === "my-etcd-root" ? root : caSecret,
+      ),
     create: (_: unknown, draft: Draft<Secret>) => {
       created.push(draft);
       return Promise.resolve(draft);
@@ -109,6 +113,12 @@ describe("by its own certificate the operator", () => {
     expect(calls.map(({ what }) => what)).toEqual([asked]);
     expect(calls[0]?.at.tls?.cert).toBe(own.certificate);
   });
+});
+
+test("etcd is not opened to everybody on the word of a cache: whoever has just asked for users again is heard", async () => {
+  const { metadata, ...rest } = settled.cluster;
+  const live = { ...rest, metadata: { ...metadata, generation: (metadata.generation ?? 1) + 1 } } as EtcdCluster;
+  await expect(done({ do: "disableAuth", asRoot: false }, { live })).rejects.toMatchObject({ code: "KubeConflict" });
 });
 
 test("as root it shows a certificate that the cluster's authority has signed for root, for a day: by a clock that is hours behind that of members, minutes would be over before they began", async () => {
