@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { foundInBodies } from "#kit/audit-log.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { foundIn, needlesOf } from "#kit/needles.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
 import { toldIn } from "#kit/told.ts";
@@ -51,7 +51,7 @@ async function startApplication(name: string, of: string): Promise<void> {
 }
 
 async function etcdctl(app: string, ...args: readonly string[]): Promise<string> {
-  return await cluster.kubectl("exec", app, "--", "etcdctl", ...args);
+  return await cluster.kubectl("exec", app, "--", ...PATIENT_ETCDCTL, ...args);
 }
 
 async function rootPassword(of = "my-etcd"): Promise<string> {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { foundInBodies } from "#kit/audit-log.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e.ts";
 import { foundIn, needlesOf } from "#kit/needles.ts";
 import { metricsOfOperators } from "#kit/operator-metrics.ts";
 import { toldIn } from "#kit/told.ts";
@@ -76,7 +76,7 @@ async function startApplication(name: string, secretName: string, isNamed: boole
 }
 
 async function etcdctl(app: string, ...args: readonly string[]): Promise<string> {
-  return (await cluster.kubectl("exec", app, "--", "etcdctl", ...args)).trim();
+  return (await cluster.kubectl("exec", app, "--", ...PATIENT_ETCDCTL, ...args)).trim();
 }
 
 /** By this password, whatever the pod's environment says. */

@@ -14,6 +14,10 @@ import { run } from "#dev/run.ts";
 
 /** The local Kubernetes of the tests, with the operator in it: `npm run test:e2e` brings it up. */
 export const instance = needInstance(TEST_INSTANCE);
+
+/** Beside all other tests a login, for which etcd hashes a password, may take longer than the five seconds that etcdctl gives a request. */
+export const PATIENT_ETCDCTL = ["etcdctl", "--command-timeout=30s"] as const;
+
 export const kubectl = new Kubectl(mainBinary("kubectl"), instance.kubeconfig);
 
 /**
