@@ -1,4 +1,4 @@
-import { CLAIM_MEMBER_ID_ANNOTATION, REMOVAL_ANNOTATION } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -7,7 +7,7 @@ import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { seen } from "#cluster/certificates/usable.ts";
-import { votersOf } from "#cluster/members.ts";
+import { ownVoters, votersOf } from "#cluster/members.ts";
 import { begunAtMs, type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
@@ -100,17 +100,17 @@ export async function needSilence(
 }
 
 /**
- * A voter takes a copy of the data with it. Whether it is wanted less is asked once more where that is why it goes, and whether the others' copies
- * are there as the cache shows them: which voter goes was chosen by that.
+ * Nobody takes a removal back. Whether the cluster is as it was when that was decided is asked once more: people may have asked for more members, paused
+ * it, or said that nobody is given up. And a voter takes a copy of the data with it: whether the others' copies are there as the cache shows them, by
+ * which it was chosen who goes.
  */
 export async function needRemoval(
   kube: Kube,
   snapshot: ClusterSnapshot,
-  { name, id }: { name: string; id: MemberId },
+  { id }: { id: MemberId },
   signal: AbortSignal,
 ): Promise<void> {
-  const peer = snapshot.peers.find(({ metadata }) => metadata.name === name);
-  if (peer?.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down") await needAsked(kube, snapshot, signal);
+  await needAsked(kube, snapshot, signal);
   if (votersOf(snapshot).some((member) => member.id === hexOf(id))) await needClaimsAsSeen(kube, snapshot, signal);
 }
 
@@ -129,13 +129,14 @@ export async function needClaimGone(
 }
 
 /**
- * Asks the API server for the claim of every voter, whether or not the cache knows it: what is on one that is being deleted goes with the pod that is
- * about to be stopped, or is what the others were counted on for. Whom the cache shows as dying the guard has weighed.
+ * Asks the API server for the claim of every voter of ours, whether or not the cache knows it: what is on one that is being deleted goes with the pod
+ * that is about to be stopped, or is what the others were counted on for. Whom the cache shows as dying the guard has weighed. Of a voter that a person
+ * has added there is none, and its name may be anything.
  */
 export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, signal: AbortSignal): Promise<void> {
   const { namespace } = snapshot.cluster.metadata;
   await Promise.all(
-    votersOf(snapshot).map(async ({ name, id }) => {
+    ownVoters(snapshot).map(async ({ name, id }) => {
       const cached = snapshot.claims.find(({ metadata }) => metadata.name === name)?.metadata;
       if (cached?.deletionTimestamp !== undefined) return;
       const live = (await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal })))?.metadata;

@@ -4,6 +4,7 @@ import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
+import { outOfDate } from "#kube/out-of-date.ts";
 import { isOurs, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -67,7 +68,7 @@ async function needRestore(kube: RestoreWrites, { restore }: RestoreSnapshot, si
   if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
   const isThere = live.is === "present" && live.value.metadata.uid === uid;
   if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdRestore ${name} is gone; the cache does not show it yet`);
+  throw outOfDate(ETCD_RESTORES, restore.metadata, `EtcdRestore ${name} is gone`);
 }
 
 /** A cluster that the cache does not show yet may be taking the claim this moment. */

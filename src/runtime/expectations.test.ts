@@ -159,7 +159,7 @@ describe("what the API server has in another state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is told to the cache, once, when it is shown for so long", async () => {
+  test("is told to the cache when it is shown for so long, and each time that so long has passed again", async () => {
     const clock = new FakeClock();
     let missed = 0;
     const cache = { seenVersion: 5n, get: () => object("6"), missed: () => void missed++ };
@@ -175,6 +175,9 @@ describe("what the API server has in another state", () => {
     await clock.advance(1);
     for (let n = 0; n < 3; n++) expectations.unmet(KEY);
     expect(missed).toBe(1);
+    await clock.advance(LOST_AFTER_MS);
+    expect(expectations.unmet(KEY)).toBeUndefined();
+    expect(missed).toBe(2);
   });
 
   test("is waited for again when the same state was seen to be gone in between", async () => {

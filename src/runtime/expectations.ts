@@ -40,8 +40,8 @@ interface Note {
 interface Outdated {
   readonly since: number;
   readonly known: KnownObject;
-  /** Whether the cache has heard that it still shows it. */
-  readonly isTold: boolean;
+  /** When the cache has last heard that it still shows it. */
+  readonly toldMs: number;
 }
 
 /** Whose notes they are. Objects of two kinds may have one name, and the pass of one has nothing to do with the writes of the other. */
@@ -81,7 +81,8 @@ export class Expectations {
     const text = ownerText(owner);
     const before = this.#outdated.get(text) ?? [];
     if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
-    this.#outdated.set(text, [...before, { since: this.#clock.monotonicMs(), known, isTold: false }]);
+    const nowMs = this.#clock.monotonicMs();
+    this.#outdated.set(text, [...before, { since: nowMs, toldMs: nowMs, known }]);
   }
 
   /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
@@ -108,10 +109,11 @@ export class Expectations {
     const text = ownerText(owner);
     const shown = (this.#outdated.get(text) ?? []).filter(({ known }) => this.#isShown(known));
     const nowMs = this.#clock.monotonicMs();
+    // Again and again: a cache that has just begun does not listen yet, and one that hears anything at all has nothing to do.
     const told = shown.map((each) => {
-      if (each.isTold || nowMs - each.since < LOST_AFTER_MS) return each;
+      if (nowMs - each.toldMs < LOST_AFTER_MS) return each;
       this.#caches(each.known)?.missed?.();
-      return { ...each, isTold: true };
+      return { ...each, toldMs: nowMs };
     });
     if (told.length === 0) this.#outdated.delete(text);
     else this.#outdated.set(text, told);

@@ -70,9 +70,9 @@ export class Memory {
   readonly #madeNames = new Set<string>();
   /**
    * By uid of a pod that is to be stopped, or of an EtcdCluster that is to fall asleep: which data would go with it that no quorum has, as it was each
-   * time that it was decided. A write that comes late may be of any of these.
+   * time that it was decided, and when, in world time. A write that comes late may be of any of these.
    */
-  readonly doomed = new Map<string, (string | undefined)[]>();
+  readonly doomed = new Map<string, { readonly atMs: number; readonly loss: string | undefined }[]>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
   /** Members that are to go because a person asked for fewer. */

@@ -58,6 +58,9 @@ function withoutScheme({ metadata }: KubeObject): object {
   return rest;
 }
 
+/** So long after it was decided a write may come, in milliseconds: its pass, and a while on its way when nobody waits for it any more. */
+const LATEST_MS = 60_000;
+
 export const dyingClaims: Invariant = {
   name: "dying claims",
   promise:
@@ -65,7 +68,9 @@ export const dyingClaims: Invariant = {
   breaks(event, world, { doomed }) {
     if (event.is === "acts" && "cluster" in event.snapshot) {
       const { step, snapshot } = event;
-      const note = (uid: string, loss: string | undefined) => doomed.set(uid, [...(doomed.get(uid) ?? []), loss]);
+      const atMs = world.time.nowMs;
+      const note = (uid: string, loss: string | undefined) =>
+        doomed.set(uid, [...(doomed.get(uid) ?? []), { atMs, loss }]);
       if (step.do === "restartPod") note(step.pod.metadata.uid, lossWith([step.name], snapshot, world));
       if (step.do === "fallAsleep") note(snapshot.cluster.metadata.uid, lossWith(undefined, snapshot, world));
     }
@@ -74,9 +79,9 @@ export const dyingClaims: Invariant = {
     const isSleep = isAsleep(after) && !isAsleep(before);
     const isStopped = (resource === PODS && verb === "delete") || (resource === ETCD_CLUSTERS && isSleep);
     if (!isStopped) return undefined;
-    const decided = doomed.get(before.metadata.uid) ?? [];
+    const decided = (doomed.get(before.metadata.uid) ?? []).filter(({ atMs }) => world.time.nowMs - atMs <= LATEST_MS);
     doomed.delete(before.metadata.uid);
-    return decided.includes(undefined) ? undefined : decided.at(-1);
+    return decided.some(({ loss }) => loss === undefined) ? undefined : decided.at(-1)?.loss;
   },
 };
 
