@@ -342,7 +342,8 @@ export class Etcd {
   /** A person starts a member of their own that the cluster has been told of: it runs outside of Kubernetes. */
   startForeign(leader: Process, member: ListedMember): void {
     const { clusterId } = leader.data;
-    const name = `own-${hexOf(member.id)}`;
+    // A name that no object of Kubernetes can have: etcd takes any.
+    const name = `own-${hexOf(member.id)}/1`;
     const data = { clusterId, memberId: member.id, name, log: [], committed: 0, term: 0 };
     const address = `192.168.0.${this.#added}`;
     const { version } = leader;

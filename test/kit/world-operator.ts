@@ -217,6 +217,8 @@ export class OperatorProcess {
       const text = `get ${resource.plural} ${keyOf(ref)}`;
       const unavailable = (why: string) => new OperatorError("KubeUnavailable", `${text}: ${why}`);
       const read = () => {
+        // In a path such a name is that of a subresource, or of nothing.
+        if (!/^[a-z0-9.:-]+$/.test(ref.name)) throw new OperatorError("KubeForbidden", `${text}: not granted`);
         const found = api.find(resource, ref);
         if (found === undefined) throw new OperatorError("KubeNotFound", `${text}: not found`);
         return found;

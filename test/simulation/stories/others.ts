@@ -22,6 +22,18 @@ export const foreignVoterBlocksJoining: Story = async () => {
   return [...of.world.etcd.processes.values()].some(({ peer }) => peer === "db-3") ? undefined : "db-3 cannot join";
 };
 
+/** A person adds a voter of their own, with a name that is none for Kubernetes; then another release is wanted. */
+export const foreignVoterBlocksRestarts: Story = async () => {
+  const of = await scene(5);
+  await of.forMs(6_000);
+  addOwn(of, "voter");
+  of.edit({ version: "3.6.17" });
+  await of.forMs(5 * 60_000);
+  const processes = [...of.world.etcd.processes.values()];
+  const old = processes.filter(({ peer, version }) => peer.startsWith("db-") && version !== "3.6.17");
+  return old.length === 0 ? undefined : `${old.map(({ peer }) => peer).join(", ")} did not restart`;
+};
+
 /** A person adds a learner of their own, and then one more member is wanted: etcd has no place for it. */
 export const foreignLearnerIsNagged: Story = async () => {
   const of = await scene(3);
