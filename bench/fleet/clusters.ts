@@ -12,7 +12,8 @@ const LOOK_MS = 20;
 
 /** What the operator writes of the clusters of the fleet, and when. */
 export class Clusters {
-  readonly #namespaces: readonly string[];
+  /** They are spread over these, by turns. */
+  readonly namespaces: readonly string[];
   /** So many each of them is made with. */
   readonly members: number;
   readonly #kube: KubeClient;
@@ -22,14 +23,11 @@ export class Clusters {
   /** When each was first called Ready, in milliseconds of `performance.now()`. */
   readonly #readyAtMs = new Map<string, number>();
 
-  /**
-   * @param namespaces they are spread over these, by turns
-   * @param members of each; @param tls whether they get what the operator gives a new cluster; otherwise none
-   */
+  /** @param tls whether they get what the operator gives a new cluster; otherwise none */
   constructor(kube: KubeClient, namespaces: readonly string[], members: number, tls: boolean) {
     this.#kube = kube;
     this.#tls = tls ? "Default" : "None";
-    this.#namespaces = namespaces;
+    this.namespaces = namespaces;
     this.members = members;
     this.#cache = new Cache<EtcdCluster>({ client: kube, freeze: false, resource: ETCD_CLUSTERS });
     this.#cache.onChange(({ object }) => {
@@ -46,7 +44,7 @@ export class Clusters {
 
   #refOf(name: string): { readonly namespace: string; readonly name: string } {
     const n = Number(name.slice("db-".length));
-    return { namespace: this.#namespaces[n % this.#namespaces.length] ?? "", name };
+    return { namespace: this.namespaces[n % this.namespaces.length] ?? "", name };
   }
 
   /** @param atOnce so many are not ready at a time, at most */

@@ -35,7 +35,6 @@ export interface FleetShape {
 export class Fleet {
   readonly clusters: Clusters;
   readonly #plane: ControlPlane;
-  readonly #namespaces: readonly string[];
   readonly #kubelets: Kubelets;
   readonly #etcd: EtcdServer;
   readonly #audit: AuditLog;
@@ -51,19 +50,17 @@ export class Fleet {
     const etcd = new EtcdServer(kubelets, namespaces);
     await etcd.listen();
     const clusters = new Clusters(plane.kube, namespaces, members, tls);
-    return new Fleet(plane, namespaces, clusters, kubelets, etcd, launch);
+    return new Fleet(plane, clusters, kubelets, etcd, launch);
   }
 
   private constructor(
     plane: ControlPlane,
-    namespaces: readonly string[],
     clusters: Clusters,
     kubelets: Kubelets,
     etcd: EtcdServer,
     launch: () => Operators,
   ) {
     this.#plane = plane;
-    this.#namespaces = namespaces;
     this.clusters = clusters;
     this.#kubelets = kubelets;
     this.#etcd = etcd;
@@ -146,7 +143,7 @@ export class Fleet {
     const rest = await this.#operators.use(LOOK_MS);
     const atRest = (await quiet.requests()).filter((request) => !isLease(request));
     say(`at rest: ${JSON.stringify(rest)}`);
-    const own = requests.filter((request) => !isLease(request) && this.#namespaces.includes(request.namespace));
+    const own = requests.filter((request) => !isLease(request) && this.clusters.namespaces.includes(request.namespace));
     return {
       requestsPerCluster: rounded(own.length / count, 1),
       requestsByVerb: countBy(own, ({ verb, resource }) => `${verb} ${resource}`, count),

@@ -6,6 +6,7 @@ import {
   PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
+import { isAsleep } from "#api/sleep.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
@@ -21,6 +22,7 @@ import {
   type PersistentVolumeClaim,
   PODS,
 } from "#kube/kinds.ts";
+import { dyingClaims } from "./impediments.ts";
 import type { Invariant } from "./memory.ts";
 
 export const claimsStay: Invariant = {
@@ -61,7 +63,7 @@ function withoutScheme({ metadata }: KubeObject): object {
 /** So long after it was decided a write may come, in milliseconds: its pass, and a while on its way when nobody waits for it any more. */
 const LATEST_MS = 60_000;
 
-export const dyingClaims: Invariant = {
+export const dyingClaimsAreHeld: Invariant = {
   name: "dying claims",
   promise:
     "No pod is stopped, for a restart or for sleep, with which a claim goes that somebody had deleted when that was decided, where the others that have data are no quorum.",
@@ -71,13 +73,13 @@ export const dyingClaims: Invariant = {
       const atMs = world.time.nowMs;
       const note = (uid: string, loss: string | undefined) =>
         doomed.set(uid, [...(doomed.get(uid) ?? []), { atMs, loss }]);
-      if (step.do === "restartPod") note(step.pod.metadata.uid, lossWith([step.name], snapshot, world));
+      if (step.do === "restartPod") note(step.pod.metadata.uid, lossWith(step.name, snapshot, world));
       if (step.do === "fallAsleep") note(snapshot.cluster.metadata.uid, lossWith(undefined, snapshot, world));
     }
     if (event.is !== "write" || event.actor !== "operator" || event.before === undefined) return undefined;
     const { resource, verb, before, after } = event;
-    const isSleep = isAsleep(after) && !isAsleep(before);
-    const isStopped = (resource === PODS && verb === "delete") || (resource === ETCD_CLUSTERS && isSleep);
+    const fallsAsleep = () => isAsleep(after as EtcdCluster) && !isAsleep(before as EtcdCluster);
+    const isStopped = resource === PODS ? verb === "delete" : resource === ETCD_CLUSTERS && after && fallsAsleep();
     if (!isStopped) return undefined;
     const decided = (doomed.get(before.metadata.uid) ?? []).filter(({ atMs }) => world.time.nowMs - atMs <= LATEST_MS);
     doomed.delete(before.metadata.uid);
@@ -85,28 +87,24 @@ export const dyingClaims: Invariant = {
   },
 };
 
-function isAsleep(object: KubeObject | undefined): boolean {
-  return (object as EtcdCluster | undefined)?.status?.sleep !== undefined;
-}
-
 /**
- * What goes when these are stopped, or all are, by what the API server has; undefined: nothing that nobody else has. That a volume was emptied nobody
+ * What goes when this member is stopped, or all are where none is named, by what the API server has; undefined: nothing that nobody else has. That a volume was emptied nobody
  * is told before its member starts; what a person runs is theirs.
  */
-function lossWith(names: readonly string[] | undefined, snapshot: ClusterSnapshot, world: World): string | undefined {
-  const clusterID = snapshot.cluster.status?.identity?.clusterID;
-  const truth = world.etcd.truth.named(clusterID);
+function lossWith(name: string | undefined, snapshot: ClusterSnapshot, world: World): string | undefined {
+  const { identity } = snapshot.cluster.status ?? {};
+  if (identity === undefined) return undefined;
+  const truth = world.etcd.truth.named(identity.clusterID);
   const voters = [...(truth?.members.values() ?? [])].filter(({ isLearner }) => !isLearner);
   const hadData = voters.filter(({ id }) => truth?.onceHadData.has(id)).map(({ id }) => hexOf(id));
   const claims = world.api
     .list(PERSISTENT_VOLUME_CLAIMS)
-    .filter(({ metadata }) => metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === clusterID);
+    .filter(({ metadata }) => metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === identity.clusterID);
   const memberOf = ({ metadata }: PersistentVolumeClaim) => metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] ?? "";
-  const dying = claims.filter(
+  const dying = dyingClaims(world, identity, voters).filter(
     (claim) =>
-      claim.metadata.deletionTimestamp !== undefined &&
       world.kubelets.disks.get(claim.spec?.volumeName ?? "")?.data !== undefined &&
-      names?.includes(claim.metadata.name) !== false &&
+      (name === undefined || claim.metadata.name === name) &&
       hadData.includes(memberOf(claim)),
   );
   const left = voters.filter(({ id }) => {
