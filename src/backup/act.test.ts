@@ -6,6 +6,7 @@ import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { answered } from "#kit/answered.ts";
 import { attempt, backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
@@ -42,9 +43,9 @@ async function requestsOf(
     requests.push({ verb, of: resource.plural, what, options });
   };
   const kube = {
-    find: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
-      note("find", resource, ref, options);
-      return Promise.resolve(live);
+    get: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
+      note("get", resource, ref, options);
+      return answered(live);
     },
     list: (resource: Resource<KubeObject>, query: object, options: never) => {
       note("list", resource, query, options);
@@ -76,7 +77,7 @@ async function requestsOf(
 const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
 
 test("createJob: is done for a backup that is there", async () => {
-  expect(verbs(await requestsOf(createJob, snapshot))).toEqual(["find etcdbackups", "create jobs"]);
+  expect(verbs(await requestsOf(createJob, snapshot))).toEqual(["get etcdbackups", "create jobs"]);
 });
 
 test("createJob: is not done for a backup that is gone, or going, or another one by now, or cannot be looked for", async () => {
@@ -131,7 +132,7 @@ const TERMINATING: Status = {
 test("createDeletionJob: lets the backup go when its namespace goes, in which nothing can be made any more", async () => {
   const { requests, written } = await requestsOf(createDeletionJob, LEAVING, present(LEAVING.backup), TERMINATING);
   expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual([
-    "find etcdbackups",
+    "get etcdbackups",
     "create jobs",
     "patch etcdbackups",
   ]);

@@ -6,12 +6,13 @@ import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { isNamespaceGoing } from "#kube/error.ts";
 import { JOBS } from "#kube/kinds.ts";
+import { liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
 /** What this room writes to. */
-export type BackupWrites = Pick<KubeClient, "find" | "list" | "create" | "replace" | "patch" | "delete">;
+export type BackupWrites = Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnBackup(
@@ -64,24 +65,20 @@ const YOUNG_MS = 30_000;
  * nobody asks for any more. So the API server is asked first, except for a young backup, which costs no request.
  */
 async function needBackup(kube: BackupWrites, { backup, takenAtMs }: BackupSnapshot, signal: AbortSignal) {
-  const { namespace, name, uid, creationTimestamp } = backup.metadata;
+  const { name, creationTimestamp } = backup.metadata;
   const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
   if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
-  const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  const isThere = live.is === "present" && live.value.metadata.uid === uid;
-  if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
+  const live = await liveOf(kube, ETCD_BACKUPS, backup, signal);
+  if (live !== undefined && live.metadata.deletionTimestamp === undefined) return;
   throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} is gone`);
 }
 
 /** What deletes the object is a Job, which does not tell that the cache of backups is behind: whoever has just said that the object stays is heard. */
 async function needDeletion(kube: BackupWrites, { backup }: BackupSnapshot, signal: AbortSignal) {
-  const { namespace, name, uid } = backup.metadata;
-  const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  const isSame = live.is === "present" && live.value.metadata.uid === uid;
-  if (isSame && asksForDeletion({ backup: live.value }) && !mayKeepObject({ backup: live.value })) return;
-  throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} asks no more for its object to be deleted`);
+  const live = await liveOf(kube, ETCD_BACKUPS, backup, signal);
+  if (live !== undefined && asksForDeletion({ backup: live }) && !mayKeepObject({ backup: live })) return;
+  const message = `EtcdBackup ${backup.metadata.name} asks no more for its object to be deleted`;
+  throw outOfDate(ETCD_BACKUPS, backup.metadata, message);
 }
 
 /** A Job that was made, and neither the answer nor the cache has told it yet, would store what nobody asks for any more. */

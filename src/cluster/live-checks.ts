@@ -2,7 +2,7 @@ import { CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { hasCode, OperatorError } from "#base/error.ts";
+import { OperatorError } from "#base/error.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
@@ -13,6 +13,7 @@ import type { EtcdClient } from "#etcd/client.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS, SECRETS } from "#kube/kinds.ts";
+import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 
 // What is asked once more, live, right before a write that cannot be taken back: a snapshot may be older than the world, and not
@@ -60,10 +61,10 @@ export async function needNotJoined(
  * an edit back, paused the cluster, or deleted it, is heard.
  */
 export async function needAsked(kube: Kube, { cluster }: ClusterSnapshot, signal: AbortSignal): Promise<void> {
-  const { namespace, name, uid, generation } = cluster.metadata;
-  const live = await ifThere(kube.get(ETCD_CLUSTERS, { namespace, name }, { signal }));
-  const isSame = live?.metadata.uid === uid && live.metadata.generation === generation;
-  if (isSame && live.metadata.deletionTimestamp === undefined && pausedBy(live) === undefined) return;
+  const { name, generation } = cluster.metadata;
+  const live = await liveOf(kube, ETCD_CLUSTERS, cluster, signal);
+  const isAsSeen = live?.metadata.generation === generation && live?.metadata.deletionTimestamp === undefined;
+  if (live !== undefined && isAsSeen && pausedBy(live) === undefined) return;
   throw outOfDate(ETCD_CLUSTERS, cluster.metadata, `EtcdCluster ${name} has changed`);
 }
 
@@ -123,7 +124,7 @@ export async function needClaimGone(
 ): Promise<void> {
   if (snapshot.claims.some(({ metadata }) => metadata.name === name)) return;
   const { namespace } = snapshot.cluster.metadata;
-  const claim = await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal }));
+  const claim = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
   if (claim?.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] !== hexOf(id)) return;
   throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it`);
 }
@@ -139,7 +140,7 @@ export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, si
     ownVoters(snapshot).map(async ({ name, id }) => {
       const cached = snapshot.claims.find(({ metadata }) => metadata.name === name)?.metadata;
       if (cached?.deletionTimestamp !== undefined) return;
-      const live = (await ifThere(kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal })))?.metadata;
+      const live = (await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal))?.metadata;
       const isGoing = live?.deletionTimestamp !== undefined;
       const isOwn = live?.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === id;
       if (cached === undefined ? !(isOwn && isGoing) : live?.uid === cached.uid && !isGoing) return;
@@ -158,20 +159,11 @@ export async function needShownAsSeen(kube: Kube, given: ClusterSnapshot, signal
   const shown = [kept, formerTls(kept)].flatMap((view) => (view && seen(view, "peer")) ?? []);
   for (const { secretName: name, uid, resourceVersion } of shown) {
     const { namespace } = given.cluster.metadata;
-    const live = (await ifThere(kube.get(SECRETS, { namespace, name }, { signal })))?.metadata;
+    const live = (await liveAt(kube, SECRETS, { namespace, name }, signal))?.metadata;
     if (live?.uid === uid && live.resourceVersion === resourceVersion) continue;
     throw new OperatorError(
       "KubeConflict",
       `Secret ${name}, what members show to each other, has changed since it was looked at`,
     );
-  }
-}
-
-async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (thrown) {
-    if (hasCode(thrown, "KubeNotFound")) return undefined;
-    throw thrown;
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { answered } from "#kit/answered.ts";
 import { cluster } from "#kit/cluster.ts";
 import { asleep } from "#kit/cluster-sleep.ts";
 import { peer } from "#kit/peer.ts";
@@ -22,9 +23,9 @@ const steps: PeerStep[] = [
 async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed<KubeObject>): Promise<string[]> {
   const requests: string[] = [];
   const kube = {
-    find: () => {
-      requests.push("find");
-      return Promise.resolve(live);
+    get: () => {
+      requests.push("get");
+      return answered(live);
     },
     create: (_: Resource<KubeObject>, draft: KubeObject) => {
       requests.push("create");
@@ -41,7 +42,7 @@ async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed
 
 for (const step of steps) {
   test(`${step.do}: is done for a peer that is there`, async () => {
-    expect(await requestsOf(step, old, present(old.peer))).toEqual(["find", "create"]);
+    expect(await requestsOf(step, old, present(old.peer))).toEqual(["get", "create"]);
   });
 
   test(`${step.do}: is not done for a peer that is gone, or another one by now, or cannot be looked for`, async () => {
@@ -89,7 +90,7 @@ const stop: PeerStep = {
 };
 
 test("a member is stopped only when the API server itself says that its cluster sleeps", async () => {
-  expect(await requestsOf(stop, old, present(asleep().cluster))).toEqual(["find", "replace"]);
+  expect(await requestsOf(stop, old, present(asleep().cluster))).toEqual(["get", "replace"]);
   await expect(requestsOf(stop, old, present(cluster().cluster))).rejects.toMatchObject({ code: "KubeConflict" });
   await expect(requestsOf(stop, old, absent)).rejects.toMatchObject({ code: "KubeConflict" });
   await expect(requestsOf(stop, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });

@@ -18,6 +18,7 @@ import {
   REPLICA_SETS,
   type Resource,
 } from "#kube/kinds.ts";
+import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -25,7 +26,7 @@ import type { PeerStep } from "#peer/step.ts";
 import type { Written } from "#runtime/controller.ts";
 
 /** What this room writes to. */
-export type PeerWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+export type PeerWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnPeer(
@@ -82,14 +83,12 @@ const YOUNG_MS = 30_000;
  * first, except for a young peer, which costs no request.
  */
 async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, signal: AbortSignal): Promise<void> {
-  const { namespace, name, uid, generation, creationTimestamp } = peer.metadata;
+  const { name, generation, creationTimestamp } = peer.metadata;
   const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
   if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
-  const live = await kube.find(ETCD_PEERS, { namespace, name }, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
+  const live = await liveOf(kube, ETCD_PEERS, peer, signal);
   // By its generation, since whether it may form a cluster is told by its spec: who has joined is not told to begin anew.
-  const now = live.is === "present" ? live.value.metadata : undefined;
-  if (now?.uid === uid && now.generation === generation) return;
+  if (live !== undefined && live.metadata.generation === generation) return;
   throw outOfDate(ETCD_PEERS, peer.metadata, `EtcdPeer ${name} has changed, or is gone`);
 }
 
@@ -104,9 +103,8 @@ async function needSleep(
   signal: AbortSignal,
 ): Promise<void> {
   if (replicaSet.spec?.replicas !== 0 || live.spec?.replicas === 0) return;
-  const cluster = await kube.find(ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName }, { signal });
-  if (cluster.is === "unknown") throw new OperatorError("KubeUnavailable", cluster.why);
-  if (cluster.is === "present" && isAsleep(cluster.value)) return;
+  const cluster = await liveAt(kube, ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName }, signal);
+  if (cluster !== undefined && isAsleep(cluster)) return;
   throw new OperatorError(
     "KubeConflict",
     `EtcdCluster ${spec.clusterName} does not sleep; the cache does not show it yet`,

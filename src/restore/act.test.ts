@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { CLAIMS_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { answered } from "#kit/answered.ts";
 import { claimAt, clusterOf, etcdRestore, foreignClaim, jobOf, restore } from "#kit/etcd-restore.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { actOnRestore, type RestoreWrites, writeStatus } from "#restore/act.ts";
@@ -38,11 +39,11 @@ async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, liv
     requests.push({ verb, of: resource.plural, what, options: rest });
   };
   const kube = {
-    find: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
-      note("find", resource, ref, options);
-      if (resource.plural === "persistentvolumeclaims") return Promise.resolve(live.claim ?? absent);
+    get: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
+      note("get", resource, ref, options);
+      if (resource.plural === "persistentvolumeclaims") return answered(live.claim ?? absent);
       const there = resource.plural === "etcdrestores" ? live.restore : live.cluster;
-      return Promise.resolve(there ?? (resource.plural === "etcdrestores" ? present(of.restore) : absent));
+      return answered<KubeObject>(there ?? (resource.plural === "etcdrestores" ? present(of.restore) : absent));
     },
     create: (resource: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", resource, draft.metadata.name, options);
@@ -71,10 +72,10 @@ test("what is made is made for a restore that is there", async () => {
   const makes: readonly [RestoreStep, readonly string[]][] = [
     [
       { do: "createClaim", claim: restoredClaim(snapshot, "restored-0") },
-      ["find etcdrestores", "create persistentvolumeclaims"],
+      ["get etcdrestores", "create persistentvolumeclaims"],
     ],
-    [createJob, ["find etcdrestores", "find etcdclusters", "create jobs"]],
-    [{ do: "createCluster", cluster: restoredCluster(snapshot) }, ["find etcdrestores", "create etcdclusters"]],
+    [createJob, ["get etcdrestores", "get etcdclusters", "create jobs"]],
+    [{ do: "createCluster", cluster: restoredCluster(snapshot) }, ["get etcdrestores", "create etcdclusters"]],
   ];
   const another = etcdRestore();
   const gone = [
@@ -161,7 +162,7 @@ test("the finalizer stays while a claim is there that the cache does not show", 
   const release = (of: RestoreSnapshot, claims: Observed<KubeObject>) =>
     requestsOf({ do: "releaseRestore" }, of, { claim: claims });
   expect(verbs(await release(bare, absent))).toEqual([
-    ...Array(3).fill("find persistentvolumeclaims"),
+    ...Array(3).fill("get persistentvolumeclaims"),
     "patch etcdrestores",
   ]);
   await expect(release(bare, present(claim))).rejects.toMatchObject({ code: "KubeConflict" });

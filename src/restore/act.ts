@@ -4,6 +4,7 @@ import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
+import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import { isOurs, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
@@ -11,7 +12,7 @@ import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
 /** What this room writes to. */
-export type RestoreWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+export type RestoreWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnRestore(
@@ -63,12 +64,9 @@ export async function writeStatus(
  * the API server is asked first.
  */
 async function needRestore(kube: RestoreWrites, { restore }: RestoreSnapshot, signal: AbortSignal): Promise<void> {
-  const { namespace, name, uid } = restore.metadata;
-  const live = await kube.find(ETCD_RESTORES, { namespace, name }, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  const isThere = live.is === "present" && live.value.metadata.uid === uid;
-  if (isThere && live.value.metadata.deletionTimestamp === undefined) return;
-  throw outOfDate(ETCD_RESTORES, restore.metadata, `EtcdRestore ${name} is gone`);
+  const live = await liveOf(kube, ETCD_RESTORES, restore, signal);
+  if (live !== undefined && live.metadata.deletionTimestamp === undefined) return;
+  throw outOfDate(ETCD_RESTORES, restore.metadata, `EtcdRestore ${restore.metadata.name} is gone`);
 }
 
 /** A cluster that the cache does not show yet may be taking the claim this moment. */
@@ -78,11 +76,9 @@ async function needNoCluster(
   signal: AbortSignal,
 ): Promise<void> {
   const ref = { namespace: restore.metadata.namespace, name: restore.spec.clusterTemplate.clusterName };
-  const live = await kube.find(ETCD_CLUSTERS, ref, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  const isSame = live.is === "present" && live.value.metadata.uid === cluster?.metadata.uid;
-  const isBare = live.is === "present" && live.value.status?.identity === undefined;
-  if (live.is === "absent" || (isSame && isBare)) return;
+  const live = await liveAt(kube, ETCD_CLUSTERS, ref, signal);
+  if (live === undefined) return;
+  if (live.metadata.uid === cluster?.metadata.uid && live.status?.identity === undefined) return;
   throw new OperatorError("KubeConflict", `EtcdCluster ${ref.name} is there; the cache does not show it yet`);
 }
 
@@ -132,10 +128,8 @@ async function releaseRestore(
 async function needKnownClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const { namespace } = snapshot.restore.metadata;
   for (const { name, claim } of snapshot.members) {
-    const live = await kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
-    if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-    const isKnown = live.is === "absent" || live.value.metadata.uid === claim?.metadata.uid;
-    if (!isKnown && isOurs(snapshot, live.value))
+    const live = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
+    if (live !== undefined && live.metadata.uid !== claim?.metadata.uid && isOurs(snapshot, live))
       throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it yet`);
   }
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { answered } from "#kit/answered.ts";
 import { NOW } from "#kit/cluster.ts";
 import { run, schedule } from "#kit/schedule.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
@@ -13,7 +14,7 @@ const HOUR = 3_600_000;
 const signal = new AbortController().signal;
 const snapshot = schedule();
 const [older, newer] = [run(NOW - HOUR, { metadata: { finalizers: ["theirs"] } }), run(NOW)];
-const asked = { verb: "find", what: "etcdbackupschedules/nightly", options: {} };
+const asked = { verb: "get", what: "etcdbackupschedules/nightly", options: {} };
 const create: ScheduleStep = { do: "createBackup", backup: backupFor(snapshot, NOW, 0) };
 
 interface Request {
@@ -39,9 +40,9 @@ function recorder(live: Observed<KubeObject>, seen: Observed<KubeObject> = alive
     requests.push({ verb, what: `${plural}/${name}`, ...(body === undefined ? {} : { body }), options });
   };
   const kube = {
-    find: (of: Resource<KubeObject>, { name }: Ref, options: never) => {
-      note("find", of, name, undefined, options);
-      return Promise.resolve(of.plural === "etcdbackups" ? live : seen);
+    get: (of: Resource<KubeObject>, { name }: Ref, options: never) => {
+      note("get", of, name, undefined, options);
+      return answered(of.plural === "etcdbackups" ? live : seen);
     },
     create: (of: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", of, draft.metadata.name, undefined, options);
@@ -87,12 +88,12 @@ test.each<[string, Observed<KubeObject>, string]>([
   for (const step of [create, { do: "deleteBackup", ...goes }, { do: "giveObject", ...goes }] satisfies ScheduleStep[]) {
     const { kube, requests } = recorder(present<KubeObject>(newer), seen);
     await expect(actOnSchedule(kube, step, snapshot, signal)).rejects.toMatchObject({ code });
-    expect(requests.map(({ verb }) => verb)).toEqual(["find"]);
+    expect(requests.map(({ verb }) => verb)).toEqual(["get"]);
   }
 }); // biome-ignore format: a table
 
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
-const looked = { verb: "find", what: `etcdbackups/${newer.metadata.name}`, options: {} };
+const looked = { verb: "get", what: `etcdbackups/${newer.metadata.name}`, options: {} };
 
 test("a good backup is deleted, as it was read, once the later one was looked at", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: newer }, present<KubeObject>(newer));
@@ -102,7 +103,7 @@ test("a good backup is deleted, as it was read, once the later one was looked at
 
 test("one that stored nothing is deleted without looking at another backup", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: undefined }, absent);
-  expect(requests.map(({ verb }) => verb)).toEqual(["find", "delete"]);
+  expect(requests.map(({ verb }) => verb)).toEqual(["get", "delete"]);
   expect(requests[0]).toEqual(asked);
 });
 
@@ -146,7 +147,7 @@ test.each<[string, Observed<EtcdBackup>, string]>([
     const { kube, requests } = recorder(live);
     const done = actOnSchedule(kube, { do: what, backup: older, keeper: newer }, snapshot, signal);
     await expect(done).rejects.toMatchObject({ code });
-    expect(requests.map(({ verb }) => verb)).toEqual(["find", "find"]);
+    expect(requests.map(({ verb }) => verb)).toEqual(["get", "get"]);
   }
 });
 

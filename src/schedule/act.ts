@@ -5,16 +5,16 @@ import {
   type EtcdBackupSchedule,
   type EtcdBackupScheduleStatus,
 } from "#api/v1beta1/schedule.ts";
-import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
 import { isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
 /** What this room writes to. */
-export type ScheduleWrites = Pick<KubeClient, "find" | "create" | "replace" | "patch" | "delete">;
+export type ScheduleWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnSchedule(
@@ -58,23 +58,20 @@ export async function writeStatus(
  * What is written is an EtcdBackup, which does not tell that the cache of schedules is behind: who has just suspended or deleted the schedule wants no
  * backup, and who has just said that more are kept loses none.
  */
-async function needSchedule(kube: ScheduleWrites, { metadata }: EtcdBackupSchedule, signal: AbortSignal) {
-  const { namespace, name, uid, generation } = metadata;
-  const live = await kube.find(ETCD_BACKUP_SCHEDULES, { namespace, name }, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  const now = live.is === "present" ? live.value.metadata : undefined;
-  if (now?.uid === uid && now.generation === generation && now.deletionTimestamp === undefined) return;
-  throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${name} has changed`);
+async function needSchedule(kube: ScheduleWrites, schedule: EtcdBackupSchedule, signal: AbortSignal) {
+  const { metadata } = schedule;
+  const live = (await liveOf(kube, ETCD_BACKUP_SCHEDULES, schedule, signal))?.metadata;
+  const isAsSeen = live?.generation === metadata.generation && live?.deletionTimestamp === undefined;
+  if (live !== undefined && isAsSeen) return;
+  throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${metadata.name} has changed`);
 }
 
 /** The good backup for which another one may go is looked at once more: somebody may be deleting it just now. */
 async function needKeeper(kube: ScheduleWrites, keeper: EtcdBackup | undefined, signal: AbortSignal) {
   if (keeper === undefined) return;
-  const { namespace, name, uid } = keeper.metadata;
-  const live = await kube.find(ETCD_BACKUPS, { namespace, name }, { signal });
-  if (live.is === "unknown") throw new OperatorError("KubeUnavailable", live.why);
-  if (live.is === "present" && live.value.metadata.uid === uid && isSettled(live.value)) return;
-  throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${name} is going`);
+  const live = await liveOf(kube, ETCD_BACKUPS, keeper, signal);
+  if (live !== undefined && isSettled(live)) return;
+  throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${keeper.metadata.name} is going`);
 }
 
 /** Deletes only this very backup, and only as it was read: whoever has just said that it stays is heard. */

@@ -1,8 +1,9 @@
 import { OperatorError } from "#base/error.ts";
-import { absent, present } from "#base/observed.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { controllerOf, type KubeObject, type Ref, type Resource } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
+import { answered } from "./answered.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export type Live = KubeObject & {
@@ -126,12 +127,8 @@ export class FallibleApi {
   client() {
     return {
       list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
-      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
-        this.moment("request");
-        if (this.isDead) throw DEAD();
-        const live = this.find(plural, name);
-        return Promise.resolve(live === undefined ? absent : present(live));
-      },
+      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => Promise.resolve(this.#read(plural, name)),
+      get: ({ plural }: Resource<KubeObject>, { name }: Ref) => answered(this.#read(plural, name)),
       create: ({ plural }: Resource<KubeObject>, draft: KubeObject) =>
         this.#change("create", plural, draft.metadata.name, () => {
           if (this.find(plural, draft.metadata.name) !== undefined)
@@ -160,6 +157,13 @@ export class FallibleApi {
           this.remove(plural, name);
         }),
     };
+  }
+
+  #read(plural: string, name: string): Observed<KubeObject> {
+    this.moment("request");
+    if (this.isDead) throw DEAD();
+    const live = this.find(plural, name);
+    return live === undefined ? absent : present(live);
   }
 
   #change(verb: ApiWrite["verb"], plural: string, name: string, make: () => void): Promise<KubeObject | undefined> {
