@@ -42,7 +42,7 @@ export class Clusters {
     return `db-${n}`;
   }
 
-  #refOf(name: string): { readonly namespace: string; readonly name: string } {
+  refOf(name: string): { readonly namespace: string; readonly name: string } {
     const n = Number(name.slice("db-".length));
     return { namespace: this.namespaces[n % this.namespaces.length] ?? "", name };
   }
@@ -56,7 +56,7 @@ export class Clusters {
         while (isFull() && !this.#stop.signal.aborted) await sleep(LOOK_MS);
         const name = left.pop();
         if (name === undefined) return;
-        const { namespace } = this.#refOf(name);
+        const { namespace } = this.refOf(name);
         await this.#kube.create(ETCD_CLUSTERS, etcdCluster(namespace, name, this.members, this.#tls), OPTIONS);
       }
     };
@@ -73,11 +73,11 @@ export class Clusters {
   }
 
   get(name: string): EtcdCluster | undefined {
-    return this.#cache.get(this.#refOf(name));
+    return this.#cache.get(this.refOf(name));
   }
 
   async scale(name: string, replicas: number): Promise<void> {
-    await this.#kube.patch(ETCD_CLUSTERS, this.#refOf(name), { spec: { replicas } }, { ...OPTIONS, type: "merge" });
+    await this.#kube.patch(ETCD_CLUSTERS, this.refOf(name), { spec: { replicas } }, { ...OPTIONS, type: "merge" });
   }
 
   /** Waits until it is called Ready with so many members. */

@@ -96,7 +96,10 @@ export class EtcdServer {
     const address = String(socket.localAddress);
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket)).on("error", () => undefined);
-    if (this.#members.isSilent(address)) return; // it is taken, and that is all
+    if (this.#members.isSilent(address)) {
+      this.#askedAtMs.set(address, performance.now());
+      return; // it is taken, and that is all
+    }
     if (this.#members.at(address) === undefined && this.#clusterBehind(address) === undefined)
       return void socket.resetAndDestroy();
     socket.once("readable", () => {

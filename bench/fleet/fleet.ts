@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AuditLog, countBy, isLease, isRead } from "#kit/audit-log.ts";
+import type { Ref } from "#kube/kinds.ts";
+import { isIn } from "#shards/belonging.ts";
 import { median, rounded, say } from "../figure.ts";
 import { until } from "../until.ts";
 import { Clusters } from "./clusters.ts";
@@ -169,15 +171,30 @@ export class Fleet {
   /** Ends the operators, starts them again, and waits until a member of each cluster was asked. */
   async restart(count: number) {
     await this.#operators.stop();
-    const addresses = this.#addresses(count);
     const startMs = performance.now();
     this.#operators = this.#launch();
-    const isLookedAt = (own: readonly string[]) => own.some((address) => this.#etcd.wasAsked(address, startMs));
-    const withinMs = LOOKED_AT_WITHIN_MS + count * LOOKED_AT_EACH_MS;
-    await until("every cluster was looked at", () => addresses.every(isLookedAt) || undefined, { withinMs });
-    const lookedAtSeconds = rounded((performance.now() - startMs) / 1000);
+    const restartLookedAtSeconds = await this.#untilLookedAt(this.#names(count), startMs);
     await sleep(SETTLE_MS);
-    return { restartLookedAtSeconds: lookedAtSeconds, restartRssMbPeak: this.#operators.peakMb() };
+    return { restartLookedAtSeconds, restartRssMbPeak: this.#operators.peakMb() };
+  }
+
+  /** One of the operators dies, for good, and another one takes over what it led. */
+  async takeover(count: number) {
+    const led = await this.#operators.killOne();
+    const startMs = performance.now();
+    const isOfThem = ({ namespace, name }: Ref) => led.some((shard) => isIn(shard, namespace, name));
+    const names = this.#names(count).filter((name) => isOfThem(this.clusters.refOf(name)));
+    const takeoverLookedAtSeconds = await this.#untilLookedAt(names, startMs);
+    return { takeoverClusters: names.length, takeoverLookedAtSeconds };
+  }
+
+  /** Waits until a member of each of these clusters was asked. @returns seconds since then, which is in milliseconds of `performance.now()` */
+  async #untilLookedAt(names: readonly string[], sinceMs: number): Promise<number> {
+    const all = this.#kubelets.addressesByCluster();
+    const isLookedAt = (name: string) => all.get(name)?.some((address) => this.#etcd.wasAsked(address, sinceMs));
+    const withinMs = LOOKED_AT_WITHIN_MS + names.length * LOOKED_AT_EACH_MS;
+    await until("every cluster was looked at", () => names.every(isLookedAt) || undefined, { withinMs });
+    return rounded((performance.now() - sinceMs) / 1000);
   }
 
   /** Asks one cluster for two members more. @returns seconds until a member was added to etcd, and until all are ready */
@@ -229,9 +246,8 @@ export class Fleet {
     this.#etcd.close();
   }
 
-  #addresses(count: number): readonly (readonly string[])[] {
-    const all = this.#kubelets.addressesByCluster();
-    return Array.from({ length: count }, (_, n) => all.get(this.clusters.nameOf(n)) ?? []);
+  #names(count: number): readonly string[] {
+    return Array.from({ length: count }, (_, n) => this.clusters.nameOf(n));
   }
 
   #addressesOf(name: string): readonly string[] {

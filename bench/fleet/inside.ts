@@ -72,9 +72,11 @@ async function measure(): Promise<void> {
   const others = Array.from({ length: Math.max(1, silent) }, (_, n) => clusters.nameOf(count - 1 - n));
   const { told, toldWorst } = await fleet.silence(others);
   const beside = silent === 0 ? undefined : await fleet.edit(clusters.nameOf(2));
+  const operatorEnded = ended + fleet.operators.ends;
+  const takenOver = shards === 1 ? {} : await fleet.takeover(count);
   print({
     ...made,
-    operatorEnded: ended + fleet.operators.ends,
+    operatorEnded,
     ...restart,
     editSeconds: edit.seconds,
     editFirstActSeconds: edit.firstActSeconds,
@@ -84,5 +86,6 @@ async function measure(): Promise<void> {
     ...(beside === undefined
       ? {}
       : { silent, editBesideSilentSeconds: beside.seconds, editBesideSilentFirstActSeconds: beside.firstActSeconds }),
+    ...takenOver,
   });
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bundle, OPERATOR_BUNDLE } from "#dev/bundle.ts";
 import { ENVIRONMENT, NODE_FLAGS } from "#dev/operator-image.ts";
+import type { Shard } from "#shards/belonging.ts";
 import { median, rounded, say } from "../figure.ts";
 import { cpuSeconds, memoryMb, procFile } from "../process-usage.ts";
 import { type Memory, memoryOf } from "./memory.ts";
@@ -116,11 +117,13 @@ export class OperatorProcess {
     return passes;
   }
 
-  /** How many shards it leads, by its own word; without shards everything is one. 0 also before it answers. */
-  async leads(): Promise<number> {
+  /** Which shards it leads, by its own word; without shards everything is one, of number 0. None also before it answers. */
+  async leads(): Promise<readonly Shard[]> {
     const text = await this.#metrics().catch(() => "");
-    const ofShards = text.match(/^etcd_operator_shard_leading\{.*\} 1$/gm)?.length ?? 0;
-    return this.#launch.shards > 1 ? ofShards : Number(/^etcd_operator_leading 1$/m.test(text));
+    const { shards } = this.#launch;
+    if (shards === 1) return /^etcd_operator_leading 1$/m.test(text) ? [{ number: 0, of: 1 }] : [];
+    const led = text.matchAll(/^etcd_operator_shard_leading\{shard="(\d+)"\} 1$/gm);
+    return [...led].map(([, number]) => ({ number: Number(number), of: shards }));
   }
 
   /** Where its memory is at this moment. */
@@ -167,6 +170,15 @@ export class OperatorProcess {
     }
     const seconds = (performance.now() - startMs) / 1000;
     return { cpuPercent: rounded((100 * (this.cpuSeconds() - before)) / seconds, 1), rssMb: Math.round(median(rss)) };
+  }
+
+  /** Ends it as a power cut would, for good. */
+  async kill(): Promise<void> {
+    this.#isStopping = true;
+    clearInterval(this.#looking);
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGKILL");
+    await ended;
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import type { Shard } from "#shards/belonging.ts";
 import { rounded } from "../figure.ts";
 import { cpuSeconds, procFile } from "../process-usage.ts";
 import { until } from "../until.ts";
@@ -13,19 +14,27 @@ interface SharedUse extends Use {
 
 /** The operators that run side by side: one, or with shards one for each. Figures are the sum of all. */
 export class Operators {
-  readonly #all: readonly OperatorProcess[];
+  readonly #all: OperatorProcess[];
 
   /** @param all one or more, that have just been started */
   constructor(all: readonly OperatorProcess[]) {
-    this.#all = all;
+    this.#all = [...all];
   }
 
   /** Waits until each leads, everything or its shard. */
   async untilEachLeads(): Promise<void> {
     await until("every operator leads", async () => {
-      const counts = await Promise.all(this.#all.map((each) => each.leads()));
-      return counts.every((count) => count === 1) || undefined;
+      const led = await Promise.all(this.#all.map((each) => each.leads()));
+      return led.every(({ length }) => length === 1) || undefined;
     });
+  }
+
+  /** The last one dies, and is not started again: the first one answers the webhooks. @returns what it led */
+  async killOne(): Promise<readonly Shard[]> {
+    const last = this.#all.pop();
+    const led = (await last?.leads()) ?? [];
+    await last?.kill();
+    return led;
   }
 
   get ends(): number {
