@@ -189,17 +189,17 @@ describe("an identity by which a kept claim's member has not joined", () => {
   });
 });
 
-/** Gives the claims of the snapshot. */
-function claimsOf({ claims }: ClusterSnapshot) {
+/** Gives the cluster and the claims of the snapshot. */
+function liveOf({ cluster: own, claims }: ClusterSnapshot) {
   return (_: Resource<KubeObject>, { name }: { name: string }) =>
-    Promise.resolve(claims.find(({ metadata }) => metadata.name === name));
+    Promise.resolve([own, ...claims].find(({ metadata }) => metadata.name === name));
 }
 
 /** What is deleted by the step, and what the room is told of it. */
 async function deletedBy(step: ClusterStep) {
   const deleted: unknown[] = [];
   const kube = {
-    get: claimsOf(cluster()),
+    get: liveOf(cluster()),
     delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
       deleted.push({ kind, ref, preconditions });
       return Promise.resolve();
@@ -346,7 +346,7 @@ describe("what is on record of a sleep", () => {
 
   async function recorded(step: ClusterStep, given: ClusterSnapshot) {
     const replace = (_: unknown, draft: Draft<EtcdCluster>) => Promise.resolve(draft);
-    const writes = { kube: { get: claimsOf(given), replace }, etcd: {} } as unknown as ClusterWrites;
+    const writes = { kube: { get: liveOf(given), replace }, etcd: {} } as unknown as ClusterWrites;
     const made = await actOnCluster(writes, step, given, new AbortController().signal);
     return made.kind === "stored" ? (made.object as EtcdCluster).status?.sleep : undefined;
   }

@@ -196,6 +196,7 @@ export async function actOnCluster(
       if (step.removal !== undefined && step.removal !== "scale-down") await needShownAsSeen(kube, snapshot, signal);
       return await patchPeer(kube, step.peer, { annotations: { [REMOVAL_ANNOTATION]: step.removal ?? null } }, signal);
     case "releaseClaim":
+      await needAsked(kube, snapshot, signal);
       return await patchPeer(
         kube,
         step.peer,
@@ -203,11 +204,13 @@ export async function actOnCluster(
         signal,
       );
     case "deletePeer":
+      await needAsked(kube, snapshot, signal);
       return await deleteAsRead(kube, ETCD_PEERS, step.peer, signal);
     case "createBackup":
       await needAsked(kube, snapshot, signal);
       return await create(kube, ETCD_BACKUPS, step.backup, signal);
     case "restartPod":
+      await needAsked(kube, snapshot, signal);
       await needShownAsSeen(kube, snapshot, signal);
       await needAsSeen({ kube, issuer, snapshot: keptTls(snapshot), signal }, step);
       await needClaimsAsSeen(kube, snapshot, signal);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CLEANUP_FINALIZER, PAUSED_ANNOTATION } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { noIdentities } from "#certificates/dial.ts";
@@ -21,6 +22,7 @@ const peer = certified.peers.find(({ metadata }) => metadata.name === "my-etcd-2
 const GIVEN_UP: ClusterStep = { do: "markRemoval", peer, removal: "replacement" };
 const RESTARTED: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: certified.pods.get("my-etcd-2")! };
 
+const OWNER = "get EtcdCluster my-etcd";
 const CLAIMS = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => `get PersistentVolumeClaim ${name}`);
 
 /**
@@ -40,6 +42,7 @@ async function asked(
   };
   const get = async (resource: Resource<KubeObject>, ref: Ref) => {
     await note("get")(resource, ref);
+    if (resource.kind === "EtcdCluster") return snapshot.cluster;
     if (resource.kind === "PersistentVolumeClaim") {
       const known = snapshot.claims.find(({ metadata }) => metadata.name === ref.name);
       if (ref.name !== "my-etcd-0") return known;
@@ -61,7 +64,8 @@ async function asked(
 
 test("nobody is given up, or restarted, before what members show was read once more", async () => {
   expect(await asked(GIVEN_UP, {})).toEqual(["get Secret my-etcd-peer-tls", "patch EtcdPeer my-etcd-2"]);
-  expect(await asked(RESTARTED, {})).toEqual(["get Secret my-etcd-peer-tls", ...CLAIMS, "delete Pod my-etcd-2-abcde"]);
+  const secret = "get Secret my-etcd-peer-tls";
+  expect(await asked(RESTARTED, {})).toEqual([OWNER, secret, ...CLAIMS, "delete Pod my-etcd-2-abcde"]);
 });
 
 test.each([
@@ -81,7 +85,8 @@ test("who is not wanted any more goes whatever is shown, and a removal is taken 
 test("where members show nothing there is nothing to read", async () => {
   const plain = cluster();
   const pod = plain.pods.get("my-etcd-2")!;
-  expect(await asked({ ...RESTARTED, pod }, undefined, plain)).toEqual([...CLAIMS, "delete Pod my-etcd-2-abcde"]);
+  const done = [OWNER, ...CLAIMS, "delete Pod my-etcd-2-abcde"];
+  expect(await asked({ ...RESTARTED, pod }, undefined, plain)).toEqual(done);
 });
 
 describe("before a pod is stopped, and before all are, each claim is read once more", () => {
@@ -90,7 +95,7 @@ describe("before a pod is stopped, and before all are, each claim is read once m
   const steps: readonly ClusterStep[] = [restarted, { do: "fallAsleep" }];
 
   test("and nothing is in the way where all are as the cache shows them", async () => {
-    expect(await asked(restarted, undefined, plain)).toEqual([...CLAIMS, "delete Pod my-etcd-2-abcde"]);
+    expect(await asked(restarted, undefined, plain)).toEqual([OWNER, ...CLAIMS, "delete Pod my-etcd-2-abcde"]);
     expect(await asked({ do: "fallAsleep" }, undefined, plain)).toEqual([...CLAIMS, "replace EtcdCluster"]);
   });
 
@@ -111,7 +116,8 @@ describe("before a pod is stopped, and before all are, each claim is read once m
     const dying = { ...first!, metadata: { ...first!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
     const left = { ...first!, metadata: { ...first!.metadata, name: "my-etcd-7" } };
     const snapshot = { ...plain, claims: [dying, ...others, left] };
-    expect(await asked(restarted, undefined, snapshot)).toEqual([...CLAIMS.slice(1), "delete Pod my-etcd-2-abcde"]);
+    const done = [OWNER, ...CLAIMS.slice(1), "delete Pod my-etcd-2-abcde"];
+    expect(await asked(restarted, undefined, snapshot)).toEqual(done);
   });
 
   test("so is one that the cache does not know, as one that has lost its labels: it counts when it is the member's own, and is being deleted", async () => {
@@ -119,7 +125,7 @@ describe("before a pod is stopped, and before all are, each claim is read once m
     const unseen = { ...plain, claims: others };
     const own = first!.metadata;
     const dying = { ...own, deletionTimestamp: "2026-01-01T12:00:00Z" };
-    const done = [...CLAIMS, "delete Pod my-etcd-2-abcde"];
+    const done = [OWNER, ...CLAIMS, "delete Pod my-etcd-2-abcde"];
     for (const claim of ["gone" as const, own, { ...dying, annotations: {} }])
       expect(await asked(restarted, undefined, unseen, claim)).toEqual(done);
     for (const step of steps)
@@ -131,7 +137,8 @@ describe("before a pod is stopped, and before all are, each claim is read once m
     const [unstarted, started, learner] = plain.members.value.members;
     const members = [{ ...unstarted!, name: "", clientUrls: [] }, started!, { ...learner!, isLearner: true }];
     const given = { ...plain, members: present({ ...plain.members.value, members }) };
-    expect(await asked(restarted, undefined, given)).toEqual([...CLAIMS.slice(0, 2), "delete Pod my-etcd-2-abcde"]);
+    const done = [OWNER, ...CLAIMS.slice(0, 2), "delete Pod my-etcd-2-abcde"];
+    expect(await asked(restarted, undefined, given)).toEqual(done);
   });
 });
 
@@ -200,5 +207,40 @@ describe("before a member is removed", () => {
       owner,
       ...claims,
     ]);
+  });
+});
+
+describe("what takes something away because the cluster asks for it is done as long as the API server says that it does", () => {
+  const plain = cluster();
+  const going = plain.peers[2]!;
+  const steps: readonly ClusterStep[] = [
+    { do: "restartPod", name: "my-etcd-2", pod: plain.pods.get("my-etcd-2")! },
+    { do: "releaseClaim", peer: going, finalizer: CLEANUP_FINALIZER },
+    { do: "deletePeer", peer: going },
+  ];
+
+  /** @param live what the API server has of the cluster, where that is not what the cache shows @returns what was written */
+  async function written(step: ClusterStep, live: { metadata?: object; spec?: object }): Promise<readonly string[]> {
+    const calls: string[] = [];
+    const note = (verb: string) => (resource: Resource<KubeObject>, ref: Ref) => {
+      calls.push(`${verb} ${resource.kind} ${ref.name}`);
+      return Promise.resolve({ metadata: ref });
+    };
+    const get = ({ kind }: Resource<KubeObject>, { name }: Ref) => {
+      if (kind !== "EtcdCluster") return Promise.resolve(plain.claims.find(({ metadata }) => metadata.name === name));
+      const { metadata, spec, ...rest } = plain.cluster;
+      return Promise.resolve({ ...rest, spec: { ...spec, ...live.spec }, metadata: { ...metadata, ...live.metadata } });
+    };
+    const kube = { get, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
+    const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
+    await actOnCluster(writes, step, plain, new AbortController().signal);
+    return calls;
+  }
+
+  test.each(steps.map((step) => ({ step })))("$step.do", async ({ step }) => {
+    expect(await written(step, {})).toHaveLength(1);
+    const paused = { annotations: { [PAUSED_ANNOTATION]: "true" } };
+    for (const live of [{ spec: { paused: true } }, { metadata: paused }, { metadata: { generation: 99 } }])
+      await expect(written(step, live)).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });

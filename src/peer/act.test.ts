@@ -67,20 +67,44 @@ for (const step of steps) {
   });
 }
 
-test("a claim is deleted only as it was read: whoever has just put it aside is heard", async () => {
+/** Deletes the claim of a peer. @param live what the API server has of it, and of its cluster @returns what was deleted */
+async function deletedFor(live: { peer?: Observed<KubeObject>; cluster?: Observed<KubeObject> } = {}) {
   const deleted: unknown[] = [];
   const kube = {
+    get: ({ kind }: Resource<KubeObject>) =>
+      answered<KubeObject>(
+        (kind === "EtcdPeer" ? live.peer : live.cluster) ?? (kind === "EtcdPeer" ? present(old.peer) : absent),
+      ),
     delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
       deleted.push({ kind, ref, preconditions });
       return Promise.resolve();
     },
   } as unknown as PeerWrites;
-  const { namespace, name, uid, resourceVersion } = old.claim!.metadata;
   await actOnPeer(kube, { do: "deleteClaim", claim: old.claim! }, old, new AbortController().signal);
-  expect(deleted).toEqual([
+  return deleted;
+}
+
+test("a claim is deleted only as it was read: whoever has just put it aside is heard", async () => {
+  const { namespace, name, uid, resourceVersion } = old.claim!.metadata;
+  expect(await deletedFor()).toEqual([
     { kind: "PersistentVolumeClaim", ref: { namespace, name }, preconditions: { uid, resourceVersion } },
   ]);
   expect(resourceVersion).toBeDefined();
+});
+
+const { cluster: running } = cluster();
+const paused = { ...running, spec: { ...running.spec, paused: true } };
+
+test("nor is one of a peer that is another one by now, or has been written, or of a cluster that is paused", async () => {
+  const { metadata } = old.peer;
+  const written = present({ ...old.peer, metadata: { ...metadata, resourceVersion: "999" } });
+  for (const peer of [absent, written, present({ ...old.peer, metadata: { ...metadata, uid: "another" } })])
+    await expect(deletedFor({ peer })).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(deletedFor({ cluster: present(paused) })).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(deletedFor({ cluster: unknown("no answer") })).rejects.toMatchObject({ code: "KubeUnavailable" });
+  const deletionTimestamp = "2026-01-01T12:00:00Z";
+  const leaving = { ...paused, metadata: { ...paused.metadata, deletionTimestamp } };
+  for (const of of [present(running), present(leaving)]) expect(await deletedFor({ cluster: of })).toHaveLength(1);
 });
 
 const stop: PeerStep = {
@@ -91,7 +115,9 @@ const stop: PeerStep = {
 
 test("a member is stopped only when the API server itself says that its cluster sleeps", async () => {
   expect(await requestsOf(stop, old, present(asleep().cluster))).toEqual(["get", "replace"]);
-  await expect(requestsOf(stop, old, present(cluster().cluster))).rejects.toMatchObject({ code: "KubeConflict" });
+  const pausedAsleep = { ...asleep().cluster, spec: { ...asleep().cluster.spec, paused: true } };
+  await expect(requestsOf(stop, old, present(pausedAsleep))).rejects.toMatchObject({ code: "KubeConflict" });
+  await expect(requestsOf(stop, old, present(running))).rejects.toMatchObject({ code: "KubeConflict" });
   await expect(requestsOf(stop, old, absent)).rejects.toMatchObject({ code: "KubeConflict" });
   await expect(requestsOf(stop, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
 });

@@ -5,7 +5,7 @@ import {
   QUARANTINE_TIME_ANNOTATION,
 } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
-import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -21,7 +21,7 @@ import {
 import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import { replacing } from "#kube/replacing.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { type PeerSnapshot, pauseOf } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import type { Written } from "#runtime/controller.ts";
 
@@ -41,6 +41,7 @@ export async function actOnPeer(
       // A POST and not an apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
       return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
     case "deleteClaim":
+      await needGoing(kube, snapshot, signal);
       return await deleteClaim(kube, step.claim, signal);
     case "quarantineClaim":
       return await quarantine(kube, step, signal);
@@ -92,23 +93,43 @@ async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, sig
   throw outOfDate(ETCD_PEERS, peer.metadata, `EtcdPeer ${name} has changed, or is gone`);
 }
 
+/** What asks for the claim to be deleted is the EtcdPeer: whoever has just taken that back there, or paused the cluster, is heard. */
+async function needGoing(kube: PeerWrites, { peer }: PeerSnapshot, signal: AbortSignal): Promise<void> {
+  const { metadata } = peer;
+  const live = await liveOf(kube, ETCD_PEERS, peer, signal);
+  if (live?.metadata.resourceVersion !== metadata.resourceVersion)
+    throw outOfDate(ETCD_PEERS, metadata, `EtcdPeer ${metadata.name} has changed, or is gone`);
+  needUnpaused(peer, await clusterOf(kube, peer, signal));
+}
+
 /**
- * Nobody is stopped on the word of a cache: the ReplicaSet's resourceVersion does not tell that people have woken the cluster meanwhile.
+ * Nobody is stopped on the word of a cache: the ReplicaSet's resourceVersion does not tell that people have woken the cluster meanwhile, or paused it.
  * It costs one request for each member that falls asleep.
  */
 async function needSleep(
   kube: PeerWrites,
-  { peer: { metadata, spec } }: PeerSnapshot,
+  { peer }: PeerSnapshot,
   { live, replicaSet }: Pick<Extract<PeerStep, { do: "replaceReplicaSet" }>, "live" | "replicaSet">,
   signal: AbortSignal,
 ): Promise<void> {
   if (replicaSet.spec?.replicas !== 0 || live.spec?.replicas === 0) return;
-  const cluster = await liveAt(kube, ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName }, signal);
-  if (cluster !== undefined && isAsleep(cluster)) return;
-  throw new OperatorError(
-    "KubeConflict",
-    `EtcdCluster ${spec.clusterName} does not sleep; the cache does not show it yet`,
-  );
+  const cluster = await clusterOf(kube, peer, signal);
+  if (cluster === undefined || !isAsleep(cluster)) throw behind(peer, "does not sleep");
+  needUnpaused(peer, cluster);
+}
+
+function needUnpaused(peer: EtcdPeer, cluster: EtcdCluster | undefined): void {
+  const by = pauseOf(cluster);
+  if (by !== undefined) throw behind(peer, `is left alone: ${by}`);
+}
+
+async function clusterOf(kube: PeerWrites, { metadata, spec }: EtcdPeer, signal: AbortSignal) {
+  return await liveAt(kube, ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName }, signal);
+}
+
+/** The cache of EtcdClusters is. */
+function behind({ spec }: EtcdPeer, is: string): OperatorError {
+  return new OperatorError("KubeConflict", `EtcdCluster ${spec.clusterName} ${is}; the cache does not show it yet`);
 }
 
 /** Only this very claim, and only as it was read: whoever has just put it aside as a last copy is heard. */

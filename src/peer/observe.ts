@@ -1,4 +1,3 @@
-import { pausedBy } from "#api/pause.ts";
 import { isAsleep } from "#api/sleep.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -19,7 +18,7 @@ import {
 } from "#kube/kinds.ts";
 import { currentPod, isReady } from "#kube/pod.ts";
 import { shownSecrets } from "#peer/shown-secrets.ts";
-import { type PeerSnapshot, waitsForVolume } from "#peer/snapshot.ts";
+import { type PeerSnapshot, pauseOf, waitsForVolume } from "#peer/snapshot.ts";
 import type { StorageClasses } from "#peer/storage-classes.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
@@ -67,7 +66,7 @@ export async function observePeer(
   const seen: PeerSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     peer,
-    pausedBy: pausing(cluster),
+    pausedBy: pauseOf(cluster),
     isAsleep: sleeping(peer, cluster, replicaSet),
     shownSecrets: isOfCluster(peer, cluster) ? shownSecrets(cluster) : [],
     imageRepository: reads.imageRepository,
@@ -96,11 +95,6 @@ async function findClaim(
   const isYoung = ageMs >= 0 && ageMs < YOUNG_MS;
   const isYetToBeMade = spec.bootstrap !== undefined && (isYoung || spec.memberID === undefined);
   return isYetToBeMade ? absent : await kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
-}
-
-/** A pause does not keep a cluster that is being deleted from going. */
-function pausing(cluster: EtcdCluster | undefined): string | undefined {
-  return cluster === undefined || cluster.metadata.deletionTimestamp !== undefined ? undefined : pausedBy(cluster);
 }
 
 /**

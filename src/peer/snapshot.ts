@@ -1,4 +1,6 @@
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION, ETCD_CONTAINER } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Observed } from "#base/observed.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
@@ -17,7 +19,7 @@ export interface PeerSnapshot {
   /** Milliseconds since 1970: the only "now" that a rule knows. */
   readonly takenAtMs: number;
   readonly peer: EtcdPeer;
-  /** By what a person has paused the cluster, as a clause; `undefined` when nobody has. */
+  /** See `pauseOf`. */
   readonly pausedBy: string | undefined;
   /** Whether it sleeps with its cluster, or until the others are awake; of a peer whose EtcdCluster is not there, whether it did. */
   readonly isAsleep: boolean;
@@ -48,6 +50,11 @@ export function unseenPeer(known: Pick<PeerSnapshot, "takenAtMs" | "peer" | "ima
     storageClasses: undefined,
     ...known,
   };
+}
+
+/** By what a person has paused the cluster, as a clause. A pause does not keep one that is being deleted from going. */
+export function pauseOf(cluster: EtcdCluster | undefined): string | undefined {
+  return cluster === undefined || cluster.metadata.deletionTimestamp !== undefined ? undefined : pausedBy(cluster);
 }
 
 /** Whether this very peer, not an earlier one of the same name, manages the object. */

@@ -18,6 +18,7 @@ import {
   type ReplicaSet,
   SECRETS,
 } from "#kube/kinds.ts";
+import { pauseOf } from "#peer/snapshot.ts";
 import { AccessMemory } from "./access-memory.ts";
 import { AuthMemory } from "./auth-memory.ts";
 import { SleepMemory } from "./sleep-memory.ts";
@@ -73,6 +74,10 @@ export class Memory {
    * time that it was decided, and when, in world time. A write that comes late may be of any of these.
    */
   readonly doomed = new Map<string, { readonly atMs: number; readonly loss: string | undefined }[]>();
+  /** By uid of an EtcdCluster that is paused, and is not being deleted: its version when a person paused it. */
+  readonly pauses = new Map<string, string>();
+  /** By uid of what is to be deleted: the pause of its cluster each time that it was decided, and when, in world time; undefined: it was not paused. */
+  readonly goingInPause = new Map<string, { readonly atMs: number; readonly pause: string | undefined }[]>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
   /** Members that are to go because a person asked for fewer. */
@@ -128,7 +133,10 @@ export class Memory {
   #noteWrite(event: WorldEvent & { is: "write" }, world: World): void {
     const { actor, verb, before, after, resource } = event;
     this.tls.note(event, world.time.nowMs, this.led);
-    if (after === undefined) return;
+    if (after === undefined) {
+      this.pauses.delete(before?.metadata.uid ?? "");
+      return;
+    }
     const { uid, annotations } = after.metadata;
     if (verb === "create") {
       const name = `${resource.plural}/${after.metadata.name} of ${controllerOf(after)?.uid}`;
@@ -140,6 +148,8 @@ export class Memory {
       case ETCD_CLUSTERS: {
         const { replicas, version } = (after as EtcdCluster).spec;
         this.versions.add(version);
+        if (pauseOf(after as EtcdCluster) === undefined) this.pauses.delete(uid);
+        else if (!this.pauses.has(uid)) this.pauses.set(uid, after.metadata.resourceVersion);
         this.sleep.note(before as EtcdCluster | undefined, after as EtcdCluster, world.time.nowMs);
         // Who wants nobody to run asks for nobody to go.
         if (replicas > 0) this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));

@@ -1,4 +1,5 @@
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -237,7 +238,25 @@ function unmourning(real: KubeClient): KubeClient {
   return kubeWith(real, { get });
 }
 
+/** To whom the API server never says that a cluster is paused. */
+function untiring(real: KubeClient): KubeClient {
+  const get: KubeClient["get"] = async (resource, ref, options) => {
+    const object = structuredClone(await real.get(resource, ref, options));
+    if (object.kind !== ETCD_CLUSTERS.kind) return object;
+    Reflect.deleteProperty(object.metadata.annotations ?? {}, PAUSED_ANNOTATION);
+    Reflect.deleteProperty((object as unknown as EtcdCluster).spec, "paused");
+    return object;
+  };
+  return kubeWith(real, { get });
+}
+
 const PARTS: readonly Mutant[] = [
+  {
+    name: "a pause is not read once more before something goes",
+    parts: { kube: untiring },
+    leaning: { ...FORMED, often: { editReplicas: 3, etcd: 20, pause: 8, muteWatch: 10, time: 12 }, steps: 200 },
+    promise: "paused is left alone",
+  },
   {
     name: "claims are not read once more before a pod is stopped",
     parts: { kube: unmourning },

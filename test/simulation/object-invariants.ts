@@ -11,9 +11,10 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
-import type { World } from "#kit/world.ts";
+import type { World, WorldEvent } from "#kit/world.ts";
 import type { ApiWrite } from "#kit/world-api.ts";
 import {
   controllerOf,
@@ -22,8 +23,10 @@ import {
   type PersistentVolumeClaim,
   PODS,
 } from "#kube/kinds.ts";
+import type { PeerSnapshot } from "#peer/snapshot.ts";
+import type { PeerStep } from "#peer/step.ts";
 import { dyingClaims } from "./impediments.ts";
-import type { Invariant } from "./memory.ts";
+import type { Invariant, Memory } from "./memory.ts";
 
 export const claimsStay: Invariant = {
   name: "claims stay",
@@ -246,10 +249,17 @@ export const goingIsLeft: Invariant = {
 
 export const pausedIsLeft: Invariant = {
   name: "paused is left alone",
-  promise: "Nothing is changed while a person has paused the cluster.",
-  breaks(event) {
+  promise:
+    "Nothing is changed while a person has paused the cluster, as far as the caches know; and no pod, claim or EtcdPeer goes that was paused for when that was decided.",
+  breaks(event, world, { pauses, goingInPause }) {
+    if (event.is === "write") return goneInPause(event, world, { pauses, goingInPause });
     if (event.is !== "acts") return undefined;
-    const { snapshot } = event;
+    const { snapshot, step } = event;
+    const uid = uidOfGoing(step);
+    if (uid !== undefined) {
+      const pause = pauses.get(clusterOf(snapshot, world)?.metadata.uid ?? "");
+      goingInPause.set(uid, [...(goingInPause.get(uid) ?? []), { atMs: world.time.nowMs, pause }]);
+    }
     const isPaused =
       "cluster" in snapshot
         ? snapshot.cluster.spec.paused || snapshot.cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true"
@@ -257,3 +267,33 @@ export const pausedIsLeft: Invariant = {
     return isPaused ? `${event.step.do} while the cluster is paused` : undefined;
   },
 };
+
+/** By what the API server has, not by the cache that decided; a call that was on its way already when the pause began is not blamed. */
+function goneInPause(
+  { actor, verb, before }: WorldEvent & { is: "write" },
+  world: World,
+  { pauses, goingInPause }: Pick<Memory, "pauses" | "goingInPause">,
+): string | undefined {
+  if (actor !== "operator" || verb !== "delete" || before === undefined) return undefined;
+  const decided = goingInPause.get(before.metadata.uid) ?? [];
+  goingInPause.delete(before.metadata.uid);
+  const lately = decided.filter(({ atMs }) => world.time.nowMs - atMs <= LATEST_MS);
+  const isOn = ({ pause }: { pause: string | undefined }) =>
+    pause !== undefined && [...pauses.values()].includes(pause);
+  return lately.length > 0 && lately.every(isOn)
+    ? `${before.metadata.name} goes although its cluster is paused`
+    : undefined;
+}
+
+function clusterOf(snapshot: ClusterSnapshot | PeerSnapshot, world: World): EtcdCluster | undefined {
+  if ("cluster" in snapshot) return snapshot.cluster;
+  const { metadata, spec } = snapshot.peer;
+  return world.api.find(ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName });
+}
+
+/** Uid of what goes by this step. */
+function uidOfGoing(step: ClusterStep | PeerStep): string | undefined {
+  if (step.do === "restartPod") return step.pod.metadata.uid;
+  if (step.do === "deletePeer") return step.peer.metadata.uid;
+  return step.do === "deleteClaim" ? step.claim.metadata.uid : undefined;
+}

@@ -81,3 +81,27 @@ export function scaledDownOnADeadWatch(): Promise<readonly string[]> {
     return api.list(ETCD_PEERS).map(({ metadata }) => metadata.name);
   });
 }
+
+/**
+ * The operator has begun something for an edit when a person takes the edit back and pauses the cluster; of EtcdClusters nothing is heard for 25 s.
+ * @param begun the first step after which that is
+ * @returns what the operator deleted after the pause
+ */
+export function pausedOnADeadWatch(edit: Partial<EtcdCluster["spec"]>, begun: string): Promise<readonly string[]> {
+  return seeded(1, async () => {
+    const scene = await started(3);
+    await scene.untilQuiet();
+    const { spec } = scene.cluster;
+    scene.edit(edit);
+    const hasBegun = () => scene.did().some((each) => each.startsWith(begun));
+    for (let tenths = 0; tenths < 1_000 && !hasBegun(); tenths++) await tenth(scene.world, undefined);
+    if (!hasBegun()) throw new Error(`nobody did ${begun}`);
+    scene.edit({ ...spec, paused: true });
+    scene.events.length = 0;
+    for (let tenths = 0; tenths < 250; tenths++) await tenth(scene.world, ETCD_CLUSTERS.plural);
+    return scene.events.flatMap((event) => {
+      if (event.is !== "write" || event.actor !== "operator" || event.verb !== "delete") return [];
+      return [`${event.resource.kind} ${event.before?.metadata.name}`];
+    });
+  });
+}
