@@ -72,8 +72,8 @@ async function measure(): Promise<void> {
   const others = Array.from({ length: Math.max(1, silent) }, (_, n) => clusters.nameOf(count - 1 - n));
   const { told, toldWorst } = await fleet.silence(others);
   const beside = silent === 0 ? undefined : await fleet.edit(clusters.nameOf(2));
-  const operatorEnded = ended + fleet.operators.ends;
   const takenOver = shards === 1 ? {} : await fleet.takeover(count);
+  const operatorEnded = ended + fleet.operators.ends;
   print({
     ...made,
     operatorEnded,

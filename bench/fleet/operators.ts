@@ -31,9 +31,11 @@ export class Operators {
 
   /** The last one dies, and is not started again: the first one answers the webhooks. @returns what it led */
   async killOne(): Promise<readonly Shard[]> {
+    await this.untilEachLeads();
     const last = this.#all.pop();
     const led = (await last?.leads()) ?? [];
     await last?.kill();
+    if (led.length === 0) throw new Error("the operator that was ended had just lost its shard");
     return led;
   }
 

@@ -7,7 +7,7 @@ import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { answered } from "#kit/answered.ts";
-import { attempt, backup, goodTarget, IMAGE } from "#kit/etcd-backup.ts";
+import { attempt, backup, goodTarget, IMAGE, removal } from "#kit/etcd-backup.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 
@@ -32,6 +32,7 @@ async function requestsOf(
   live: Observed<EtcdBackup> = present(of.backup),
   refusal?: Status,
   jobs: readonly KubeObject[] = [],
+  pods: readonly KubeObject[] = [],
 ) {
   const requests: Request[] = [];
   const note = (
@@ -49,7 +50,8 @@ async function requestsOf(
     },
     list: (resource: Resource<KubeObject>, query: object, options: never) => {
       note("list", resource, query, options);
-      return Promise.resolve({ items: jobs, resourceVersion: "1" });
+      const items = [...jobs, ...pods].filter(({ kind }) => kind === resource.kind);
+      return Promise.resolve({ items, resourceVersion: "1" });
     },
     create: (resource: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", resource, draft.metadata.name, options);
@@ -113,7 +115,7 @@ test.each<[BackupStep["do"], readonly string[], readonly string[]]>([
   const given = { ...snapshot, backup: { ...its, metadata: { ...its.metadata, finalizers: before } } };
   const { requests } = await requestsOf({ do: what } as BackupStep, given);
   const { uid, resourceVersion } = its.metadata;
-  expect(requests).toMatchObject([
+  expect(requests.filter(({ verb }) => verb !== "list")).toMatchObject([
     { verb: "patch", of: "etcdbackups", what: { metadata: { finalizers: after } }, options: { type: "merge", preconditions: { uid, resourceVersion } } },
   ]); // biome-ignore format: a list
 });
@@ -132,11 +134,12 @@ const TERMINATING: Status = {
 test("createDeletionJob: lets the backup go when its namespace goes, in which nothing can be made any more", async () => {
   const { requests, written } = await requestsOf(createDeletionJob, LEAVING, present(LEAVING.backup), TERMINATING);
   expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual([
+    "list pods",
     "get etcdbackups",
     "create jobs",
     "patch etcdbackups",
   ]);
-  expect(requests[2]).toMatchObject({ what: { metadata: { finalizers: [] } } });
+  expect(requests[3]).toMatchObject({ what: { metadata: { finalizers: [] } } });
   expect(written).toEqual({ kind: "external" });
 });
 
@@ -156,7 +159,33 @@ test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
       what: { namespace: "foo", fieldSelector: "metadata.name=nightly" },
       options: {},
     });
-    expect(requests).toHaveLength(what.do === "releaseBackup" ? 2 : 3);
+    expect(requests.slice(1).map(({ verb, of }) => `${verb} ${of}`)).toEqual([
+      "list pods",
+      ...(what.do === "releaseBackup" ? ["patch etcdbackups"] : ["get etcdbackups", "create jobs"]),
+    ]);
+  },
+);
+
+test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
+  "$do: waits while a pod is there that may store something, and that the cache does not show, unless its object may stay",
+  async (what) => {
+    const { pods } = attempt(LEAVING, "running");
+    const asked = (pod: KubeObject, of = LEAVING) =>
+      requestsOf(what, of, present(LEAVING.backup), undefined, [], [pod]);
+    const [running] = pods;
+    await expect(asked(running!)).rejects.toMatchObject({ code: "KubeConflict" });
+    const { requests } = await asked({ ...running!, status: { phase: "Failed" } } as KubeObject);
+    expect(requests[0]).toEqual({
+      verb: "list",
+      of: "pods",
+      what: { namespace: "foo", labelSelector: "etcd.improbable.io/backup-name=nightly" },
+      options: {},
+    });
+    const [removing] = removal(LEAVING, "running").pods;
+    await asked(removing!);
+    const annotations = { [KEEP_OBJECT_ANNOTATION]: "true" };
+    const kept = { ...LEAVING.backup, metadata: { ...LEAVING.backup.metadata, annotations } };
+    await asked(running!, { ...LEAVING, backup: kept });
   },
 );
 

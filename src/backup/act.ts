@@ -1,11 +1,12 @@
-import { backupJobName, OBJECT_FINALIZER } from "#api/names.ts";
+import { BACKUP_LABEL, backupJobName, deletionJobName, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
+import { hasEnded } from "#backup/job-state.ts";
 import { asksForDeletion, type BackupSnapshot, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { isNamespaceGoing } from "#kube/error.ts";
-import { JOBS } from "#kube/kinds.ts";
+import { controllerOf, JOBS, PODS } from "#kube/kinds.ts";
 import { liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
@@ -31,14 +32,14 @@ export async function actOnBackup(
         signal,
       );
     case "releaseBackup":
-      await needKnownJob(kube, snapshot, signal);
+      await needNobodyStoring(kube, snapshot, signal);
       return await releaseBackup(kube, snapshot.backup, signal);
     case "createJob":
     case "createVerificationJob":
       await needBackup(kube, snapshot, signal);
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createDeletionJob":
-      await needKnownJob(kube, snapshot, signal);
+      await needNobodyStoring(kube, snapshot, signal);
       await needDeletion(kube, snapshot, signal);
       return await createDeletionJob(kube, step.job, snapshot, signal);
     case "deleteJob":
@@ -81,7 +82,20 @@ async function needDeletion(kube: BackupWrites, { backup }: BackupSnapshot, sign
   throw outOfDate(ETCD_BACKUPS, backup.metadata, message);
 }
 
-/** A Job that was made, and neither the answer nor the cache has told it yet, would store what nobody asks for any more. */
+/**
+ * Nobody may be at work whom the cache does not show: a Job that was made, of which neither the answer nor the cache has told yet, or a pod that outlives
+ * its Job for a while, would store what nobody asks for any more, and nobody deletes. Where the object may stay, it may be stored.
+ */
+async function needNobodyStoring(kube: BackupWrites, snapshot: BackupSnapshot, signal: AbortSignal): Promise<void> {
+  await needKnownJob(kube, snapshot, signal);
+  if (mayKeepObject(snapshot)) return;
+  const { namespace, name, uid } = snapshot.backup.metadata;
+  const { items } = await kube.list(PODS, { namespace, labelSelector: `${BACKUP_LABEL}=${name}` }, { signal });
+  const pod = items.find((each) => controllerOf(each)?.name !== deletionJobName(uid) && !hasEnded(each));
+  if (pod !== undefined)
+    throw new OperatorError("KubeConflict", `pod ${pod.metadata.name} is there; the cache does not show it yet`);
+}
+
 async function needKnownJob(kube: BackupWrites, snapshot: BackupSnapshot, signal: AbortSignal): Promise<void> {
   const { namespace, name } = snapshot.backup.metadata;
   if (snapshot.taking !== undefined) return;

@@ -23,12 +23,15 @@ const ALL_READ = {
 class LeasesOnly implements Transport {
   /** Whether it says what there is; otherwise whoever asks gets no answer. */
   isReadable = true;
+  /** How often somebody has asked for a whole state. */
+  reads = 0;
   readonly #leases = new Map<string, LeaseServer>();
 
   async send(request: HttpRequest): Promise<HttpAnswer> {
     const { path, body = "{}", method, signal } = request;
     const [, at, named] = /^(.+\/namespaces\/[^/]+\/leases)\/?([^/?]*)/.exec(path) ?? [];
     if (at !== undefined) return await this.#lease(`${at}/${named || nameOf(body)}`, method, body, signal);
+    if (path.includes("sendInitialEvents=true")) this.reads += 1;
     if (path.includes("watch=")) return this.isReadable ? streamed(signal) : await unanswered(signal);
     return refusal(404, "NotFound");
   }
@@ -157,5 +160,19 @@ test("who holds the leases and cannot read is not said to lead, and after 75 s g
   server.isReadable = true;
   await clock.advance(60_000);
   expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
+  await end();
+});
+
+test("when a shard comes back, nothing of it is read anew", async () => {
+  const { clock, server, seen, end } = setUp();
+  await clock.advance(15_000);
+  const { reads } = server;
+  for (const shard of [0, 1]) server.write(shardLeaseName(shard), "other");
+  await clock.advance(5_000);
+  expect(seen().led).toEqual([false, false]);
+  for (const shard of [0, 1]) server.write(shardLeaseName(shard), "");
+  await clock.advance(10_000);
+  expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
+  expect(server.reads).toBe(reads);
   await end();
 });

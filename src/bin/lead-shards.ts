@@ -1,10 +1,12 @@
 import { shardLeaseName } from "#api/names.ts";
 import type { Check } from "#runtime/health.ts";
 import { Holdings, type ShardWork } from "#shards/holdings.ts";
+import { createCaches } from "./caches.ts";
 import { isStartingWith, isSynced, READ_WITHIN_MS } from "./caught-up.ts";
 import { type Lead, migration } from "./lead.ts";
 import { shardLeadershipOf } from "./leadership.ts";
 import { PastCounts } from "./past-counts.ts";
+import { Readings } from "./readings.ts";
 import { clientOf, openWorld, type Surroundings, type World } from "./world.ts";
 
 /** The shard whose leader does what is to be done once for all. */
@@ -15,16 +17,22 @@ export function leadShards(surroundings: Surroundings): Lead {
   const { flags, clock, log, stop } = surroundings;
   const worlds = new Map<number, World>();
   const past = new PastCounts();
+  const shardOf = (number: number) => ({ number, of: flags.shards });
+  const reading = (number: number) => {
+    const client = clientOf(surroundings, () => false); // It reads.
+    return { client, caches: createCaches(client, clock, log, shardOf(number)) };
+  };
+  const readings = new Readings(reading, (ended) => past.addCaches(ended), clock);
   const leases = clientOf(surroundings);
   const { group, elections } = shardLeadershipOf(leases, flags, { clock, log });
 
   const prepare = (number: number, mayAct: () => boolean): ShardWork => {
     const ended = new AbortController();
     const until = AbortSignal.any([stop, ended.signal]);
-    const world = openWorld({ ...surroundings, stop: until }, mayAct, { number, of: flags.shards });
+    const shown = { shard: shardOf(number), caches: readings.take(number) };
+    const world = openWorld({ ...surroundings, stop: until }, mayAct, shown);
     const name = shardLeaseName(number);
     worlds.set(number, world);
-    world.start(ended.signal); // While passes end, what they wrote is still to be seen.
     return {
       whenReady: (signal) => world.whenSynced(signal),
       async run(leading) {
@@ -35,7 +43,8 @@ export function leadShards(surroundings: Surroundings): Lead {
       async close() {
         ended.abort();
         worlds.delete(number);
-        past.add(world);
+        past.addEvents(world);
+        readings.leave(number); // While passes ended, what they wrote was still to be seen.
         world.pool.closeAll();
         await world.kube.close();
       },
@@ -60,6 +69,9 @@ export function leadShards(surroundings: Surroundings): Lead {
     get worlds() {
       return [...worlds.values()];
     },
+    get caches() {
+      return readings.caches;
+    },
     past,
     mayActForAll: () => holdings.mayAct(FIRST),
     isStarting: () => isStartingWith(caches(), isNew()),
@@ -70,6 +82,9 @@ export function leadShards(surroundings: Surroundings): Lead {
     ready: () => [readiness],
     leads: () => elections.map((_, shard) => ({ shard, isLed: holdings.leads(shard) })),
     run: () => group.during(() => holdings.run(stop)),
-    close: () => leases.close(),
+    async close() {
+      await readings.close();
+      await leases.close();
+    },
   };
 }

@@ -5,6 +5,7 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { migrateStorage } from "#kube/storage-migration.ts";
 import type { Check } from "#runtime/health.ts";
+import type { Caches } from "./caches.ts";
 import { isSynced, readinessOf } from "./caught-up.ts";
 import { leadershipOf } from "./leadership.ts";
 import { PastCounts } from "./past-counts.ts";
@@ -14,6 +15,8 @@ import { openWorld, type Surroundings, type World } from "./world.ts";
 export interface Lead {
   /** Whatever reads and acts at this moment. */
   readonly worlds: readonly World[];
+  /** All that is read at this moment, also for what was led here until a moment ago. */
+  readonly caches: readonly Caches[];
   /** What has been counted by those that were here before. */
   readonly past: PastCounts;
   /** Whether this process may, at this moment, write what concerns no cluster, such as the certificate of the webhooks. */
@@ -39,6 +42,7 @@ export function leadAll(surroundings: Surroundings): Lead {
   const reading = new AbortController();
   return {
     worlds: [world],
+    caches: [world.caches],
     past: new PastCounts(),
     mayActForAll: () => election.mayAct(),
     isStarting: () => !isSynced(world.caches),

@@ -1,9 +1,11 @@
 import type { CacheStats } from "#kube/cache.ts";
 import type { EventStats } from "#kube/events.ts";
 
+/** Caches, by resource. */
+export type CountingCaches = Readonly<Record<string, { readonly stats: CacheStats }>>;
+
 /** What counts for itself: everything that is led, or one shard. */
 export interface Counting {
-  readonly caches: Readonly<Record<string, { readonly stats: CacheStats }>>;
   readonly events: { readonly stats: EventStats };
 }
 
@@ -19,9 +21,13 @@ export class PastCounts {
   /** By resource, then by reason. */
   readonly restarts = new Map<string, Counts>();
 
-  /** @param ended has stopped to work */
-  add({ caches, events }: Counting): void {
+  /** Adds those of what has stopped to work. */
+  addEvents({ events }: Counting): void {
     for (const [outcome, count] of Object.entries(events.stats)) increase(this.events, outcome, count);
+  }
+
+  /** Adds those of caches that have ended. */
+  addCaches(caches: CountingCaches): void {
     for (const [resource, { stats }] of Object.entries(caches)) {
       increase(this.reads, resource, stats.syncs);
       increase(this.listenerFailures, resource, stats.listenerFailures);

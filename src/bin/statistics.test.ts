@@ -33,6 +33,7 @@ test("every statistic that is kept is exported, as it is at the moment of readin
   };
   exportStatistics(metrics, {
     worlds: [world],
+    caches: [world.caches],
     past: new PastCounts(),
     leads: () => [{ shard: undefined, isLed: true }],
   });
@@ -60,6 +61,9 @@ test("of several shards the sum is exported, the oldest of what is old, and whic
   const past = new PastCounts();
   exportStatistics(metrics, {
     worlds,
+    get caches() {
+      return worlds.map(({ caches }) => caches);
+    },
     past,
     leads: () => [
       { shard: 0, isLed: false },
@@ -99,7 +103,10 @@ test("of several shards the sum is exported, the oldest of what is old, and whic
   const before = await counted();
   expect(before).toContain('etcd_operator_cache_full_reads{resource="pods"} 24');
   expect(before.length).toBe(7);
-  for (const each of worlds.splice(0)) past.add(each);
+  for (const each of worlds.splice(0)) {
+    past.addEvents(each);
+    past.addCaches(each.caches);
+  }
   expect(await counted()).toEqual(before);
   worlds.push(world(3));
   expect(await counted()).toContain('etcd_operator_events{outcome="created"} 63');

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { CallReport } from "#etcd/client.ts";
 import type { Observation } from "#kube/call.ts";
 import type { Metrics } from "#runtime/metrics.ts";
-import type { Counting, PastCounts } from "./past-counts.ts";
+import type { Counting, CountingCaches, PastCounts } from "./past-counts.ts";
 
 // What the parts of the process count for themselves, as metrics. Names as in runtime/metrics.ts.
 
@@ -21,6 +21,7 @@ interface Source extends Counting {
 
 interface Sources {
   readonly worlds: readonly Source[];
+  readonly caches: readonly CountingCaches[];
   readonly past: PastCounts;
   leads(): readonly { readonly shard: number | undefined; readonly isLed: boolean }[];
 }
@@ -90,13 +91,15 @@ export function exportStatistics(metrics: Metrics, sources: Sources): void {
       for (const [reason, count] of restarts) watchRestarts.inc({ resource, reason }, count);
     const ages = new Map<string, number>();
     const heardAtMs = new Map<string, number>();
-    for (const { caches, rooms, events: recorder, pool } of sources.worlds) {
+    for (const { rooms, events: recorder, pool } of sources.worlds) {
       connections.inc(pool.size);
       for (const { name, waiting } of rooms) {
         queueDepth.inc({ controller: name }, waiting.depth);
         ages.set(name, Math.max(waiting.ageMs, ages.get(name) ?? 0));
       }
       for (const [outcome, count] of Object.entries(recorder.stats)) events.inc({ outcome }, count);
+    }
+    for (const caches of sources.caches) {
       for (const [resource, { stats }] of Object.entries(caches)) {
         objects.inc({ resource }, stats.objects);
         reads.inc({ resource }, stats.syncs);

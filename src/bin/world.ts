@@ -13,7 +13,7 @@ import type { Transport } from "#kube/transport.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import type { PassTools } from "#runtime/pass.ts";
 import type { Shard } from "#shards/belonging.ts";
-import { createCaches } from "./caches.ts";
+import { type Caches, createCaches } from "./caches.ts";
 import { allSynced, expectationsOf } from "./caught-up.ts";
 import type { Flags } from "./flags.ts";
 import { roomsOf } from "./rooms.ts";
@@ -68,9 +68,13 @@ export type World = ReturnType<typeof openWorld>;
 
 /**
  * @param mayAct whether what is led here is led at this moment; asked right before the first byte of every change
- * @param shard what is led here; undefined: everything
+ * @param of what is led here, and what is read of it; undefined: everything, which is read by `start`
  */
-export function openWorld(surroundings: Surroundings, mayAct: () => boolean, shard?: Shard) {
+export function openWorld(
+  surroundings: Surroundings,
+  mayAct: () => boolean,
+  of?: { readonly shard: Shard; readonly caches: Caches },
+) {
   const { flags, wires, metrics, times, onBackupEnd, clock, log, stop } = surroundings;
   const kube = clientOf(surroundings, mayAct);
   const pool = new TransportPool(clock);
@@ -85,7 +89,7 @@ export function openWorld(surroundings: Surroundings, mayAct: () => boolean, sha
   });
   const etcd = wires.etcd(direct);
   const events = new EventRecorder({ client: kube, clock, log, instance: flags.identity });
-  const caches = createCaches(kube, clock, log, shard);
+  const caches = of?.caches ?? createCaches(kube, clock, log);
   const tools: PassTools = {
     clock,
     log,
@@ -94,7 +98,7 @@ export function openWorld(surroundings: Surroundings, mayAct: () => boolean, sha
     tell: (subject, event) => events.record(subject, event),
     mayAct,
   };
-  const rooms = roomsOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard });
+  const rooms = roomsOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard: of?.shard });
   return {
     kube,
     caches,

@@ -159,7 +159,7 @@ describe("what the API server has in another state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is told to the cache when it is shown for so long, and each time that so long has passed again", async () => {
+  test("is told to the cache when it is shown for so long, and each time that it has been for twice as long", async () => {
     const clock = new FakeClock();
     let missed = 0;
     const cache = { seenVersion: 5n, get: () => object("6"), missed: () => void missed++ };
@@ -178,6 +178,14 @@ describe("what the API server has in another state", () => {
     await clock.advance(LOST_AFTER_MS);
     expect(expectations.unmet(KEY)).toBeUndefined();
     expect(missed).toBe(2);
+    await clock.advance(2 * LOST_AFTER_MS - 1);
+    expectations.unmet(KEY);
+    expect(missed).toBe(2);
+    await clock.advance(1);
+    expectations.unmet(KEY);
+    expect(missed).toBe(3);
+    for (let n = 0; n < 3_600; n++) await clock.advance(1_000).then(() => expectations.unmet(KEY));
+    expect(missed).toBe(9);
   });
 
   test("is waited for again when the same state was seen to be gone in between", async () => {

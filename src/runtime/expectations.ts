@@ -40,8 +40,8 @@ interface Note {
 interface Outdated {
   readonly since: number;
   readonly known: KnownObject;
-  /** When the cache has last heard that it still shows it. */
-  readonly toldMs: number;
+  /** When the cache hears next that it still shows it. */
+  readonly nextTellMs: number;
 }
 
 /** Whose notes they are. Objects of two kinds may have one name, and the pass of one has nothing to do with the writes of the other. */
@@ -82,7 +82,7 @@ export class Expectations {
     const before = this.#outdated.get(text) ?? [];
     if (!this.#isShown(known) || before.some((each) => isSameState(each.known, known))) return;
     const nowMs = this.#clock.monotonicMs();
-    this.#outdated.set(text, [...before, { since: nowMs, toldMs: nowMs, known }]);
+    this.#outdated.set(text, [...before, { since: nowMs, nextTellMs: nowMs + LOST_AFTER_MS, known }]);
   }
 
   /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
@@ -109,11 +109,12 @@ export class Expectations {
     const text = ownerText(owner);
     const shown = (this.#outdated.get(text) ?? []).filter(({ known }) => this.#isShown(known));
     const nowMs = this.#clock.monotonicMs();
-    // Again and again: a cache that has just begun does not listen yet, and one that hears anything at all has nothing to do.
+    // Again and again: a cache that has just begun does not listen yet, and one that hears anything at all has nothing to do. But ever more rarely, each time
+    // when it has shown it for twice as long: one that is right is refused for a reason of somebody else's, and would read all anew each minute for that.
     const told = shown.map((each) => {
-      if (nowMs - each.toldMs < LOST_AFTER_MS) return each;
+      if (nowMs < each.nextTellMs) return each;
       this.#caches(each.known)?.missed?.();
-      return { ...each, toldMs: nowMs };
+      return { ...each, nextTellMs: nowMs + (nowMs - each.since) };
     });
     if (told.length === 0) this.#outdated.delete(text);
     else this.#outdated.set(text, told);

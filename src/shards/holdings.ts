@@ -8,8 +8,8 @@ import { leftOut, NO_TAKERS, seenGiven, seenHolders } from "./takers.ts";
 
 // How does a process come to lead some shards, and cease to?
 //   Once a second it looks at all leases and computes its share (share.ts). For each shard that is to be its own something new is prepared, which
-//   reads while the lease may still be another one's, and works when the lease is won. When the shard goes, on whatever way, all of that is thrown away: who
-//   has led a shard before leads it again with nothing of the old term in memory.
+//   reads while the lease may still be another one's, and works when the lease is won. When the shard goes, on whatever way, all of that is closed: who
+//   has led a shard before decides about it again with nothing of the old term in memory.
 // What if it holds a lease and cannot read the state? Then it gives the shard back, since others may be able to. From then on it reads that shard's
 //   first, and stands for it when it has. Each shard's state is read out of the same kinds, all of them: who has read one can read the others.
 

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "#kit/fake-clock.ts";
+import type { Caches } from "./caches.ts";
+import { Readings } from "./readings.ts";
+
+function setUp() {
+  const clock = new FakeClock();
+  const log: string[] = [];
+  const numbers = new Map<unknown, number>();
+  let opened = 0;
+  const readings = new Readings(
+    (shard) => {
+      const number = ++opened;
+      const start = (signal: AbortSignal): void => {
+        log.push(`${number} reads shard ${shard}`);
+        signal.addEventListener("abort", () => log.push(`${number} ends`));
+      };
+      const caches = { pods: { start } } as unknown as Caches;
+      numbers.set(caches, number);
+      const close = () => Promise.resolve(void log.push(`${number} is closed`));
+      return { client: { close }, caches };
+    },
+    (caches) => log.push(`${numbers.get(caches)} was counted`),
+    clock,
+  );
+  return { clock, readings, said: () => log.splice(0), open: () => readings.caches.map((each) => numbers.get(each)) };
+}
+
+test("what is left is kept for a minute, and goes on when it is taken again meanwhile, however often", async () => {
+  const { clock, readings, said, open } = setUp();
+  const caches = readings.take(3);
+  for (let n = 0; n < 3; n++) {
+    readings.leave(3);
+    await clock.advance(59_000);
+    expect(readings.take(3)).toBe(caches);
+  }
+  await clock.advance(120_000);
+  expect(said()).toEqual(["1 reads shard 3"]);
+  expect(open()).toEqual([1]);
+});
+
+test("then it ends, has counted, and is begun anew when it is wanted; others are left alone", async () => {
+  const { clock, readings, said, open } = setUp();
+  readings.take(0);
+  readings.take(1);
+  readings.leave(1);
+  await clock.advance(60_000);
+  readings.take(1);
+  expect(said()).toEqual([
+    "1 reads shard 0",
+    "2 reads shard 1",
+    "2 ends",
+    "2 was counted",
+    "2 is closed",
+    "3 reads shard 1",
+  ]);
+  expect(open()).toEqual([1, 3]);
+});
+
+test("all end with the process, once, also what was left", async () => {
+  const { clock, readings, said, open } = setUp();
+  readings.take(0);
+  readings.take(1);
+  readings.leave(1);
+  await readings.close();
+  await clock.advance(120_000);
+  expect(said().filter((each) => each.endsWith("ends"))).toEqual(["1 ends", "2 ends"]);
+  expect(open()).toEqual([]);
+});
