@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
+import { KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER, verificationJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { actOnBackup, type BackupWrites, writeStatus } from "#backup/act.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
@@ -182,7 +182,10 @@ test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
       options: {},
     });
     const [removing] = removal(LEAVING, "running").pods;
-    await asked(removing!);
+    const [owner] = running!.metadata.ownerReferences!;
+    const ownerReferences = [{ ...owner!, name: verificationJobName(LEAVING.backup.metadata.uid) }];
+    const verifying = { ...running!, metadata: { ...running!.metadata, ownerReferences } };
+    for (const pod of [removing!, verifying]) await asked(pod);
     const annotations = { [KEEP_OBJECT_ANNOTATION]: "true" };
     const kept = { ...LEAVING.backup, metadata: { ...LEAVING.backup.metadata, annotations } };
     await asked(running!, { ...LEAVING, backup: kept });

@@ -1,4 +1,4 @@
-import { BACKUP_LABEL, backupJobName, deletionJobName, OBJECT_FINALIZER } from "#api/names.ts";
+import { BACKUP_LABEL, backupJobName, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { hasEnded } from "#backup/job-state.ts";
 import { asksForDeletion, type BackupSnapshot, isOwned, mayKeepObject } from "#backup/snapshot.ts";
@@ -89,9 +89,10 @@ async function needDeletion(kube: BackupWrites, { backup }: BackupSnapshot, sign
 async function needNobodyStoring(kube: BackupWrites, snapshot: BackupSnapshot, signal: AbortSignal): Promise<void> {
   await needKnownJob(kube, snapshot, signal);
   if (mayKeepObject(snapshot)) return;
-  const { namespace, name, uid } = snapshot.backup.metadata;
+  const { namespace, name } = snapshot.backup.metadata;
   const { items } = await kube.list(PODS, { namespace, labelSelector: `${BACKUP_LABEL}=${name}` }, { signal });
-  const pod = items.find((each) => controllerOf(each)?.name !== deletionJobName(uid) && !hasEnded(each));
+  // Who verifies an object, or deletes it, stores nothing.
+  const pod = items.find((each) => controllerOf(each)?.name === backupJobName(name) && !hasEnded(each));
   if (pod !== undefined)
     throw new OperatorError("KubeConflict", `pod ${pod.metadata.name} is there; the cache does not show it yet`);
 }

@@ -8,6 +8,8 @@ function setUp() {
   const log: string[] = [];
   const numbers = new Map<unknown, number>();
   let opened = 0;
+  let isRead = true;
+  let heardAtMs: number | undefined;
   const readings = new Readings(
     (shard) => {
       const number = ++opened;
@@ -15,7 +17,19 @@ function setUp() {
         log.push(`${number} reads shard ${shard}`);
         signal.addEventListener("abort", () => log.push(`${number} ends`));
       };
-      const caches = { pods: { start } } as unknown as Caches;
+      const stats = {
+        get lastEventAtMs() {
+          return heardAtMs ?? clock.wallMs();
+        },
+      };
+      const pods = {
+        start,
+        stats,
+        get synced() {
+          return isRead;
+        },
+      };
+      const caches = { pods } as unknown as Caches;
       numbers.set(caches, number);
       const close = () => Promise.resolve(void log.push(`${number} is closed`));
       return { client: { close }, caches };
@@ -23,7 +37,18 @@ function setUp() {
     (caches) => log.push(`${numbers.get(caches)} was counted`),
     clock,
   );
-  return { clock, readings, said: () => log.splice(0), open: () => readings.caches.map((each) => numbers.get(each)) };
+  return {
+    clock,
+    readings,
+    said: () => log.splice(0),
+    open: () => readings.caches.map((each) => numbers.get(each)),
+    isUnread: () => {
+      isRead = false;
+    },
+    isDeaf: () => {
+      heardAtMs = clock.wallMs();
+    },
+  };
 }
 
 test("what is left is kept for a minute, and goes on when it is taken again meanwhile, however often", async () => {
@@ -55,6 +80,31 @@ test("then it ends, has counted, and is begun anew when it is wanted; others are
     "3 reads shard 1",
   ]);
   expect(open()).toEqual([1, 3]);
+});
+
+test("what has yet to be read ends at once: it is another one's by now, or was not read in time", () => {
+  const { readings, said, open, isUnread } = setUp();
+  isUnread();
+  readings.take(0);
+  readings.leave(0);
+  expect(open()).toEqual([]);
+  readings.take(0);
+  expect(said()).toEqual(["1 reads shard 0", "1 ends", "1 was counted", "1 is closed", "2 reads shard 0"]);
+});
+
+test("nobody goes on with what has heard nothing for longer than a stream may be silent", async () => {
+  const { clock, readings, open, isDeaf } = setUp();
+  readings.take(0);
+  isDeaf();
+  await clock.advance(80_000);
+  readings.leave(0);
+  await clock.advance(9_000);
+  readings.take(0);
+  expect(open()).toEqual([1]);
+  readings.leave(0);
+  await clock.advance(1_000);
+  readings.take(0);
+  expect(open()).toEqual([2]);
 });
 
 test("all end with the process, once, also what was left", async () => {

@@ -1,6 +1,7 @@
 import type { Clock } from "#base/clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Caches } from "./caches.ts";
+import { isSynced } from "./caught-up.ts";
 
 // Why is what was read of a shard kept for a while when the shard goes?
 //   Mostly it comes back. An API server that answers nobody for ten seconds takes all shards from all processes, and when it answers they get them again.
@@ -11,6 +12,12 @@ import type { Caches } from "./caches.ts";
 
 /** For so long, in milliseconds: longer than everybody needs to agree once more who has what. */
 const KEPT_MS = 60_000;
+
+/**
+ * A cache that has heard nothing for so long, in milliseconds, is not gone on with: a bookmark comes each minute, and a stream without one is opened
+ * anew after this time (kube/reflector.ts). By the wall clock: a machine that was suspended shows by it.
+ */
+const STALE_MS = 90_000;
 
 /** What is read of one shard, and with what. */
 interface Reading {
@@ -45,16 +52,23 @@ export class Readings {
 
   /** Goes on to read this shard, or begins to. */
   take(shard: number): Caches {
-    const kept = this.#kept.get(shard) ?? this.#begin(shard);
+    const kept = this.#kept.get(shard);
+    if (kept === undefined) return this.#begin(shard);
+    if (Object.values(kept.caches).some(({ stats }) => this.#clock.wallMs() - stats.lastEventAtMs >= STALE_MS)) {
+      void this.#end(shard, kept);
+      return this.#begin(shard);
+    }
     kept.cancel?.();
     kept.cancel = undefined;
     return kept.caches;
   }
 
-  /** Nobody needs it any more: it ends when nobody has taken it for a while. */
+  /** Nobody needs it any more: it ends when nobody has taken it for a while, and at once where it has yet to be read. */
   leave(shard: number): void {
     const kept = this.#kept.get(shard);
-    if (kept !== undefined) kept.cancel = this.#clock.after(KEPT_MS, () => void this.#end(shard, kept));
+    if (kept === undefined) return;
+    if (isSynced(kept.caches)) kept.cancel = this.#clock.after(KEPT_MS, () => void this.#end(shard, kept));
+    else void this.#end(shard, kept);
   }
 
   /** Ends all of them. */
@@ -62,11 +76,11 @@ export class Readings {
     await Promise.all([...this.#kept].map(([shard, kept]) => this.#end(shard, kept)));
   }
 
-  #begin(shard: number): Kept {
+  #begin(shard: number): Caches {
     const kept: Kept = { ...this.#open(shard), ended: new AbortController(), cancel: undefined };
     for (const cache of Object.values(kept.caches)) cache.start(kept.ended.signal);
     this.#kept.set(shard, kept);
-    return kept;
+    return kept.caches;
   }
 
   async #end(shard: number, { client, caches, ended, cancel }: Kept): Promise<void> {

@@ -248,6 +248,34 @@ describe("shards", () => {
   );
 
   test.each([
+    [4, 16],
+    [3, 3],
+  ])(
+    "%d processes with %d shards have the same ones again after the API server was silent, for however long",
+    async (count, shards) => {
+      const { process, advance, untilLed, end, all } = setUp();
+      for (let n = 0; n < count; n++) process(`p${n}`, shards);
+      await untilLed();
+      await advance(40_000);
+      const before = all.map(({ leads }) => leads);
+      for (let silentMs = 8_000; silentMs <= 40_000; silentMs += 8_000) {
+        const termsBefore = all.map(({ terms }) => terms.length);
+        for (const each of all) each.fate = "lost";
+        await advance(silentMs);
+        for (const each of all) each.fate = "arrives";
+        expect([silentMs, await untilLed()]).toEqual([silentMs, expect.toSatisfy((ms: number) => ms <= 22_000)]);
+        await advance(20_000);
+        expect([silentMs, all.map(({ leads }) => leads.toSorted((a, b) => a - b))]).toEqual([silentMs, before]);
+        const others = all.flatMap(({ terms }, n) =>
+          terms.slice(termsBefore[n]).filter(({ shard }) => before[n]?.includes(shard) === false),
+        );
+        expect([silentMs, others.length]).toEqual([silentMs, expect.toSatisfy((n: number) => n <= 1)]);
+      }
+      await end();
+    },
+  );
+
+  test.each([
     [4, 12],
     [2, 16],
   ])("when %d processes come to be %d, each shard that is given back is taken at once", async (few, many) => {

@@ -157,7 +157,8 @@ export class Holdings {
     this.#takers = seenGiven(takers, given, nowMs);
     for (const shard of giveBack) this.#seats[shard]?.wanted?.abort();
     const isGathering = nowMs - this.#joinedAtMs < GATHERING_MS && processes.length < shards.length;
-    if (!isGathering) for (const shard of take) this.#want(this.#seats[shard]);
+    // What it had before nobody was answered it takes at once: others would count its silence.
+    for (const shard of take) if (!isGathering || holders[shard] === process) this.#want(this.#seats[shard]);
   }
 
   #want(seat: Seat | undefined): void {

@@ -8,6 +8,7 @@ const asked: ShardView = { holder: undefined, isFree: true, silentMs: 0, here: "
 const leaving: ShardView = { holder: "a", isFree: true, silentMs: 0, here: "leaving" };
 const leftBehind: ShardView = { holder: "a", isFree: true, silentMs: 0, here: "no" };
 const by = (holder: string, silentMs = 1_000): ShardView => ({ holder, isFree: false, silentMs, here: "no" });
+const ranOut = (holder: string): ShardView => ({ holder, isFree: true, silentMs: 0, here: "no" });
 const wantedFrom = (holder: string, silentMs: number): ShardView => ({ ...by(holder, silentMs), here: "wanted" });
 
 describe("which shards a process takes and gives back", () => {
@@ -138,6 +139,19 @@ describe("which shards a process takes and gives back", () => {
       "when nobody else takes anything, one takes all",
       { processes: ["a", "b", "c"], leftOut: ["b", "c"], shards: [free, free], take: [0, 1] },
     ],
+    [
+      "what ran out for all, since nobody was answered, comes back to who had it",
+      { processes: ["a", "b", "c"], shards: [ranOut("c"), ranOut("b"), ranOut("a")], take: [2] },
+    ],
+    [
+      "what ran out for all counts for who had it",
+      { processes: ["a", "b"], shards: [ranOut("b"), ranOut("b"), free], take: [2] },
+    ],
+    ["what ran out of one who does not go on is free", { processes: ["a", "b"], shards: [ranOut("dead")], take: [0] }],
+    [
+      "what ran out of one who does not take it is free",
+      { processes: ["a", "b"], leftOut: ["b"], shards: [mine, ranOut("b")], take: [1] },
+    ],
     ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
   ])("%s", (_title, { processes, settled = processes, leftOut = [], shards, take = [], giveBack = [] }) => {
     const share = shareOf({ me: "a", processes, settled, leftOut: new Set(leftOut), shards });
@@ -150,6 +164,7 @@ describe("which shards a process takes and gives back", () => {
     ["a lease that is not free yet is not waited for", [mine, by("dead", 6_000)], []],
     ["what this one is about to give back is not waited for", [mine, leaving], []],
     ["what is held is not waited for", [mine, by("b"), by("c")], []],
+    ["what ran out is waited for where it comes back", [mine, ranOut("c"), by("b")], ["c"]],
     ["a lease that this one could not give back is, where it is for another one", [mine, leftBehind], ["b"]],
   ])("who is waited for: %s", (_title, shards, expected) => {
     const processes = ["a", "b", "c"];

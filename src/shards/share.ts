@@ -1,6 +1,6 @@
 // Which shards this process is to stand for, and which it is to give back.
 //   Every process computes the same assignment from what it sees: what nobody holds goes to who has least, and who has two or more above
-//   another one gives to that one. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
+//   another one gives to that one; what its holder lost without a fault of its own comes back to it. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
 //   when nothing has changed. Who does not take what it is given is left out of that (takers.ts). Two that see differently for a moment meet at the lease: it says who has it.
 
 /** A lease that was not renewed for so long is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
@@ -41,17 +41,21 @@ export function shareOf({ me, processes, settled, leftOut, shards }: ShareView):
   const states = shards.map((shard) => stateOf(shard));
   const lost = numbers(states, "lost");
   const mine = numbers(states, "mine");
-  const silent = new Set(shards.filter(isOpen).map(({ holder }) => holder));
+  // By what was seen of them, and not by leases that ran out: an API server that answers nobody lets all of them run out.
+  const silent = new Set(shards.filter(isSilent).map(({ holder }) => holder));
   const counts = new Map([...processes.filter((name) => !silent.has(name)), me].map((name) => [name, 0]));
-  for (const [shard, state] of states.entries()) {
-    const holder = state === "mine" ? me : shards[shard]?.holder;
-    const count = counts.get(holder ?? "");
-    if (holder !== undefined && (state === "mine" || state === "held" || state === "lost") && count !== undefined)
-      counts.set(holder, count + 1);
-  }
   const takes = (name: string): boolean => name === me || !leftOut.has(name);
   const take: number[] = [];
   const given = new Set<string>();
+  for (const [shard, state] of states.entries()) {
+    const holder = state === "mine" ? me : shards[shard]?.holder;
+    const count = counts.get(holder ?? "");
+    if (holder === undefined || count === undefined) continue;
+    const isComingBack = state === "open" && holder !== me && takes(holder);
+    if (isComingBack) given.add(holder);
+    if (isComingBack || state === "mine" || state === "held" || state === "lost") counts.set(holder, count + 1);
+    if (isComingBack) states[shard] = "held";
+  }
   for (const [shard, state] of states.entries()) {
     if (state !== "open" && state !== "leaving") continue;
     const least = leastOf(counts, takes);
@@ -73,8 +77,12 @@ export function shareOf({ me, processes, settled, leftOut, shards }: ShareView):
  */
 type State = "mine" | "leaving" | "lost" | "held" | "open";
 
-function isOpen({ isFree, silentMs }: ShardView): boolean {
-  return isFree || silentMs >= SILENT_MS;
+function isOpen(shard: ShardView): boolean {
+  return shard.isFree || isSilent(shard);
+}
+
+function isSilent({ silentMs }: ShardView): boolean {
+  return silentMs >= SILENT_MS;
 }
 
 function stateOf(shard: ShardView): State {
