@@ -30,7 +30,7 @@ const root = process.cwd();
 const folder = tmpdir();
 if (profiles !== undefined) mkdirSync(profiles, { recursive: true });
 const program = await OperatorProcess.build(root);
-const plane = await startControlPlane(folder, namespaces);
+const plane = await startControlPlane(folder, namespaces, count);
 say("an API server and a controller manager are up");
 const kubeconfig = plane.server.kubeconfigFor("operator");
 const operator = (number: number): OperatorProcess =>

@@ -40,11 +40,11 @@ export interface ApiServer {
   stop(): Promise<void>;
 }
 
-/** @param extraArgs further flags of kube-apiserver, such as `--feature-gates=WatchList=false` */
-export async function startApiServer(extraArgs: readonly string[] = []): Promise<ApiServer> {
+/** @param extraArgs further flags of kube-apiserver, such as `--feature-gates=WatchList=false`; @param env of it, and nothing else */
+export async function startApiServer(extraArgs: readonly string[] = [], env: Env = {}): Promise<ApiServer> {
   const binaries = await findBinaries();
   const root = mkdtempSync(join(tmpdir(), "apiserver-"));
-  const server = new LocalApiServer(root, await freePorts(3), binaries, extraArgs);
+  const server = new LocalApiServer(root, await freePorts(3), binaries, extraArgs, env);
   try {
     await server.prepare();
     await server.start();
@@ -54,6 +54,8 @@ export async function startApiServer(extraArgs: readonly string[] = []): Promise
     throw thrown;
   }
 }
+
+type Env = Readonly<Record<string, string>>;
 
 interface Binaries {
   readonly apiserver: string;
@@ -73,6 +75,7 @@ class LocalApiServer implements ApiServer {
   readonly #etcdPorts: readonly [number, number];
   readonly #binaries: Binaries;
   readonly #extraArgs: readonly string[];
+  readonly #env: Env;
   readonly #tokens: Readonly<Record<User, string>> = {
     admin: randomUUID(),
     nobody: randomUUID(),
@@ -83,13 +86,14 @@ class LocalApiServer implements ApiServer {
   #apiserver: ServerProcess | undefined;
   #client: KubeClient | undefined;
 
-  constructor(root: string, ports: readonly number[], binaries: Binaries, extraArgs: readonly string[]) {
+  constructor(root: string, ports: readonly number[], binaries: Binaries, extraArgs: readonly string[], env: Env) {
     const [port = 0, etcdPort = 0, peerPort = 0] = ports;
     this.port = port;
     this.#root = root;
     this.#etcdPorts = [etcdPort, peerPort];
     this.#binaries = binaries;
     this.#extraArgs = extraArgs;
+    this.#env = env;
   }
 
   get url(): string {
@@ -126,7 +130,7 @@ class LocalApiServer implements ApiServer {
   }
 
   async start(): Promise<void> {
-    const process = new ServerProcess(this.#binaries.apiserver, this.#apiserverArgs());
+    const process = new ServerProcess(this.#binaries.apiserver, this.#apiserverArgs(), this.#env);
     this.#apiserver = process;
     await until(
       "the serving certificate is there",
@@ -235,8 +239,8 @@ class ServerProcess {
   readonly #ended: Promise<unknown>;
   #log = "";
 
-  constructor(binary: string, args: readonly string[]) {
-    this.#child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"], env: {} });
+  constructor(binary: string, args: readonly string[], env: Env = {}) {
+    this.#child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"], env: { ...env } });
     running.add(this.#child);
     this.#child.stderr?.on("data", (bytes: Buffer) => {
       this.#log = (this.#log + bytes.toString()).slice(-100_000);
