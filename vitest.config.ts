@@ -34,8 +34,11 @@ class LastAtTheEnd extends BaseSequencer {
   }
 }
 
-/** A property tries hundreds of cases: ten seconds of processor time, which beside levels that go first are minutes. Only what hangs is over by then. */
-const computes = { testTimeout: 600_000 };
+/**
+ * A property tries hundreds of cases: ten seconds of processor time, which beside levels that go first are minutes. Only what hangs is over by then. All
+ * processors: by default vitest leaves one to itself, which is half of two.
+ */
+const computes = { testTimeout: 600_000, maxWorkers: "100%" };
 
 export default defineConfig({
   test: {
