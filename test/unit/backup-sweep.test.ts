@@ -9,10 +9,11 @@ import type { BackupReads } from "#backup/observe.ts";
 import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
-import { absent, present } from "#base/observed.ts";
+import { absent, type Observed, present } from "#base/observed.ts";
+import { answered } from "#kit/answered.ts";
 import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE, SAME } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { controllerOf, JOBS, type Job, type KubeObject, type Pod, type Ref, type Resource } from "#kube/kinds.ts";
+import { controllerOf, JOBS, type Job, type KubeObject, PODS, type Pod, type Ref, type Resource } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import { Pass } from "#runtime/pass.ts";
@@ -119,11 +120,10 @@ class World {
       return live;
     };
     const client = {
-      list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
-      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
-        const live = this.find(plural, name);
-        return Promise.resolve(live === undefined ? absent : present(live));
-      },
+      list: ({ plural }: Resource<KubeObject>) =>
+        Promise.resolve({ items: plural === PODS.plural ? this.all(plural) : [], resourceVersion: "1" }),
+      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => Promise.resolve(this.#seen(plural, name)),
+      get: ({ plural }: Resource<KubeObject>, { name }: Ref) => answered(this.#seen(plural, name)),
       create: ({ plural }: Resource<KubeObject>, draft: KubeObject) =>
         change(`create ${draft.metadata.name}`, () => {
           if (this.find(plural, draft.metadata.name) !== undefined)
@@ -154,6 +154,11 @@ class World {
         }),
     };
     return client as unknown as BackupWrites & Pick<BackupReads["kube"], "list">;
+  }
+
+  #seen(plural: string, name: string): Observed<KubeObject> {
+    const live = this.find(plural, name);
+    return live === undefined ? absent : present(live);
   }
 
   /** Kubernetes goes on by one step: pods are made, run, and end. */

@@ -7,6 +7,7 @@ import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { absent, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { answered } from "#kit/answered.ts";
 import { NOW } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
@@ -134,9 +135,9 @@ class World {
 
   client(): ScheduleWrites {
     const client = {
-      find: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
+      get: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
         const live = this.#live(plural, name);
-        return Promise.resolve(live === undefined ? absent : present(live));
+        return answered(live === undefined ? absent : present(live));
       },
       create: async (_: Resource<KubeObject>, draft: EtcdBackup) =>
         await this.#change(() => {
