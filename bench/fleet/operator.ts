@@ -174,20 +174,20 @@ export class OperatorProcess {
 
   /** Ends it as a power cut would, for good. */
   async kill(): Promise<void> {
-    this.#isStopping = true;
-    clearInterval(this.#looking);
-    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    this.#child.kill("SIGKILL");
-    await ended;
+    await this.#end("SIGKILL");
   }
 
   async stop(): Promise<void> {
+    const kill = setTimeout(() => this.#child.kill("SIGKILL"), ENDS_WITHIN_MS);
+    await this.#end("SIGTERM");
+    clearTimeout(kill);
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     this.#isStopping = true;
     clearInterval(this.#looking);
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    this.#child.kill("SIGTERM");
-    const kill = setTimeout(() => this.#child.kill("SIGKILL"), ENDS_WITHIN_MS);
+    this.#child.kill(signal);
     await ended;
-    clearTimeout(kill);
   }
 }

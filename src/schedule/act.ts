@@ -61,8 +61,7 @@ export async function writeStatus(
 async function needSchedule(kube: ScheduleWrites, schedule: EtcdBackupSchedule, signal: AbortSignal) {
   const { metadata } = schedule;
   const live = (await liveOf(kube, ETCD_BACKUP_SCHEDULES, schedule, signal))?.metadata;
-  const isAsSeen = live?.generation === metadata.generation && live?.deletionTimestamp === undefined;
-  if (live !== undefined && isAsSeen) return;
+  if (live !== undefined && live.generation === metadata.generation && live.deletionTimestamp === undefined) return;
   throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${metadata.name} has changed`);
 }
 

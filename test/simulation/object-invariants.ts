@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from "node:util";
 import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
-  PAUSED_ANNOTATION,
   PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
 import { isAsleep } from "#api/sleep.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
@@ -84,11 +84,21 @@ export const dyingClaimsAreHeld: Invariant = {
     const fallsAsleep = () => isAsleep(after as EtcdCluster) && !isAsleep(before as EtcdCluster);
     const isStopped = resource === PODS ? verb === "delete" : resource === ETCD_CLUSTERS && after && fallsAsleep();
     if (!isStopped) return undefined;
-    const decided = (doomed.get(before.metadata.uid) ?? []).filter(({ atMs }) => world.time.nowMs - atMs <= LATEST_MS);
-    doomed.delete(before.metadata.uid);
+    const decided = takenLately(doomed, before.metadata.uid, world);
     return decided.some(({ loss }) => loss === undefined) ? undefined : decided.at(-1)?.loss;
   },
 };
+
+/** What was decided about this object not too long ago for its write to come now; it is written now, and so decided about anew later. */
+function takenLately<Decided extends { readonly atMs: number }>(
+  all: Map<string, Decided[]>,
+  uid: string,
+  { time }: World,
+): readonly Decided[] {
+  const decided = all.get(uid) ?? [];
+  all.delete(uid);
+  return decided.filter(({ atMs }) => time.nowMs - atMs <= LATEST_MS);
+}
 
 /**
  * What goes when this member is stopped, or all are where none is named, by what the API server has; undefined: nothing that nobody else has. That a volume was emptied nobody
@@ -260,10 +270,7 @@ export const pausedIsLeft: Invariant = {
       const pause = pauses.get(clusterOf(snapshot, world)?.metadata.uid ?? "");
       goingInPause.set(uid, [...(goingInPause.get(uid) ?? []), { atMs: world.time.nowMs, pause }]);
     }
-    const isPaused =
-      "cluster" in snapshot
-        ? snapshot.cluster.spec.paused || snapshot.cluster.metadata.annotations?.[PAUSED_ANNOTATION] === "true"
-        : snapshot.pausedBy !== undefined;
+    const isPaused = "cluster" in snapshot ? pausedBy(snapshot.cluster) !== undefined : snapshot.pausedBy !== undefined;
     return isPaused ? `${event.step.do} while the cluster is paused` : undefined;
   },
 };
@@ -275,12 +282,10 @@ function goneInPause(
   { pauses, goingInPause }: Pick<Memory, "pauses" | "goingInPause">,
 ): string | undefined {
   if (actor !== "operator" || verb !== "delete" || before === undefined) return undefined;
-  const decided = goingInPause.get(before.metadata.uid) ?? [];
-  goingInPause.delete(before.metadata.uid);
-  const lately = decided.filter(({ atMs }) => world.time.nowMs - atMs <= LATEST_MS);
+  const decided = takenLately(goingInPause, before.metadata.uid, world);
   const isOn = ({ pause }: { pause: string | undefined }) =>
     pause !== undefined && [...pauses.values()].includes(pause);
-  return lately.length > 0 && lately.every(isOn)
+  return decided.length > 0 && decided.every(isOn)
     ? `${before.metadata.name} goes although its cluster is paused`
     : undefined;
 }
