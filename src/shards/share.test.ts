@@ -145,7 +145,7 @@ describe("which shards a process takes and gives back", () => {
     ],
     [
       "what ran out for all counts for who had it",
-      { processes: ["a", "b"], shards: [ranOut("b"), ranOut("b"), free], take: [2] },
+      { processes: ["a", "b"], shards: [mine, ranOut("b"), ranOut("b"), free], take: [3] },
     ],
     ["what ran out of one who does not go on is free", { processes: ["a", "b"], shards: [ranOut("dead")], take: [0] }],
     [

@@ -38,23 +38,22 @@ export interface Share {
 }
 
 export function shareOf({ me, processes, settled, leftOut, shards }: ShareView): Share {
-  const states = shards.map((shard) => stateOf(shard));
-  const lost = numbers(states, "lost");
-  const mine = numbers(states, "mine");
   // By what was seen of them, and not by leases that ran out: an API server that answers nobody lets all of them run out.
   const silent = new Set(shards.filter(isSilent).map(({ holder }) => holder));
   const counts = new Map([...processes.filter((name) => !silent.has(name)), me].map((name) => [name, 0]));
   const takes = (name: string): boolean => name === me || !leftOut.has(name);
+  const comesBackTo = (name: string): boolean => name !== me && counts.has(name) && takes(name);
+  const states = shards.map((shard) => stateOf(shard, comesBackTo));
+  const lost = numbers(states, "lost");
+  const mine = numbers(states, "mine");
   const take: number[] = [];
   const given = new Set<string>();
   for (const [shard, state] of states.entries()) {
     const holder = state === "mine" ? me : shards[shard]?.holder;
     const count = counts.get(holder ?? "");
-    if (holder === undefined || count === undefined) continue;
-    const isComingBack = state === "open" && holder !== me && takes(holder);
-    if (isComingBack) given.add(holder);
-    if (isComingBack || state === "mine" || state === "held" || state === "lost") counts.set(holder, count + 1);
-    if (isComingBack) states[shard] = "held";
+    if (holder === undefined || count === undefined || state === "open" || state === "leaving") continue;
+    counts.set(holder, count + 1);
+    if (state === "returning") given.add(holder);
   }
   for (const [shard, state] of states.entries()) {
     if (state !== "open" && state !== "leaving") continue;
@@ -73,9 +72,10 @@ export function shareOf({ me, processes, settled, leftOut, shards }: ShareView):
  * - `leaving`: this process is about to give it back
  * - `lost`: this process stood for it, and another one has it
  * - `held`: another process has it
+ * - `returning`: it ran out, and who had it goes on and is to have it again
  * - `open`: nobody has it, or not for much longer
  */
-type State = "mine" | "leaving" | "lost" | "held" | "open";
+type State = "mine" | "leaving" | "lost" | "held" | "returning" | "open";
 
 function isOpen(shard: ShardView): boolean {
   return shard.isFree || isSilent(shard);
@@ -85,10 +85,12 @@ function isSilent({ silentMs }: ShardView): boolean {
   return silentMs >= SILENT_MS;
 }
 
-function stateOf(shard: ShardView): State {
+function stateOf(shard: ShardView, comesBackTo: (name: string) => boolean): State {
   if (shard.here === "leaving") return "leaving";
   if (shard.here === "wanted") return isOpen(shard) ? "mine" : "lost";
-  return isOpen(shard) ? "open" : "held"; // A lease that this process could not give back is open, too.
+  if (!isOpen(shard)) return "held";
+  // A lease that this process could not give back is open, too.
+  return shard.holder !== undefined && comesBackTo(shard.holder) ? "returning" : "open";
 }
 
 function numbers(states: readonly State[], wanted: State): readonly number[] {
