@@ -10,6 +10,7 @@ import {
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { admissionPolicy } from "./admission-policy.ts";
 import { conversionPolicy } from "./conversion-policy.ts";
+import { leaseFlow } from "./lease-flow.ts";
 import { marksPolicy } from "./marks-policy.ts";
 import { LABELS, type Manifest, OPERATOR_NAMESPACE, OPERATOR_USER, own } from "./own.ts";
 import { rights, type SecretsReach } from "./rights.ts";
@@ -52,6 +53,7 @@ export function operatorManifests(image: string, secrets: SecretsReach = "everyw
     ...(admissionPolicy(OPERATOR_USER, image, LABELS) as unknown as Manifest[]),
     ...(conversionPolicy(LABELS) as unknown as Manifest[]),
     ...(marksPolicy(OPERATOR_USER, LABELS) as unknown as Manifest[]),
+    leaseFlow(),
     {
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",

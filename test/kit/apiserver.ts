@@ -8,10 +8,13 @@ import { systemClock } from "#base/clock.ts";
 import { ensureComponents } from "#dev/components.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
-import { OPERATOR_USER } from "../../scripts/manifests.ts";
+import { OPERATOR_NAMESPACE, OPERATOR_USER } from "../../scripts/manifests.ts";
 
 /** A cold start on a busy machine: etcd a second, the API server with its post-start hooks five to twenty. */
 const READY_WITHIN_MS = 120_000;
+
+/** What the API server knows of every service account: by these, too, it decides whose requests wait for whose. */
+const ACCOUNT_GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${OPERATOR_NAMESPACE}`];
 
 /** Who may be asked for a kubeconfig: `admin` may everything, `nobody` nothing, `operator` what its account is granted. */
 export type User = "admin" | "nobody" | "operator";
@@ -122,7 +125,7 @@ class LocalApiServer implements ApiServer {
     const users = [
       `${admin},admin,admin,"system:masters"`,
       `${nobody},nobody,nobody`,
-      `${operator},${OPERATOR_USER},operator`,
+      `${operator},${OPERATOR_USER},operator,"${ACCOUNT_GROUPS.join(",")}"`,
     ];
     writeFileSync(this.#file("tokens.csv"), users.map((user) => `${user}\n`).join(""));
     this.#etcd = new ServerProcess(this.#binaries.etcd, this.#etcdArgs());

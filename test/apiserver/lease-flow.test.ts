@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { install } from "#kit/webhooks-apiserver.ts";
+import { type KubeObject, resource } from "#kube/kinds.ts";
+import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+
+// In whose line a request of the operator waits, by the word of a real API server: it names the FlowSchema in each answer, whatever that is.
+
+const OPTIONS = { signal: new AbortController().signal };
+const FLOW_SCHEMAS = resource<KubeObject>({
+  group: "flowcontrol.apiserver.k8s.io",
+  version: "v1",
+  kind: "FlowSchema",
+  plural: "flowschemas",
+  namespaced: false,
+});
+
+let server: ApiServer;
+
+beforeAll(async () => {
+  server = await startApiServer();
+  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
+    await install(server.client, manifest);
+});
+afterAll(async () => await server?.stop());
+
+/** @param method and path of a request @returns the FlowSchema by which the API server let it wait */
+async function lineOf(method: string, path: string): Promise<string | undefined> {
+  const file = server.kubeconfigFor("operator");
+  const { users } = JSON.parse(readFileSync(file, "utf8")) as { users: { user: { token: string } }[] };
+  const headers = { authorization: `Bearer ${users[0]!.user.token}` };
+  const ca = readFileSync(join(dirname(file), "certs/apiserver.crt"));
+  const uid = await new Promise((resolve, reject) => {
+    const asked = request(`${server.url}${path}`, { method, headers, ca, agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.headers["x-kubernetes-pf-flowschema-uid"]);
+    });
+    asked.once("error", reject).end();
+  });
+  const { items } = await server.client.list(FLOW_SCHEMAS, {}, OPTIONS);
+  return items.find(({ metadata }) => metadata.uid === uid)?.metadata.name;
+}
+
+const LEASES = "/apis/coordination.k8s.io/v1/namespaces";
+const LEASE = "leases/etcd-cluster-operator";
+
+test.each([
+  ["GET", `${LEASES}/etcd-operator-system/${LEASE}`],
+  ["PUT", `${LEASES}/etcd-operator-system/${LEASE}`],
+  ["PATCH", `${LEASES}/kube-system/${LEASE}`],
+  ["POST", `${LEASES}/kube-system/leases`],
+  ["GET", `${LEASES}/etcd-operator-system/${LEASE}-shard-0`],
+])("what keeps the operator's leases does not wait for what else it asks: %s %s", async (method, path) => {
+  await vi.waitFor(async () => expect(await lineOf(method, path)).toBe("etcd-cluster-operator-leases"), 10_000);
+});
+
+test.each([
+  ["GET", "/api/v1/pods?limit=1"],
+  ["GET", "/apis/etcd.improbable.io/v1beta1/etcdclusters?limit=1"],
+  ["GET", `${LEASES}/default/${LEASE}`],
+])("all else waits where every account's requests do: %s %s", async (method, path) => {
+  expect(await lineOf(method, path)).toBe("service-accounts");
+});
