@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import { isKeptAwake, whyHeldAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { isKeptAwake, whyHeldAwake, whyHeldTogether, whyHeldUp } from "#cluster/dying-claims.ts";
 import { sleepKeepsMembers } from "#cluster/guards/sleep.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster } from "#kit/cluster.ts";
+import { changedPeer, cluster } from "#kit/cluster.ts";
 import { stranger, THEIRS, withDyingClaims, withMember, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
 import { NEWER, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
 import { tired, wanted } from "#kit/cluster-sleep.ts";
@@ -102,4 +103,21 @@ test("nor is fewer members waited for by it", () => {
   const turned = withDyingClaims(withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), "my-etcd-1");
   expect(planCluster(turned)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
   expect(planCluster(wanted(turned, 1))).toMatchObject({ rule: "scale-down", step: { do: "markRemoval" } });
+});
+
+test("people read why nobody goes where fewer are wanted, and what helps is done", () => {
+  const fewer = wanted(withDyingClaims(cluster(), ...all), 1);
+  const why =
+    "claims my-etcd-0, my-etcd-1, my-etcd-2 are being deleted, and what is on it goes when its pod ends: 0 of 1 members would be left whose claims stay; have a backup, and set spec.replicas back; with three members or more each is replaced when its pod is deleted, one after another";
+  expect(planCluster(fewer)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
+  expect(whyHeldTogether(fewer, "my-etcd-2")).toBe(why);
+  const chosen = changedPeer(fewer, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: "scale-down" } });
+  expect(planCluster(chosen)).toMatchObject({
+    rule: "remove-member",
+    because: "my-etcd-2 need not go any more",
+    step: { do: "markRemoval", removal: undefined },
+  });
+  const gone = withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0", "my-etcd-2");
+  for (const replicas of [1, 3])
+    expect(planCluster(wanted(gone, replicas))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
 });

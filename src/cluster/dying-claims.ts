@@ -8,12 +8,22 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 //   Where the others are a quorum without it, its member is restarted as ever, has lost its claim then, and is replaced. Where they are none,
 //   what nobody else has would go with the pod: that is for a person to do.
 // And where nobody is wanted? Then nobody is replaced either: who has lost its claim sleeps without data.
+// And where fewer are wanted? Those whose claims go are the first to go. When too few others are left for a quorum of so few, all stay: each of them can
+//   still be replaced from the rest, and the last one could not.
+
+const ADVICE =
+  "have a backup, and set spec.replicas back; with three members or more each is replaced when its pod is deleted, one after another";
 
 /** Why the pod of this member is not stopped for a restart, for people; `undefined` when it may be. */
 export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | undefined {
   const dying = votersOf(snapshot).filter((member) => member.name === name && isDying(snapshot, member));
   const left = votersOf(snapshot).filter((member) => member.name !== name && takesPart(snapshot, member));
-  const why = whyHeld(snapshot, dying, left, "to take part; have a backup, and delete the pod to give it up");
+  const why = whyHeld(
+    votersOf(snapshot).length,
+    dying,
+    left,
+    "to take part; have a backup, and delete the pod to give it up",
+  );
   return why ?? (dying.length > 0 && isToSleep(snapshot.cluster) ? whyHeldAwake(snapshot) : undefined);
 }
 
@@ -21,9 +31,16 @@ export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | und
 export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
   const dying = ownVoters(snapshot).filter((member) => isDying(snapshot, member));
   const left = votersOf(snapshot).filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
-  const advice =
-    "have a backup, and set spec.replicas back; with three members or more each is replaced when its pod is deleted, one after another";
-  return whyHeld(snapshot, dying, left, `with data; ${advice}`);
+  return whyHeld(votersOf(snapshot).length, dying, left, `with data; ${ADVICE}`);
+}
+
+/** Why this member does not go for the sake of fewer members, for people; `undefined` when it may. */
+export function whyHeldTogether(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const voters = ownVoters(snapshot).filter((member) => mayHaveData(snapshot, member));
+  if (!voters.some((member) => member.name === name)) return undefined;
+  const dying = voters.filter((member) => isDying(snapshot, member));
+  const left = voters.filter((member) => !dying.includes(member) && member.name !== name);
+  return whyHeld(snapshot.cluster.spec.replicas, dying, left, `whose claims stay; ${ADVICE}`);
 }
 
 /** Whether members run on although nobody is wanted. Nobody is restarted for an edit then. */
@@ -31,13 +48,13 @@ export function isKeptAwake(snapshot: ClusterSnapshot): boolean {
   return isToSleep(snapshot.cluster) && whyHeldAwake(snapshot) !== undefined;
 }
 
+/** @param voters of how many `left` are to be a quorum */
 function whyHeld(
-  snapshot: ClusterSnapshot,
+  voters: number,
   dying: readonly KnownMember[],
   left: readonly KnownMember[],
   what: string,
 ): string | undefined {
-  const voters = votersOf(snapshot).length;
   if (dying.length === 0 || spareVoters(voters, left.length) >= 0) return undefined;
   const names = dying.map(({ name }) => name).join(", ");
   const which = dying.length === 1 ? `claim ${names} is` : `claims ${names} are`;

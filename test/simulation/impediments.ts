@@ -68,24 +68,29 @@ export function dyingClaims(
   });
 }
 
-/** Whether members run on as they are: with the pod of one, or with all pods where nobody is wanted, more claims would go than can be missed. */
+/**
+ * Whether members run on as they are: with the pod of one, with all pods where nobody is wanted, or with all that go where fewer are, more claims would go
+ * than can be missed.
+ */
 export function isHeldByClaims(
   world: World,
   identity: Pick<ClusterIdentity, "clusterID">,
   voters: readonly Pick<ListedMember, "id">[],
 ): boolean {
   const { api } = world;
-  const isAsleepNext = api
-    .list(ETCD_CLUSTERS)
-    .some(({ spec, status }) => spec.replicas === 0 && status?.identity?.clusterID === identity.clusterID);
-  const ids = new Set(voters.map(({ id }) => hexOf(id)));
+  const cluster = api.list(ETCD_CLUSTERS).find(({ status }) => status?.identity?.clusterID === identity.clusterID);
+  const wanted = cluster?.spec.replicas ?? voters.length;
   const dying = dyingClaims(world, identity, voters).length;
-  const going = isAsleepNext ? dying : Math.min(dying, 1);
-  // Who sleeps without its claim has no data when it wakes.
   const members = api
     .list(PERSISTENT_VOLUME_CLAIMS)
     .map(({ metadata }) => metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION]);
-  const gone = isAsleepNext ? [...ids].filter((id) => !members.includes(id)).length : 0;
+  const without = voters.filter(({ id }) => !members.includes(hexOf(id))).length;
+  const isFewerNext = wanted > 0 && wanted < voters.length;
+  if (isFewerNext && dying > 0 && voters.length - dying - without < quorumOf(wanted)) return true;
+  const isAsleepNext = wanted === 0;
+  const going = isAsleepNext ? dying : Math.min(dying, 1);
+  // Who sleeps without its claim has no data when it wakes.
+  const gone = isAsleepNext ? without : 0;
   return going > 0 && voters.length - going - gone < quorumOf(voters.length);
 }
 

@@ -1,8 +1,10 @@
 import { QUARANTINE_FINALIZER, REMOVAL_ANNOTATION } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import * as guards from "#cluster/guards/claims.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
 import { type Arrival, changedPeer, cluster, withArrival, withoutMember } from "#kit/cluster.ts";
-import { stranger, withDyingClaims, withMember, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { stranger, withDyingClaims, withMember, withoutClaims, withUnboundLearner } from "#kit/cluster-changes.ts";
 import { asking, learner, lost, m2, peerOf, restarting, STEPS, settled, withoutList } from "#kit/cluster-steps.ts";
 import { promised } from "#kit/guard-promises.ts";
 
@@ -18,6 +20,15 @@ function marked(removal: string): EtcdPeer {
   return peerOf(changedPeer(settled, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: removal } }), "my-etcd-2");
 }
 
+function leavingOf(given: ClusterSnapshot, name: string): ClusterStep {
+  return { do: "markRemoval", peer: peerOf(given, name), removal: "scale-down" };
+}
+
+function markedToGo(given: ClusterSnapshot, removal = "scale-down"): ClusterSnapshot {
+  return changedPeer(given, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: removal } });
+}
+
+const five = cluster({ replicas: 5 });
 const unstarted = cluster({ replicas: 1, stage: "starting" });
 
 promised(guards, {
@@ -194,6 +205,66 @@ promised(guards, {
       is: "allowed",
     },
     { name: "claims that nobody has deleted stay", given: settled, step: STEPS.fallAsleep, is: "allowed" },
+    {
+      name: "nobody goes where the one who stays would be left with a claim that goes",
+      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 1 }),
+      step: leavingOf(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "nor does who was chosen before the claims were deleted",
+      given: asking(markedToGo(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2")), { replicas: 1 }),
+      step: STEPS.removeMember,
+      is: "forbidden",
+    },
+    {
+      name: "who was given up before the claims were deleted goes",
+      given: markedToGo(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), "lost"),
+      step: STEPS.removeMember,
+      is: "allowed",
+    },
+    {
+      name: "who was chosen goes where the claims of the others stay",
+      given: asking(markedToGo(withDyingClaims(settled, "my-etcd-1", "my-etcd-2")), { replicas: 1 }),
+      step: STEPS.removeMember,
+      is: "allowed",
+    },
+    {
+      name: "who is lost goes all the same, to be replaced",
+      given: withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+      step: STEPS.markRemoval,
+      is: "allowed",
+    },
+    {
+      name: "whose claim goes may go, where the one who stays has a claim that stays",
+      given: asking(withDyingClaims(settled, "my-etcd-1", "my-etcd-2"), { replicas: 1 }),
+      step: leavingOf(settled, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "the only claim that stays does not go",
+      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1"), { replicas: 1 }),
+      step: leavingOf(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "of the three that are wanted two keep their claims",
+      given: asking(withDyingClaims(five, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 3 }),
+      step: leavingOf(five, "my-etcd-0"),
+      is: "allowed",
+    },
+    {
+      name: "of the three that are wanted only one would keep its claim",
+      given: asking(withDyingClaims(five, "my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"), { replicas: 3 }),
+      step: leavingOf(five, "my-etcd-0"),
+      is: "forbidden",
+    },
+    {
+      name: "who has lost its claim has nothing that the others could miss",
+      given: asking(withDyingClaims(withoutClaims(lost, "my-etcd-1"), "my-etcd-0", "my-etcd-2"), { replicas: 1 }),
+      step: leavingOf(lost, "my-etcd-1"),
+      is: "allowed",
+    },
     {
       name: "whose pod is not stopped keeps its data",
       given: withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),

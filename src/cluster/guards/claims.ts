@@ -1,8 +1,9 @@
 import { CLEANUP_FINALIZER, isClaimGoing, REMOVAL_ANNOTATION } from "#api/names.ts";
-import { whyHeldAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { whyHeldAwake, whyHeldTogether, whyHeldUp } from "#cluster/dying-claims.ts";
 import { neverRan } from "#cluster/learners.ts";
 import { knownMembers, memberById, ownVoters } from "#cluster/members.ts";
-import type { ClusterGuard } from "#cluster/step.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { isSurplusLearner } from "#cluster/surplus.ts";
 
 /** An EtcdPeer goes, and with it what holds its claim, only when etcd lists no member of its ID or its URL. */
@@ -42,11 +43,24 @@ export const askedToDelete: ClusterGuard = {
   },
 };
 
-/** No pod is stopped with which a claim goes that somebody has deleted, unless enough others have the data for a quorum: then its member is replaced. */
+/**
+ * No pod is stopped with which a claim goes that somebody has deleted, unless enough others have the data for a quorum: then its member is replaced. And nobody goes for
+ * the sake of fewer members when claims that stay would be no quorum of these.
+ */
 export const dyingClaimIsHeld: ClusterGuard = {
   name: "dying-claim-is-held",
   forbids(snapshot, step) {
     if (step.do === "fallAsleep") return whyHeldAwake(snapshot);
+    const goes = goesForFewer(snapshot, step);
+    if (goes !== undefined) return whyHeldTogether(snapshot, goes);
     return step.do === "restartPod" ? whyHeldUp(snapshot, step.name) : undefined;
   },
 };
+
+/** Who is chosen to go, or is removed, for the sake of fewer members. */
+function goesForFewer(snapshot: ClusterSnapshot, step: ClusterStep): string | undefined {
+  if (step.do === "markRemoval") return step.removal === "scale-down" ? step.peer.metadata.name : undefined;
+  if (step.do !== "removeMember") return undefined;
+  const removal = peerNamed(snapshot, step.name)?.metadata.annotations?.[REMOVAL_ANNOTATION];
+  return removal === "scale-down" ? step.name : undefined;
+}

@@ -1,5 +1,6 @@
 import { REMOVAL_ANNOTATION, type Removal as Reason } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { whyHeldTogether } from "#cluster/dying-claims.ts";
 import { heirOf } from "#cluster/heir.ts";
 import { neverRan, ownArriving } from "#cluster/learners.ts";
 import { idOf, type KnownMember, knownMembers, leaderOf, takesPart } from "#cluster/members.ts";
@@ -82,7 +83,9 @@ function recorded(snapshot: ClusterSnapshot): readonly Removal[] {
 function standing(snapshot: ClusterSnapshot, { member, reason }: Removal): Standing {
   switch (reason) {
     case "scale-down":
-      return isSurplusLearner(snapshot, member) || surplusVoter(snapshot)?.id === member.id ? "holds" : "gone";
+      if (isSurplusLearner(snapshot, member)) return "holds";
+      if (surplusVoter(snapshot)?.id !== member.id) return "gone";
+      return whyHeldTogether(snapshot, member.name) === undefined ? "holds" : "gone";
     case "never-started":
       if (!neverRan(snapshot, member)) return "gone";
       return isArriving(snapshot, member) ? "holds" : lostStanding(snapshot, member);
