@@ -6,7 +6,7 @@ import { FakeClock } from "#kit/fake-clock.ts";
 import { LeaseServer } from "#kit/kube-lease-server.ts";
 import type { JsonPatch } from "#kube/client.ts";
 import { LEASES, type Lease } from "#kube/kinds.ts";
-import type { HttpAnswer, HttpRequest, Transport } from "#kube/transport.ts";
+import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "#kube/transport.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import { readFlags } from "./flags.ts";
 import { leadShards } from "./lead-shards.ts";
@@ -23,16 +23,23 @@ const ALL_READ = {
 class LeasesOnly implements Transport {
   /** Whether it says what there is; otherwise whoever asks gets no answer. */
   isReadable = true;
+  /** Whether it is gone: nobody gets a connection, and those that there were are cut. */
+  isAway = false;
   /** How often somebody has asked for a whole state. */
   reads = 0;
+  /** How often a client has ended its connections. */
+  closes = 0;
+  /** Of each watch that goes on: what cuts it. */
+  readonly watches = new Set<() => void>();
   readonly #leases = new Map<string, LeaseServer>();
 
   async send(request: HttpRequest): Promise<HttpAnswer> {
     const { path, body = "{}", method, signal } = request;
+    if (this.isAway) throw new TransportError("connection refused", false);
     const [, at, named] = /^(.+\/namespaces\/[^/]+\/leases)\/?([^/?]*)/.exec(path) ?? [];
     if (at !== undefined) return await this.#lease(`${at}/${named || nameOf(body)}`, method, body, signal);
     if (path.includes("sendInitialEvents=true")) this.reads += 1;
-    if (path.includes("watch=")) return this.isReadable ? streamed(signal) : await unanswered(signal);
+    if (path.includes("watch=")) return this.isReadable ? this.#streamed(signal) : await unanswered(signal);
     return refusal(404, "NotFound");
   }
 
@@ -66,7 +73,28 @@ class LeasesOnly implements Transport {
     server.lease = { ...server.lease, metadata: { ...metadata, resourceVersion }, spec: written };
   }
 
+  /** A watch that says what there is, and then nothing more. */
+  #streamed(signal: AbortSignal): HttpAnswer {
+    const { promise: cut, reject } = Promise.withResolvers<never>();
+    cut.catch(() => undefined);
+    const watch = (): void => reject(new TransportError("connection reset", true));
+    this.watches.add(watch);
+    signal.addEventListener("abort", () => this.watches.delete(watch), { once: true });
+    return answer(200, {}, async function* () {
+      yield Buffer.from(`${JSON.stringify(ALL_READ)}\n`);
+      await Promise.race([unanswered(signal), cut]);
+    });
+  }
+
+  /** Is gone from now on. */
+  leave(): void {
+    this.isAway = true;
+    for (const cut of this.watches) cut();
+    this.watches.clear();
+  }
+
   close(): Promise<void> {
+    this.closes += 1;
     return Promise.resolve();
   }
 }
@@ -87,14 +115,6 @@ async function* streamOf(text: string): AsyncGenerator<Uint8Array, void, undefin
   yield await Promise.resolve(Buffer.from(text));
 }
 
-/** A watch that says what there is, and then nothing more. */
-function streamed(signal: AbortSignal): HttpAnswer {
-  return answer(200, {}, async function* () {
-    yield Buffer.from(`${JSON.stringify(ALL_READ)}\n`);
-    await unanswered(signal);
-  });
-}
-
 function unanswered(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const leave = (): void => reject(signal.reason as Error);
@@ -106,10 +126,17 @@ function unanswered(signal: AbortSignal): Promise<never> {
 function setUp() {
   const [clock, server, stop] = [new FakeClock(), new LeasesOnly(), new AbortController()];
   const metrics = createMetrics();
+  let clients = 0;
   const surroundings = {
     flags: readFlags(["--shards", "2", "--namespace", "kube-system"], {}),
     config: { server: "https://apiserver" },
-    wires: { kube: () => server, etcd: (client: unknown) => client },
+    wires: {
+      kube: () => {
+        clients += 1;
+        return server;
+      },
+      etcd: (client: unknown) => client,
+    },
     metrics,
     times: requestTimes(metrics.registry),
     onBackupEnd: () => undefined,
@@ -131,7 +158,7 @@ function setUp() {
     isStarting: lead.isStarting(),
     faults: [...lead.ready(), ...lead.alive()].flatMap(({ fault }) => fault() ?? []),
   });
-  return { clock, server, seen, end };
+  return { clock, server, seen, end, made: () => clients };
 }
 
 test("a shard is led when its lease is held and all is read", async () => {
@@ -175,4 +202,40 @@ test("when a shard comes back, nothing of it is read anew", async () => {
   expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
   expect(server.reads).toBe(reads);
   await end();
+});
+
+test.each([12_000, 20_000, 30_000, 50_000])(
+  "a shard that comes back after the API server was gone for %d ms is led by what is followed again, and nothing of it is read anew",
+  async (awayMs) => {
+    const { clock, server, seen, end } = setUp();
+    await clock.advance(15_000);
+    const { reads, watches } = server;
+    const all = watches.size;
+    expect(all).toBeGreaterThan(20);
+    server.leave();
+    await clock.advance(awayMs);
+    expect([seen().led, watches.size]).toEqual([[false, false], 0]);
+    server.isAway = false;
+    for (let n = 0; n < 200 && !seen().led.every(Boolean); n++) await clock.advance(100);
+    expect([seen().led, watches.size, server.reads]).toEqual([[true, true], all, reads]);
+    await end();
+  },
+);
+
+test("what was read of a shard that does not come back ends within a minute, and all connections with the process", async () => {
+  const { clock, server, made, end } = setUp();
+  await clock.advance(15_000);
+  const all = server.watches.size;
+  const until = async (seconds: number): Promise<void> => {
+    for (let n = 0; n < seconds; n++) {
+      server.write(shardLeaseName(1), "other"); // It goes on.
+      await clock.advance(1_000);
+    }
+  };
+  await until(30);
+  expect(server.watches.size).toBe(all);
+  await until(40);
+  expect(server.watches.size).toBe(all / 2);
+  await end();
+  expect([server.watches.size, server.closes]).toEqual([0, made()]);
 });

@@ -8,16 +8,10 @@ import { isSynced } from "./caught-up.ts";
 //   If each read thousands of objects anew then, that alone could keep the API server from answering, again and again.
 // Does anything of an old term meet a new one?
 //   Nothing that was decided, remembered or expected. A cache knows nothing of terms: it follows what the API server has, as that of a process that waits
-//   for a lease does.
+//   for a lease does. But an outage cuts it off, too, and it tries ever more rarely: so it goes on at once, from where it was, and is waited for.
 
 /** For so long, in milliseconds: longer than everybody needs to agree once more who has what. */
 const KEPT_MS = 60_000;
-
-/**
- * A cache that has heard nothing for so long, in milliseconds, is not gone on with: a bookmark comes each minute, and a stream without one is opened
- * anew after this time (kube/reflector.ts). By the wall clock: a machine that was suspended shows by it.
- */
-const STALE_MS = 90_000;
 
 /** What is read of one shard, and with what. */
 interface Reading {
@@ -54,12 +48,9 @@ export class Readings {
   take(shard: number): Caches {
     const kept = this.#kept.get(shard);
     if (kept === undefined) return this.#begin(shard);
-    if (Object.values(kept.caches).some(({ stats }) => this.#clock.wallMs() - stats.lastEventAtMs >= STALE_MS)) {
-      void this.#end(shard, kept);
-      return this.#begin(shard);
-    }
     kept.cancel?.();
     kept.cancel = undefined;
+    for (const cache of Object.values(kept.caches)) cache.renew();
     return kept.caches;
   }
 

@@ -345,6 +345,62 @@ describe("a cache", () => {
     await cache.stop();
   });
 
+  test("follows at once, from where it was, for who is about to go by it, and says when it does", async () => {
+    const server = new ModelServer();
+    const { cache, clock, changes } = await started(server);
+    const isSynced = async (): Promise<boolean> => {
+      const waiting = cache.whenSynced(never).then(() => true);
+      await clock.advance(0);
+      return await Promise.race([waiting, Promise.resolve(false)]);
+    };
+    expect(await isSynced()).toBe(true);
+    server.faults.push(
+      ...Array.from({ length: 6 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
+    );
+    server.breakStream("KubeUnavailable");
+    await clock.advance(20_000); // It tries ever more rarely, by now every 16 s.
+    server.put("a", 1);
+    const tried = server.asked.length;
+    server.faults.length = 0;
+    await clock.advance(1_000);
+    expect([server.asked.length - tried, changes]).toEqual([0, []]);
+    server.faults.push({ does: "hang", after: 0 });
+    cache.renew();
+    expect([await isSynced(), server.asked.length - tried]).toEqual([false, 1]);
+    cache.renew(); // What was asked for hangs, too.
+    expect([await isSynced(), changes]).toEqual([true, ["added a"]]);
+    // A stream that is open may be dead.
+    server.faults.push({ does: "hang", after: 0 });
+    cache.renew();
+    expect(await isSynced()).toBe(false);
+    server.put("b", 1);
+    cache.renew();
+    expect([await isSynced(), changes, cache.stats.syncs]).toEqual([true, ["added a", "added b"], 1]);
+    await cache.stop();
+    cache.renew();
+  });
+
+  test("a state that is being read is waited for, and not begun again, for who is about to go by it", async () => {
+    const server = new ModelServer();
+    const { cache, clock } = await started(server);
+    server.put("a", 1);
+    await clock.advance(0);
+    server.faults.push({ does: "fail", after: 0, code: "KubeExpired" }, { does: "hang", after: 0 });
+    server.breakStream("KubeExpired");
+    await clock.advance(2_000);
+    const tried = server.asked.length;
+    let isSynced = false;
+    cache.renew();
+    void cache.whenSynced(never).then(() => {
+      isSynced = true;
+    });
+    await clock.advance(30_000);
+    expect([isSynced, server.asked.length - tried, server.asked.at(-1)]).toEqual([false, 0, "watch-list"]);
+    await clock.advance(60_000);
+    expect([isSynced, cache.stats.syncs]).toEqual([true, 2]);
+    await cache.stop();
+  });
+
   test("waits longer and longer while the server is away, and not at all once it is back", async () => {
     const server = new ModelServer();
     server.faults.push(

@@ -54,6 +54,7 @@ export class Cache<T extends KubeObject> {
   readonly #listeners = new Set<Listener<T>>();
   readonly #stopped = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
+  #renewed: Promise<void> = Promise.resolve();
   #running: Promise<void> | undefined;
   #seenVersion = 0n;
   #syncs = 0;
@@ -108,6 +109,11 @@ export class Cache<T extends KubeObject> {
     this.#reflector.missed();
   }
 
+  /** Somebody is about to go by what it shows, who has not for a while: it follows anew, and `whenSynced` waits until it does. */
+  renew(): void {
+    this.#renewed = this.#reflector.renewed();
+  }
+
   get(ref: Ref): T | undefined {
     return this.#store.get(ref);
   }
@@ -126,7 +132,7 @@ export class Cache<T extends KubeObject> {
     return this.#syncs > 0;
   }
 
-  /** @throws OperatorError Cancelled when the signal aborts or the cache is stopped before */
+  /** Waits until the whole state has been read, and is followed. @throws OperatorError Cancelled when the signal aborts or the cache is stopped before */
   async whenSynced(signal: AbortSignal): Promise<void> {
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const what = `waiting for the cache of ${this.#options.resource.plural}`;
@@ -134,7 +140,7 @@ export class Cache<T extends KubeObject> {
     signal.addEventListener("abort", giveUp, { once: true });
     if (signal.aborted) giveUp();
     try {
-      await Promise.race([this.#firstSync.promise, aborted]);
+      await Promise.race([Promise.all([this.#firstSync.promise, this.#renewed]), aborted]);
     } finally {
       signal.removeEventListener("abort", giveUp);
     }

@@ -393,6 +393,20 @@ describe("watch", () => {
     ]);
   });
 
+  test("tells that the server has begun to answer, also when nothing comes, and not when it refuses", async () => {
+    const opened: string[] = [];
+    const { kube } = setUp({ status: 200, body: "" });
+    await allOf(kube.watch(PODS, { timeoutSeconds: 1 }, { ...options, onOpen: () => opened.push("open") }));
+    expect(opened).toEqual(["open"]);
+    for (const script of [{ status: 410 }, "unsent", throttled] as const) {
+      const { kube: refused, end } = setUp(script);
+      await end(
+        allOf(refused.watch(PODS, { timeoutSeconds: 1 }, { ...options, onOpen: () => opened.push("refused") })),
+      );
+    }
+    expect(opened).toEqual(["open"]);
+  });
+
   test("is refused by the table of errors, and never tried again by itself", async () => {
     for (const [script, code] of [
       [{ status: 410 }, "KubeExpired"],

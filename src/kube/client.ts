@@ -23,6 +23,7 @@ import type {
   PatchOptions,
   RawOptions,
   ReplaceOptions,
+  WatchOptions,
   WatchQuery,
 } from "./options.ts";
 import { DEFAULT_REQUESTS_PER_SECOND, limitsFor, type RateLimits, TokenBucket } from "./rate.ts";
@@ -177,12 +178,13 @@ export class KubeClient {
   async *watch<T extends KubeObject>(
     resource: Resource<T>,
     query: WatchQuery,
-    options: CallOptions,
+    options: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> {
     const call = this.#requests.watch(resource, query, options);
     const { text } = call;
     const { answer, release } = await open(this.#line, call);
     try {
+      options.onOpen?.();
       for await (const line of lines(answer.chunks(), text)) yield parseEvent(line, resource, text);
     } catch (thrown) {
       const { signal } = options;

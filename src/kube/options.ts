@@ -11,6 +11,11 @@ export interface CallOptions {
   readonly priority?: "normal" | "state" | "high";
 }
 
+export interface WatchOptions extends CallOptions {
+  /** Called when the server has begun to answer: from then on it sends every change. */
+  readonly onOpen?: () => void;
+}
+
 export interface CreateOptions extends CallOptions {
   /**
    * Asks only what would become of it: everything is checked, by admission too, and nothing is stored. Unknown fields are refused then,

@@ -13,6 +13,7 @@ import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "
 //   server; as a paged list where the server refuses that.
 // What if the stream is silent? The server sends a bookmark about every 60 s. Silence for IDLE_MS means a dead connection.
 //   Who misses something that must have come, such as a write of its own, says so: then ten seconds of silence are enough.
+//   Who has not looked at the copy for a while and is about to go by it has the stream opened again: it may be dead, or waited for.
 // What if versions go back? The server's etcd was restored from a backup: what we hold never was, so read all of it again. Mostly
 //   this shows as silence, since a server sends nothing older than the position that it was asked for.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
@@ -35,7 +36,15 @@ const IDLE_ATTEMPTS = 2;
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
 /** Why a stream had to be opened again; `ended` is the server's normal end. */
-export type RestartReason = "ended" | "idle" | "missed" | "rewound" | "slow-sync" | "watchlist-refused" | ErrorCode;
+export type RestartReason =
+  | "ended"
+  | "idle"
+  | "missed"
+  | "renewed"
+  | "rewound"
+  | "slow-sync"
+  | "watchlist-refused"
+  | ErrorCode;
 
 /** Where the reflector puts what it learns. None of these may throw. */
 interface ReflectorTarget<T> {
@@ -67,6 +76,7 @@ interface ReflectorOptions<T extends KubeObject> {
 /** Reasons of an abort of our own. */
 const IDLE = new OperatorError("KubeUnavailable", `nothing came for ${IDLE_MS / 1000} s, not even a bookmark`);
 const MISSED = new OperatorError("KubeUnavailable", `nothing came for ${MISSED_MS / 1000} s, and something is missed`);
+const RENEWED = new OperatorError("KubeUnavailable", "somebody is about to go by what it brings");
 const SLOW_SYNC = new OperatorError("KubeUnavailable", `the state was not complete after ${SYNC_MS / 1000} s`);
 const REWOUND = new OperatorError("KubeExpired", "the server's resourceVersion went back");
 
@@ -84,6 +94,12 @@ export class Reflector<T extends KubeObject> {
   #silentSinceMs = 0;
   /** Ends the stream. */
   #giveUp: ((why: OperatorError) => void) | undefined;
+  /** Ends the wait before the next round. */
+  #wake: (() => void) | undefined;
+  /** Rounds in a row that brought nothing. */
+  #failures = 0;
+  /** Who waits for a stream that was opened after they asked. */
+  #waiting: (() => void)[] = [];
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -91,20 +107,45 @@ export class Reflector<T extends KubeObject> {
 
   /** Follows the server until the signal aborts; never throws, never has two streams open. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, random, target } = this.#options;
-    for (let failures = 0; !signal.aborted; ) {
+    const { random, target } = this.#options;
+    while (!signal.aborted) {
       const before = this.#arrivals;
       const reason = await this.#round(signal);
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       target.restarted(reason);
+      if (reason === "renewed") continue;
       const brought = this.#arrivals > before;
-      failures = brought ? 0 : failures + 1;
-      if (failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
+      this.#failures = brought ? 0 : this.#failures + 1;
+      if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
         this.#position = undefined;
       if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
-      const waitMs = Math.max(delayMs(RESTART, Math.max(0, failures - 1), random()), this.#holdOffMs);
-      await clock.sleep(waitMs, signal).catch(() => undefined); // The loop looks at the signal itself.
+      await this.#pause(Math.max(delayMs(RESTART, Math.max(0, this.#failures - 1), random()), this.#holdOffMs), signal);
     }
+    this.#tellWaiting(); // Nobody waits for what has ended.
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined); // The loop looks at the signal itself.
+    this.#wake = undefined;
+  }
+
+  /**
+   * Opens the stream again, without waiting: one that is open may be dead. What is so then has come, or is on its way.
+   * @returns settles when it is open, or when following has ended; a state that is being read is waited for instead
+   */
+  renewed(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(resolve);
+    this.#failures = 0;
+    this.#wake?.();
+    if (this.#position !== undefined) this.#giveUp?.(RENEWED);
+    return promise;
+  }
+
+  #tellWaiting(): void {
+    for (const tell of this.#waiting.splice(0)) tell();
   }
 
   /** Something must have come and has not: a stream that has been silent as well is opened again. */
@@ -152,7 +193,8 @@ export class Reflector<T extends KubeObject> {
     this.#silentSinceMs = clock.monotonicMs() + BEGIN_MS;
     this.#giveUp = (why) => stop.abort(why);
     try {
-      for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, { signal: stop.signal })) {
+      const options = { signal: stop.signal, onOpen: () => this.#opened() };
+      for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, options)) {
         stopIdle();
         stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
         this.#silentSinceMs = clock.monotonicMs();
@@ -168,6 +210,10 @@ export class Reflector<T extends KubeObject> {
       stopSync();
       signal.removeEventListener("abort", cancel);
     }
+  }
+
+  #opened(): void {
+    if (this.#position !== undefined) this.#tellWaiting();
   }
 
   #from(): { resourceVersion?: string; initialEvents?: boolean; timeoutSeconds: number } {
@@ -191,6 +237,7 @@ export class Reflector<T extends KubeObject> {
       target.replace([...state.values()], event.resourceVersion);
       target.advance(event.resourceVersion);
       state.clear();
+      this.#tellWaiting();
     }
   }
 
@@ -224,6 +271,7 @@ export class Reflector<T extends KubeObject> {
   #reasonOf(error: OperatorError, thrown: unknown, wantsState: boolean): RestartReason {
     if (thrown === IDLE) return "idle";
     if (thrown === MISSED) return "missed";
+    if (thrown === RENEWED) return "renewed";
     if (thrown === SLOW_SYNC) {
       this.#stateBy = "list-once";
       return "slow-sync";

@@ -250,6 +250,8 @@ describe("shards", () => {
   test.each([
     [4, 16],
     [3, 3],
+    [2, 3],
+    [3, 4],
   ])(
     "%d processes with %d shards have the same ones again after the API server was silent, for however long",
     async (count, shards) => {

@@ -152,6 +152,32 @@ describe("which shards a process takes and gives back", () => {
       "what ran out of one who does not take it is free",
       { processes: ["a", "b"], leftOut: ["b"], shards: [mine, ranOut("b")], take: [1] },
     ],
+    [
+      "where it is two for one and one for the other, what ran out comes back all the same",
+      { processes: ["a", "b"], shards: [leftBehind, leftBehind, ranOut("b")], take: [0, 1] },
+    ],
+    [
+      "so it does for the other one",
+      { processes: ["0", "a"], shards: [ranOut("0"), ranOut("0"), leftBehind], take: [2] },
+    ],
+    [
+      "of what ran out nobody has back more than its part",
+      { processes: ["a", "b"], shards: [ranOut("b"), ranOut("b"), ranOut("b")], take: [2] },
+    ],
+    ["nor has this one", { processes: ["0", "a"], shards: [leftBehind, leftBehind, leftBehind], take: [0, 1] }],
+    [
+      "what it has still is part of its part",
+      { processes: ["0", "a"], shards: [mine, leftBehind, leftBehind, free], take: [1] },
+    ],
+    [
+      "who does not take it has no part, and so others have more back",
+      { processes: ["a", "b", "c"], leftOut: ["c"], shards: [ranOut("b"), ranOut("b"), leftBehind], take: [2] },
+    ],
+    ["what comes back counts once", { processes: ["a", "b"], shards: [mine, ranOut("b"), free, free], take: [2] }],
+    [
+      "who does not go on is given nothing, though it holds something still",
+      { processes: ["a"], shards: [by("0"), mine, free], take: [2] },
+    ],
     ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
   ])("%s", (_title, { processes, settled = processes, leftOut = [], shards, take = [], giveBack = [] }) => {
     const share = shareOf({ me: "a", processes, settled, leftOut: new Set(leftOut), shards });

@@ -1,6 +1,6 @@
 // Which shards this process is to stand for, and which it is to give back.
 //   Every process computes the same assignment from what it sees: what nobody holds goes to who has least, and who has two or more above
-//   another one gives to that one; what its holder lost without a fault of its own comes back to it. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
+//   another one gives to that one; what its holder lost without a fault of its own comes back to it, up to its part. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
 //   when nothing has changed. Who does not take what it is given is left out of that (takers.ts). Two that see differently for a moment meet at the lease: it says who has it.
 
 /** A lease that was not renewed for so long is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
@@ -38,30 +38,34 @@ export interface Share {
 }
 
 export function shareOf({ me, processes, settled, leftOut, shards }: ShareView): Share {
+  const states = shards.map(stateOf);
+  const lost = numbers(states, "lost");
+  const mine = numbers(states, "mine");
   // By what was seen of them, and not by leases that ran out: an API server that answers nobody lets all of them run out.
   const silent = new Set(shards.filter(isSilent).map(({ holder }) => holder));
   const counts = new Map([...processes.filter((name) => !silent.has(name)), me].map((name) => [name, 0]));
   const takes = (name: string): boolean => name === me || !leftOut.has(name);
-  const comesBackTo = (name: string): boolean => name !== me && counts.has(name) && takes(name);
-  const states = shards.map((shard) => stateOf(shard, comesBackTo));
-  const lost = numbers(states, "lost");
-  const mine = numbers(states, "mine");
+  const add = (name: string): void => void counts.set(name, (counts.get(name) ?? 0) + 1);
+  const holderOf = (shard: number): string => (states[shard] === "mine" ? me : (shards[shard]?.holder ?? ""));
+  for (const [shard, state] of states.entries())
+    if (state !== "open" && state !== "leaving" && counts.has(holderOf(shard))) add(holderOf(shard));
+  const even = Math.ceil(shards.length / [...counts.keys()].filter(takes).length);
+  const heirs = new Map<number, string>();
+  for (const shard of numbers(states, "open")) {
+    const holder = holderOf(shard);
+    if (!takes(holder) || (counts.get(holder) ?? even) >= even) continue;
+    heirs.set(shard, holder);
+    add(holder);
+  }
   const take: number[] = [];
   const given = new Set<string>();
   for (const [shard, state] of states.entries()) {
-    const holder = state === "mine" ? me : shards[shard]?.holder;
-    const count = counts.get(holder ?? "");
-    if (holder === undefined || count === undefined || state === "open" || state === "leaving") continue;
-    counts.set(holder, count + 1);
-    if (state === "returning") given.add(holder);
-  }
-  for (const [shard, state] of states.entries()) {
     if (state !== "open" && state !== "leaving") continue;
-    const least = leastOf(counts, takes);
-    counts.set(least, (counts.get(least) ?? 0) + 1);
+    const heir = heirs.get(shard) ?? leastOf(counts, takes);
+    if (!heirs.has(shard)) add(heir);
     if (state === "leaving") continue;
-    if (least === me) take.push(shard);
-    else if (shards[shard]?.isFree === true) given.add(least);
+    if (heir === me) take.push(shard);
+    else if (shards[shard]?.isFree === true) given.add(heir);
   }
   const sharing = new Map([...counts].filter(([name]) => name === me || settled.includes(name)));
   return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(sharing, takes, me))], given };
@@ -72,10 +76,9 @@ export function shareOf({ me, processes, settled, leftOut, shards }: ShareView):
  * - `leaving`: this process is about to give it back
  * - `lost`: this process stood for it, and another one has it
  * - `held`: another process has it
- * - `returning`: it ran out, and who had it goes on and is to have it again
- * - `open`: nobody has it, or not for much longer
+ * - `open`: nobody has it, or not for much longer; or this process has its lease, and could not give it back
  */
-type State = "mine" | "leaving" | "lost" | "held" | "returning" | "open";
+type State = "mine" | "leaving" | "lost" | "held" | "open";
 
 function isOpen(shard: ShardView): boolean {
   return shard.isFree || isSilent(shard);
@@ -85,12 +88,10 @@ function isSilent({ silentMs }: ShardView): boolean {
   return silentMs >= SILENT_MS;
 }
 
-function stateOf(shard: ShardView, comesBackTo: (name: string) => boolean): State {
+function stateOf(shard: ShardView): State {
   if (shard.here === "leaving") return "leaving";
   if (shard.here === "wanted") return isOpen(shard) ? "mine" : "lost";
-  if (!isOpen(shard)) return "held";
-  // A lease that this process could not give back is open, too.
-  return shard.holder !== undefined && comesBackTo(shard.holder) ? "returning" : "open";
+  return isOpen(shard) ? "open" : "held";
 }
 
 function numbers(states: readonly State[], wanted: State): readonly number[] {

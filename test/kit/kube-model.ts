@@ -1,5 +1,5 @@
 import { type ErrorCode, OperatorError } from "#base/error.ts";
-import type { Reader, WatchEvent, WatchQuery } from "#kube/client.ts";
+import type { Reader, WatchEvent, WatchOptions, WatchQuery } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 
 export interface Thing extends KubeObject {
@@ -103,17 +103,22 @@ export class ModelServer implements Reader {
   watch = <T extends KubeObject>(
     _resource: Resource<T>,
     query: WatchQuery,
-    { signal }: { signal: AbortSignal },
+    options: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>, void, undefined> =>
-    this.#watch(query, signal) as AsyncGenerator<WatchEvent<KubeObject>> as AsyncGenerator<WatchEvent<T>>;
+    this.#watch(query, options) as AsyncGenerator<WatchEvent<KubeObject>> as AsyncGenerator<WatchEvent<T>>;
 
-  async *#watch(query: WatchQuery, signal: AbortSignal): AsyncGenerator<WatchEvent<Thing>, void, undefined> {
+  async *#watch(
+    query: WatchQuery,
+    { signal, onOpen }: WatchOptions,
+  ): AsyncGenerator<WatchEvent<Thing>, void, undefined> {
     this.asked.push(query.initialEvents === true ? "watch-list" : `watch ${query.resourceVersion}`);
     this.openStreams += 1;
     this.mostOpenStreams = Math.max(this.mostOpenStreams, this.openStreams);
     try {
       if (query.initialEvents === true && this.watchList === "refused") throw new OperatorError("KubeInvalid", "no");
-      yield* spoil(this.#events(query, signal), this.faults.shift(), signal, this.#interrupt.promise);
+      const fault = this.faults.shift();
+      if (fault?.after !== 0) onOpen?.(); // Otherwise not even a head comes.
+      yield* spoil(this.#events(query, signal), fault, signal, this.#interrupt.promise);
     } finally {
       this.openStreams -= 1;
     }

@@ -1,5 +1,5 @@
 import { OperatorError } from "#base/error.ts";
-import type { Reader, WatchEvent, WatchQuery } from "#kube/client.ts";
+import type { Reader, WatchEvent, WatchOptions, WatchQuery } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import type { ApiServer, LogLine } from "./world-api.ts";
 
@@ -106,8 +106,11 @@ export class WatchServer implements Reader {
   watch = <T extends KubeObject>(
     resource: Resource<T>,
     query: WatchQuery,
-    { signal }: { signal: AbortSignal },
-  ): AsyncGenerator<WatchEvent<T>, void, undefined> => this.#watch(resource, query, signal);
+    { signal, onOpen }: WatchOptions,
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> => {
+    onOpen?.();
+    return this.#watch(resource, query, signal);
+  };
 
   async *#watch<T extends KubeObject>(
     resource: Resource<T>,
