@@ -193,7 +193,10 @@ export class Reflector<T extends KubeObject> {
     this.#silentSinceMs = clock.monotonicMs() + BEGIN_MS;
     this.#giveUp = (why) => stop.abort(why);
     try {
-      const options = { signal: stop.signal, onOpen: () => this.#opened() };
+      const onOpen = (): void => {
+        if (this.#position !== undefined && !stop.signal.aborted) this.#tellWaiting();
+      };
+      const options = { signal: stop.signal, onOpen };
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, options)) {
         stopIdle();
         stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
@@ -210,10 +213,6 @@ export class Reflector<T extends KubeObject> {
       stopSync();
       signal.removeEventListener("abort", cancel);
     }
-  }
-
-  #opened(): void {
-    if (this.#position !== undefined) this.#tellWaiting();
   }
 
   #from(): { resourceVersion?: string; initialEvents?: boolean; timeoutSeconds: number } {
