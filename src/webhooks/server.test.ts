@@ -370,9 +370,9 @@ describe("a server that ends", () => {
         (socket) => socket.destroy() !== undefined,
         () => false,
       );
-    await expect.poll(isOpen, { timeout: SOON_MS }).toBe(false);
     answers[0]?.();
     expect(await slow).toMatchObject({ status: 200, connection: "close" });
+    await expect.poll(isOpen, { timeout: SOON_MS }).toBe(false);
     await closed;
     expect(await end).toMatchObject([{ value: { status: 503 } }]);
   });
