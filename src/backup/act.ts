@@ -94,7 +94,10 @@ async function needNobodyStoring(kube: BackupWrites, snapshot: BackupSnapshot, s
   // Who verifies an object, or deletes it, stores nothing.
   const pod = items.find((each) => controllerOf(each)?.name === backupJobName(name) && !hasEnded(each));
   if (pod !== undefined)
-    throw new OperatorError("KubeConflict", `pod ${pod.metadata.name} is there; the cache does not show it yet`);
+    throw new OperatorError(
+      "KubeConflict",
+      `pod ${pod.metadata.name} may still be storing; it is waited for until it has ended, or is deleted`,
+    );
 }
 
 async function needKnownJob(kube: BackupWrites, snapshot: BackupSnapshot, signal: AbortSignal): Promise<void> {

@@ -8,8 +8,8 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 //   Where the others are a quorum without it, its member is restarted as ever, has lost its claim then, and is replaced. Where they are none,
 //   what nobody else has would go with the pod: that is for a person to do.
 // And where nobody is wanted? Then nobody is replaced either: who has lost its claim sleeps without data.
-// And where fewer are wanted? Those whose claims go are the first to go. When too few others are left for a quorum of so few, all stay: each of them can
-//   still be replaced from the rest, and the last one could not.
+// And where fewer are wanted? Those whose claims go are the first to go. Of three or more each can be replaced from the rest, of one or two none: when it
+//   would be so few and too few others are left for a quorum of them, all stay.
 
 const ADVICE =
   "have a backup, and set spec.replicas back; with three members or more each is replaced when its pod is deleted, one after another";
@@ -36,11 +36,13 @@ export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
 
 /** Why this member does not go for the sake of fewer members, for people; `undefined` when it may. */
 export function whyHeldTogether(snapshot: ClusterSnapshot, name: string): string | undefined {
+  const { replicas } = snapshot.cluster.spec;
+  const canBeReplaced = spareVoters(replicas, replicas - 1) >= 0;
   const voters = ownVoters(snapshot).filter((member) => mayHaveData(snapshot, member));
-  if (!voters.some((member) => member.name === name)) return undefined;
+  if (canBeReplaced || !voters.some((member) => member.name === name)) return undefined;
   const dying = voters.filter((member) => isDying(snapshot, member));
   const left = voters.filter((member) => !dying.includes(member) && member.name !== name);
-  return whyHeld(snapshot.cluster.spec.replicas, dying, left, `whose claims stay; ${ADVICE}`);
+  return whyHeld(replicas, dying, left, `whose claims stay; ${ADVICE}`);
 }
 
 /** Whether members run on although nobody is wanted. Nobody is restarted for an edit then. */

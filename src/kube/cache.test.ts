@@ -348,9 +348,9 @@ describe("a cache", () => {
   test("follows at once, from where it was, for who is about to go by it, and says when it does", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
-    const isSynced = async (): Promise<boolean> => {
+    const isSynced = async (withinMs = 1_000): Promise<boolean> => {
       const waiting = cache.whenSynced(never).then(() => true);
-      await clock.advance(0);
+      await clock.advance(withinMs);
       return await Promise.race([waiting, Promise.resolve(false)]);
     };
     expect(await isSynced()).toBe(true);
@@ -368,7 +368,8 @@ describe("a cache", () => {
     cache.renew();
     expect([await isSynced(), server.asked.length - tried]).toEqual([false, 1]);
     cache.renew(); // What was asked for hangs, too.
-    expect([await isSynced(), changes]).toEqual([true, ["added a"]]);
+    expect([await isSynced(999), changes]).toEqual([false, ["added a"]]);
+    expect(await isSynced(1)).toBe(true);
     // A stream that is open may be dead.
     server.faults.push({ does: "hang", after: 0 });
     cache.renew();
@@ -378,6 +379,25 @@ describe("a cache", () => {
     expect([await isSynced(), changes, cache.stats.syncs]).toEqual([true, ["added a", "added b"], 1]);
     await cache.stop();
     cache.renew();
+  });
+
+  test("who is about to go by it waits for the whole state where the server cannot go on from where it was, which it says on an open stream", async () => {
+    const server = new ModelServer();
+    const { cache, clock } = await started(server);
+    server.faults.push({ does: "hang", after: 0 });
+    server.breakStream("KubeUnavailable");
+    await clock.advance(1_000);
+    server.put("a", 1);
+    server.compact();
+    server.faults.push({ does: "end", after: 1_000 }, { does: "hang", after: 0 });
+    cache.renew();
+    const shown: number[] = [];
+    void cache.whenSynced(never).then(() => shown.push(cache.list().length));
+    await clock.advance(30_000);
+    expect([shown, server.asked.slice(-2)]).toEqual([[], ["watch 100", "watch-list"]]);
+    await clock.advance(60_000);
+    expect(shown).toEqual([1]);
+    await cache.stop();
   });
 
   test("a state that is being read is waited for, and not begun again, for who is about to go by it", async () => {

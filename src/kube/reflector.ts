@@ -26,6 +26,8 @@ const MISSED_MS = 10_000;
 const BEGIN_MS = 15_000;
 /** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
 const SYNC_MS = 60_000;
+/** A stream that has been open for so long goes on from where it was asked to, and what had happened since has come: that it cannot is said first (410). */
+const SETTLED_MS = 1_000;
 /** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
 const WATCH_SECONDS = { min: 300, max: 600 };
 /** After this many rounds that brought nothing (an outage of about two minutes) the position is doubted, and all is read again. */
@@ -132,8 +134,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   /**
-   * Opens the stream again, without waiting: one that is open may be dead. What is so then has come, or is on its way.
-   * @returns settles when it is open, or when following has ended; a state that is being read is waited for instead
+   * Opens the stream again, without waiting: one that is open may be dead.
+   * @returns settles when it has been open for a second, or when following has ended; a state that is read, or has to be, is waited for instead
    */
   renewed(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -189,12 +191,15 @@ export class Reflector<T extends KubeObject> {
     if (signal.aborted) cancel();
     const state = this.#position === undefined ? new Map<string, T>() : undefined;
     const stopSync = state === undefined ? () => undefined : clock.after(SYNC_MS, () => stop.abort(SLOW_SYNC));
+    let stopSettling = (): void => undefined;
     let stopIdle = clock.after(IDLE_MS, () => stop.abort(IDLE));
     this.#silentSinceMs = clock.monotonicMs() + BEGIN_MS;
     this.#giveUp = (why) => stop.abort(why);
     try {
       const onOpen = (): void => {
-        if (this.#position !== undefined && !stop.signal.aborted) this.#tellWaiting();
+        stopSettling = clock.after(SETTLED_MS, () => {
+          if (this.#position !== undefined) this.#tellWaiting();
+        });
       };
       const options = { signal: stop.signal, onOpen };
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, options)) {
@@ -209,6 +214,7 @@ export class Reflector<T extends KubeObject> {
       throw stop.signal.aborted ? stop.signal.reason : thrown;
     } finally {
       this.#giveUp = undefined;
+      stopSettling();
       stopIdle();
       stopSync();
       signal.removeEventListener("abort", cancel);

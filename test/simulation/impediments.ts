@@ -85,7 +85,7 @@ export function isHeldByClaims(
     .list(PERSISTENT_VOLUME_CLAIMS)
     .map(({ metadata }) => metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION]);
   const without = voters.filter(({ id }) => !members.includes(hexOf(id))).length;
-  const isFewerNext = wanted > 0 && wanted < voters.length;
+  const isFewerNext = wanted > 0 && wanted < voters.length && wanted - 1 < quorumOf(wanted); // Of more each can be replaced.
   if (isFewerNext && dying > 0 && voters.length - dying - without < quorumOf(wanted)) return true;
   const isAsleepNext = wanted === 0;
   const going = isAsleepNext ? dying : Math.min(dying, 1);

@@ -248,16 +248,24 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "of the three that are wanted two keep their claims",
-      given: asking(withDyingClaims(five, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 3 }),
-      step: leavingOf(five, "my-etcd-0"),
+      name: "of three each can be replaced, whatever becomes of its claim",
+      given: asking(withDyingClaims(five, "my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3", "my-etcd-4"), {
+        replicas: 3,
+      }),
+      step: leavingOf(five, "my-etcd-4"),
       is: "allowed",
     },
     {
-      name: "of the three that are wanted only one would keep its claim",
-      given: asking(withDyingClaims(five, "my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"), { replicas: 3 }),
-      step: leavingOf(five, "my-etcd-0"),
+      name: "of two none can be: both are to keep their claims",
+      given: asking(withDyingClaims(settled, "my-etcd-1", "my-etcd-2"), { replicas: 2 }),
+      step: leavingOf(settled, "my-etcd-2"),
       is: "forbidden",
+    },
+    {
+      name: "both keep theirs when the one whose claim goes is the one who goes",
+      given: asking(withDyingClaims(settled, "my-etcd-2"), { replicas: 2 }),
+      step: leavingOf(settled, "my-etcd-2"),
+      is: "allowed",
     },
     {
       name: "who has lost its claim has nothing that the others could miss",

@@ -45,7 +45,7 @@ export const askedToDelete: ClusterGuard = {
 
 /**
  * No pod is stopped with which a claim goes that somebody has deleted, unless enough others have the data for a quorum: then its member is replaced. And nobody goes for
- * the sake of fewer members when claims that stay would be no quorum of these.
+ * the sake of one or two members when claims that stay would be no quorum of these: nobody could be replaced then.
  */
 export const dyingClaimIsHeld: ClusterGuard = {
   name: "dying-claim-is-held",
