@@ -235,11 +235,12 @@ async function served(body: string, delayMs: number): Promise<Server> {
   return server;
 }
 
+// It is waited for one second, in which a busy machine may stall.
 test.each([
   ["answers", JSON.stringify(answer), 0, answer],
   ["answers too much", JSON.stringify({ ...answer, more: "x".repeat(10_000) }), 0, undefined],
   ["is too slow", JSON.stringify(answer), 5_000, undefined],
-])("over HTTP, an agent that %s", async (_, body, delayMs, expected) => {
+])("over HTTP, an agent that %s", { retry: 2 }, async (_, body, delayMs, expected) => {
   const server = await served(body, delayMs);
   try {
     const [pod] = attempt(backup(), "running").pods;
