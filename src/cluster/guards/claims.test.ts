@@ -219,7 +219,9 @@ promised(guards, {
     },
     {
       name: "who was given up before the claims were deleted goes",
-      given: markedToGo(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), "lost"),
+      given: asking(markedToGo(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), "lost"), {
+        replicas: 1,
+      }),
       step: STEPS.removeMember,
       is: "allowed",
     },
