@@ -1,5 +1,5 @@
 import { OPERATOR } from "#api/names.ts";
-import { CLUSTER_LEASE_NAMESPACE } from "../src/bin/permissions.ts";
+import { CLUSTER_LEASE_NAMESPACE, LEASE_PERMISSIONS } from "../src/bin/permissions.ts";
 import { LABELS, type Manifest, OPERATOR_NAMESPACE } from "./own.ts";
 
 // The API server has what one account asks wait in one line, and what reads the state of thousands of clusters takes all places of it for seconds.
@@ -24,14 +24,13 @@ export function leaseFlow(): Manifest {
       rules: [
         {
           subjects: [{ kind: "ServiceAccount", serviceAccount: { name: OPERATOR, namespace: OPERATOR_NAMESPACE } }],
-          resourceRules: [
-            {
-              apiGroups: ["coordination.k8s.io"],
-              resources: ["leases"],
-              namespaces: [OPERATOR_NAMESPACE, CLUSTER_LEASE_NAMESPACE],
-              verbs: ["get", "create", "update", "patch"],
-            },
-          ],
+          // What it may do with the lease of an installation; with those of shards it may do less.
+          resourceRules: LEASE_PERMISSIONS.map(({ apiGroups, resources, verbs }) => ({
+            apiGroups,
+            resources,
+            namespaces: [OPERATOR_NAMESPACE, CLUSTER_LEASE_NAMESPACE],
+            verbs,
+          })),
         },
       ],
     },

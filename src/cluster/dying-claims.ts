@@ -16,22 +16,20 @@ const ADVICE =
 
 /** Why the pod of this member is not stopped for a restart, for people; `undefined` when it may be. */
 export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | undefined {
-  const dying = votersOf(snapshot).filter((member) => member.name === name && isDying(snapshot, member));
-  const left = votersOf(snapshot).filter((member) => member.name !== name && takesPart(snapshot, member));
-  const why = whyHeld(
-    votersOf(snapshot).length,
-    dying,
-    left,
-    "to take part; have a backup, and delete the pod to give it up",
-  );
+  const voters = votersOf(snapshot);
+  const dying = voters.filter((member) => member.name === name && isDying(snapshot, member));
+  const left = voters.filter((member) => member.name !== name && takesPart(snapshot, member));
+  const advice = "have a backup, and delete the pod to give it up";
+  const why = whyHeld(voters.length, dying, left, `to take part; ${advice}`);
   return why ?? (dying.length > 0 && isToSleep(snapshot.cluster) ? whyHeldAwake(snapshot) : undefined);
 }
 
 /** Why members are not put to sleep, for people; `undefined` when they may be. Who answers nobody has its data all the same. */
 export function whyHeldAwake(snapshot: ClusterSnapshot): string | undefined {
   const dying = ownVoters(snapshot).filter((member) => isDying(snapshot, member));
-  const left = votersOf(snapshot).filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
-  return whyHeld(votersOf(snapshot).length, dying, left, `with data; ${ADVICE}`);
+  const voters = votersOf(snapshot);
+  const left = voters.filter((member) => !dying.includes(member) && mayHaveData(snapshot, member));
+  return whyHeld(voters.length, dying, left, `with data; ${ADVICE}`);
 }
 
 /** Why this member does not go for the sake of fewer members, for people; `undefined` when it may. */

@@ -1,40 +1,31 @@
-import { readFileSync } from "node:fs";
 import { request } from "node:https";
-import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
-import { type KubeObject, resource } from "#kube/kinds.ts";
-import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
+import type { ApiServer } from "#kit/apiserver.ts";
+import { startShipped } from "#kit/shipped.ts";
+import { kindOf } from "#kit/webhooks-apiserver.ts";
+import { kubeconfigFile } from "#kube/config.ts";
+import type { KubeObject, Resource } from "#kube/kinds.ts";
+import { leaseFlow } from "../../scripts/lease-flow.ts";
 
 // In whose line a request of the operator waits, by the word of a real API server: it names the FlowSchema in each answer, whatever that is.
 
 const OPTIONS = { signal: new AbortController().signal };
-const FLOW_SCHEMAS = resource<KubeObject>({
-  group: "flowcontrol.apiserver.k8s.io",
-  version: "v1",
-  kind: "FlowSchema",
-  plural: "flowschemas",
-  namespaced: false,
-});
+const FLOW_SCHEMAS = kindOf(leaseFlow()) as Resource<KubeObject>;
 
 let server: ApiServer;
 
 beforeAll(async () => {
-  server = await startApiServer();
-  for (const manifest of [...crdManifests(), ...operatorManifests("operator:test")])
-    await install(server.client, manifest);
+  ({ server } = await startShipped({ namespace: "foo" }));
 });
 afterAll(async () => await server?.stop());
 
 /** @param method and path of a request @returns the FlowSchema by which the API server let it wait */
 async function lineOf(method: string, path: string): Promise<string | undefined> {
-  const file = server.kubeconfigFor("operator");
-  const { users } = JSON.parse(readFileSync(file, "utf8")) as { users: { user: { token: string } }[] };
-  const headers = { authorization: `Bearer ${users[0]!.user.token}` };
-  const ca = readFileSync(join(dirname(file), "certs/apiserver.crt"));
+  const { credentials } = await kubeconfigFile(server.kubeconfigFor("operator"));
+  const { token, tls } = await credentials(false);
+  const to = { method, headers: { authorization: `Bearer ${token}` }, ca: tls.ca, agent: false } as const;
   const uid = await new Promise((resolve, reject) => {
-    const asked = request(`${server.url}${path}`, { method, headers, ca, agent: false }, (answer) => {
+    const asked = request(`${server.url}${path}`, to, (answer) => {
       answer.resume();
       resolve(answer.headers["x-kubernetes-pf-flowschema-uid"]);
     });
