@@ -18,8 +18,8 @@ import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
+import { CLUSTER_INDEX } from "#cluster/cached-parts.ts";
 import { clusterKeysForSchedule } from "#cluster/controller.ts";
-import { CLUSTER_INDEX } from "#cluster/observe.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {

@@ -7,7 +7,7 @@ import type { EtcdRole } from "#api/v1beta1/role.ts";
 import { isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { isSameData } from "#base/hash.ts";
-import { CLUSTER_INDEX } from "#cluster/observe.ts";
+import { CLUSTER_INDEX } from "#cluster/cached-parts.ts";
 import type { KubeObject, Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
 import { isOpen as isOpenRestore } from "#restore/controller.ts";

@@ -11,6 +11,7 @@ import { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { AUTHORITY_OF } from "#cluster/certificates/purposes.ts";
 import { CertificateReads } from "#cluster/certificates/reads.ts";
 import { Forecasts } from "#cluster/forecasts.ts";
+import { Glances } from "#cluster/glances.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { Monitoring } from "#cluster/monitoring.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
@@ -102,11 +103,16 @@ export function clusterController(
     silences: new Silences(reads.clock, ETCD_CONTAINER),
     monitoring,
   };
+  const glances = new Glances({ reads, certificates, healthLog: memory.healthLog });
   const forecasts = new Forecasts(reads.clock);
   return {
     name: "cluster",
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
-    restMs: (snapshot) => restMs(snapshot, memory.healthLog.settled, reads.clock.monotonicMs()),
+    glance: (key, signal) => glances.glance(key, signal),
+    restMs: (snapshot, plan) => {
+      glances.note(snapshot, plan);
+      return restMs(snapshot, glances.settled, reads.clock.monotonicMs());
+    },
     isRoutine: (rule, step, snapshot) =>
       ROUTINE.has(`${rule} ${step.do}`) ||
       (isForming(snapshot) && FIRST.has(step.do)) ||

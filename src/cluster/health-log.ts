@@ -110,6 +110,12 @@ export class HealthLog {
     this.#clusters.set(keyText(key), { ...cluster, members });
   }
 
+  /** Notes that a cluster at rest is as the last look found it: nobody's time runs, and there is no gap. @param atMs monotonic */
+  glanced(key: Key, atMs: number): void {
+    const last = this.#clusters.get(keyText(key));
+    if (last?.isSettled === true) this.#put(key, { ...last, lookedAtMs: atMs });
+  }
+
   forget(key: Key): void {
     this.#put(key, undefined);
   }

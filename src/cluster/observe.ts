@@ -1,20 +1,8 @@
 import { roleNameOf, userNameOf } from "#api/etcd-names.ts";
-import {
-  clientServiceName,
-  disruptionBudgetName,
-  ETCD_CONTAINER,
-  headlessServiceName,
-  METRICS_PORT,
-  networkPolicyName,
-} from "#api/names.ts";
+import { ETCD_CONTAINER, METRICS_PORT } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
-import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import type { EtcdRole } from "#api/v1beta1/role.ts";
-import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
@@ -22,6 +10,7 @@ import { anybody, ofThisCluster } from "#cluster/addressee.ts";
 import type { AuthReads } from "#cluster/auth/reads.ts";
 import type { HeldNames } from "#cluster/auth/unmanaged.ts";
 import { nextUser } from "#cluster/auth/users.ts";
+import { CLUSTER_INDEX, type ClusterCaches, cachedParts } from "#cluster/cached-parts.ts";
 import type { BindingTimes } from "#cluster/certificates/binding-times.ts";
 import { withKeptTls } from "#cluster/certificates/kept.ts";
 import type { CertificateReads } from "#cluster/certificates/reads.ts";
@@ -37,34 +26,12 @@ import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import type { KubeClient } from "#kube/client.ts";
-import {
-  controllerOf,
-  type NetworkPolicy,
-  type PersistentVolumeClaim,
-  type Pod,
-  type PodDisruptionBudget,
-  type Service,
-} from "#kube/kinds.ts";
-import { currentPod, dialAddress } from "#kube/pod.ts";
-import type { CacheView, Key } from "#runtime/controller.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { dialAddress } from "#kube/pod.ts";
+import type { Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
 
-/** By cluster: `namespace/name` of the EtcdCluster. */
-export const CLUSTER_INDEX = "cluster";
-
-export interface ClusterReads {
-  readonly clusters: CacheView<EtcdCluster>;
-  readonly schedules: CacheView<EtcdBackupSchedule>;
-  readonly backups: CacheView<EtcdBackup>;
-  readonly peers: CacheView<EtcdPeer>;
-  readonly restores: CacheView<EtcdRestore>;
-  readonly users: CacheView<EtcdUser>;
-  readonly roles: CacheView<EtcdRole>;
-  readonly services: CacheView<Service>;
-  readonly budgets: CacheView<PodDisruptionBudget>;
-  readonly networkPolicies: CacheView<NetworkPolicy>;
-  readonly claims: CacheView<PersistentVolumeClaim>;
-  readonly pods: CacheView<Pod>;
+export interface ClusterReads extends ClusterCaches {
   readonly etcd: EtcdClient;
   readonly identities: Identities;
   readonly clock: Clock;
@@ -78,6 +45,8 @@ export interface ClusterReads {
   readonly rereadWithinMs: number;
   /** Where the operator itself is installed. */
   readonly operatorNamespace: string;
+  /** How many clusters are at rest besides those of this process; for worlds that have few. Default: none. */
+  readonly othersAtRest?: number;
   /** Hears of time between looks for which no look can speak, in milliseconds. */
   readonly onGap?: (ms: number) => void;
 }
@@ -114,11 +83,8 @@ export async function observeCluster(
     return absent;
   }
   const index = `${key.namespace}/${key.name}`;
-  const isOwn = (peer: EtcdPeer) => controllerOf(peer)?.uid === cluster.metadata.uid;
-  const { namespace } = key;
-  const pods = podsByPeer(reads, index);
-  const all = reads.peers.byIndex(CLUSTER_INDEX, index);
-  const peers = all.filter(isOwn);
+  const cached = cachedParts(reads, cluster);
+  const { peers, pods } = cached;
   silences.keep(key, pods.values());
   // Before anybody is asked: it tells with what to connect.
   const users = reads.users.byIndex(CLUSTER_INDEX, index);
@@ -131,22 +97,9 @@ export async function observeCluster(
     memberTimeoutMs: memberTimeoutMs(cluster.spec, reads.memberTimeoutMs),
     rereadWithinMs: reads.rereadWithinMs,
     operatorNamespace: reads.operatorNamespace,
-    cluster,
-    headlessService: reads.services.get({ namespace, name: headlessServiceName(key.name) }),
-    clientService: reads.services.get({ namespace, name: clientServiceName(key.name) }),
+    ...cached,
     podMonitor: await monitoring.look(cluster, signal),
     certificates: seenCertificates && { ...seenCertificates, bindings: memory.bindings.look(cluster, users) },
-    budget: reads.budgets.get({ namespace, name: disruptionBudgetName(key.name) }),
-    networkPolicy: reads.networkPolicies.get({ namespace, name: networkPolicyName(key.name) }),
-    schedules: reads.schedules
-      .byIndex(CLUSTER_INDEX, index)
-      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
-    sourceBackups: reads.backups.byIndex(CLUSTER_INDEX, index),
-    peers,
-    foreignPeers: all.filter((peer) => !peers.includes(peer)),
-    restore: reads.restores.get(key),
-    claims: reads.claims.byIndex(CLUSTER_INDEX, index),
-    pods,
     endpoints,
     unpublished: new Map(
       [...answers].flatMap(([name, { passesAs }]) => (passesAs === undefined ? [] : [[name, passesAs]])),
@@ -221,16 +174,6 @@ async function heardBy(
   const address = pod === undefined ? undefined : dialAddress(pod, ETCD_CONTAINER, METRICS_PORT);
   if (address === undefined) return undefined;
   return await etcd.heardPeers(address, { signal, deadlineMs: LISTEN_DEADLINE_MS, expectedMemberId: idOf(leader) });
-}
-
-function podsByPeer(reads: ClusterReads, index: string): ReadonlyMap<string, Pod> {
-  const all = Map.groupBy(reads.pods.byIndex(CLUSTER_INDEX, index), (pod) => pod.spec?.hostname ?? pod.metadata.name);
-  const current = new Map<string, Pod>();
-  for (const [peer, pods] of all) {
-    const pod = currentPod(pods);
-    if (pod !== undefined) current.set(peer, pod);
-  }
-  return current;
 }
 
 /** By peer name. */

@@ -13,8 +13,12 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 //   What only etcd knows: alarms, who leads, members that somebody has added. And members whose kubelet is gone with them.
 // Why more rarely in a larger fleet?
 //   What a look costs is the same for each cluster, and what may be a minute old need not cost a core.
+// And where even a look a minute is much?
+//   Four of five are glances (glances.ts): one member is asked, each in its turn, what it knows of all of them. What only a member itself
+//   knows, such as how far it is behind, is then five minutes old at most.
 // Is anything decided by an old look?
-//   No. A look asks all members, whoever and whatever made it due. Only the time between two looks at a cluster at rest is longer.
+//   No. A look asks all members, whoever and whatever made it due. Only the time between two looks at a cluster at rest is longer. A glance
+//   decides nothing but that there is nothing to be looked at.
 
 /** The shortest time between two looks at a cluster at rest, in milliseconds; also that of one that has nothing to do and is not at rest. */
 export const SHORTEST_REST_MS = 10_000;
@@ -27,7 +31,10 @@ const EACH_MS = 200;
 /** A timer may come a moment early, and is not to be followed by the turn for which it came. */
 const EARLY_MS = 500;
 
-/** A look speaks for a cluster at rest at most as long, in milliseconds: the longest rest, and what may hold up the look after it. */
+/** So many glances follow a look where looks are furthest apart. */
+const GLANCES = 4;
+
+/** A look, or a glance, speaks for a cluster at rest at most as long, in milliseconds: the longest rest, and what may hold up the look after it. */
 export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
 
 /** What its conditions say of a cluster of which nothing is amiss; those that are missing here are about something else. */
@@ -63,16 +70,25 @@ export function isSettled(snapshot: ClusterSnapshot): boolean {
   );
 }
 
+/** How many glances may follow a look at a cluster at rest, 0 or more. @param settled how many clusters are at rest */
+export function glancesAfter(settled: number): number {
+  return settled * EACH_MS < LONGEST_REST_MS ? 0 : GLANCES;
+}
+
 /**
  * How long a cluster with nothing to do is left alone if no event comes, in milliseconds.
  * @param settled how many clusters are at rest
  * @param nowMs by the clock by which the pause is waited for, 0 or more
  */
 export function restMs(snapshot: ClusterSnapshot, settled: number, nowMs: number): number {
-  if (!isSettled(snapshot)) return SHORTEST_REST_MS;
+  return isSettled(snapshot) ? settledMs(snapshot.cluster, settled, nowMs) : SHORTEST_REST_MS;
+}
+
+/** The same of one that is at rest. */
+export function settledMs({ metadata }: Pick<ClusterSnapshot["cluster"], "metadata">, settled: number, nowMs: number) {
   const periodMs = Math.min(LONGEST_REST_MS, settled * EACH_MS);
   if (periodMs <= SHORTEST_REST_MS) return SHORTEST_REST_MS;
   // Each has its own turn in the period: clusters that were all looked at when the operator started do not come back all at once.
-  const leftMs = Math.ceil(periodMs - ((nowMs + partOf(snapshot.cluster.metadata.uid) * periodMs) % periodMs));
+  const leftMs = Math.ceil(periodMs - ((nowMs + partOf(metadata.uid) * periodMs) % periodMs));
   return leftMs < EARLY_MS ? leftMs + periodMs : leftMs;
 }

@@ -186,7 +186,7 @@ export function remembered<T>(answer: (snapshot: ClusterSnapshot) => T): (snapsh
   };
 }
 
-export function identityOf(snapshot: ClusterSnapshot): ClusterIdentity | undefined {
+export function identityOf(snapshot: Pick<ClusterSnapshot, "cluster">): ClusterIdentity | undefined {
   return snapshot.cluster.status?.identity;
 }
 

@@ -52,8 +52,8 @@ test("what is about to come of a member that has just joined is looked for when 
   const ready = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T11:00:00Z" };
   const pod = { ...joined.pod, status: { ...joined.pod?.status, conditions: [ready] } } as unknown as Pod;
   const readyFor = (ms: number) => ({ ...joined, pod, takenAtMs: Date.parse(ready.lastTransitionTime) + ms });
-  expect(controller.restMs(readyFor(10_000))).toBe(20_000);
-  const restMs = controller.restMs(readyFor(30_000));
+  expect(controller.restMs(readyFor(10_000), { next: "settled" })).toBe(20_000);
+  const restMs = controller.restMs(readyFor(30_000), { next: "settled" });
   expect(restMs).toBeGreaterThanOrEqual(7.5 * 60_000);
   expect(restMs).toBeLessThanOrEqual(15 * 60_000);
 });

@@ -54,6 +54,16 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
   readonly name: string;
   /** How far the object has come, by what the cache knows: who is nearly done is looked at first. Default: settled. */
   stageOf?(key: Key): Stage;
+  /**
+   * A look at less, of an object at rest. Reads only, and decides nothing.
+   * @returns how long it is left alone from now on, in milliseconds; undefined: it has to be looked at. Default: always.
+   */
+  glance?(key: Key, signal: AbortSignal): Promise<number | undefined>;
+  /**
+   * When a process begins, first looks at settled objects come so many milliseconds after one another, for a room that can wait for others.
+   * Default: all at once.
+   */
+  readonly firstLooksApartMs?: number;
   /** Reads only. `absent`: the object is gone, nothing to do. `unknown`: could not look, try again later. */
   observe(key: Key, signal: AbortSignal): Promise<Observed<Snapshot>>;
   /** @param resting steps that are left alone for now */
@@ -77,5 +87,5 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
    */
   isRoutine?(rule: string, step: Step, snapshot: Snapshot): boolean;
   /** How long a settled object is left alone when no event comes, in milliseconds. */
-  restMs(snapshot: Snapshot): number;
+  restMs(snapshot: Snapshot, plan: Plan<Step>): number;
 }

@@ -45,6 +45,15 @@ test("pass: a settled object gets its status written and rests", async () => {
   expect(controller.asked).toEqual(["observe toy", "status: settled"]);
 });
 
+test("pass: when a glance is enough nothing is looked at, and it comes back when the glance says", async () => {
+  const { controller, pass } = toy();
+  controller.glancing = () => Promise.resolve(4_321);
+  expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 4_321 });
+  expect(controller.asked).toEqual([]);
+  controller.glancing = () => Promise.reject(new OperatorError("Cancelled", "the pass is over"));
+  expect(await pass.run(KEY, AbortSignal.abort())).toEqual({ is: "withBackoff" });
+});
+
 test("pass: a wait comes back when it says, and is told only when a person should hear of it", async () => {
   const { controller, pass, told } = toy();
   controller.next = wait("drying", "the paint is wet", 1_234);

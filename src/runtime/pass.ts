@@ -109,6 +109,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   }
 
   async #pass(key: Key, signal: AbortSignal, stop: AbortSignal): Promise<Requeue> {
+    const restMs = await this.#controller.glance?.(key, signal);
+    if (restMs !== undefined) return { is: "after", ms: restMs };
     const text = keyText(key);
     const seen = await this.#controller.observe(key, signal);
     if (seen.is === "absent") {
@@ -223,7 +225,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   #requeue(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): Requeue {
     switch (plan.next) {
       case "settled": {
-        const restMs = this.#controller.restMs(snapshot);
+        const restMs = this.#controller.restMs(snapshot, plan);
         return { is: "after", ms: Math.min(restMs, plan.recheckAfterMs ?? restMs), ...restingIn(plan) };
       }
       case "wait":

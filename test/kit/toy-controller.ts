@@ -33,6 +33,13 @@ export class ToyController implements Controller<number, ToyStep, string> {
   observing: (signal: AbortSignal) => Promise<void> = () => Promise.resolve();
 
   stageOf = (_key: Key): Stage => "settled";
+  firstLooksApartMs = 0;
+  /** What a glance says: how long the key is left alone, or nothing. */
+  glancing: () => Promise<number | undefined> = () => Promise.resolve(undefined);
+
+  async glance(): Promise<number | undefined> {
+    return await this.glancing();
+  }
 
   async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {
     this.asked.push(`observe ${key.name}`);

@@ -5,9 +5,8 @@ import { type Log, silentLog } from "#base/log.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { Issuer } from "#certificates/issue.ts";
 import { Keyring } from "#certificates/keyring.ts";
+import { CLUSTER_INDEX } from "#cluster/cached-parts.ts";
 import { clusterController, clusterKeysFor } from "#cluster/controller.ts";
-import { CLUSTER_INDEX } from "#cluster/observe.ts";
-import { restMs } from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
@@ -111,6 +110,8 @@ export class OperatorProcess {
   passes = 0;
   /** The same by controller and key. */
   readonly looks = new Map<string, number>();
+  /** How often it was enough to glance at it, of the rooms that do. */
+  readonly glances = new Map<string, number>();
   readonly #parts: Parts;
   readonly #clock: ProcessClock;
   /** Asked once more when a change is sent, as src/kube/call.ts does. */
@@ -141,12 +142,11 @@ export class OperatorProcess {
       memberTimeoutMs: MEMBER_TIMEOUT_MS,
       rereadWithinMs: REREAD_WITHIN_MS,
       operatorNamespace: "etcd-operator-system",
+      othersAtRest: parts.othersAtRest,
     };
     const identities = new Keyring();
     const reads = { ...caches, kube, etcd, identities, clock: this.#clock, ...settings };
-    const only = clusterController({ kube, etcd, identities, issuer: parts.issuer }, reads);
-    const ofFleet = (snapshot: ClusterSnapshot) => restMs(snapshot, parts.othersAtRest, this.#clock.monotonicMs());
-    const cluster = parts.othersAtRest === 0 ? only : { ...only, restMs: ofFleet };
+    const cluster = clusterController({ kube, etcd, identities, issuer: parts.issuer }, reads);
     const peer = peerController(kube, reads);
     const used = mutation.tools?.(tools) ?? tools;
     this.#mayChange = used.mayAct;
@@ -264,6 +264,12 @@ export class OperatorProcess {
     const looks = new WeakMap<Snapshot, number>();
     return {
       ...real,
+      glance: async (key, signal) => {
+        const restMs = await real.glance?.(key, signal);
+        const name = `${real.name} ${keyText(key)}`;
+        if (restMs !== undefined) this.glances.set(name, (this.glances.get(name) ?? 0) + 1);
+        return restMs;
+      },
       observe: async (key, signal) => {
         this.passes += 1;
         const name = `${real.name} ${keyText(key)}`;

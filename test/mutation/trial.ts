@@ -60,6 +60,8 @@ const MUTATED = [
   "default-tls.ts",
   "fitness.ts",
   "rest.ts",
+  "glances.ts",
+  "cached-parts.ts",
   "standstill.ts",
   "update-status.ts",
   "health-log.ts",

@@ -97,7 +97,10 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: "who is at rest is looked at once in an hour",
     parts: {
-      cluster: (real) => ({ ...real, restMs: (given) => (isSettled(given) ? 60 * 60_000 : real.restMs(given)) }),
+      cluster: (real) => ({
+        ...real,
+        restMs: (given, plan) => (isSettled(given) ? 60 * 60_000 : real.restMs(given, plan)),
+      }),
     },
     leaning: { ...FORMED, often: { fillMember: 6 }, isTidied: false, onlyThat: true, steps: 60 },
   },

@@ -2,6 +2,7 @@ import { trustConfigMapName } from "#api/names.ts";
 import { areClientsVerified, operatorSecretName, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
+import { isSameData } from "#base/hash.ts";
 import { type Observed, present } from "#base/observed.ts";
 import { mayConnectWith } from "#certificates/consent.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
@@ -67,6 +68,8 @@ interface Memory {
   readonly pods: Map<string, number>;
   /** When something was read at rest. */
   restedMs: number;
+  /** How often something was read that was not known before, or could not be read. */
+  news: number;
 }
 
 /** What the API server said of certificates. A cache: a process that starts begins with nothing. */
@@ -103,6 +106,7 @@ export class CertificateReads {
       known: new Map(),
       pods: new Map(),
       restedMs: Number.NEGATIVE_INFINITY,
+      news: 0,
     };
     for (const [what, { answer }] of [...memory.known])
       if (
@@ -119,6 +123,11 @@ export class CertificateReads {
     }
     this.#keyring.alsoTrust({ namespace, name }, besidesOf(given, memory));
     return { ...seenIn(memory.known, this.#clock.monotonicMs()), ...this.#podsFor(memory, members) };
+  }
+
+  /** How often something else was read of the cluster than was known before: the same number says that all is as it was. */
+  newsOf(key: Key): number {
+    return this.#clusters.get(keyText(key))?.news ?? 0;
   }
 
   /** For how long the pods are known. */
@@ -229,6 +238,7 @@ export class CertificateReads {
     const nowMs = this.#clock.monotonicMs();
     const last = memory.known.get(what);
     if (answer.is === "unknown") {
+      memory.news += 1;
       // What was refused goes on to take turns until somebody sees it: else one that errs by now would have each turn.
       const isRefused = missingRightText(answer.why) !== undefined || last?.refused !== undefined;
       const told = { refused: isRefused ? answer.why : undefined, askedMs: nowMs };
@@ -240,6 +250,7 @@ export class CertificateReads {
     }
     if (last?.refused !== undefined) askForAll(memory);
     const isSame = last !== undefined && saysSame(last.answer, answer, this.#clock.wallMs());
+    if (last === undefined || last.refused !== undefined || !isSameData(last.answer, answer)) memory.news += 1;
     const isSignedAlike = last !== undefined && signerIn(last.answer) === signerIn(answer);
     memory.known.set(what, {
       answer,

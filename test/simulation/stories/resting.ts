@@ -4,10 +4,13 @@ import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
 import { LARGE_FLEET } from "../profile.ts";
 import { type Scene, type Story, scene } from "./scene.ts";
 
-// One cluster among a thousand that have nothing to do: it is looked at once in a minute, and whatever happens is heard of all the same.
+// One cluster among a thousand that have nothing to do: somebody of it is asked once in a minute, and all are once in five, and whatever happens
+// is heard of all the same.
 
 /** Once in a minute, and what the end of a watch may bring. */
 const MOST_LOOKS = 12;
+/** Once in five minutes, and the same. */
+const MOST_WHOLE_LOOKS = 4;
 const TOLD_WITHIN_MS = 15_000;
 const SEEN_WITHIN_MS = 60_000;
 
@@ -21,11 +24,15 @@ async function resting(replicas = 3): Promise<Scene> {
 /** Nothing happens for ten minutes. */
 export const restIsBusy: Story = async () => {
   const of = await resting();
-  const looks = () => of.world.operator?.looks.get(`cluster ${NAMESPACE}/${CLUSTER}`) ?? 0;
-  const before = looks();
+  const name = `cluster ${NAMESPACE}/${CLUSTER}`;
+  const looks = () => of.world.operator?.looks.get(name) ?? 0;
+  const glances = () => of.world.operator?.glances.get(name) ?? 0;
+  const before = { looks: looks(), glances: glances() };
   await of.forMs(10 * 60_000);
-  const made = looks() - before;
-  return made >= 10 && made <= MOST_LOOKS ? undefined : `${made} looks in ten minutes`;
+  const made = looks() - before.looks;
+  const all = made + glances() - before.glances;
+  const isAsPromised = all >= 10 && all <= MOST_LOOKS && made >= 2 && made <= MOST_WHOLE_LOOKS;
+  return isAsPromised ? undefined : `${made} looks and ${all - made} glances in ten minutes`;
 };
 
 /** The data of a member is gone, right after a look: it ends, and refuses to start. */
