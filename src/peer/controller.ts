@@ -16,6 +16,12 @@ import { Silences } from "#runtime/silences.ts";
 /** The pod's readiness, which the kubelet watches, wakes this room; the rest is a slow second look, in milliseconds: after half of it, or all. */
 const REST_MS = 15 * 60_000;
 
+/**
+ * After a start clusters are looked at before their settled members, of which a hundred are looked at in a second: a cluster's look asks them how
+ * they are, and what they run by stands.
+ */
+const FIRST_LOOKS_APART_MS = 10;
+
 /** Steps that every member goes through; an event of its cluster tells when it has joined. */
 const ROUTINE = new Set([
   "create-claim createClaim",
@@ -31,6 +37,7 @@ export function peerController(kube: PeerWrites, reads: PeerReads): Controller<P
   return {
     name: "peer",
     stageOf: (key) => peerStage(reads.peers.get(key)),
+    firstLooksApartMs: FIRST_LOOKS_APART_MS,
     // Each has a time of its own: members that were all looked at when the operator started do not come back all at once.
     restMs: (snapshot) => {
       const restMs = Math.round(REST_MS * (0.5 + partOf(snapshot.peer.metadata.uid) / 2));

@@ -10,8 +10,14 @@ const paint = step("paint", "it is grey", { do: "paint" });
 
 type Listener = Parameters<WakingCache["onChange"]>[0];
 
-function setup(workers = 2, overrides: Parameters<typeof toyTools>[0] = {}, names = ["first"]) {
+function setup(
+  workers = 2,
+  overrides: Parameters<typeof toyTools>[0] = {},
+  names = ["first"],
+  prepare: (controller: ToyController) => void = () => undefined,
+) {
   const controller = new ToyController();
+  prepare(controller);
   const rest = toyTools(overrides);
   const listeners = new Set<Listener>();
   const cache: WakingCache = {
@@ -42,6 +48,30 @@ test("room: at the start it looks at every key there is", async () => {
   const { controller, stop, running, clock } = setup();
   await clock.advance(0);
   expect(controller.asked).toContain("observe first");
+  stop.abort();
+  await running;
+});
+
+test("room: one that can wait begins with what is not settled, and looks at the rest one after another, for a minute at the most", async () => {
+  const names = ["first", "begun", ...Array.from({ length: 8 }, (_, n) => `settled-${n}`)];
+  const { controller, stop, running, clock, change } = setup(2, {}, names, (toy) => {
+    toy.stageOf = ({ name }) => (name === "begun" ? "underWay" : "settled");
+    toy.firstLooksApartMs = 10_000;
+  });
+  const looks = () => controller.asked.filter((what) => what.startsWith("observe")).length;
+  await clock.advance(0);
+  expect(controller.asked).toContain("observe begun");
+  expect(looks()).toBe(1);
+  await clock.advance(10_000);
+  expect(controller.asked).toContain("observe first");
+  expect(looks()).toBe(2);
+  change("settled-7");
+  await clock.advance(0);
+  expect(looks()).toBe(3);
+  await clock.advance(49_000);
+  expect(looks()).toBe(7);
+  await clock.advance(1_000);
+  expect(new Set(controller.asked.filter((what) => what.startsWith("observe"))).size).toBe(names.length);
   stop.abort();
   await running;
 });

@@ -19,6 +19,9 @@ const LONG_PASS_MS = 1_000;
 /** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
 const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
 
+/** Nobody's first look comes later than this after the start, in milliseconds. */
+const LAST_FIRST_LOOK_MS = 60_000;
+
 /** What has become of an object. */
 export interface SeenChange {
   readonly type?: "added" | "modified" | "deleted";
@@ -82,7 +85,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
         for (const key of concernedKeys(watch, change)) this.#wake(key, urgency);
       }),
     );
-    for (const key of this.#allKeys()) this.#queue.add(key, urgencyOfTimer(this.#stageOf(key)));
+    this.#addAll();
     signal.addEventListener("abort", () => this.#queue.close(), { once: true });
     if (signal.aborted) this.#queue.close();
     this.#queue.limit(PLACES_PER_WORKER * workers);
@@ -116,6 +119,17 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
 
   #stageOf(key: Key): Stage {
     return this.#controller.stageOf?.(key) ?? "settled";
+  }
+
+  /** Whoever is not settled is looked at first, and does not wait for those that are. */
+  #addAll(): void {
+    const { firstLooksApartMs = 0 } = this.#controller;
+    let settled = 0;
+    for (const key of this.#allKeys()) {
+      const stage = this.#stageOf(key);
+      const delayMs = stage === "settled" ? Math.min(LAST_FIRST_LOOK_MS, firstLooksApartMs * ++settled) : 0;
+      this.#queue.addAfter(key, delayMs, urgencyOfTimer(stage));
+    }
   }
 
   #wake(key: Key, urgency: Urgency | undefined): void {
