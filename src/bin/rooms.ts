@@ -79,6 +79,7 @@ export function roomsOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, s
     memberTimeoutMs: flags.memberTimeoutMs,
     rereadWithinMs: flags.rereadWithinMs,
     operatorNamespace: flags.namespace,
+    fleetSize: () => caches.clusters.size,
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
   const access = new AccessReads({ ...reads, etcd, stop });

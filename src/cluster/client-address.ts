@@ -9,7 +9,7 @@ export function clientAddress({ clientService }: ClusterSnapshot): string | unde
 }
 
 /** Whether the cluster is called Ready by now, as it is wanted now: then it is not asked again. */
-export function isCalledReady({ cluster }: ClusterSnapshot): boolean {
+export function isCalledReady({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   return ready?.status === "True" && ready.observedGeneration === cluster.metadata.generation;
 }

@@ -104,13 +104,15 @@ export function clusterController(
     monitoring,
   };
   const glances = new Glances({ reads, certificates, healthLog: memory.healthLog });
+  /** Snapshots of which the cluster says already what there is to say. */
+  const told = new WeakSet<ClusterSnapshot>();
   const forecasts = new Forecasts(reads.clock);
   return {
     name: "cluster",
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
     glance: (key, signal) => glances.glance(key, signal),
     restMs: (snapshot, plan) => {
-      glances.note(snapshot, plan);
+      if (told.has(snapshot)) glances.note(snapshot, plan);
       return restMs(snapshot, glances.settled, reads.clock.monotonicMs());
     },
     isRoutine: (rule, step, snapshot) =>
@@ -140,6 +142,7 @@ export function clusterController(
     },
     writeStatus: (snapshot, status, signal) => {
       const isSame = isSameData(status, snapshot.cluster.status ?? {});
+      if (isSame) told.add(snapshot);
       return isSame || mayWait(snapshot, status)
         ? Promise.resolve(undefined)
         : writeStatus(writes.kube, snapshot, status, signal);

@@ -223,6 +223,35 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
   });
 });
 
+test("health log: a glance speaks for the time before it, as a look at rest does, and for no more", () => {
+  const gaps: number[] = [];
+  const log = new HealthLog((ms) => gaps.push(ms));
+  const rests = calm(healthy);
+  log.look(KEY, rests, 0);
+  expect(log.settled).toBe(1);
+  log.glanced(KEY, 60_000);
+  log.glanced(KEY, 120_000);
+  expect(gaps).toEqual([]);
+  log.glanced(KEY, 190_000);
+  expect(gaps).toEqual([7_000]);
+  expect(log.settled).toBe(1);
+  const histories = log.look(KEY, down, 250_000);
+  expect(gaps).toEqual([7_000]);
+  // Its time begins now, and when it was well is known by the look.
+  expect(histories.get(id)).toMatchObject({ sickForMs: 0, lostForMs: 0, wellMsAgo: 250_000 });
+});
+
+test("health log: a glance says nothing of a cluster that is not at rest, or that nobody has looked at", () => {
+  const gaps: number[] = [];
+  const log = new HealthLog((ms) => gaps.push(ms));
+  log.glanced(KEY, 0);
+  expect(log.settled).toBe(0);
+  log.look(KEY, down, 0);
+  log.glanced(KEY, 10_000);
+  log.look(KEY, down, 20_000);
+  expect(gaps).toEqual([5_000]);
+});
+
 test("health log: time at rest is no time in which nobody looked", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));

@@ -73,8 +73,7 @@ export class HealthLog {
     const before = this.#clusters.get(keyText(key));
     const passedMs = before === undefined ? 0 : atMs - before.lookedAtMs;
     const sinceMs = Math.min(passedMs, VOUCHED_MS);
-    const spokenForMs = before?.isSettled === true ? REST_VOUCHED_MS : VOUCHED_MS;
-    if (passedMs > spokenForMs) this.#onGap(passedMs - spokenForMs);
+    this.#tellGap(before, atMs);
     // In an outage a member that is lost cannot be told from one that waits for the others.
     const isEvidence = snapshot.members.is === "present" && !isPaused(snapshot);
     const members = new Map<string, Noted>();
@@ -110,10 +109,12 @@ export class HealthLog {
     this.#clusters.set(keyText(key), { ...cluster, members });
   }
 
-  /** Notes that a cluster at rest is as the last look found it: nobody's time runs, and there is no gap. @param atMs monotonic */
+  /** Notes that a cluster at rest is as the last look found it: nobody's time runs. @param atMs monotonic */
   glanced(key: Key, atMs: number): void {
     const last = this.#clusters.get(keyText(key));
-    if (last?.isSettled === true) this.#put(key, { ...last, lookedAtMs: atMs });
+    if (last?.isSettled !== true) return;
+    this.#tellGap(last, atMs);
+    this.#put(key, { ...last, lookedAtMs: atMs });
   }
 
   forget(key: Key): void {
@@ -123,6 +124,12 @@ export class HealthLog {
   /** How many clusters the last look at them found at rest. */
   get settled(): number {
     return this.#settled;
+  }
+
+  #tellGap(before: Look | undefined, atMs: number): void {
+    if (before === undefined) return;
+    const gapMs = atMs - before.lookedAtMs - (before.isSettled ? REST_VOUCHED_MS : VOUCHED_MS);
+    if (gapMs > 0) this.#onGap(gapMs);
   }
 
   #put(key: Key, look: Look | undefined): void {

@@ -45,7 +45,9 @@ export interface ClusterReads extends ClusterCaches {
   readonly rereadWithinMs: number;
   /** Where the operator itself is installed. */
   readonly operatorNamespace: string;
-  /** How many clusters are at rest besides those of this process; for worlds that have few. Default: none. */
+  /** How many clusters the process decides about, whatever is known of them. Default: none. */
+  readonly fleetSize?: () => number;
+  /** How many clusters are at rest besides those; for worlds that have few. Default: none. */
   readonly othersAtRest?: number;
   /** Hears of time between looks for which no look can speak, in milliseconds. */
   readonly onGap?: (ms: number) => void;

@@ -1,9 +1,28 @@
 import { describe, expect, test } from "vitest";
 import { present } from "#base/observed.ts";
-import { isSettled, MINUTELY_MS, restMs } from "#cluster/rest.ts";
+import {
+  glancesAfter,
+  isCalledSettled,
+  isSettled,
+  LOOKS_APART_MS,
+  MINUTELY_MS,
+  restMs,
+  settledMs,
+} from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { calm, cluster, LATER_ID, pod, unpublished } from "#kit/cluster.ts";
+import {
+  dying,
+  withMetadata as edited,
+  strange,
+  unready,
+  WHOLE,
+  withCondition,
+  withLastPod,
+  withMember,
+  withSpec,
+} from "#kit/cluster-rested.ts";
 import { saying, UNREADY_BESIDE, withPod } from "#kit/cluster-rolling.ts";
 
 const whole = calm(cluster());
@@ -82,6 +101,50 @@ describe("a cluster is settled", () => {
   test.each(RESTLESS)("not while $name", ({ given }) => {
     expect(isSettled(given)).toBe(false);
     expect(restMs(given, 1_000, 0)).toBe(10_000);
+  });
+});
+
+describe("a cluster is settled by what was told of it", () => {
+  test("when it was well, and everything is there", () => {
+    expect(isCalledSettled(WHOLE)).toBe(true);
+  });
+
+  const peer = WHOLE.peers[0]!;
+  test.each([
+    { name: "something is amiss by its conditions", given: withCondition("Degraded", "True") },
+    { name: "it was not Ready", given: withCondition("Ready", "False") },
+    { name: "it was edited since", given: edited({ generation: 7 }) },
+    { name: "a member was unhealthy", given: withMember({ healthy: false }) },
+    { name: "a member was a learner", given: withMember({ learner: true }) },
+    { name: "a member has no pod of its name", given: withMember({ name: "my-etcd-9" }) },
+    { name: "more members are wanted", given: withSpec({ replicas: 5 }) },
+    { name: "a pod is not ready", given: withLastPod(unready) },
+    { name: "a pod is being deleted", given: withLastPod(dying) },
+    { name: "a pod is gone", given: { ...WHOLE, pods: new Map([...WHOLE.pods].slice(1)) } },
+    { name: "a peer is gone", given: { ...WHOLE, peers: WHOLE.peers.slice(1) } },
+    { name: "a stranger's peer is there", given: { ...WHOLE, foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
+    { name: "a claim is gone", given: { ...WHOLE, claims: WHOLE.claims.slice(1) } },
+    { name: "the headless Service is gone", given: { ...WHOLE, headlessService: undefined } },
+    { name: "the client Service is gone", given: { ...WHOLE, clientService: undefined } },
+    { name: "the budget is gone", given: { ...WHOLE, budget: undefined } },
+  ])("not while $name", ({ given }) => {
+    expect(isCalledSettled(given)).toBe(false);
+  });
+});
+
+describe("glances after a look", () => {
+  test.each([
+    { settled: 0, expected: 0 },
+    { settled: 289, expected: 0 },
+    { settled: 290, expected: 4 },
+    { settled: 10_000, expected: 4 },
+  ])("are $expected of $settled clusters at rest", ({ settled, expected }) => {
+    expect(glancesAfter(settled)).toBe(expected);
+  });
+
+  test("end within the time between two looks", () => {
+    expect(LOOKS_APART_MS).toBe(315_000);
+    expect(settledMs(whole.cluster, 10_000, 0)).toBe(restMs(whole, 10_000, 0));
   });
 });
 

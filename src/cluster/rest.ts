@@ -1,9 +1,12 @@
 import type { ConditionType } from "#api/conditions.ts";
+import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import { partOf } from "#base/hash.ts";
+import type { CachedParts } from "#cluster/cached-parts.ts";
 import { isCalledReady } from "#cluster/client-address.ts";
 import { whyUnfit } from "#cluster/fitness.ts";
 import { knownMembers } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { isReady } from "#kube/pod.ts";
 
 // How is it known that a cluster at rest is well, when nobody asks its members?
 //   The kubelet asks each member for a linearizable read every three seconds, and its word is watched: who has ended, hangs, or is cut off
@@ -33,6 +36,8 @@ const EARLY_MS = 500;
 
 /** So many glances follow a look where looks are furthest apart. */
 const GLANCES = 4;
+/** Two looks are no further apart than this, in milliseconds, glances between them and what may hold up each of them. */
+export const LOOKS_APART_MS = (GLANCES + 1) * (LONGEST_REST_MS + 5_000);
 
 /** A look, or a glance, speaks for a cluster at rest at most as long, in milliseconds: the longest rest, and what may hold up the look after it. */
 export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
@@ -56,18 +61,40 @@ const WELL: { readonly [type in ConditionType]?: "True" | "False" } = {
  */
 export function isSettled(snapshot: ClusterSnapshot): boolean {
   const { cluster, pods, members } = snapshot;
-  if (members.is !== "present" || !isCalledReady(snapshot)) return false;
-  const isWell = cluster.status?.conditions?.every(({ type, status }) => {
-    const expected = WELL[type as ConditionType];
-    return expected === undefined || status === expected;
-  });
+  if (members.is !== "present" || !isCalledWell(snapshot)) return false;
   const known = knownMembers(snapshot);
-  if (isWell !== true || known.length !== cluster.spec.replicas || pods.size !== known.length) return false;
+  if (known.length !== cluster.spec.replicas || pods.size !== known.length) return false;
   // Who was added by a person is not asked, and so not fit.
   if (known.some((member) => member.isLearner || whyUnfit(snapshot, member) !== undefined)) return false;
   return [...snapshot.endpoints.values()].every(
     (answer) => answer.is === "present" && answer.value.alarms.length === 0 && answer.value.downgradeTo === undefined,
   );
+}
+
+/** Whether it was told of the cluster, as it is wanted now, that nothing is amiss. */
+function isCalledWell({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
+  const isWell = cluster.status?.conditions?.every(({ type, status }) => {
+    const expected = WELL[type as ConditionType];
+    return expected === undefined || status === expected;
+  });
+  return isWell === true && isCalledReady({ cluster });
+}
+
+/**
+ * Whether a cluster that this process has not looked at yet is at rest by what was told of it and by what caches know: everything is there, and
+ * each member is on record as a healthy voter, in a pod that the kubelet calls ready.
+ */
+export function isCalledSettled({ cluster, pods, peers, claims, ...others }: CachedParts): boolean {
+  const members = cluster.status?.members ?? [];
+  const { replicas } = cluster.spec;
+  const isWhole = [members.length, peers.length, pods.size, claims.length].every((count) => count === replicas);
+  const hasServices = others.headlessService !== undefined && others.clientService !== undefined;
+  const isServed = hasServices && others.budget !== undefined && others.foreignPeers.length === 0;
+  const isWell = ({ name, healthy, learner }: MemberStatus) => {
+    const pod = pods.get(name);
+    return healthy && !learner && pod !== undefined && pod.metadata.deletionTimestamp === undefined && isReady(pod);
+  };
+  return isWhole && isServed && isCalledWell({ cluster }) && members.every(isWell);
 }
 
 /** How many glances may follow a look at a cluster at rest, 0 or more. @param settled how many clusters are at rest */

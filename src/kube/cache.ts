@@ -118,6 +118,11 @@ export class Cache<T extends KubeObject> {
     return this.#store.get(ref);
   }
 
+  /** How many objects it knows. */
+  get size(): number {
+    return this.#store.size;
+  }
+
   list(): readonly T[] {
     return this.#store.list();
   }

@@ -143,6 +143,7 @@ export class OperatorProcess {
       rereadWithinMs: REREAD_WITHIN_MS,
       operatorNamespace: "etcd-operator-system",
       othersAtRest: parts.othersAtRest,
+      fleetSize: () => caches.clusters.size,
     };
     const identities = new Keyring();
     const reads = { ...caches, kube, etcd, identities, clock: this.#clock, ...settings };

@@ -236,7 +236,7 @@ export const clusterStatusSchema = z
       .optional()
       .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
       .describe(
-        "The members as they were last asked: whenever an object of the cluster changes, the readiness of a pod for one. While all is well and nothing changes they are asked every 10 s, in a large fleet at least once in a minute; what only etcd knows, such as the leader and alarms, is as old.",
+        "The members as they were last asked: whenever an object of the cluster changes, the readiness of a pod for one. While all is well and nothing changes they are asked every 10 s, in a large fleet one of them once in a minute and all at least every five minutes; what only etcd knows, such as the leader and alarms, is a minute old then.",
       ),
     conditions: conditionsSchema(CONDITION_TYPES, REASONS).optional(),
   })

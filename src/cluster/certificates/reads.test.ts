@@ -110,6 +110,25 @@ describe("the API server is asked for certificates", () => {
     expect(await rest(7 * 60_000)).toEqual(read);
   });
 
+  test("and what it says that was not known before is news, what it says again is none", async () => {
+    const { reads, look, rest, special, whole } = await asked();
+    expect(reads.newsOf(KEY)).toBe(0);
+    await look();
+    const before = reads.newsOf(KEY);
+    expect(before).toBe(ALL.length);
+    await rest(8 * 60_000);
+    expect(reads.newsOf(KEY)).toBe(before);
+    const secret = whole("my-etcd-peer-tls");
+    special.set("my-etcd-peer-tls", present({ ...secret, metadata: { ...secret.metadata, resourceVersion: "2" } }));
+    await rest(8 * 60_000);
+    expect(reads.newsOf(KEY)).toBe(before + 1);
+    special.set("my-etcd-peer-tls", unknown("no answer"));
+    await rest(8 * 60_000);
+    expect(reads.newsOf(KEY)).toBeGreaterThan(before + 1);
+    reads.forget(KEY);
+    expect(reads.newsOf(KEY)).toBe(0);
+  });
+
   test("of one that is about to end each minute", async () => {
     const { look, rest } = await asked({ lastsMs: 50 * 60_000 });
     await look();
