@@ -21,7 +21,9 @@ export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | und
   const left = voters.filter((member) => member.name !== name && takesPart(snapshot, member));
   const advice = "have a backup, and delete the pod to give it up";
   const why = whyHeld(voters.length, dying, left, `to take part; ${advice}`);
-  return why ?? (dying.length > 0 && isToSleep(snapshot.cluster) ? whyHeldAwake(snapshot) : undefined);
+  if (why !== undefined || dying.length === 0) return why;
+  // Where fewer are wanted, or nobody is, who has lost its claim goes for good.
+  return isToSleep(snapshot.cluster) ? whyHeldAwake(snapshot) : whyHeldTogether(snapshot, name);
 }
 
 /** Why members are not put to sleep, for people; `undefined` when they may be. Who answers nobody has its data all the same. */

@@ -181,6 +181,24 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "nobody restarts where fewer are wanted and the ones who stay would be left with claims that go",
+      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 2 }),
+      step: restarting(settled, "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "who restarts where fewer are wanted may lose its claim when the others are enough, and keep theirs",
+      given: asking(withDyingClaims(settled, "my-etcd-1"), { replicas: 2 }),
+      step: restarting(settled, "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "who restarts keeps its claim where fewer are wanted, whatever becomes of others'",
+      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-2"), { replicas: 2 }),
+      step: restarting(settled, "my-etcd-1"),
+      is: "allowed",
+    },
+    {
       name: "a learner has no vote, and its data is a copy",
       given: withDyingClaims(withUnboundLearner(withArrival(settled, learner.name, "added")), learner.name),
       step: { ...STEPS.restartPod, name: learner.name },
@@ -233,7 +251,7 @@ promised(guards, {
     },
     {
       name: "who is lost goes all the same, to be replaced",
-      given: withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+      given: asking(withDyingClaims(settled, "my-etcd-0", "my-etcd-1", "my-etcd-2"), { replicas: 1 }),
       step: STEPS.markRemoval,
       is: "allowed",
     },
