@@ -11,6 +11,9 @@ import { leadershipOf } from "./leadership.ts";
 import { PastCounts } from "./past-counts.ts";
 import { openWorld, type Surroundings, type World } from "./world.ts";
 
+/** For so long who takes over waits until its caches follow again, in milliseconds. Steps that matter ask the API server itself. */
+const FOLLOWS_WITHIN_MS = 10_000;
+
 /** What a process leads, from its start to its end. */
 export interface Lead {
   /** Whatever reads and acts at this moment. */
@@ -55,9 +58,12 @@ export function leadAll(surroundings: Surroundings): Lead {
       if (!(await world.whenSynced(until))) return;
       const lost = new AbortController();
       await election.run(AbortSignal.any([stop, lost.signal]), {
-        onStarted: (leading) => {
+        async onStarted(leading) {
+          // A standby's caches may wait for their next try, as after an outage in which the one before has ended.
+          await world.whenSynced(AbortSignal.any([leading, AbortSignal.timeout(FOLLOWS_WITHIN_MS)]));
+          if (leading.aborted) return;
           log.info({}, "this process leads: at work");
-          return world.work(leading, [migration(surroundings, world, leading)]);
+          await world.work(leading, [migration(surroundings, world, leading)]);
         },
         onStopped: () => {
           log.info({}, "this process leads no more");

@@ -381,6 +381,73 @@ describe("a cache", () => {
     cache.renew();
   });
 
+  test("who takes over waits for a cache that the server has cut off, which tries at once, and for no other one", async () => {
+    const server = new ModelServer();
+    const { cache, clock, changes } = await started(server);
+    const isSynced = async (withinMs = 1_000) => {
+      let is = false;
+      void cache.whenSynced(never).then(() => {
+        is = true;
+      });
+      await clock.advance(withinMs);
+      return is;
+    };
+    expect(await isSynced(0)).toBe(true);
+    server.breakStream("KubeForbidden");
+    await clock.advance(0);
+    expect(await isSynced(0)).toBe(true); // That may last, and only people can help.
+    await clock.advance(10_000);
+    server.faults.push(
+      ...Array.from({ length: 6 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
+    );
+    server.breakStream("KubeUnavailable");
+    await clock.advance(20_000); // It tries ever more rarely, by now every 16 s.
+    server.put("a", 1);
+    server.faults.length = 0;
+    const tried = server.asked.length;
+    expect([await isSynced(999), server.asked.length - tried, changes]).toEqual([false, 1, ["added a"]]);
+    expect(await isSynced(1)).toBe(true);
+    expect(server.asked.length - tried).toBe(1);
+    await cache.stop();
+    expect(await isSynced(0)).toBe(true);
+  });
+
+  test("a stream that breaks before it has been open for a second has not gone on", async () => {
+    const server = new ModelServer();
+    const { cache, clock } = await started(server);
+    server.faults.push({ does: "hang", after: 1 });
+    cache.renew();
+    let isSynced = false;
+    void cache.whenSynced(never).then(() => {
+      isSynced = true;
+    });
+    await clock.advance(900);
+    server.faults.push({ does: "hang", after: 0 });
+    server.breakStream("KubeUnavailable");
+    await clock.advance(3_000);
+    expect(isSynced).toBe(false);
+    await cache.stop();
+  });
+
+  test("a state that takes long on an open stream is waited for, and then at once gone by", async () => {
+    const server = new ModelServer();
+    server.put("a", 1);
+    const { cache, clock } = await started(server);
+    server.faults.push({ does: "hang", after: 1 });
+    server.breakStream("KubeExpired");
+    await clock.advance(2_000);
+    expect(server.asked.at(-1)).toBe("watch-list");
+    let isSynced = false;
+    void cache.whenSynced(never).then(() => {
+      isSynced = true;
+    });
+    await clock.advance(30_000);
+    expect([isSynced, server.asked.at(-1)]).toEqual([false, "watch-list"]);
+    await clock.advance(30_000); // It is read in another way.
+    expect([isSynced, cache.stats.syncs]).toEqual([true, 2]);
+    await cache.stop();
+  });
+
   test("who is about to go by it waits for the whole state where the server cannot go on from where it was, which it says on an open stream", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);

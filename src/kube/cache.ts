@@ -145,7 +145,7 @@ export class Cache<T extends KubeObject> {
     signal.addEventListener("abort", giveUp, { once: true });
     if (signal.aborted) giveUp();
     try {
-      await Promise.race([Promise.all([this.#firstSync.promise, this.#renewed]), aborted]);
+      await Promise.race([Promise.all([this.#firstSync.promise, this.#renewed, this.#reflector.following()]), aborted]);
     } finally {
       signal.removeEventListener("abort", giveUp);
     }

@@ -26,8 +26,12 @@ const MISSED_MS = 10_000;
 const BEGIN_MS = 15_000;
 /** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
 const SYNC_MS = 60_000;
-/** A stream that has been open for so long goes on from where it was asked to, and what had happened since has come: that it cannot is said first (410). */
+/**
+ * A stream that has been open for so long goes on from where it was asked to, and what had happened since has come: that it cannot is said first
+ * (410), unless the server's etcd was restored. In pieces: a process that stood still reads what has come meanwhile between two of them.
+ */
 const SETTLED_MS = 1_000;
+const SETTLED_IN = 10;
 /** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
 const WATCH_SECONDS = { min: 300, max: 600 };
 /** After this many rounds that brought nothing (an outage of about two minutes) the position is doubted, and all is read again. */
@@ -102,6 +106,9 @@ export class Reflector<T extends KubeObject> {
   #failures = 0;
   /** Who waits for a stream that was opened after they asked. */
   #waiting: (() => void)[] = [];
+  /** The last round failed, and no stream has gone on since. */
+  #isBroken = false;
+  #isOver = false;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -116,6 +123,8 @@ export class Reflector<T extends KubeObject> {
       if (signal.aborted) break;
       target.restarted(reason);
       if (reason === "renewed") continue;
+      // Who may not read any more is not waited for: only people can help.
+      this.#isBroken = reason !== "ended" && reason !== "KubeForbidden";
       const brought = this.#arrivals > before;
       this.#failures = brought ? 0 : this.#failures + 1;
       if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
@@ -123,6 +132,7 @@ export class Reflector<T extends KubeObject> {
       if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
       await this.#pause(Math.max(delayMs(RESTART, Math.max(0, this.#failures - 1), random()), this.#holdOffMs), signal);
     }
+    this.#isOver = true;
     this.#tellWaiting(); // Nobody waits for what has ended.
   }
 
@@ -138,15 +148,27 @@ export class Reflector<T extends KubeObject> {
    * @returns settles when it has been open for a second, or when following has ended; a state that is read, or has to be, is waited for instead
    */
   renewed(): Promise<void> {
+    const told = this.#next();
+    if (this.#position !== undefined) this.#giveUp?.(RENEWED);
+    return told;
+  }
+
+  /** Settles when it goes on, at once where nothing is amiss; one that waits for its next try makes it now. */
+  following(): Promise<void> {
+    return this.#isBroken ? this.#next() : Promise.resolve();
+  }
+
+  #next(): Promise<void> {
+    if (this.#isOver) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
     this.#failures = 0;
     this.#wake?.();
-    if (this.#position !== undefined) this.#giveUp?.(RENEWED);
     return promise;
   }
 
   #tellWaiting(): void {
+    this.#isBroken = false;
     for (const tell of this.#waiting.splice(0)) tell();
   }
 
@@ -196,11 +218,13 @@ export class Reflector<T extends KubeObject> {
     this.#silentSinceMs = clock.monotonicMs() + BEGIN_MS;
     this.#giveUp = (why) => stop.abort(why);
     try {
-      const onOpen = (): void => {
-        stopSettling = clock.after(SETTLED_MS, () => {
-          if (this.#position !== undefined) this.#tellWaiting();
+      const settle = (left: number): void => {
+        stopSettling = clock.after(SETTLED_MS / SETTLED_IN, () => {
+          if (left > 1) settle(left - 1);
+          else if (this.#position !== undefined) this.#tellWaiting();
         });
       };
+      const onOpen = (): void => settle(SETTLED_IN);
       const options = { signal: stop.signal, onOpen };
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, options)) {
         stopIdle();

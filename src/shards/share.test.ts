@@ -66,6 +66,14 @@ describe("which shards a process takes and gives back", () => {
       "what another one was faster to take it does not ask for any more, and counts it for that one",
       { processes: ["a", "b"], shards: [wantedFrom("b", 1_000), free], giveBack: [0], take: [1] },
     ],
+    [
+      "of seven that ran out each comes back to who had it, of three also to the one that had three",
+      {
+        processes: ["0", "1", "a"],
+        shards: [...Array(3).fill(leftBehind), ...Array(2).fill(ranOut("0")), ...Array(2).fill(ranOut("1"))],
+        take: [0, 1, 2],
+      },
+    ],
     ["who comes gets one from who has two more", { processes: ["a", "b"], shards: [mine, mine], giveBack: [1] }],
     ["who has one more keeps it", { processes: ["a", "b"], shards: [mine, mine, by("b")] }],
     ["who comes gets nothing where nobody has two more", { processes: ["a", "b"], shards: [mine] }],
