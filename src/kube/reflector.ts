@@ -224,7 +224,9 @@ export class Reflector<T extends KubeObject> {
           else if (this.#position !== undefined) this.#tellWaiting();
         });
       };
-      const onOpen = (): void => settle(SETTLED_IN);
+      const onOpen = (): void => {
+        if (this.#isBroken || this.#waiting.length > 0) settle(SETTLED_IN); // Else it speaks anyhow.
+      };
       const options = { signal: stop.signal, onOpen };
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, options)) {
         stopIdle();
