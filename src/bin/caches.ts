@@ -34,6 +34,7 @@ import {
   SERVICES,
   type Service,
 } from "#kube/kinds.ts";
+import { SharedStrings } from "#kube/shared-strings.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
@@ -60,12 +61,11 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     <T extends KubeObject>(isKept: (shard: Shard, object: T) => boolean, keep: (object: T) => T = (object) => object) =>
     (object: T) =>
       shard === undefined || isKept(shard, object) ? keep(object) : undefined;
-  const ours = { client, clock, log, labelSelector: `${MANAGED_BY_LABEL}=${OPERATOR}` };
+  const all = { client, clock, log, strings: new SharedStrings() };
+  const ours = { ...all, labelSelector: `${MANAGED_BY_LABEL}=${OPERATOR}` };
   return {
     clusters: new Cache<EtcdCluster>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_CLUSTERS,
       keep: (cluster) => {
         const { namespace, name } = cluster.metadata;
@@ -73,17 +73,13 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
       },
     }),
     peers: new Cache<EtcdPeer>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_PEERS,
       keep: keeping<EtcdPeer>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfPeer },
     }),
     backups: new Cache<EtcdBackup>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_BACKUPS,
       indexes: {
         [CLUSTER_INDEX]: clusterOfBackup,
@@ -92,31 +88,23 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
       },
     }),
     schedules: new Cache<EtcdBackupSchedule>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_BACKUP_SCHEDULES,
       indexes: { [CLUSTER_INDEX]: clusterOfSchedule },
     }),
     restores: new Cache<EtcdRestore>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_RESTORES,
       indexes: { [TARGET_INDEX]: clusterOfRestore },
     }),
     roles: new Cache<EtcdRole>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_ROLES,
       keep: keeping<EtcdRole>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     users: new Cache<EtcdUser>({
-      client,
-      clock,
-      log,
+      ...all,
       resource: ETCD_USERS,
       keep: keeping<EtcdUser>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },

@@ -5,6 +5,7 @@ import { type Log, silentLog } from "#base/log.ts";
 import type { Reader, Selection } from "./client.ts";
 import { type KubeObject, type Ref, type Resource, resourceName, versionOf } from "./kinds.ts";
 import { Reflector, type RestartReason } from "./reflector.ts";
+import { SharedStrings } from "./shared-strings.ts";
 import { type Change, type IndexBy, Store } from "./store.ts";
 
 export type { RestartReason } from "./reflector.ts";
@@ -18,6 +19,8 @@ export interface CacheOptions<T extends KubeObject> extends Selection {
    * dropped before. Must not change its argument's identity fields.
    */
   readonly keep?: (object: T) => T | undefined;
+  /** Whose texts are shared with other objects'; default: those of this cache alone. */
+  readonly strings?: SharedStrings;
   readonly indexes?: Readonly<Record<string, IndexBy<T>>>;
   readonly clock?: Clock;
   readonly log?: Log;
@@ -51,6 +54,7 @@ export class Cache<T extends KubeObject> {
   readonly #store: Store<T>;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #strings: SharedStrings;
   readonly #listeners = new Set<Listener<T>>();
   readonly #stopped = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
@@ -66,6 +70,7 @@ export class Cache<T extends KubeObject> {
   constructor(options: CacheOptions<T>) {
     this.#options = options;
     this.#store = new Store(options.indexes);
+    this.#strings = options.strings ?? new SharedStrings();
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLog;
     this.#reflector = this.#newReflector();
@@ -206,6 +211,7 @@ export class Cache<T extends KubeObject> {
     const bare = withoutManagedFields(object);
     const kept = this.#options.keep === undefined ? bare : this.#options.keep(bare);
     if (kept === undefined) return undefined;
+    this.#strings.within(kept);
     const freeze = this.#options.freeze ?? process.env.NODE_ENV !== "production";
     return freeze ? deepFreeze(kept) : kept;
   }

@@ -1,0 +1,34 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { SharedStrings } from "./shared-strings.ts";
+
+describe("shared strings", () => {
+  test("leave every value as it was", () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), (values) => {
+        const strings = new SharedStrings(3);
+        for (const value of values) expect(strings.within(structuredClone(value))).toEqual(value);
+      }),
+    );
+  });
+
+  test("give back the very object", () => {
+    const object = { metadata: { name: "a", labels: { app: "etcd" } }, list: ["x", null, 1, true] };
+    expect(new SharedStrings().within(object)).toBe(object);
+  });
+
+  test("touch nothing that is frozen", () => {
+    const object = { part: Object.freeze({ name: "a" }), name: "b" };
+    expect(new SharedStrings().within(object)).toEqual({ part: { name: "a" }, name: "b" });
+    expect(new SharedStrings().within(Object.freeze({ name: "a" }))).toEqual({ name: "a" });
+  });
+
+  test("know no more than two generations of texts, and of each text one", () => {
+    const strings = new SharedStrings(10);
+    for (let n = 0; n < 1_000; n++) strings.within({ often: "etcd", once: `name-${n}` });
+    expect(strings.size).toBeLessThanOrEqual(20);
+    const few = new SharedStrings(10);
+    for (let n = 0; n < 5; n++) few.within(["a", "b", "x".repeat(257)]);
+    expect(few.size).toBe(2);
+  });
+});
