@@ -223,6 +223,13 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
   });
 });
 
+test("health log: no time is too short to be told for which no look can speak", () => {
+  const gaps: number[] = [];
+  const log = new HealthLog((ms) => gaps.push(ms));
+  for (const atMs of [0, 15_000, 30_001]) log.look(KEY, down, atMs);
+  expect(gaps).toEqual([1]);
+});
+
 test("health log: a glance speaks for the time before it, as a look at rest does, and for no more", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));

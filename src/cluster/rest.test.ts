@@ -21,6 +21,7 @@ import {
   withCondition,
   withLastPod,
   withMember,
+  withoutLastMember,
   withSpec,
 } from "#kit/cluster-rested.ts";
 import { saying, UNREADY_BESIDE, withPod } from "#kit/cluster-rolling.ts";
@@ -121,6 +122,11 @@ describe("a cluster is settled by what was told of it", () => {
     { name: "a pod is not ready", given: withLastPod(unready) },
     { name: "a pod is being deleted", given: withLastPod(dying) },
     { name: "a pod is gone", given: { ...WHOLE, pods: new Map([...WHOLE.pods].slice(1)) } },
+    {
+      name: "a pod too many is there",
+      given: { ...WHOLE, pods: new Map([...WHOLE.pods, ["my-etcd-9", pod("my-etcd-9", { ready: true })]]) },
+    },
+    { name: "a member is not on record", given: withoutLastMember() },
     { name: "a peer is gone", given: { ...WHOLE, peers: WHOLE.peers.slice(1) } },
     { name: "a stranger's peer is there", given: { ...WHOLE, foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
     { name: "a claim is gone", given: { ...WHOLE, claims: WHOLE.claims.slice(1) } },

@@ -4,6 +4,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { type EndpointStatus, type Member, type MemberId, type MemberList, memberIdFromHex } from "#etcd/types.ts";
 import { calm, cluster, endpointStatus, LATER_ID } from "#kit/cluster.ts";
+import { guarded } from "#kit/cluster-auth.ts";
 import {
   IDENTITY,
   IDS,
@@ -17,6 +18,12 @@ import {
 } from "#kit/cluster-rested.ts";
 import { BRIEF, NEXT, secured, withMade } from "#kit/cluster-tls.ts";
 import type { Plan } from "#runtime/decide.ts";
+
+/** The status does not say yet what etcd asks of users. */
+function withoutRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { auth: _, ...status } = snapshot.cluster.status!;
+  return { ...snapshot, cluster: { ...snapshot.cluster, status } };
+}
 
 const SETTLED: Plan<ClusterStep> = { next: "settled" };
 const MINUTE_MS = 60_000;
@@ -42,6 +49,8 @@ describe("a glance may follow a look", () => {
     },
     { name: "something is said", plan: { next: "settled", aside } },
     { name: "it is not at rest", given: cluster({ down: ["my-etcd-1"] }) },
+    { name: "something is amiss by its conditions", given: withCondition("Degraded", "True") },
+    { name: "users are read", given: withoutRecord(calm(guarded())) },
     { name: "a PodMonitor is asked for", given: withSpec({ monitoring: { podMonitor: true } }) },
     { name: "a PodMonitor is on record", given: withCondition("Monitored", "True", "Monitored") },
     { name: "users are asked for", given: withSpec({ auth: { enabled: true } }) },

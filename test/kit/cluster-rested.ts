@@ -48,6 +48,10 @@ export function withMember(change: Partial<MemberStatus>): ClusterSnapshot {
   return withStatus({ members });
 }
 
+export function withoutLastMember(): ClusterSnapshot {
+  return withStatus({ members: WHOLE.cluster.status!.members!.slice(0, 2) });
+}
+
 /** The pod of the last member is something else. */
 export function withLastPod(change: (pod: Pod) => Pod): ClusterSnapshot {
   return { ...WHOLE, pods: new Map([...WHOLE.pods].map(([name, pod], n) => [name, n === 2 ? change(pod) : pod])) };
