@@ -303,7 +303,8 @@ class Ending {
     );
     // Where nobody is wanted and all run on for the sake of claims that go, people have to say what they want first.
     const isKeptAwake = replicas === 0 && this.#isHeldByClaims(voters);
-    if (stuck !== undefined && !isUndecided && !isKeptAwake) return `${stuck.peerUrl} has been joining for longer than it may`;
+    if (stuck !== undefined && !isUndecided && !isKeptAwake)
+      return `${stuck.peerUrl} has been joining for longer than it may`;
     if (isForming) return this.#says("Ready", "False", "Forming") ?? this.#tells("Progressing", "await-members:");
     // Voters of somebody else may be a quorum by themselves: the client Service leads to none of them, and the operator may not know them.
     if (!own.some(({ id }) => well.has(id)))
