@@ -4,9 +4,18 @@ import { isKeptAwake, whyHeldAwake, whyHeldTogether, whyHeldUp } from "#cluster/
 import { sleepKeepsMembers } from "#cluster/guards/sleep.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
+import { restartMember } from "#cluster/rules/rolling/restart-member.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster } from "#kit/cluster.ts";
-import { stranger, THEIRS, withDyingClaims, withMember, withoutClaims, withStraggler } from "#kit/cluster-changes.ts";
+import {
+  stranger,
+  THEIRS,
+  withAlarms,
+  withDyingClaims,
+  withMember,
+  withoutClaims,
+  withStraggler,
+} from "#kit/cluster-changes.ts";
 import { NEWER, wanting, withCrashing, withTurn } from "#kit/cluster-rolling.ts";
 import { tired, wanted } from "#kit/cluster-sleep.ts";
 import { lost as lostMember, STEPS } from "#kit/cluster-steps.ts";
@@ -103,6 +112,26 @@ test("nor is fewer members waited for by it", () => {
   const turned = withDyingClaims(withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), "my-etcd-1");
   expect(planCluster(turned)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
   expect(planCluster(wanted(turned, 1))).toMatchObject({ rule: "scale-down", step: { do: "markRemoval" } });
+});
+
+test("nor, where fewer are wanted, does a pod in which nothing runs and that has to stay hold anything but itself", () => {
+  const stopped = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
+  const going = wanted(withDyingClaims(stopped, "my-etcd-1", "my-etcd-2"), 2);
+  expect(planCluster(wanted(going, 3))).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-1" } });
+  const why = "1 of 2 members would be left whose claims stay";
+  const plan = planCluster(withAlarms(going, { type: "NOSPACE", id: "ff" }));
+  expect(plan).toMatchObject({ rule: "disarm-alarm" });
+  expect(plan.aside).toContainEqual(
+    expect.objectContaining({ rule: "restart-stopped", is: "remark", because: expect.stringContaining(why) }),
+  );
+});
+
+test("where fewer are wanted, a member that has to stay keeps the turn of no other one", () => {
+  const turned = withTurn(withTurn(wanting(NEWER), "my-etcd-1"), "my-etcd-0");
+  const going = wanted(withDyingClaims(turned, "my-etcd-1", "my-etcd-2"), 2);
+  expect(whyHeldUp(going, "my-etcd-1")).toContain("1 of 2 members");
+  expect(restartMember.decide(going)).toMatchObject({ step: { do: "moveLeader", from: "my-etcd-0" } });
+  expect(restartMember.decide(wanted(going, 3))).toMatchObject({ step: { name: "my-etcd-1" } });
 });
 
 test("people read why nobody goes where fewer are wanted, and what helps is done", () => {

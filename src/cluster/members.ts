@@ -160,6 +160,11 @@ export function ownVoters(snapshot: ClusterSnapshot): readonly KnownMember[] {
   return votersOf(snapshot).filter(({ isOurs }) => isOurs);
 }
 
+/** Whether other members are wanted than there are. */
+export function isResizing(snapshot: ClusterSnapshot): boolean {
+  return ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
+}
+
 export function health(snapshot: ClusterSnapshot, member: KnownMember): MemberHealth {
   return healthOf(snapshot, member.name, member.id);
 }

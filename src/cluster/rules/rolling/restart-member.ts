@@ -4,7 +4,16 @@ import { dueUrl } from "#cluster/certificates/scheme.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { isKeptAwake, whyHeldUp } from "#cluster/dying-claims.ts";
 import { heirOf } from "#cluster/heir.ts";
-import { idOf, intendedPeers, type KnownMember, leaderOf, ownVoters, takesPart, votersOf } from "#cluster/members.ts";
+import {
+  idOf,
+  intendedPeers,
+  isResizing,
+  type KnownMember,
+  leaderOf,
+  ownVoters,
+  takesPart,
+  votersOf,
+} from "#cluster/members.ts";
 import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady, templateOf } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
@@ -25,7 +34,9 @@ export const restartMember: ClusterRule = {
     const turns = turnOrder(snapshot).filter(({ name }) => {
       const peer = peerNamed(snapshot, name);
       // When the wish has changed meanwhile, or there is no way there any more, its EtcdPeer has to be written first.
-      return peer !== undefined && isAboutToRestart(snapshot, peer) && !isOutdated(snapshot, peer);
+      if (peer === undefined || !isAboutToRestart(snapshot, peer) || isOutdated(snapshot, peer)) return false;
+      // Nor is anything held for the sake of who has to stay, when members are to come or go: that may be what helps it.
+      return !isResizing(snapshot) || whyHeldUp(snapshot, name) === undefined;
     });
     // All of them may have their turns at once, when people were to restart them until now.
     const member = turns.find((each) => !takesPart(snapshot, each)) ?? turns[0];
@@ -33,7 +44,6 @@ export const restartMember: ClusterRule = {
     const pod = member === undefined ? undefined : snapshot.pods.get(member.name);
     if (member === undefined || peer === undefined || pod === undefined) return undefined;
     const { name } = member;
-    if (isChanging(snapshot) && whyHeldUp(snapshot, name) !== undefined) return undefined;
     if (!isTemplateReady(peer)) {
       const refusal = refusalOf(peer);
       const because = `ReplicaSet ${name} has yet to take over what ${name} is to run next${refusal === undefined ? "" : `: ${refusal.message}`}`;
@@ -73,16 +83,11 @@ function isUnfit(snapshot: ClusterSnapshot, member: KnownMember): boolean {
 
 /** Nothing else begins meanwhile, unless other members are wanted than there are: that must not depend on somebody else's write. */
 function held(snapshot: ClusterSnapshot, because: string, { warn = false } = {}): Wait | undefined {
-  if (isChanging(snapshot)) return undefined;
+  if (isResizing(snapshot)) return undefined;
   const { since } = snapshot.cluster.status?.update ?? {};
   const againMs =
     since === undefined ? HELD.firstMs : recheckMs(Math.abs(snapshot.takenAtMs - Date.parse(since)), HELD);
   return wait("restart-member", because, againMs, { warn });
-}
-
-/** Whether other members are wanted than there are. */
-function isChanging(snapshot: ClusterSnapshot): boolean {
-  return ownVoters(snapshot).length !== snapshot.cluster.spec.replicas;
 }
 
 /** What keeps the room `peer` from its work, as it has told: its ReplicaSet may be refused, or somebody else's. */

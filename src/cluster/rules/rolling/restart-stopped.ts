@@ -1,23 +1,30 @@
+import { whyHeldUp } from "#cluster/dying-claims.ts";
 import { possibleOne } from "#cluster/first-possible.ts";
+import { isResizing } from "#cluster/members.ts";
 import { isAboutToRestart, isOutdated, isTemplateReady } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isDown } from "#cluster/standstill.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
-import { type Proposal, step } from "#runtime/decide.ts";
+import { type Proposal, remark, step } from "#runtime/decide.ts";
+
+type Restart = Extract<ClusterStep, { do: "restartPod" }>;
 
 /**
  * A pod in which nothing runs, or in which the only member hangs, is made anew as soon as its ReplicaSet has what the member is to run next. One
- * that has to stay keeps no other one from it.
+ * that has to stay keeps no other one from it, and holds nothing else while members are to come or go: that may be what helps it.
  */
 export const restartStopped: ClusterRule = {
   name: "restart-stopped",
   decide(snapshot) {
     const all = restarts(snapshot);
-    return possibleOne(snapshot, all) ?? all[0];
+    const possible = possibleOne(snapshot, all);
+    const why = all.map(({ step: { name } }) => whyHeldUp(snapshot, name)).find((each) => each !== undefined);
+    if (possible === undefined && why !== undefined && isResizing(snapshot)) return remark("restart-stopped", why);
+    return possible ?? all[0];
   },
 };
 
-function restarts(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
+function restarts(snapshot: ClusterSnapshot): readonly Proposal<Restart>[] {
   return snapshot.peers.flatMap((peer) => {
     const { name } = peer.metadata;
     const pod = snapshot.pods.get(name);
@@ -25,6 +32,6 @@ function restarts(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
       return [];
     if (isOutdated(snapshot, peer)) return []; // the wish has changed, or there is no way there any more
     const because = `${pod.metadata.name} does not do its work, and was made from something else than is wanted of ${name} now`;
-    return [step("restart-stopped", because, { do: "restartPod", name, pod })];
+    return [step("restart-stopped", because, { do: "restartPod", name, pod } as const)];
   });
 }
