@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { OperatorError } from "#base/error.ts";
+import { FakeClock } from "#kit/fake-clock.ts";
 import type { Caches } from "./caches.ts";
-import { isStartingWith } from "./caught-up.ts";
+import { followedAgain, isStartingWith } from "./caught-up.ts";
 
 const read = { clusters: { synced: true }, peers: { synced: true } } as unknown as Caches;
 const reading = { clusters: { synced: true }, peers: { synced: false } } as unknown as Caches;
@@ -13,4 +15,50 @@ test.each([
   ["one that has read everything, however soon", [read, read], true, false],
 ])("a process with shards is starting, or not: %s", (_title, caches, isNew, expected) => {
   expect(isStartingWith(caches, isNew)).toBe(expected);
+});
+
+/** Caches of which one waits for its next try. */
+function cutOff() {
+  const clock = new FakeClock();
+  const leading = new AbortController();
+  const { promise: follows, resolve: follow, reject: fail } = Promise.withResolvers<void>();
+  const whenSynced = (signal: AbortSignal) => {
+    const { promise: aborted, reject } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => reject(new OperatorError("Cancelled", "aborted")));
+    return Promise.race([follows, aborted]);
+  };
+  const caches = { clusters: { whenSynced: () => Promise.resolve() }, peers: { whenSynced } } as unknown as Caches;
+  let isThrough = false;
+  const through = followedAgain(caches, leading.signal, clock).then(() => {
+    isThrough = true;
+  });
+  const isThroughAfter = async (ms: number) => {
+    await clock.advance(ms);
+    return isThrough;
+  };
+  return { follow, fail, leading, through, isThroughAfter };
+}
+
+test("who takes over waits until its caches follow again", async () => {
+  const { follow, isThroughAfter } = cutOff();
+  expect(await isThroughAfter(3_000)).toBe(false);
+  follow();
+  expect(await isThroughAfter(0)).toBe(true);
+});
+
+test("who takes over waits ten seconds at most", async () => {
+  const { isThroughAfter } = cutOff();
+  expect([await isThroughAfter(9_999), await isThroughAfter(1)]).toEqual([false, true]);
+});
+
+test("who takes over waits no longer than it leads", async () => {
+  const { leading, isThroughAfter } = cutOff();
+  leading.abort();
+  expect(await isThroughAfter(0)).toBe(true);
+});
+
+test("who takes over hears of a fault of the caches themselves", async () => {
+  const { fail, through } = cutOff();
+  fail(new OperatorError("Bug", "a fault"));
+  await expect(through).rejects.toThrow("a fault");
 });

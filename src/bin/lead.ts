@@ -6,13 +6,10 @@ import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { migrateStorage } from "#kube/storage-migration.ts";
 import type { Check } from "#runtime/health.ts";
 import type { Caches } from "./caches.ts";
-import { isSynced, readinessOf } from "./caught-up.ts";
+import { followedAgain, isSynced, readinessOf } from "./caught-up.ts";
 import { leadershipOf } from "./leadership.ts";
 import { PastCounts } from "./past-counts.ts";
 import { openWorld, type Surroundings, type World } from "./world.ts";
-
-/** For so long who takes over waits until its caches follow again, in milliseconds. Steps that matter ask the API server itself. */
-const FOLLOWS_WITHIN_MS = 10_000;
 
 /** What a process leads, from its start to its end. */
 export interface Lead {
@@ -59,8 +56,7 @@ export function leadAll(surroundings: Surroundings): Lead {
       const lost = new AbortController();
       await election.run(AbortSignal.any([stop, lost.signal]), {
         async onStarted(leading) {
-          // A standby's caches may wait for their next try, as after an outage in which the one before has ended.
-          await world.whenSynced(AbortSignal.any([leading, AbortSignal.timeout(FOLLOWS_WITHIN_MS)]));
+          await followedAgain(world.caches, leading, clock);
           if (leading.aborted) return;
           log.info({}, "this process leads: at work");
           await world.work(leading, [migration(surroundings, world, leading)]);

@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { ErrorCode } from "#base/error.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { contentsOf, type Fault, ModelServer, THINGS, type Thing } from "#kit/kube-model.ts";
 import { ScriptedTransport } from "#kit/kube-transport.ts";
 import { Cache, type CacheOptions, type Change } from "./cache.ts";
 import { KubeClient } from "./client.ts";
 import type { KubeConfig } from "./config.ts";
+import { SharedStrings } from "./shared-strings.ts";
 
 const never = new AbortController().signal;
 
@@ -50,6 +52,19 @@ async function started(server: ModelServer, options: Partial<CacheOptions<Thing>
 }
 
 describe("a cache", () => {
+  test("shares the texts of its objects with other caches'", async () => {
+    const server = new ModelServer();
+    const strings = new SharedStrings();
+    const { cache } = await started(server, { strings });
+    expect(strings.size).toBe(0);
+    server.put("a", 1);
+    await started(server, { strings });
+    const { size } = strings;
+    expect(size).toBeGreaterThan(0);
+    expect(strings.within({ name: "a", namespace: "default" }) && strings.size).toBe(size);
+    await cache.stop();
+  });
+
   test("shows nothing before the state is complete, and all of it afterwards", async () => {
     const server = new ModelServer();
     server.put("a", 1);
@@ -381,35 +396,129 @@ describe("a cache", () => {
     cache.renew();
   });
 
-  test("who takes over waits for a cache that the server has cut off, which tries at once, and for no other one", async () => {
-    const server = new ModelServer();
-    const { cache, clock, changes } = await started(server);
-    const isSynced = async (withinMs = 1_000) => {
-      let is = false;
-      void cache.whenSynced(never).then(() => {
-        is = true;
-      });
-      await clock.advance(withinMs);
-      return is;
-    };
-    expect(await isSynced(0)).toBe(true);
-    server.breakStream("KubeForbidden");
-    await clock.advance(0);
-    expect(await isSynced(0)).toBe(true); // That may last, and only people can help.
-    await clock.advance(10_000);
-    server.faults.push(
-      ...Array.from({ length: 6 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
-    );
-    server.breakStream("KubeUnavailable");
-    await clock.advance(20_000); // It tries ever more rarely, by now every 16 s.
-    server.put("a", 1);
-    server.faults.length = 0;
-    const tried = server.asked.length;
-    expect([await isSynced(999), server.asked.length - tried, changes]).toEqual([false, 1, ["added a"]]);
-    expect(await isSynced(1)).toBe(true);
-    expect(server.asked.length - tried).toBe(1);
-    await cache.stop();
-    expect(await isSynced(0)).toBe(true);
+  describe("who takes over", () => {
+    const failing = (times: number, code: ErrorCode): Fault[] =>
+      Array.from({ length: times }, () => ({ does: "fail", after: 0, code }));
+
+    async function takenOver() {
+      const server = new ModelServer();
+      const followed = await started(server);
+      const isSynced = async (withinMs = 0) => {
+        let is = false;
+        void followed.cache.whenSynced(never).then(() => {
+          is = true;
+        });
+        await followed.clock.advance(withinMs);
+        return is;
+      };
+      /** Cut off for twenty seconds: it tries ever more rarely, by now the next time in twelve. */
+      const cutOff = async (code: ErrorCode = "KubeUnavailable") => {
+        server.faults.push(...failing(6, code));
+        server.breakStream(code);
+        await followed.clock.advance(20_000);
+        server.faults.length = 0;
+      };
+      return { ...followed, server, isSynced, cutOff };
+    }
+
+    test("waits for a cache that the server has cut off, which tries at once, and for no other one", async () => {
+      const { server, cache, changes, isSynced, cutOff } = await takenOver();
+      expect(await isSynced()).toBe(true);
+      await cutOff();
+      server.put("a", 1);
+      const tried = server.asked.length;
+      expect([await isSynced(999), server.asked.length - tried, changes]).toEqual([false, 1, ["added a"]]);
+      expect(await isSynced(1)).toBe(true);
+      expect(server.asked.length - tried).toBe(1);
+      await cache.stop();
+      expect(await isSynced()).toBe(true);
+    });
+
+    test("finds it following where it had found its way back by itself", async () => {
+      const { clock, cache, isSynced, cutOff } = await takenOver();
+      await cutOff();
+      await clock.advance(12_999);
+      expect(await isSynced()).toBe(false);
+      await clock.advance(1);
+      expect(await isSynced()).toBe(true);
+      await cache.stop();
+    });
+
+    test("has it try again soon also when the first try is in vain", async () => {
+      const { server, cache, isSynced, cutOff } = await takenOver();
+      await cutOff();
+      server.faults.push(...failing(1, "KubeUnavailable"));
+      expect(await isSynced(1_500)).toBe(true);
+      await cache.stop();
+    });
+
+    test("waits on after a stream that ends in order and has brought nothing: that says nothing of what it missed", async () => {
+      const { server, clock, cache, isSynced, cutOff } = await takenOver();
+      await cutOff();
+      server.faults.push({ does: "end", after: 0 }, ...failing(1, "KubeUnavailable"));
+      const tried = server.asked.length;
+      await clock.advance(12_000);
+      expect([server.asked.length - tried, server.faults.length]).toEqual([1, 1]);
+      expect(await isSynced()).toBe(false);
+      await cache.stop();
+    });
+
+    test("waits for a server that refuses for moments, as one that starts, and for none that goes on refusing: only people can help there", async () => {
+      const { server, clock, cache, isSynced, cutOff } = await takenOver();
+      for (let time = 0; time < 3; time++) {
+        server.put("a", time);
+        await clock.advance(0);
+        server.breakStream("KubeForbidden");
+        await clock.advance(0);
+        expect([await isSynced(), await isSynced(2_000)]).toEqual([false, true]);
+      }
+      server.faults.push(
+        ...failing(1, "KubeForbidden"),
+        ...failing(1, "KubeUnavailable"),
+        ...failing(2, "KubeForbidden"),
+      );
+      server.breakStream("KubeForbidden");
+      await clock.advance(7_999);
+      expect([await isSynced(), server.faults]).toEqual([false, []]);
+      await clock.advance(2_000);
+      await cutOff("KubeForbidden");
+      expect(await isSynced()).toBe(true);
+      server.faults.push(...failing(9, "KubeForbidden"));
+      const tried = server.asked.length;
+      cache.renew();
+      expect([await isSynced(), server.asked.length - tried]).toEqual([true, 1]);
+      await cache.stop();
+    });
+
+    test("is told of a whole state at once", async () => {
+      const { server, cache, clock, isSynced } = await takenOver();
+      server.faults.push({ does: "hang", after: 0 });
+      server.breakStream("KubeExpired");
+      await clock.advance(59_000);
+      expect([await isSynced(), server.asked.at(-1)]).toEqual([false, "watch-list"]);
+      server.put("a", 1);
+      server.breakStream("KubeExpired");
+      const tried = server.asked.length;
+      expect([await isSynced(600), server.asked.slice(tried)]).toEqual([true, ["watch-list"]]);
+      await cache.stop();
+    });
+
+    test("waits on where the process stood still: what came meanwhile is yet to be read", async () => {
+      const { server, clock, cache, isSynced } = await takenOver();
+      cache.renew();
+      await clock.advance(0);
+      clock.stall(1_000);
+      expect([await isSynced(899), server.asked.length]).toEqual([false, 2]);
+      expect(await isSynced(1)).toBe(true);
+      await cache.stop();
+    });
+
+    test("waits for nothing of a cache that has ended", async () => {
+      const { cache, isSynced } = await takenOver();
+      await cache.stop();
+      cache.renew();
+      expect(await isSynced()).toBe(true);
+    });
   });
 
   test("a stream that breaks before it has been open for a second has not gone on", async () => {

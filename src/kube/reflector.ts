@@ -38,6 +38,8 @@ const WATCH_SECONDS = { min: 300, max: 600 };
 const POSITION_ATTEMPTS = 10;
 /** A second stream in a row that brought nothing at all means that the server is behind our position: it sends nothing that is older, bookmarks neither. */
 const IDLE_ATTEMPTS = 2;
+/** So many refusals in a row are meant. An API server that starts may refuse everything for moments: it has yet to read who may do what. */
+const REFUSED_TIMES = 3;
 /** A round that brought something starts again at `firstMs`. */
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
@@ -104,6 +106,8 @@ export class Reflector<T extends KubeObject> {
   #wake: (() => void) | undefined;
   /** Rounds in a row that brought nothing. */
   #failures = 0;
+  /** Rounds in a row that were refused for want of a right. */
+  #refusals = 0;
   /** Who waits for a stream that was opened after they asked. */
   #waiting: (() => void)[] = [];
   /** The last round failed, and no stream has gone on since. */
@@ -123,9 +127,12 @@ export class Reflector<T extends KubeObject> {
       if (signal.aborted) break;
       target.restarted(reason);
       if (reason === "renewed") continue;
-      // Who may not read any more is not waited for: only people can help.
-      this.#isBroken = reason !== "ended" && reason !== "KubeForbidden";
+      // A stream that ends in order says nothing about an outage before it: only one that goes on for a while, or a whole state, does.
+      if (reason !== "ended") this.#isBroken = true;
       const brought = this.#arrivals > before;
+      if (brought || reason !== "KubeForbidden") this.#refusals = 0;
+      if (reason === "KubeForbidden") this.#refusals += 1;
+      if (this.#refusals >= REFUSED_TIMES) this.#tellWaiting(); // Who may not read any more is not waited for: only people can help.
       this.#failures = brought ? 0 : this.#failures + 1;
       if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
         this.#position = undefined;

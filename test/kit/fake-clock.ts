@@ -48,6 +48,11 @@ export class FakeClock implements Clock {
     await this.#settle();
   }
 
+  /** Time passes, and nothing runs meanwhile: the process stands still. What has become due runs with the next `advance`. */
+  stall(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   /** Lets every promise that can settle now do so. */
   async #settle(): Promise<void> {
     for (let turn = 0; turn < this.#turns; turn++) await new Promise((resolve) => setImmediate(resolve));
