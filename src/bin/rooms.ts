@@ -79,7 +79,8 @@ export function roomsOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, s
     memberTimeoutMs: flags.memberTimeoutMs,
     rereadWithinMs: flags.rereadWithinMs,
     operatorNamespace: flags.namespace,
-    fleetSize: () => caches.clusters.size,
+    // Of other shards' clusters a few fields are kept: about so many are of this one.
+    fleetSize: () => caches.clusters.size / (shard?.of ?? 1),
     onGap: (ms: number) => tools.metrics.unwatchedSeconds.inc(ms / 1_000),
   };
   const access = new AccessReads({ ...reads, etcd, stop });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION, FIRST_BACKUP_ANNOTATION } from "#api/names.ts";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { absent } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { clusterController, clusterKeysForBackup, clusterKeysForSchedule } from "#cluster/controller.ts";
@@ -8,6 +8,8 @@ import { trustMap } from "#cluster/desired/certificates.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster } from "#kit/cluster.ts";
+import { glancing } from "#kit/cluster-glanced.ts";
+import { WHOLE } from "#kit/cluster-rested.ts";
 import { unissued } from "#kit/cluster-tls.ts";
 import { etcdBackup } from "#kit/etcd-backup.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
@@ -110,4 +112,20 @@ test("edits are explained at a pace: the next look at the same question has the 
   };
   expect(controller.status(settled, planCluster(settled))).not.toHaveProperty("plan");
   expect([planOf({}), planOf({ paused: true })]).toEqual(["Done", "Done"]);
+});
+
+test("a look is followed by glances once the cluster says what was found, and not before", async () => {
+  const { reads, asked } = glancing();
+  const controller = clusterController({} as never, { ...reads, kube: {}, identities: new Keyring() } as never);
+  const look = async (status: EtcdClusterStatus) => {
+    const snapshot = { ...WHOLE };
+    await controller.writeStatus(snapshot, status, signal).catch(() => undefined);
+    controller.restMs!(snapshot, { next: "settled" });
+    const before = asked.length;
+    for (let n = 0; n < 3; n++) await controller.glance!(KEY, signal);
+    return asked.length - before;
+  };
+  const { status } = WHOLE.cluster;
+  expect(await look(status!)).toBe(3);
+  expect(await look({ ...status!, leader: "my-etcd-2" })).toBe(0);
 });

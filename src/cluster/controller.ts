@@ -112,7 +112,7 @@ export function clusterController(
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
     glance: (key, signal) => glances.glance(key, signal),
     restMs: (snapshot, plan) => {
-      if (told.has(snapshot)) glances.note(snapshot, plan);
+      glances.note(snapshot, told.has(snapshot) ? plan : undefined);
       return restMs(snapshot, glances.settled, reads.clock.monotonicMs());
     },
     isRoutine: (rule, step, snapshot) =>

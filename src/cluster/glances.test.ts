@@ -1,17 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
-import { noIdentities } from "#certificates/dial.ts";
 import { Glances } from "#cluster/glances.ts";
-import type { ClusterReads } from "#cluster/observe.ts";
 import { settledMs } from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import type { CallOptions } from "#etcd/client.ts";
-import { clusterIdFromHex, type EndpointStatus, type MemberList } from "#etcd/types.ts";
 import { etcdUser } from "#kit/access.ts";
-import { cluster, endpointStatus } from "#kit/cluster.ts";
+import { cluster } from "#kit/cluster.ts";
+import { glancing, LARGE, type There } from "#kit/cluster-glanced.ts";
 import {
-  IDENTITY,
   IDS,
   LIST,
   NAMES,
@@ -22,86 +18,14 @@ import {
   withCondition,
   withLastPod,
 } from "#kit/cluster-rested.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import type { KubeObject } from "#kube/kinds.ts";
 import type { Plan } from "#runtime/decide.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
-const LARGE = 1_000;
 const SETTLED: Plan<ClusterStep> = { next: "settled" };
-type ListOptions = CallOptions & { readonly linearizable: boolean };
-const OF_THIS_CLUSTER = { expectedClusterId: clusterIdFromHex(IDENTITY.clusterID), deadlineMs: 1_000 };
-
-/** What there is: what caches show, what members say, what is read of Secrets. */
-interface There {
-  snapshot: ClusterSnapshot;
-  users: readonly KubeObject[];
-  others: number;
-  fleet: number;
-  leader: string;
-  status: Partial<EndpointStatus>;
-  list: MemberList;
-  news: number;
-  fails: OperatorError | undefined;
-}
-
 function setup(given: Partial<There> = {}) {
-  const there: There = {
-    snapshot: WHOLE,
-    users: [],
-    others: LARGE,
-    fleet: 0,
-    leader: IDS[0]!,
-    status: {},
-    list: LIST,
-    news: 0,
-    fails: undefined,
-    ...given,
-  };
-  const clock = new FakeClock();
-  const asked: string[] = [];
+  const { there, reads, asked, clock } = glancing(given);
   const glanced: number[] = [];
   const looked: string[] = [];
-  const one = (object: () => KubeObject | undefined) => ({
-    get: ({ name }: { name: string }) => (object()?.metadata.name === name ? object() : undefined),
-  });
-  const several = (objects: () => Iterable<KubeObject>) => ({ byIndex: () => [...objects()] });
-  const member = (address: string) => Number(address.slice("10.0.0.".length, -":2379".length));
-  const reads = {
-    clusters: one(() => there.snapshot.cluster),
-    services: {
-      get: ({ name }: { name: string }) =>
-        [there.snapshot.headlessService, there.snapshot.clientService].find((each) => each?.metadata.name === name),
-    },
-    budgets: one(() => there.snapshot.budget),
-    networkPolicies: one(() => there.snapshot.networkPolicy),
-    restores: one(() => there.snapshot.restore),
-    schedules: several(() => there.snapshot.schedules),
-    backups: several(() => there.snapshot.sourceBackups),
-    peers: several(() => there.snapshot.peers),
-    claims: several(() => there.snapshot.claims),
-    pods: several(() => there.snapshot.pods.values()),
-    users: several(() => there.users),
-    etcd: {
-      status: ({ address }: { address: string }, { expectedClusterId, deadlineMs }: CallOptions) => {
-        expect({ expectedClusterId, deadlineMs }).toEqual(OF_THIS_CLUSTER);
-        if (there.fails !== undefined) return Promise.reject(there.fails);
-        asked.push(NAMES[member(address)]!);
-        const status = endpointStatus(IDENTITY.clusterID, IDS[member(address)]!, there.leader);
-        return Promise.resolve({ ...status, ...there.status });
-      },
-      memberList: (_: unknown, { expectedClusterId, deadlineMs, linearizable }: ListOptions) => {
-        expect({ expectedClusterId, deadlineMs, linearizable }).toEqual({ ...OF_THIS_CLUSTER, linearizable: true });
-        return Promise.resolve(there.list);
-      },
-    },
-    identities: noIdentities,
-    clock,
-    fleetSize: () => there.fleet,
-    get othersAtRest() {
-      return there.others;
-    },
-  } as unknown as ClusterReads;
   const glances = new Glances({
     reads,
     certificates: {
@@ -194,12 +118,15 @@ describe("glances", () => {
 
   const START = { others: 0, fleet: 290 };
   test("of a process that begins trust what is on record, once", async () => {
-    const { glance, asked } = setup(START);
-    const restMs = await glance();
-    expect(restMs).toBeGreaterThan(0);
-    expect(restMs).toBeLessThanOrEqual(58_500);
+    const { glance, asked, clock } = setup(START);
+    expect(await glance()).toBe(settledMs(WHOLE.cluster, START.fleet, clock.monotonicMs()));
     expect(await glance()).toBeUndefined();
     expect(asked).toHaveLength(1);
+  });
+
+  test("of a process that begins go by what is known to rest by now where that is more", async () => {
+    const { glance, clock } = setup({ others: LARGE, fleet: 0 });
+    expect(await glance()).toBe(settledMs(WHOLE.cluster, LARGE, clock.monotonicMs()));
   });
 
   test("of a process that begins come once more when the cluster was gone meanwhile", async () => {
@@ -218,11 +145,17 @@ describe("glances", () => {
     expect(await glance()).toBeUndefined();
   });
 
+  const pods = [...WHOLE.pods].map(([name, { status, ...pod }]) => {
+    const { podIP: _, ...rest } = status!;
+    return [name, { ...pod, status: rest }] as const;
+  });
+  const withoutAddresses = { ...WHOLE, pods: new Map(pods) };
   const AMISS: readonly { name: string; given: Partial<There> }[] = [
     { name: "a small fleet", given: { fleet: 289 } },
     { name: "something is amiss on record", given: { snapshot: withCondition("Degraded", "True") } },
     { name: "a pod is not ready", given: { snapshot: withLastPod(unready) } },
     { name: "another member leads", given: { leader: IDS[1]! } },
+    { name: "a pod has no address", given: { snapshot: withoutAddresses } },
     { name: "it has users", given: { users: [etcdUser()] } },
   ];
   test.each(AMISS)("of a process that begins see that it has to be looked at: $name", async ({ given }) => {

@@ -57,13 +57,13 @@ export class Glances {
     return this.#parts.healthLog.settled + (this.#parts.reads.othersAtRest ?? 0);
   }
 
-  /** Notes what the look has found, and that there is nothing to do. */
-  note(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): void {
+  /** Notes what the look has found, and that there is nothing to do. @param plan undefined: the cluster has yet to say what was found */
+  note(snapshot: ClusterSnapshot, plan: Plan<ClusterStep> | undefined): void {
     const { namespace, name } = snapshot.cluster.metadata;
     const text = keyText({ namespace, name });
     if (!this.#turns.has(text)) this.#turns.set(text, 0);
     const left = glancesAfter(this.settled);
-    const rested = left === 0 ? undefined : restedAt(snapshot, plan);
+    const rested = left === 0 || plan === undefined ? undefined : restedAt(snapshot, plan);
     if (rested === undefined) this.#clusters.delete(text);
     else this.#clusters.set(text, { rested, news: this.#parts.certificates.newsOf({ namespace, name }), left });
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { PAUSED_ANNOTATION, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import {
   glancesAfter,
@@ -25,8 +26,10 @@ import {
   withSpec,
 } from "#kit/cluster-rested.ts";
 import { saying, UNREADY_BESIDE, withPod } from "#kit/cluster-rolling.ts";
+import type { KubeObject } from "#kube/kinds.ts";
 
 const whole = calm(cluster());
+const GOING = { deletionTimestamp: "2026-01-01T12:00:00Z" };
 
 /** The same, and a condition says something else, or is there besides. */
 function saidToBe(type: string, status: "True" | "False" | "Unknown"): ClusterSnapshot {
@@ -111,6 +114,11 @@ describe("a cluster is settled by what was told of it", () => {
   });
 
   const peer = WHOLE.peers[0]!;
+  const goes = <T extends KubeObject>(object: T): T => ({ ...object, metadata: { ...object.metadata, ...GOING } });
+  const isToGo = <T extends KubeObject>(object: T): T => ({
+    ...object,
+    metadata: { ...object.metadata, annotations: { [REMOVAL_ANNOTATION]: "scale-down" } },
+  });
   test.each([
     { name: "something is amiss by its conditions", given: withCondition("Degraded", "True") },
     { name: "it was not Ready", given: withCondition("Ready", "False") },
@@ -130,6 +138,11 @@ describe("a cluster is settled by what was told of it", () => {
     { name: "a peer is gone", given: { ...WHOLE, peers: WHOLE.peers.slice(1) } },
     { name: "a stranger's peer is there", given: { ...WHOLE, foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
     { name: "a claim is gone", given: { ...WHOLE, claims: WHOLE.claims.slice(1) } },
+    { name: "a claim is being deleted", given: { ...WHOLE, claims: WHOLE.claims.map(goes) } },
+    { name: "a peer is being deleted", given: { ...WHOLE, peers: WHOLE.peers.map(goes) } },
+    { name: "a peer is to go", given: { ...WHOLE, peers: WHOLE.peers.map(isToGo) } },
+    { name: "spec.paused is set", given: withSpec({ paused: true }) },
+    { name: "it is paused by its annotation", given: edited({ annotations: { [PAUSED_ANNOTATION]: "true" } }) },
     { name: "the headless Service is gone", given: { ...WHOLE, headlessService: undefined } },
     { name: "the client Service is gone", given: { ...WHOLE, clientService: undefined } },
     { name: "the budget is gone", given: { ...WHOLE, budget: undefined } },

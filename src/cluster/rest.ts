@@ -1,4 +1,6 @@
 import type { ConditionType } from "#api/conditions.ts";
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { pausedBy } from "#api/pause.ts";
 import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import { partOf } from "#base/hash.ts";
 import type { CachedParts } from "#cluster/cached-parts.ts";
@@ -81,8 +83,8 @@ function isCalledWell({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
 }
 
 /**
- * Whether a cluster that this process has not looked at yet is at rest by what was told of it and by what caches know: everything is there, and
- * each member is on record as a healthy voter, in a pod that the kubelet calls ready.
+ * Whether a cluster that this process has not looked at yet is at rest by what was told of it and by what caches know: everything is there and
+ * stays, nobody has it paused, and each member is on record as a healthy voter, in a pod that the kubelet calls ready.
  */
 export function isCalledSettled({ cluster, pods, peers, claims, ...others }: CachedParts): boolean {
   const members = cluster.status?.members ?? [];
@@ -92,9 +94,14 @@ export function isCalledSettled({ cluster, pods, peers, claims, ...others }: Cac
   const isServed = hasServices && others.budget !== undefined && others.foreignPeers.length === 0;
   const isWell = ({ name, healthy, learner }: MemberStatus) => {
     const pod = pods.get(name);
-    return healthy && !learner && pod !== undefined && pod.metadata.deletionTimestamp === undefined && isReady(pod);
+    return healthy && !learner && pod !== undefined && isReady(pod);
   };
-  return isWhole && isServed && isCalledWell({ cluster }) && members.every(isWell);
+  const isGoing = [...peers, ...claims, ...pods.values()].some(
+    ({ metadata }) =>
+      metadata.deletionTimestamp !== undefined || metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined,
+  );
+  const mayRest = isWhole && isServed && !isGoing && pausedBy(cluster) === undefined;
+  return mayRest && isCalledWell({ cluster }) && members.every(isWell);
 }
 
 /** How many glances may follow a look at a cluster at rest, 0 or more. @param settled how many clusters are at rest */
