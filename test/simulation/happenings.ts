@@ -34,7 +34,12 @@ export function happen(world: World, happening: Happening): boolean {
     case "expireWatch":
       return breakWatch(world, new OperatorError("KubeExpired", "too old resource version"));
     case "muteWatch":
-      return muteWatch(world);
+      return muteWatch(world, world.watches.streams);
+    case "muteClaims":
+      return muteWatch(
+        world,
+        world.watches.streams.filter(({ resource }) => resource === PERSISTENT_VOLUME_CLAIMS),
+      );
     case "longAbsence":
       return longAbsence(world);
     case "lateSecrets":
@@ -134,8 +139,8 @@ function etcdStep({ random, etcd }: World): boolean {
   }
 }
 
-function muteWatch(world: World): boolean {
-  const stream = world.random.pick(world.watches.streams);
+function muteWatch(world: World, streams: World["watches"]["streams"]): boolean {
+  const stream = world.random.pick(streams);
   if (stream === undefined) return false;
   stream.isMute = !stream.isMute;
   world.tell(`the watch of ${stream.resource.plural} ${stream.isMute ? "says nothing any more" : "speaks again"}`);

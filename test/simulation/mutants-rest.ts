@@ -260,7 +260,12 @@ const PARTS: readonly Mutant[] = [
   {
     name: "claims are not read once more before a pod is stopped",
     parts: { kube: unmourning },
-    leaning: { ...FORMED, replicas: 1, often: { deleteClaim: 6, editTemplate: 6, muteWatch: 4, time: 10 } },
+    leaning: {
+      ...FORMED,
+      replicas: 1,
+      often: { deleteClaim: 3, editTemplate: 10, muteClaims: 3, time: 20, deliver: 60 },
+      steps: 250,
+    },
     promise: "dying claims",
   },
   {

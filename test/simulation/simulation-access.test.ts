@@ -8,6 +8,9 @@ import { story } from "./story.ts";
 // EtcdRoles and EtcdUsers that people make, edit, rotate and delete, while people with etcdctl do the same, and everything else goes wrong as ever.
 
 const HISTORIES = Number(process.env.SIMULATION_ACCESS ?? 4);
+/** So many at most, until a role got a permission and a user a role: in a leaning with much that stands in the way, every third history or so sees it. */
+const MOST_HISTORIES = 10 * HISTORIES;
+const GRANTS = ["role: grant-permission", "user: grant-role"];
 const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
 const { SIMULATION_SEED } = process.env;
 
@@ -53,9 +56,12 @@ describe.runIf(SIMULATION_SEED !== undefined)("one history of users and roles", 
 
 describe.runIf(SIMULATION_SEED === undefined)("simulated users and roles break no promise", () => {
   test.each(Object.entries(LEANINGS))("%s", async (_, leaning) => {
-    const report = await campaign(HISTORIES, FIRST_SEED, leaning);
-    assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
-    assert.ok((report.decided.get("user: grant-role") ?? 0) > 0, "some user gets a role");
-    assert.ok((report.decided.get("role: grant-permission") ?? 0) > 0, "some role gets a permission");
+    const granted = new Set<string>();
+    for (let told = 0; told < HISTORIES || (told < MOST_HISTORIES && granted.size < GRANTS.length); told++) {
+      const report = await campaign(1, FIRST_SEED + told, leaning);
+      assert.equal(report.broken, undefined, report.broken === undefined ? "" : await story(report.broken));
+      for (const rule of GRANTS) if (report.decided.has(rule)) granted.add(rule);
+    }
+    assert.deepEqual([...granted].sort(), GRANTS);
   });
 });
