@@ -455,38 +455,60 @@ describe("a cache", () => {
     test("waits on after a stream that ends in order and has brought nothing: that says nothing of what it missed", async () => {
       const { server, clock, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
-      server.faults.push({ does: "end", after: 0 }, ...failing(1, "KubeUnavailable"));
+      server.faults.push({ does: "end", after: 0 });
       const tried = server.asked.length;
-      await clock.advance(12_000);
-      expect([server.asked.length - tried, server.faults.length]).toEqual([1, 1]);
-      expect(await isSynced()).toBe(false);
+      await clock.advance(12_000 + 30_000);
+      expect([server.asked.length - tried, server.faults]).toEqual([2, []]);
+      expect([await isSynced(999), await isSynced(1)]).toEqual([false, true]);
       await cache.stop();
     });
 
-    test("waits for a server that refuses for moments, as one that starts, and for none that goes on refusing: only people can help there", async () => {
-      const { server, clock, cache, isSynced, cutOff } = await takenOver();
-      for (let time = 0; time < 3; time++) {
-        server.put("a", time);
-        await clock.advance(0);
-        server.breakStream("KubeForbidden");
-        await clock.advance(0);
-        expect([await isSynced(), await isSynced(2_000)]).toEqual([false, true]);
-      }
+    test("waits for a server that refuses for moments, as one that starts", async () => {
+      const { server, clock, cache, isSynced } = await takenOver();
+      server.breakStream("KubeForbidden");
+      await clock.advance(0);
+      expect([await isSynced(), await isSynced(2_000)]).toEqual([false, true]);
+      // Refused, cut off and refused: not for ten seconds in a row.
       server.faults.push(
-        ...failing(1, "KubeForbidden"),
+        ...failing(4, "KubeForbidden"),
         ...failing(1, "KubeUnavailable"),
-        ...failing(2, "KubeForbidden"),
+        ...failing(1, "KubeForbidden"),
       );
       server.breakStream("KubeForbidden");
-      await clock.advance(7_999);
-      expect([await isSynced(), server.faults]).toEqual([false, []]);
-      await clock.advance(2_000);
-      await cutOff("KubeForbidden");
-      expect(await isSynced()).toBe(true);
-      server.faults.push(...failing(9, "KubeForbidden"));
+      await clock.advance(20_000);
+      expect([server.faults, await isSynced()]).toEqual([[], false]);
+      await cache.stop();
+    });
+
+    test("waits for none that goes on refusing, since only people can help there, and has it try once more", async () => {
+      const { server, clock, cache, isSynced } = await takenOver();
+      server.faults.push(...failing(30, "KubeForbidden"));
+      server.breakStream("KubeForbidden");
+      await clock.advance(9_999);
+      expect([await isSynced(), await isSynced(1_000)]).toEqual([false, true]);
+      await clock.advance(60_000);
       const tried = server.asked.length;
-      cache.renew();
-      expect([await isSynced(), server.asked.length - tried]).toEqual([true, 1]);
+      for (const renew of [() => undefined, () => cache.renew()]) {
+        renew();
+        expect(await isSynced()).toBe(true);
+      }
+      expect(server.asked.length - tried).toBe(2);
+      server.faults.length = 0; // People have helped.
+      server.put("b", 1);
+      expect([await isSynced(999), cache.list().length]).toEqual([false, 1]);
+      expect(await isSynced(1)).toBe(true);
+      await cache.stop();
+    });
+
+    test("does not wait for a stream that ends in order, as each does in time", async () => {
+      const { server, clock, cache, isSynced } = await takenOver();
+      server.put("a", 1);
+      server.faults.push({ does: "end", after: 1 }, { does: "end", after: 1 });
+      server.breakStream("KubeUnavailable");
+      await clock.advance(3_000);
+      server.put("a", 2);
+      await clock.advance(0);
+      expect(await isSynced()).toBe(true);
       await cache.stop();
     });
 

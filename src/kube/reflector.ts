@@ -38,8 +38,8 @@ const WATCH_SECONDS = { min: 300, max: 600 };
 const POSITION_ATTEMPTS = 10;
 /** A second stream in a row that brought nothing at all means that the server is behind our position: it sends nothing that is older, bookmarks neither. */
 const IDLE_ATTEMPTS = 2;
-/** So many refusals in a row are meant. An API server that starts may refuse everything for moments: it has yet to read who may do what. */
-const REFUSED_TIMES = 3;
+/** Who is refused for so long is meant. An API server that starts may refuse everything for moments: it has yet to read who may do what. */
+const REFUSED_MS = 10_000;
 /** A round that brought something starts again at `firstMs`. */
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
@@ -106,8 +106,8 @@ export class Reflector<T extends KubeObject> {
   #wake: (() => void) | undefined;
   /** Rounds in a row that brought nothing. */
   #failures = 0;
-  /** Rounds in a row that were refused for want of a right. */
-  #refusals = 0;
+  /** Since when every round has been refused for want of a right; by monotonic clock. */
+  #refusedSinceMs: number | undefined;
   /** Who waits for a stream that was opened after they asked. */
   #waiting: (() => void)[] = [];
   /** The last round failed, and no stream has gone on since. */
@@ -129,10 +129,9 @@ export class Reflector<T extends KubeObject> {
       if (reason === "renewed") continue;
       // A stream that ends in order says nothing about an outage before it: only one that goes on for a while, or a whole state, does.
       if (reason !== "ended") this.#isBroken = true;
+      // Who may not read any more is not waited for: only people can help.
+      if (this.#isRefused(reason)) this.#tellWaiting();
       const brought = this.#arrivals > before;
-      if (brought || reason !== "KubeForbidden") this.#refusals = 0;
-      if (reason === "KubeForbidden") this.#refusals += 1;
-      if (this.#refusals >= REFUSED_TIMES) this.#tellWaiting(); // Who may not read any more is not waited for: only people can help.
       this.#failures = brought ? 0 : this.#failures + 1;
       if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
         this.#position = undefined;
@@ -141,6 +140,13 @@ export class Reflector<T extends KubeObject> {
     }
     this.#isOver = true;
     this.#tellWaiting(); // Nobody waits for what has ended.
+  }
+
+  /** Whether it has been refused for long by now. */
+  #isRefused(reason: RestartReason): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#refusedSinceMs = reason === "KubeForbidden" ? (this.#refusedSinceMs ?? nowMs) : undefined;
+    return this.#refusedSinceMs !== undefined && nowMs - this.#refusedSinceMs >= REFUSED_MS;
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -162,7 +168,7 @@ export class Reflector<T extends KubeObject> {
 
   /** Settles when it goes on, at once where nothing is amiss; one that waits for its next try makes it now. */
   following(): Promise<void> {
-    return this.#isBroken ? this.#next() : Promise.resolve();
+    return this.#isBroken || this.#wake !== undefined ? this.#next() : Promise.resolve();
   }
 
   #next(): Promise<void> {

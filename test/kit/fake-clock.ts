@@ -33,6 +33,11 @@ export class FakeClock implements Clock {
     };
   }
 
+  /** How many timers are set. */
+  get timers(): number {
+    return this.#timers.length;
+  }
+
   /** Moves time forward; lets promises settle between timers. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms;
