@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
 import { isKeptAwake, whyHeldAwake, whyHeldTogether, whyHeldUp } from "#cluster/dying-claims.ts";
 import { sleepKeepsMembers } from "#cluster/guards/sleep.ts";
+import { isResizing } from "#cluster/members.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import { restartMember } from "#cluster/rules/rolling/restart-member.ts";
@@ -106,6 +107,34 @@ test("a pod that has to stay keeps no other one from being made anew", () => {
     rule: "dying-claim-is-held",
     because: expect.stringContaining("claim my-etcd-0 is being deleted"),
   });
+});
+
+test("nor where fewer are wanted", () => {
+  const stopped = ["my-etcd-1", "my-etcd-4"];
+  const given = stopped.reduce(
+    (before, name) => withTurn(withCrashing(before, name, 60_000), name),
+    wanting(NEWER, { replicas: 5, down: stopped }),
+  );
+  const going = wanted(withDyingClaims(given, ...all, "my-etcd-3"), 2);
+  expect(whyHeldUp(going, "my-etcd-1")).toContain("1 of 2 members");
+  expect(planCluster(going)).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-4" } });
+});
+
+test("where the members cannot be listed nobody comes or goes, and people read what a person has to do, however many are wanted", () => {
+  const one = withTurn(
+    withCrashing(wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", 60_000),
+    "my-etcd-0",
+  );
+  for (const replicas of [1, 3])
+    expect(planCluster(wanted(withDyingClaims(one, "my-etcd-0"), replicas))).toMatchObject({
+      next: "wait",
+      rule: "dying-claim-is-held",
+    });
+});
+
+test("a member that a person has added is none that is wanted: with it nobody is to come or go", () => {
+  const joined = withMember(cluster(), THEIRS);
+  expect([isResizing(joined), isResizing(wanted(joined, 4))]).toEqual([false, true]);
 });
 
 test("nor is fewer members waited for by it", () => {

@@ -1,7 +1,15 @@
 import { isToSleep } from "#api/sleep.ts";
-import { type KnownMember, ownVoters, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
+import {
+  claimOf,
+  type KnownMember,
+  mayHoldData,
+  ownVoters,
+  spareVoters,
+  takesPart,
+  votersOf,
+} from "#cluster/members.ts";
 import { hasNothing } from "#cluster/patience.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 
 // What of a claim that somebody has deleted?
 //   It is there, with what is on it, for as long as its pod is (finalizer kubernetes.io/pvc-protection), and nobody can take the deletion back.
@@ -66,10 +74,20 @@ function whyHeld(
 
 /** Whether its claim goes with its pod, and data with it. */
 export function isDying(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  if (!mayHaveData(snapshot, member)) return false;
+  if (!mayHaveData(snapshot, member) && !mayHaveRun(snapshot, member)) return false;
   return snapshot.claims.some(
     ({ metadata }) => metadata.name === member.name && metadata.deletionTimestamp !== undefined,
   );
+}
+
+/**
+ * Whether a first member of which nothing is on record yet may have run all the same, and have answered clients, while no operator looked: its claim has a
+ * volume, and not an empty one that etcd refused. Nobody counts on what it may have.
+ */
+function mayHaveRun(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  if (!isForming(snapshot) || hasNothing(snapshot, member)) return false;
+  const claim = claimOf(snapshot, member);
+  return claim !== undefined && mayHoldData(claim);
 }
 
 /** Whether it has data, as far as is known: one that has never started has none, and of one that a person has added nobody sees the volume. */

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { PAUSED_ANNOTATION, REMOVAL_ANNOTATION } from "#api/names.ts";
+import {
+  DRY_RUN_ANNOTATION,
+  PAUSED_ANNOTATION,
+  REMOVAL_ANNOTATION,
+  ROTATE_CA_ANNOTATION,
+  WAIVE_ANNOTATION,
+} from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import {
   glancesAfter,
@@ -140,6 +146,13 @@ describe("a cluster is settled by what was told of it", () => {
     { name: "a claim is gone", given: { ...WHOLE, claims: WHOLE.claims.slice(1) } },
     { name: "a claim is being deleted", given: { ...WHOLE, claims: WHOLE.claims.map(goes) } },
     { name: "a peer is being deleted", given: { ...WHOLE, peers: WHOLE.peers.map(goes) } },
+    { name: "a Service is being deleted", given: { ...WHOLE, headlessService: goes(WHOLE.headlessService!) } },
+    { name: "the client Service is being deleted", given: { ...WHOLE, clientService: goes(WHOLE.clientService!) } },
+    { name: "the budget is being deleted", given: { ...WHOLE, budget: goes(WHOLE.budget!) } },
+    { name: "it is being deleted", given: edited(GOING) },
+    { name: "an edit is to be foretold", given: edited({ annotations: { [DRY_RUN_ANNOTATION]: "{}" } }) },
+    { name: "a wait is waived", given: edited({ annotations: { [WAIVE_ANNOTATION]: "any" } }) },
+    { name: "another authority is asked for", given: edited({ annotations: { [ROTATE_CA_ANNOTATION]: "now" } }) },
     { name: "a peer is to go", given: { ...WHOLE, peers: WHOLE.peers.map(isToGo) } },
     { name: "spec.paused is set", given: withSpec({ paused: true }) },
     { name: "it is paused by its annotation", given: edited({ annotations: { [PAUSED_ANNOTATION]: "true" } }) },

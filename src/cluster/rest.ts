@@ -1,5 +1,5 @@
 import type { ConditionType } from "#api/conditions.ts";
-import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import { partOf } from "#base/hash.ts";
@@ -44,6 +44,9 @@ export const LOOKS_APART_MS = (GLANCES + 1) * (LONGEST_REST_MS + 5_000);
 /** A look, or a glance, speaks for a cluster at rest at most as long, in milliseconds: the longest rest, and what may hold up the look after it. */
 export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
 
+/** By which something is asked for that no generation counts: of a cluster by people, of a member by this operator. */
+const ASKING = [DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION];
+
 /** What its conditions say of a cluster of which nothing is amiss; those that are missing here are about something else. */
 const WELL: { readonly [type in ConditionType]?: "True" | "False" } = {
   Available: "True",
@@ -84,23 +87,23 @@ function isCalledWell({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
 
 /**
  * Whether a cluster that this process has not looked at yet is at rest by what was told of it and by what caches know: everything is there and
- * stays, nobody has it paused, and each member is on record as a healthy voter, in a pod that the kubelet calls ready.
+ * stays, nobody asks for anything by an annotation, and each member is on record as a healthy voter, in a pod that the kubelet calls ready.
  */
 export function isCalledSettled({ cluster, pods, peers, claims, ...others }: CachedParts): boolean {
+  const { headlessService, clientService, budget, foreignPeers } = others;
   const members = cluster.status?.members ?? [];
   const { replicas } = cluster.spec;
   const isWhole = [members.length, peers.length, pods.size, claims.length].every((count) => count === replicas);
-  const hasServices = others.headlessService !== undefined && others.clientService !== undefined;
-  const isServed = hasServices && others.budget !== undefined && others.foreignPeers.length === 0;
+  const hasServices = headlessService !== undefined && clientService !== undefined;
+  const isServed = hasServices && budget !== undefined && foreignPeers.length === 0;
   const isWell = ({ name, healthy, learner }: MemberStatus) => {
     const pod = pods.get(name);
     return healthy && !learner && pod !== undefined && isReady(pod);
   };
-  const isGoing = [...peers, ...claims, ...pods.values()].some(
-    ({ metadata }) =>
-      metadata.deletionTimestamp !== undefined || metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined,
-  );
-  const mayRest = isWhole && isServed && !isGoing && pausedBy(cluster) === undefined;
+  const all = [cluster, headlessService, clientService, budget, ...peers, ...claims, ...pods.values()];
+  const isGoing = all.some((object) => object?.metadata.deletionTimestamp !== undefined);
+  const isAsked = all.some((object) => ASKING.some((name) => object?.metadata.annotations?.[name] !== undefined));
+  const mayRest = isWhole && isServed && !isGoing && !isAsked && pausedBy(cluster) === undefined;
   return mayRest && isCalledWell({ cluster }) && members.every(isWell);
 }
 

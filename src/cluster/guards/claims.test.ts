@@ -3,10 +3,19 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import * as guards from "#cluster/guards/claims.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { type Arrival, changedPeer, cluster, withArrival, withoutMember } from "#kit/cluster.ts";
-import { stranger, withDyingClaims, withMember, withoutClaims, withUnboundLearner } from "#kit/cluster-changes.ts";
+import { type Arrival, changedPeer, cluster, pod, withArrival, withoutMember } from "#kit/cluster.ts";
+import {
+  stranger,
+  withDyingClaims,
+  withMember,
+  withoutClaims,
+  withStraggler,
+  withUnboundClaim,
+  withUnboundLearner,
+} from "#kit/cluster-changes.ts";
 import { asking, learner, lost, m2, peerOf, restarting, STEPS, settled, withoutList } from "#kit/cluster-steps.ts";
 import { promised } from "#kit/guard-promises.ts";
+import type { Pod } from "#kube/kinds.ts";
 
 function arrivingPeer(stage: Arrival): EtcdPeer {
   return peerOf(withArrival(settled, learner.name, stage), learner.name);
@@ -26,6 +35,15 @@ function leavingOf(given: ClusterSnapshot, name: string): ClusterStep {
 
 function markedToGo(given: ClusterSnapshot, removal = "scale-down"): ClusterSnapshot {
   return changedPeer(given, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: removal } });
+}
+
+/** Its etcd has found an empty volume. */
+function refusingItsVolume(given: ClusterSnapshot, name: string): ClusterSnapshot {
+  const terminated = { exitCode: 1, message: "member 1 has already been bootstrapped" };
+  const containerStatuses = [{ name: "etcd", state: { waiting: {} }, lastState: { terminated } }];
+  const ended = pod(name, { ready: false });
+  const its = { ...ended, status: { ...ended.status, containerStatuses } } as unknown as Pod;
+  return { ...given, pods: new Map(given.pods).set(name, its) };
 }
 
 const five = cluster({ replicas: 5 });
@@ -205,9 +223,27 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "who has never started has nothing to lose",
+      name: "who has no volume yet has nothing to lose",
+      given: withDyingClaims(withUnboundClaim(unstarted, "my-etcd-0"), "my-etcd-0"),
+      step: restarting(unstarted, "my-etcd-0"),
+      is: "allowed",
+    },
+    {
+      name: "a first member may have run while nobody looked",
       given: withDyingClaims(unstarted, "my-etcd-0"),
       step: restarting(unstarted, "my-etcd-0"),
+      is: "forbidden",
+    },
+    {
+      name: "a first member of which nothing is left has nothing to lose",
+      given: withDyingClaims(refusingItsVolume(unstarted, "my-etcd-0"), "my-etcd-0"),
+      step: restarting(unstarted, "my-etcd-0"),
+      is: "allowed",
+    },
+    {
+      name: "who is to join a cluster that has formed has nothing that the others lack",
+      given: withDyingClaims(withStraggler(cluster({ down: ["my-etcd-1"] }), { started: false }), "my-etcd-2"),
+      step: restarting(settled, "my-etcd-2"),
       is: "allowed",
     },
     {

@@ -19,7 +19,9 @@ export const restartStopped: ClusterRule = {
     const all = restarts(snapshot);
     const possible = possibleOne(snapshot, all);
     const why = all.map(({ step: { name } }) => whyHeldUp(snapshot, name)).find((each) => each !== undefined);
-    if (possible === undefined && why !== undefined && isResizing(snapshot)) return remark("restart-stopped", why);
+    // Without a list that a majority confirms nobody comes or goes.
+    const mayBeHelped = isResizing(snapshot) && snapshot.members.is === "present";
+    if (possible === undefined && why !== undefined && mayBeHelped) return remark("restart-stopped", why);
     return possible ?? all[0];
   },
 };
