@@ -480,13 +480,14 @@ class Ending {
     }
     if (this.#condition("Available")?.status === "True") return "Available is True without a quorum";
     if (this.#condition("Ready")?.status !== "False") return "Ready is not False without a quorum";
-    // A member on its own that would be helped by going back says what keeps it from that.
+    // One that would be helped by another pod, when its claim would go with this one, says so.
+    const isHeld = dyingClaims(this.#world, identity, voters).length > 0;
+    const held = isHeld ? ["(held back: restart-stopped)"] : [];
+    // And a member on its own that would be helped by going back what keeps it from that.
     const backs = voters.length === 1 ? ["(held back: put-back)"] : [];
-    // And one that would be helped by another pod, when its claim would go with this one.
-    if (dyingClaims(this.#world, identity, voters).length > 0) backs.push("(held back: restart-stopped)");
     return isForming
-      ? this.#tells("Progressing", "await-members:")
-      : this.#tells("Progressing", "await-quorum:", ...backs);
+      ? this.#tells("Progressing", "await-members:", ...held)
+      : this.#tells("Progressing", "await-quorum:", ...held, ...backs);
   }
 
   #says(type: string, status: string, reason: string): string | undefined {
