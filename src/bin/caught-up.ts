@@ -12,6 +12,8 @@ import type { Caches } from "./caches.ts";
  * API server, and reading may take an answer of ours (a conversion): after this long the webhooks alone decide, in milliseconds.
  */
 export const READ_WITHIN_MS = 10_000;
+/** For so long who takes over waits until its caches follow again, in milliseconds. Steps that matter ask the API server itself. */
+const FOLLOWS_WITHIN_MS = 10_000;
 
 /** A check for each cache: whether it has read everything. */
 export function readinessOf(caches: Caches, clock: Clock): readonly Check[] {
@@ -47,18 +49,11 @@ export async function allSynced(caches: Caches, signal: AbortSignal): Promise<bo
   }
 }
 
-/** For so long who takes over waits until its caches follow again, in milliseconds. Steps that matter ask the API server itself. */
-const FOLLOWS_WITHIN_MS = 10_000;
-
 /** Waits until all caches follow, or have been waited for long enough: a standby's may wait for their next try, as after an outage in which the one before has ended. */
 export async function followedAgain(caches: Caches, leading: AbortSignal, clock: Clock): Promise<void> {
   const late = new AbortController();
   const cancel = clock.after(FOLLOWS_WITHIN_MS, () => late.abort());
-  try {
-    await allSynced(caches, AbortSignal.any([leading, late.signal]));
-  } finally {
-    cancel();
-  }
+  await allSynced(caches, AbortSignal.any([leading, late.signal])).finally(cancel);
 }
 
 /** What the caches have yet to show of our own writes. */

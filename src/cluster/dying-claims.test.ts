@@ -6,6 +6,7 @@ import { isResizing } from "#cluster/members.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import { restartMember } from "#cluster/rules/rolling/restart-member.ts";
+import { restartStopped } from "#cluster/rules/rolling/restart-stopped.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster } from "#kit/cluster.ts";
 import {
@@ -118,6 +119,18 @@ test("nor where fewer are wanted", () => {
   const going = wanted(withDyingClaims(given, ...all, "my-etcd-3"), 2);
   expect(whyHeldUp(going, "my-etcd-1")).toContain("1 of 2 members");
   expect(planCluster(going)).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-4" } });
+});
+
+test("a pod that has to stay is proposed where nobody is to come or go: its guard holds it, and says so", () => {
+  const stopped = withTurn(
+    withCrashing(wanting(NEWER, { replicas: 2, down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
+    "my-etcd-1",
+  );
+  // With a voter of somebody else, who is not asked, the two are a quorum without it.
+  const joined = withMember({ ...stopped, members: cluster({ replicas: 2 }).members }, THEIRS);
+  const held = withDyingClaims(joined, "my-etcd-1");
+  expect(restartStopped.decide(held)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
+  expect(restartStopped.decide(wanted(held, 3))).toMatchObject({ next: "remark" });
 });
 
 test("where the members cannot be listed nobody comes or goes, and people read what a person has to do, however many are wanted", () => {

@@ -89,21 +89,21 @@ function isCalledWell({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
  * Whether a cluster that this process has not looked at yet is at rest by what was told of it and by what caches know: everything is there and
  * stays, nobody asks for anything by an annotation, and each member is on record as a healthy voter, in a pod that the kubelet calls ready.
  */
-export function isCalledSettled({ cluster, pods, peers, claims, ...others }: CachedParts): boolean {
-  const { headlessService, clientService, budget, foreignPeers } = others;
+export function isCalledSettled(parts: CachedParts): boolean {
+  const { cluster, pods, peers, claims, headlessService, clientService, budget, foreignPeers } = parts;
   const members = cluster.status?.members ?? [];
   const { replicas } = cluster.spec;
   const isWhole = [members.length, peers.length, pods.size, claims.length].every((count) => count === replicas);
   const hasServices = headlessService !== undefined && clientService !== undefined;
   const isServed = hasServices && budget !== undefined && foreignPeers.length === 0;
-  const isWell = ({ name, healthy, learner }: MemberStatus) => {
-    const pod = pods.get(name);
-    return healthy && !learner && pod !== undefined && isReady(pod);
-  };
   const all = [cluster, headlessService, clientService, budget, ...peers, ...claims, ...pods.values()];
   const isGoing = all.some((object) => object?.metadata.deletionTimestamp !== undefined);
   const isAsked = all.some((object) => ASKING.some((name) => object?.metadata.annotations?.[name] !== undefined));
   const mayRest = isWhole && isServed && !isGoing && !isAsked && pausedBy(cluster) === undefined;
+  const isWell = ({ name, healthy, learner }: MemberStatus) => {
+    const pod = pods.get(name);
+    return healthy && !learner && pod !== undefined && isReady(pod);
+  };
   return mayRest && isCalledWell({ cluster }) && members.every(isWell);
 }
 

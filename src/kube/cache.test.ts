@@ -58,11 +58,11 @@ describe("a cache", () => {
     const { cache } = await started(server, { strings });
     expect(strings.size).toBe(0);
     server.put("a", 1);
-    await started(server, { strings });
+    const other = await started(server, { strings });
     const { size } = strings;
     expect(size).toBeGreaterThan(0);
     expect(strings.within({ name: "a", namespace: "default" }) && strings.size).toBe(size);
-    await cache.stop();
+    await Promise.all([cache.stop(), other.cache.stop()]);
   });
 
   test("shows nothing before the state is complete, and all of it afterwards", async () => {

@@ -28,9 +28,8 @@ export const MISHAPS = [
 ] as const;
 /** What goes wrong only where members speak TLS. */
 export const MISHAPS_OF_TLS = ["longAbsence", "lateSecrets"] as const;
-/** What goes wrong only where a history leans to it: of all watches that of claims would rarely be the one that falls silent. */
-export const MISHAPS_LEANT_TO = ["muteClaims"] as const;
-export type Mishap = (typeof MISHAPS)[number] | (typeof MISHAPS_OF_TLS)[number] | (typeof MISHAPS_LEANT_TO)[number];
+/** The last goes wrong only where a history leans to it: of all watches that of claims would rarely be the one that falls silent. */
+export type Mishap = (typeof MISHAPS)[number] | (typeof MISHAPS_OF_TLS)[number] | "muteClaims";
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
 /** What stays wrong when everything else is repaired. */

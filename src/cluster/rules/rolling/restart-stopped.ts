@@ -18,11 +18,11 @@ export const restartStopped: ClusterRule = {
   decide(snapshot) {
     const all = restarts(snapshot);
     const possible = possibleOne(snapshot, all);
-    const why = all.map(({ step: { name } }) => whyHeldUp(snapshot, name)).find((each) => each !== undefined);
     // Without a list that a majority confirms nobody comes or goes.
     const mayBeHelped = isResizing(snapshot) && snapshot.members.is === "present";
-    if (possible === undefined && why !== undefined && mayBeHelped) return remark("restart-stopped", why);
-    return possible ?? all[0];
+    const reasons = mayBeHelped ? all.map(({ step: { name } }) => whyHeldUp(snapshot, name)) : [];
+    const why = reasons.find((reason) => reason !== undefined);
+    return possible ?? (why === undefined ? all[0] : remark("restart-stopped", why));
   },
 };
 
