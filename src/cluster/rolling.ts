@@ -5,6 +5,7 @@ import { hasTls } from "#api/tls.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { asReached } from "#cluster/certificates/scheme.ts";
+import { trustingAs } from "#cluster/certificates/trusted.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { health, type KnownMember, memberNamed, ownVoters, takesPart } from "#cluster/members.ts";
@@ -96,9 +97,16 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   return openBack(snapshot, peer)[0] ?? own;
 }
 
-/** To what the member may be put back, as it may be reached by now: what it had before comes first. */
+/**
+ * To what the member may be put back, as it may be reached by now: what it had before comes first. Where an authority was followed by another one
+ * meanwhile, that does not trust what is in use: then it is the same, trusting whom the member has come to trust since.
+ */
 export function backTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readonly MemberTemplate[] {
-  return openBack(snapshot, peer).map((template) => asReached(snapshot, peer, template));
+  const own = templateOf(peer);
+  const back = openBack(snapshot, peer);
+  const trusting = back.map((template) => trustingAs(template, own));
+  const others = trusting.filter((template) => revisionOf(template) !== revisionOf(own));
+  return [...back, ...others].map((template) => asReached(snapshot, peer, template));
 }
 
 /** The same as it was: what it had before, and what somebody who is well runs, of the releases to which it can go. */

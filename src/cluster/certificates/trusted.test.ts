@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { idOf, parsedIn } from "#certificates/pem.ts";
-import { withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { trustingAs, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { bundle, OWN, running, secured, started } from "#kit/cluster-tls.ts";
 
 /** An authority: made with openssl, as the two below. */
@@ -44,6 +44,7 @@ const settled = secured();
 const trusting = (trust: string) =>
   started(running(settled, undefined, { peer: { secretName: "my-etcd-peer-tls", trust } }));
 const signedBy = (signer: string, trust = signer) => ({ signerId: idOf(parsedIn(signer)[0]!), trust });
+const { podTemplate } = settled.peers[0]!.spec;
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 
 test("members that trust an authority believe what it signs after its own certificate was renewed", () => {
@@ -73,4 +74,38 @@ test("who runs with what does not suffice is one of them, and so is who is to ru
 
 test("of what says by itself that nobody vouches for it nobody is asked", () => {
   expect(withoutBelief(trusting(OWN.pem), "peer", { signerId: undefined, trust: CORP })).toEqual([]);
+});
+
+test("what trusts as another template does shows what it showed, signed by whom the other one says, and says all else as before", () => {
+  const peer = { secretName: "my-etcd-peer-tls", trust: "A", signer: "a", scheme: "http" } as const;
+  const client = { secretName: "my-etcd-server-tls", trust: "A", verifyClients: true };
+  const own = { podTemplate, version: "3.6.16", tls: { minVersion: "TLS1.3", peer, client } } as const;
+  const other = {
+    podTemplate,
+    version: "3.6.17",
+    tls: {
+      peer: { secretName: "my-etcd-peer-tls", trust: "B" },
+      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", verifyClients: false },
+    },
+  };
+  expect(trustingAs(own, other)).toEqual({
+    podTemplate,
+    version: "3.6.16",
+    tls: {
+      minVersion: "TLS1.3",
+      peer: { secretName: "my-etcd-peer-tls", trust: "B", scheme: "http" },
+      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", verifyClients: true },
+    },
+  });
+});
+
+test("whom another Secret's holder trusts is nobody's business, nor is what has no TLS, or one side of it", () => {
+  const peer = { secretName: "my-etcd-peer-tls", trust: "A" };
+  const theirs = { podTemplate, version: "3.6.17", tls: { peer: { secretName: "theirs", trust: "B" } } };
+  const own = { podTemplate, version: "3.6.16", tls: { peer } };
+  expect(trustingAs(own, theirs)).toEqual(own);
+  expect(trustingAs(own, { podTemplate, version: "3.6.17" })).toEqual(own);
+  expect(trustingAs({ podTemplate, version: "3.6.16" }, own)).toEqual({ podTemplate, version: "3.6.16" });
+  const client = { secretName: "my-etcd-peer-tls", trust: "B", verifyClients: true };
+  expect(trustingAs(own, { podTemplate, version: "3.6.17", tls: { client } })).toEqual(own);
 });

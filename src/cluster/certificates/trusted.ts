@@ -7,6 +7,7 @@ import {
   PEER_TLS_VOLUME,
   PEER_TRUST_ANNOTATION,
 } from "#api/names.ts";
+import type { MemberTemplate } from "#api/revision.ts";
 import { operatorSecretName, type Side } from "#api/tls.ts";
 import { authorityKeyOf, bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
 import { secretNameOf } from "#cluster/certificates/purposes.ts";
@@ -30,6 +31,7 @@ const SIGNER = { peer: PEER_SIGNER_ANNOTATION, client: CLIENT_SIGNER_ANNOTATION 
  */
 export const REACHED_MS = 150_000;
 
+type MemberTls = NonNullable<MemberTemplate["tls"]>;
 type Members = Pick<ClusterSnapshot, "peers" | "pods">;
 
 /** Members that do not trust one of these, by name. @param ids SHA-256 of authorities @param bundle PEM text that has all of them */
@@ -150,4 +152,23 @@ export function isInUse(snapshot: ClusterSnapshot, purpose: LeafPurpose): boolea
 export function mountedIn(pod: Pod | undefined, side: Side): string | undefined {
   const volume = pod?.spec?.volumes?.find(({ name }) => name === VOLUME[side]);
   return volume?.projected?.sources?.find(({ secret }) => secret !== undefined)?.secret?.name;
+}
+
+/** The template, by which whoever shows what the other one has shows that as well, and trusts as it does, whom that trusts. */
+export function trustingAs(template: MemberTemplate, other: MemberTemplate): MemberTemplate {
+  if (template.tls === undefined) return template;
+  const { peer, client, ...rest } = template.tls;
+  const tls: MemberTls = {
+    ...rest,
+    ...(peer && { peer: sideTrustingAs(peer, other.tls?.peer) }),
+    ...(client && { client: sideTrustingAs(client, other.tls?.client) }),
+  };
+  return { ...template, tls };
+}
+
+function sideTrustingAs<T extends NonNullable<MemberTls[Side]>>(own: T, other: MemberTls[Side]): T {
+  if (other?.secretName !== own.secretName) return own;
+  const { signer: _, ...rest } = own;
+  const { trust, signer } = other;
+  return { ...rest, trust, ...(signer === undefined ? {} : { signer }) } as T;
 }

@@ -1,5 +1,6 @@
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { trustingAs } from "#cluster/certificates/trusted.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { firstPossible, possibleOne } from "#cluster/first-possible.ts";
 import { ownVoters } from "#cluster/members.ts";
@@ -44,7 +45,8 @@ function triedInVain(snapshot: ClusterSnapshot, blamed: string): readonly EtcdPe
 }
 
 function givingBack(live: EtcdPeer, template: MemberTemplate): Proposal<ClusterStep> {
-  const isItsOwn = revisionOf(template) === revisionOf(lastGood(live));
+  const good = lastGood(live);
+  const isItsOwn = revisionOf(template) === revisionOf(trustingAs(good, template));
   const what = isItsOwn ? "gets back what it ran before" : "gets what others are well with";
   const because = `${live.metadata.name} did not come up, and ${what}: etcd ${template.version}`;
   return step("put-back", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });

@@ -115,6 +115,17 @@ const tried = withPod(
 );
 /** Members are to trust the authority that follows. */
 const trusting = withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } });
+/** One alone did not come up with what was wanted, and its authority has been followed by another one since. */
+function followed(version: string): ClusterSnapshot {
+  const before = secured({ replicas: 1, down: ["my-etcd-0"] });
+  const previous = templateIn(before.peers[0]!.spec);
+  const trust = bundle(OWN, NEXT);
+  const tls = { ...previous.tls, peer: { ...previous.tls!.peer!, trust, signer: NEXT.id } };
+  const template = { ...previous, version, tls };
+  const asked = wantingToo(withMade(before, { peer: { by: NEXT, trust } }), { version });
+  const tried = madeFrom(withPeer(asked, "my-etcd-0", { spec: { ...template, previous } }), "my-etcd-0", template);
+  return withStop(tried, "my-etcd-0");
+}
 const wantingToo = (snapshot: ClusterSnapshot, spec: object): ClusterSnapshot => ({
   ...snapshot,
   cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, ...spec } },
@@ -578,6 +589,19 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         spec: { previous: HAD_TLS },
       }),
       says: { step: { peer: { spec: { version: "3.6.15", tls: HAD_TLS.tls } } } },
+    },
+    {
+      name: "where an authority has been followed by another one since, that as well, and whom the member has come to trust",
+      given: followed(NEWER.version),
+      says: {
+        step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: bundle(OWN, NEXT) } } } } },
+        because: "my-etcd-0 did not come up, and gets back what it ran before: etcd 3.6.16",
+      },
+    },
+    {
+      name: "who ran the same, and has only come to trust somebody since, gets back what it had, or is told why not",
+      given: followed(OLD.version),
+      says: { step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: OWN.pem } } } } } },
     },
     {
       name: "and it is reached as it is, as long as it could dial nobody over TLS",
