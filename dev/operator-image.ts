@@ -11,8 +11,14 @@ import type { Step } from "./progress.ts";
 // The operator lives long, and what a pass leaves behind is soon nobody's: the young generation is just large enough that it dies there, and
 // the old one grows by half of what is in use before it is collected, where Node would let it grow to four times that. One arena, since glibc
 // otherwise keeps freed memory for each of Node's threads. Not `--optimize-for-size`, which collects after every few megabytes and took half
-// of all processor time (docs/performance.md). By a SIGUSR1 anybody in the container could open a debugger, which reads all keys in memory.
-export const NODE_FLAGS = ["--max-semi-space-size=2", "--heap-growing-percent=50", "--disable-sigusr1"];
+// of all processor time (docs/performance.md). A stack for JSON that is nested 10,000 levels deep, which is what an API server takes: the conversion has
+// to answer with it (of the 8 MiB that the kernel gives a process by default). By a SIGUSR1 anybody in the container could open a debugger, which reads all keys in memory.
+export const NODE_FLAGS = [
+  "--max-semi-space-size=2",
+  "--heap-growing-percent=50",
+  "--stack-size=3500",
+  "--disable-sigusr1",
+];
 const ENTRYPOINT = ["/usr/local/bin/node", ...NODE_FLAGS, OPERATOR_BUNDLE.program];
 /** Of both programs. */
 export const ENVIRONMENT = { NODE_ENV: "production", MALLOC_ARENA_MAX: "1" };

@@ -97,14 +97,21 @@ function outside(is: number, min = -Infinity, max = Infinity, of: string): strin
   return is > max ? `at most ${max}${of}` : undefined;
 }
 
-/** Goes down level by level, so that nothing is too deep for it. */
-function whyTooDeep(value: unknown, path: string): string | undefined {
+/** What is said of what is nested too deep. */
+export const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep; it must be at most ${MAX_DEPTH}`;
+
+/** Whether it has more levels below it than anybody needs. Goes down level by level, so that nothing is too deep for it. */
+export function isTooDeep(value: unknown): boolean {
   let level = [value];
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {
     level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
-    if (level.length === 0) return undefined;
+    if (level.length === 0) return false;
   }
-  return `${path} is nested more than ${MAX_DEPTH} levels deep; it must be at most ${MAX_DEPTH}`;
+  return true;
+}
+
+function whyTooDeep(value: unknown, path: string): string | undefined {
+  return isTooDeep(value) ? `${path} ${TOO_DEEP}` : undefined;
 }
 
 function below(path: string, key: string): string {

@@ -30,3 +30,11 @@ test("hash: a field that every object inherits is none of its own", () => {
   expect(isSameData({ a: undefined, b: 1 }, { b: 1, c: undefined })).toBe(true);
   expect(isSameData({ a: 1 }, { b: 1 })).toBe(false);
 });
+
+test("what is nested more than five hundred levels deep is never the same, and nobody walks down there", () => {
+  const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+  const isSame = (levels: number) => isSameData(nested(levels), nested(levels));
+  expect([isSame(500), isSame(501), isSame(9_900)]).toEqual([true, false, false]);
+  const deep = nested(9_900);
+  expect(isSameData({ deep }, { deep })).toBe(true);
+});

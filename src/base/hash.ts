@@ -25,9 +25,16 @@ function canonical(value: unknown): string {
   return `{${text}}`;
 }
 
-/** Whether both would have the same fingerprint, without making one: the first difference ends it. */
-export function isSameData(a: unknown, b: unknown): boolean {
+/** Deeper than that nothing is compared, in levels: a stack ends, and an API server takes ten thousand. */
+const DEEPEST = 500;
+
+/**
+ * Whether both would have the same fingerprint, without making one: the first difference ends it. Never of what is nested more than 500 levels
+ * deep, unless it is the very same object there.
+ */
+export function isSameData(a: unknown, b: unknown, levels = DEEPEST): boolean {
   if (Object.is(a, b)) return true;
+  if (levels === 0) return false;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   let fields = 0;
@@ -35,7 +42,7 @@ export function isSameData(a: unknown, b: unknown): boolean {
     const item: unknown = a[key as keyof typeof a];
     if (item === undefined) continue;
     fields += 1;
-    if (!Object.hasOwn(b, key) || !isSameData(item, b[key as keyof typeof b])) return false;
+    if (!Object.hasOwn(b, key) || !isSameData(item, b[key as keyof typeof b], levels - 1)) return false;
   }
   for (const key of Object.keys(b)) if (b[key as keyof typeof b] !== undefined) fields -= 1;
   return fields === 0;

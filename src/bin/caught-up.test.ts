@@ -18,8 +18,10 @@ test.each([
 });
 
 /** Caches of which one waits for its next try. */
-function cutOff() {
+function cutOff(stoodByMs = 10_000) {
   const clock = new FakeClock();
+  const renewed: string[] = [];
+  const renewing = (name: string) => ({ renew: () => void renewed.push(name) });
   const leading = new AbortController();
   const { promise: follows, resolve: follow, reject: fail } = Promise.withResolvers<void>();
   const whenSynced = (signal: AbortSignal) => {
@@ -27,16 +29,19 @@ function cutOff() {
     signal.addEventListener("abort", () => reject(new OperatorError("Cancelled", "aborted")));
     return Promise.race([follows, aborted]);
   };
-  const caches = { clusters: { whenSynced: () => Promise.resolve() }, peers: { whenSynced } } as unknown as Caches;
+  const caches = {
+    clusters: { ...renewing("clusters"), whenSynced: () => Promise.resolve() },
+    peers: { ...renewing("peers"), whenSynced },
+  } as unknown as Caches;
   let isThrough = false;
-  const through = followedAgain(caches, leading.signal, clock).then(() => {
+  const through = followedAgain(caches, clock.monotonicMs() - stoodByMs, leading.signal, clock).then(() => {
     isThrough = true;
   });
   const isThroughAfter = async (ms: number) => {
     await clock.advance(ms);
     return isThrough;
   };
-  return { clock, follow, fail, leading, through, isThroughAfter };
+  return { clock, renewed, follow, fail, leading, through, isThroughAfter };
 }
 
 test("who takes over waits until its caches follow again", async () => {
@@ -61,4 +66,8 @@ test("who takes over hears of a fault of the caches themselves", async () => {
   const { fail, through } = cutOff();
   fail(new OperatorError("Bug", "a fault"));
   await expect(through).rejects.toThrow("a fault");
+});
+
+test("who has stood by for longer than ten seconds has all watches opened again, and who has just read everything does not", () => {
+  expect([cutOff(10_000).renewed, cutOff(10_001).renewed]).toEqual([[], ["clusters", "peers"]]);
 });

@@ -49,8 +49,16 @@ export async function allSynced(caches: Caches, signal: AbortSignal): Promise<bo
   }
 }
 
-/** Waits until all caches follow, or have been waited for long enough: a standby's may wait for their next try, as after an outage in which the one before has ended. */
-export async function followedAgain(caches: Caches, leading: AbortSignal, clock: Clock): Promise<void> {
+/** Who has stood by for longer has its watches opened again, in milliseconds: what ended the one before may have silenced them. */
+const STOOD_BY_MS = 10_000;
+
+/**
+ * Waits until all caches follow, or have been waited for long enough: a standby's may wait for their next try, as after an outage in which the one
+ * before has ended, or follow a watch that is dead and has not been found out.
+ * @param readMs when they had read everything, by the monotonic clock
+ */
+export async function followedAgain(caches: Caches, readMs: number, leading: AbortSignal, clock: Clock): Promise<void> {
+  if (clock.monotonicMs() - readMs > STOOD_BY_MS) for (const cache of Object.values(caches)) cache.renew();
   const late = new AbortController();
   const cancel = clock.after(FOLLOWS_WITHIN_MS, () => late.abort());
   await allSynced(caches, AbortSignal.any([leading, late.signal])).finally(cancel);

@@ -53,10 +53,11 @@ export function leadAll(surroundings: Surroundings): Lead {
       const until = AbortSignal.any([stop, reading.signal]);
       world.start(until);
       if (!(await world.whenSynced(until))) return;
+      const readMs = clock.monotonicMs();
       const lost = new AbortController();
       await election.run(AbortSignal.any([stop, lost.signal]), {
         async onStarted(leading) {
-          await followedAgain(world.caches, leading, clock);
+          await followedAgain(world.caches, readMs, leading, clock);
           if (leading.aborted) return;
           log.info({}, "this process leads: at work");
           await world.work(leading, [migration(surroundings, world, leading)]);

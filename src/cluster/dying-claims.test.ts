@@ -28,12 +28,12 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   [
     "the only member",
     withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),
-    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 0 of 1 members would be left to take part; have a backup, and delete the pod to give it up",
+    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 0 of 1 members would be left to take part; have a backup, or the PersistentVolume retained, and delete the pod to give it up",
   ],
   [
     "one of three of whom another one is down",
     withDyingClaims(cluster({ down: ["my-etcd-1"] }), "my-etcd-0"),
-    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left to take part; have a backup, and delete the pod to give it up",
+    "claim my-etcd-0 is being deleted, and what is on it goes when its pod ends: 1 of 3 members would be left to take part; have a backup, or the PersistentVolume retained, and delete the pod to give it up",
   ],
   ["one of three", withDyingClaims(cluster(), "my-etcd-0", "my-etcd-1"), undefined],
   ["whose claim stays", withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"), undefined],
@@ -121,7 +121,7 @@ test("nor where fewer are wanted", () => {
   expect(planCluster(going)).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-4" } });
 });
 
-test("a pod that has to stay is proposed where nobody is to come or go: its guard holds it, and says so", () => {
+test("a pod that has to stay is proposed where nobody is to come or go, or nobody is wanted: its guard holds it, and says so", () => {
   const stopped = withTurn(
     withCrashing(wanting(NEWER, { replicas: 2, down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
     "my-etcd-1",
@@ -131,6 +131,9 @@ test("a pod that has to stay is proposed where nobody is to come or go: its guar
   const held = withDyingClaims(joined, "my-etcd-1");
   expect(restartStopped.decide(held)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
   expect(restartStopped.decide(wanted(held, 3))).toMatchObject({ next: "remark" });
+  const tiring = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
+  const asleep = wanted(withDyingClaims(tiring, "my-etcd-0", "my-etcd-1"), 0);
+  expect(restartStopped.decide(asleep)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
 });
 
 test("where the members cannot be listed nobody comes or goes, and people read what a person has to do, however many are wanted", () => {

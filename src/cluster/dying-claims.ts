@@ -1,13 +1,5 @@
 import { isToSleep } from "#api/sleep.ts";
-import {
-  claimOf,
-  type KnownMember,
-  mayHoldData,
-  ownVoters,
-  spareVoters,
-  takesPart,
-  votersOf,
-} from "#cluster/members.ts";
+import { claimOf, type KnownMember, ownVoters, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { hasNothing } from "#cluster/patience.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 
@@ -27,7 +19,7 @@ export function whyHeldUp(snapshot: ClusterSnapshot, name: string): string | und
   const voters = votersOf(snapshot);
   const dying = voters.filter((member) => member.name === name && isDying(snapshot, member));
   const left = voters.filter((member) => member.name !== name && takesPart(snapshot, member));
-  const advice = "have a backup, and delete the pod to give it up";
+  const advice = "have a backup, or the PersistentVolume retained, and delete the pod to give it up";
   const why = whyHeld(voters.length, dying, left, `to take part; ${advice}`);
   if (why !== undefined || dying.length === 0) return why;
   // Where fewer are wanted, or nobody is, who has lost its claim goes for good.
@@ -86,8 +78,7 @@ export function isDying(snapshot: ClusterSnapshot, member: KnownMember): boolean
  */
 function mayHaveRun(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   if (!isForming(snapshot) || hasNothing(snapshot, member)) return false;
-  const claim = claimOf(snapshot, member);
-  return claim !== undefined && mayHoldData(claim);
+  return claimOf(snapshot, member)?.spec?.volumeName !== undefined;
 }
 
 /** Whether it has data, as far as is known: one that has never started has none, and of one that a person has added nobody sees the volume. */

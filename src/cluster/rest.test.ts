@@ -7,6 +7,7 @@ import {
   WAIVE_ANNOTATION,
 } from "#api/names.ts";
 import { present } from "#base/observed.ts";
+import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import {
   glancesAfter,
   isCalledSettled,
@@ -18,7 +19,7 @@ import {
 } from "#cluster/rest.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
-import { calm, cluster, LATER_ID, pod, unpublished } from "#kit/cluster.ts";
+import { born, calm, cluster, LATER_ID, pod, unpublished } from "#kit/cluster.ts";
 import {
   dying,
   withMetadata as edited,
@@ -32,7 +33,7 @@ import {
   withSpec,
 } from "#kit/cluster-rested.ts";
 import { saying, UNREADY_BESIDE, withPod } from "#kit/cluster-rolling.ts";
-import type { KubeObject } from "#kube/kinds.ts";
+import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
 
 const whole = calm(cluster());
 const GOING = { deletionTimestamp: "2026-01-01T12:00:00Z" };
@@ -120,6 +121,12 @@ describe("a cluster is settled by what was told of it", () => {
   });
 
   const peer = WHOLE.peers[0]!;
+  const asked = withSpec({ networkPolicy: { enabled: true } });
+  const policy = born<NetworkPolicy>(networkPolicy(whole));
+  test("with a NetworkPolicy, where that is asked for", () => {
+    expect(isCalledSettled({ ...asked, networkPolicy: policy })).toBe(true);
+  });
+
   const goes = <T extends KubeObject>(object: T): T => ({ ...object, metadata: { ...object.metadata, ...GOING } });
   const isToGo = <T extends KubeObject>(object: T): T => ({
     ...object,
@@ -159,6 +166,9 @@ describe("a cluster is settled by what was told of it", () => {
     { name: "the headless Service is gone", given: { ...WHOLE, headlessService: undefined } },
     { name: "the client Service is gone", given: { ...WHOLE, clientService: undefined } },
     { name: "the budget is gone", given: { ...WHOLE, budget: undefined } },
+    { name: "the NetworkPolicy is gone that is asked for", given: asked },
+    { name: "the NetworkPolicy is being deleted", given: { ...asked, networkPolicy: goes(policy) } },
+    { name: "a NetworkPolicy is there that is asked for no more", given: { ...WHOLE, networkPolicy: policy } },
   ])("not while $name", ({ given }) => {
     expect(isCalledSettled(given)).toBe(false);
   });

@@ -5,6 +5,7 @@ import type { MemberStatus } from "#api/v1beta1/cluster.ts";
 import { partOf } from "#base/hash.ts";
 import type { CachedParts } from "#cluster/cached-parts.ts";
 import { isCalledReady } from "#cluster/client-address.ts";
+import { isPolicyWanted } from "#cluster/desired/network-policy.ts";
 import { whyUnfit } from "#cluster/fitness.ts";
 import { knownMembers } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -90,13 +91,14 @@ function isCalledWell({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
  * stays, nobody asks for anything by an annotation, and each member is on record as a healthy voter, in a pod that the kubelet calls ready.
  */
 export function isCalledSettled(parts: CachedParts): boolean {
-  const { cluster, pods, peers, claims, headlessService, clientService, budget, foreignPeers } = parts;
+  const { cluster, pods, peers, claims, headlessService, clientService, budget, networkPolicy, foreignPeers } = parts;
   const members = cluster.status?.members ?? [];
   const { replicas } = cluster.spec;
   const isWhole = [members.length, peers.length, pods.size, claims.length].every((count) => count === replicas);
   const hasServices = headlessService !== undefined && clientService !== undefined;
-  const isServed = hasServices && budget !== undefined && foreignPeers.length === 0;
-  const all = [cluster, headlessService, clientService, budget, ...peers, ...claims, ...pods.values()];
+  const isGuarded = budget !== undefined && (networkPolicy !== undefined) === isPolicyWanted(parts);
+  const isServed = hasServices && isGuarded && foreignPeers.length === 0;
+  const all = [cluster, headlessService, clientService, budget, networkPolicy, ...peers, ...claims, ...pods.values()];
   const isGoing = all.some((object) => object?.metadata.deletionTimestamp !== undefined);
   const isAsked = all.some((object) => ASKING.some((name) => object?.metadata.annotations?.[name] !== undefined));
   const mayRest = isWhole && isServed && !isGoing && !isAsked && pausedBy(cluster) === undefined;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ErrorCode } from "#base/error.ts";
+import { type Log, silentLog } from "#base/log.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { contentsOf, type Fault, ModelServer, THINGS, type Thing } from "#kit/kube-model.ts";
 import { ScriptedTransport } from "#kit/kube-transport.ts";
@@ -480,6 +481,26 @@ describe("a cache", () => {
       await cache.stop();
     });
 
+    test("waits also while the try after a refusal is under way", async () => {
+      const { server, clock, cache, isSynced } = await takenOver();
+      server.breakStream("KubeForbidden");
+      const tried = server.asked.length;
+      while (server.asked.length === tried) await clock.advance(10);
+      expect([await isSynced(), await isSynced(1_000)]).toEqual([false, true]);
+      await cache.stop();
+    });
+
+    test("counts a refusal anew where it has been served since, however quiet it was", async () => {
+      const { server, clock, cache, isSynced } = await takenOver();
+      server.breakStream("KubeForbidden");
+      await clock.advance(60_000);
+      expect(await isSynced()).toBe(true);
+      server.faults.push(...failing(1, "KubeForbidden"));
+      cache.renew();
+      expect([await isSynced(), await isSynced(3_000)]).toEqual([false, true]);
+      await cache.stop();
+    });
+
     test("waits for none that goes on refusing, since only people can help there, and has it try once more", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.faults.push(...failing(30, "KubeForbidden"));
@@ -541,6 +562,31 @@ describe("a cache", () => {
       cache.renew();
       expect(await isSynced()).toBe(true);
     });
+  });
+
+  test("people are told when nothing has come for two minutes, and not again once it follows", async () => {
+    const told: unknown[] = [];
+    const log: Log = { ...silentLog, error: (fields) => void told.push(fields.durationMs) };
+    const server = new ModelServer();
+    const { cache, clock } = await started(server, { log });
+    await clock.advance(60_000);
+    server.faults.push(
+      ...Array.from({ length: 30 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
+    );
+    server.breakStream("KubeUnavailable");
+    await clock.advance(60_000);
+    expect(told).toEqual([]);
+    await clock.advance(59_999 + 30_000);
+    expect(told.length).toBeGreaterThan(0);
+    for (const ms of told) expect(ms).toBeGreaterThanOrEqual(120_000);
+    server.faults.length = 0;
+    await clock.advance(60_000);
+    const { length } = told;
+    server.put("a", 1);
+    server.breakStream("KubeUnavailable");
+    await clock.advance(30_000);
+    expect(told).toHaveLength(length);
+    await cache.stop();
   });
 
   test("a stream that breaks before it has been open for a second has not gone on", async () => {

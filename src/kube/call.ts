@@ -219,6 +219,7 @@ async function attemptOnce<R>(
     if (!(thrown instanceof TransportError)) throw thrown;
     if (!thrown.sent) code = "unsent";
     const error = new OperatorError("KubeUnavailable", `${call.text}: ${thrown.message}`, { cause: thrown });
+    if (thrown.isTooLong) throw error; // It would be as long once more.
     return { is: "failure", error, status: 0, sent: thrown.sent, tls: thrown.tls };
   } finally {
     const { verb, resource } = call;

@@ -351,6 +351,36 @@ describe("requests", () => {
   });
 });
 
+describe("a page that is too long", () => {
+  const page = (next: string): Script => ({
+    status: 200,
+    body: { metadata: { resourceVersion: "9", continue: next }, items: [pod] },
+  });
+
+  test("is asked for once more with half as many objects, and so are those that follow", async () => {
+    const { kube, transport, end } = setUp("too-long", "too-long", page("more"), page(""));
+    expect(await end(kube.list(PODS, {}, options))).toEqual({ items: [pod, pod], resourceVersion: "9" });
+    expect(transport.requests.map((request) => request.path)).toEqual([
+      "/api/v1/pods?limit=500",
+      "/api/v1/pods?limit=250",
+      "/api/v1/pods?limit=125",
+      "/api/v1/pods?limit=125&continue=more",
+    ]);
+  });
+
+  test("down to one object", async () => {
+    const { kube, transport, end } = setUp("too-long", "too-long", "too-long");
+    expect(await end(kube.list(PODS, { limit: 3 }, options))).toBe("KubeUnavailable");
+    expect(transport.requests.map((request) => request.path.split("=")[1])).toEqual(["3", "2", "1"]);
+  });
+
+  test("what fails otherwise is not asked for with fewer", async () => {
+    const { kube, transport, end } = setUp({ status: 403 });
+    expect(await end(kube.list(PODS, {}, options))).toBe("KubeForbidden");
+    expect(transport.requests).toHaveLength(1);
+  });
+});
+
 describe("find", () => {
   const cases: { name: string; script: Script; expect: object }[] = [
     { name: "an object", script: ok, expect: { is: "present", value: pod } },

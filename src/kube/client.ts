@@ -27,7 +27,7 @@ import type {
   WatchQuery,
 } from "./options.ts";
 import { DEFAULT_REQUESTS_PER_SECOND, limitsFor, type RateLimits, TokenBucket } from "./rate.ts";
-import { Requests } from "./requests.ts";
+import { PAGE, Requests } from "./requests.ts";
 import { isWhole, lines, parseEvent, type WatchEvent, withKind } from "./stream.ts";
 import { type HttpAnswer, httpTransport, type Transport, TransportError } from "./transport.ts";
 import { Warnings } from "./warnings.ts";
@@ -124,8 +124,11 @@ export class KubeClient {
     options: CallOptions,
   ): AsyncGenerator<KubeList<T>, void, undefined> {
     let next: string | undefined;
+    let limit = query.limit ?? PAGE;
     do {
-      const { metadata, items } = await this.#page<T>(this.#requests.list(resource, query, next, options));
+      const page = await this.#pageOf<T>(resource, { ...query, limit }, next, options);
+      limit = page.limit;
+      const { metadata, items } = page.list;
       next = metadata.continue === "" ? undefined : metadata.continue;
       const { resourceVersion } = metadata;
       yield { metadata: next === undefined ? { resourceVersion } : { resourceVersion, continue: next }, items };
@@ -201,6 +204,23 @@ export class KubeClient {
     await this.#line.transport.close();
   }
 
+  /** A page of as many as are asked for, or of so few that it is not too long. */
+  async #pageOf<T extends KubeObject>(
+    resource: Resource<T>,
+    query: ListQuery & { readonly limit: number },
+    next: string | undefined,
+    options: CallOptions,
+  ): Promise<{ readonly list: KubeList<T>; readonly limit: number }> {
+    for (let { limit } = query; ; limit = Math.ceil(limit / 2)) {
+      try {
+        const list = await this.#page<T>(this.#requests.list(resource, { ...query, limit }, next, options));
+        return { list, limit };
+      } catch (thrown) {
+        if (limit === 1 || !isTooLong(thrown)) throw thrown;
+      }
+    }
+  }
+
   async #page<T extends KubeObject>(call: Call): Promise<KubeList<T>> {
     return await make(this.#line, call, async (answer) => {
       const list = await this.#json(call, answer);
@@ -228,6 +248,10 @@ export class KubeClient {
       });
     }
   }
+}
+
+function isTooLong(thrown: unknown): boolean {
+  return thrown instanceof OperatorError && thrown.cause instanceof TransportError && thrown.cause.isTooLong;
 }
 
 function isList<T extends KubeObject>(value: unknown): value is KubeList<T> {

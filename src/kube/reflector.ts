@@ -40,6 +40,8 @@ const POSITION_ATTEMPTS = 10;
 const IDLE_ATTEMPTS = 2;
 /** Who is refused for so long is meant. An API server that starts may refuse everything for moments: it has yet to read who may do what. */
 const REFUSED_MS = 10_000;
+/** When nothing has come for so long, bookmarks neither, people are told. */
+const LOST_MS = 120_000;
 /** A round that brought something starts again at `firstMs`. */
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
@@ -106,7 +108,7 @@ export class Reflector<T extends KubeObject> {
   #wake: (() => void) | undefined;
   /** Rounds in a row that brought nothing. */
   #failures = 0;
-  /** Since when every round has been refused for want of a right; by monotonic clock. */
+  /** Since when it has been refused for want of a right, and nothing else; by monotonic clock. */
   #refusedSinceMs: number | undefined;
   /** Who waits for a stream that was opened after they asked. */
   #waiting: (() => void)[] = [];
@@ -120,7 +122,8 @@ export class Reflector<T extends KubeObject> {
 
   /** Follows the server until the signal aborts; never throws, never has two streams open. */
   async run(signal: AbortSignal): Promise<void> {
-    const { random, target } = this.#options;
+    const { random, target, clock } = this.#options;
+    let broughtMs = clock.monotonicMs();
     while (!signal.aborted) {
       const before = this.#arrivals;
       const reason = await this.#round(signal);
@@ -132,6 +135,8 @@ export class Reflector<T extends KubeObject> {
       // Who may not read any more is not waited for: only people can help.
       if (this.#isRefused(reason)) this.#tellWaiting();
       const brought = this.#arrivals > before;
+      if (brought) broughtMs = clock.monotonicMs();
+      else this.#tellIfLost(clock.monotonicMs() - broughtMs, reason);
       this.#failures = brought ? 0 : this.#failures + 1;
       if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
         this.#position = undefined;
@@ -140,6 +145,13 @@ export class Reflector<T extends KubeObject> {
     }
     this.#isOver = true;
     this.#tellWaiting(); // Nobody waits for what has ended.
+  }
+
+  #tellIfLost(forMs: number, reason: RestartReason): void {
+    if (forMs < LOST_MS) return;
+    const { log, resource } = this.#options;
+    const fields = { resource: resourceName(resource), durationMs: forMs, outcome: reason };
+    log.error(fields, "nothing has come of this kind for minutes: what is decided goes by what was known before");
   }
 
   /** Whether it has been refused for long by now. */
@@ -238,6 +250,7 @@ export class Reflector<T extends KubeObject> {
         });
       };
       const onOpen = (): void => {
+        this.#refusedSinceMs = undefined;
         if (this.#isBroken || this.#waiting.length > 0) settle(SETTLED_IN); // Else it speaks anyhow.
       };
       const options = { signal: stop.signal, onOpen };

@@ -26,7 +26,7 @@ export const DEADLINE_MS = 15_000;
 /** Until the head of a watch's answer; the API server answers at once, or waits up to 3 s for its own cache. */
 const WATCH_DEADLINE_MS = 15_000;
 /** Objects per page, as client-go: a page of the largest objects is a few megabytes. */
-const PAGE = 500;
+export const PAGE = 500;
 
 const LANES = { normal: "calls", state: "state", high: "urgent" } as const;
 

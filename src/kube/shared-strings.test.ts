@@ -23,6 +23,16 @@ describe("shared strings", () => {
     expect(new SharedStrings().within(Object.freeze({ name: "a" }))).toEqual({ name: "a" });
   });
 
+  test("are those of the first thirty-two levels, and nothing is nested too deep", () => {
+    const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels)}"text"${"}".repeat(levels)}`);
+    const known = (levels: number) => {
+      const strings = new SharedStrings();
+      strings.within(nested(levels));
+      return strings.size;
+    };
+    expect([known(32), known(33), known(9_900)]).toEqual([1, 0, 0]);
+  });
+
   test("know no more than two generations of texts, and of each text one", () => {
     const strings = new SharedStrings(10);
     for (let n = 0; n < 1_000; n++) strings.within({ often: "etcd", once: `name-${n}` });

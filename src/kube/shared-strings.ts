@@ -7,6 +7,9 @@
 /** Longer ones, such as certificates, are rarely the same, in characters. */
 const LONGEST = 256;
 
+/** So far down an object texts are looked at, in levels: what is nested deeper is nobody's of whom there are many, and a stack ends. */
+const DEEPEST = 32;
+
 /** Has equal texts be one text, in memory. */
 export class SharedStrings {
   readonly #most: number;
@@ -23,14 +26,14 @@ export class SharedStrings {
     return this.#recent.size + this.#older.size;
   }
 
-  /** The object itself, with its texts shared. What is frozen stays as it is. @param value what JSON can hold */
-  within<T>(value: T): T {
+  /** The object itself, with its texts shared. What is frozen stays as it is, and what is nested too deep. @param value what JSON can hold */
+  within<T>(value: T, levels = DEEPEST): T {
     if (typeof value === "string") return this.#of(value) as T;
-    if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+    if (typeof value !== "object" || value === null || levels === 0 || Object.isFrozen(value)) return value;
     const parts = value as Record<string, unknown>;
     for (const key of Object.keys(parts)) {
       const part = parts[key];
-      if (typeof part === "string" || typeof part === "object") parts[key] = this.within(part);
+      if (typeof part === "string" || typeof part === "object") parts[key] = this.within(part, levels - 1);
     }
     return value;
   }

@@ -50,13 +50,19 @@ export class TransportError extends Error {
   readonly sent: boolean;
   /** Whether the server's certificate or ours was refused: reading the files again may help then. */
   readonly tls: boolean;
+  /** Whether there was an answer, longer than one may be. */
+  readonly isTooLong: boolean;
 
   constructor(cause: unknown, sent: boolean) {
     super(cause instanceof Error ? describe(cause) : String(cause), { cause });
     this.sent = sent;
+    this.isTooLong = cause instanceof TooLong;
     this.tls = !sent && cause instanceof Error && TLS_CODE.test(codeOf(cause));
   }
 }
+
+/** Why there is no answer: it was longer than one may be. */
+export class TooLong extends Error {}
 
 const TLS_CODE = /CERT|SSL|TLS|SIGNATURE|EPROTO/;
 
@@ -67,8 +73,8 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** A page of 500 of the largest pods is below 10 MiB; a larger answer is none that we asked for. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+/** A page of 500 of the largest pods that people make is below 10 MiB, one of 500 that somebody makes as large as he can is not: then fewer are asked for. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
 /** Connections for calls, made when needed. Each carries one call at a time. No call waits for one: how many there are, and who waits for whom, is told in in-flight.ts. */
 const CALL_CONNECTIONS = DEFAULT_IN_FLIGHT.inAll;
 /** The same for leases, each of which has one call under way: more than a process has of them, so that none waits while others hang. */
@@ -315,7 +321,7 @@ function toAnswer(answer: IncomingMessage, { lane, signal }: HttpRequest): HttpA
     try {
       for await (const chunk of answer as AsyncIterable<Uint8Array>) {
         bytes += chunk.byteLength;
-        if (bytes > maxBytes) throw new Error(`the answer is longer than ${maxBytes} bytes`);
+        if (bytes > maxBytes) throw new TooLong(`the answer is longer than ${maxBytes} bytes`);
         yield chunk;
       }
     } catch (thrown) {

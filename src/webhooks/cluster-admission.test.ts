@@ -582,3 +582,30 @@ describe("what is no question gets no answer, but words:", () => {
     );
   });
 });
+
+describe("what is nested so deep that no stack holds it", () => {
+  const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+  const affine = (levels: number) => object({ podTemplate: { spec: { affinity: nested(levels) } } });
+
+  test("is refused by the field in which it stands", async () => {
+    const { allowed, status } = await ask({ object: affine(9_900) });
+    expect([allowed, status?.message]).toEqual([
+      false,
+      expect.stringContaining("spec.podTemplate: is nested more than 32 levels deep; it must be at most 32"),
+    ]);
+    expect(calls).toEqual([]);
+  });
+
+  test("is refused where it was there before, and may be taken away, by itself or with its cluster", async () => {
+    const deep = affine(9_900);
+    expect((await ask({ operation: "UPDATE", object: deep, oldObject: deep })).allowed).toBe(false);
+    expect((await ask({ operation: "UPDATE", object: object(), oldObject: deep })).allowed).toBe(true);
+    const going = { ...deep, metadata: { ...deep.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
+    expect((await ask({ operation: "UPDATE", object: going, oldObject: deep })).allowed).toBe(true);
+  });
+
+  test("is thirty-two levels or less where it is let through", async () => {
+    expect((await ask({ object: affine(30) })).allowed).toBe(true);
+    expect((await ask({ object: affine(31) })).allowed).toBe(false);
+  });
+});

@@ -18,6 +18,7 @@ import {
 } from "#webhooks/admission-review.ts";
 import { authRefusals } from "#webhooks/checks/auth.ts";
 import { beyondFindings } from "#webhooks/checks/beyond.ts";
+import { depthRefusals } from "#webhooks/checks/depth.ts";
 import { dryRunRefusals } from "#webhooks/checks/dry-run.ts";
 import { flagRefusals, unwiseFlags } from "#webhooks/checks/flags.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
@@ -92,6 +93,8 @@ async function findingsOf(
   signal: AbortSignal,
 ): Promise<Findings> {
   if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // whoever lets go of it shall not be held up
+  const deep = depthRefusals(cluster.spec);
+  if (deep.length > 0) return { refusals: deep, warnings: [] }; // all else would walk through it
   const isNew = operation === "CREATE";
   const before = isNew ? undefined : clusterIn(oldObject, "request.oldObject");
   const refusals = [

@@ -4,7 +4,7 @@ import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
 import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
 import { Cache, type CacheOptions, type Change } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { type Draft, keyOf, SECRETS, type Secret } from "#kube/kinds.ts";
+import { type Draft, keyOf, REPLICA_SETS, type Ref, type ReplicaSet, SECRETS, type Secret } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
 const OPTIONS = { signal, deadlineMs: 30_000 };
@@ -123,6 +123,49 @@ describe("a cache", () => {
     expect(only?.data).toBeUndefined();
     expect(only?.metadata).not.toHaveProperty("managedFields");
     expect(() => Object.assign(only?.metadata.labels ?? {}, { set: "other" })).toThrow(TypeError);
+  });
+
+  test("follows objects as large as they may be, of which four are more than an answer may be long", async () => {
+    const set = newSet();
+    const metadata = (name: string) => ({ name: `${set}-${name}`, namespace, labels: { set } });
+    /** Each `<` is stored as one byte, and sent as six. */
+    const large = (name: string, characters = 1_480_000): Draft<ReplicaSet> => {
+      const env = [{ name: "LARGE", value: "<".repeat(characters) }];
+      const spec = { containers: [{ name: "none", image: "none", env }] };
+      const template = { metadata: { labels: { set } }, spec };
+      const selector = { matchLabels: { set } };
+      return {
+        apiVersion: "apps/v1",
+        kind: "ReplicaSet",
+        metadata: metadata(name),
+        spec: { replicas: 0, selector, template },
+      };
+    };
+    const followed = () => {
+      const cache = new Cache<ReplicaSet>({
+        client: kube,
+        resource: REPLICA_SETS,
+        namespace,
+        labelSelector: `set=${set}`,
+      });
+      cache.start(signal);
+      opened.push(() => cache.stop());
+      return cache;
+    };
+    const early = followed();
+    await early.whenSynced(signal);
+    for (const name of ["a", "b", "c", "d"]) await kube.create(REPLICA_SETS, large(name), OPTIONS);
+    await kube.create(REPLICA_SETS, large("small", 1), OPTIONS);
+    const late = followed();
+    await late.whenSynced(signal);
+    for (const cache of [early, late]) {
+      await vi.waitFor(() => expect(cache.size).toBe(5), 15_000);
+      expect(cache.stats.restarts).toEqual({});
+    }
+    const { items } = await kube.list(REPLICA_SETS, { namespace, labelSelector: `set=${set}` }, OPTIONS);
+    expect(items).toHaveLength(5);
+    for (const { metadata } of items)
+      await kube.delete(REPLICA_SETS, metadata as Ref, { ...OPTIONS, preconditions: { uid: metadata.uid } });
   });
 
   test("tells an object that leaves the selection as deleted", async () => {

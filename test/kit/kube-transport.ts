@@ -1,4 +1,4 @@
-import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "#kube/transport.ts";
+import { type HttpAnswer, type HttpRequest, TooLong, type Transport, TransportError } from "#kube/transport.ts";
 
 /** What the next request meets. */
 export type Script =
@@ -6,6 +6,8 @@ export type Script =
   /** No answer; `unsent`: certainly nothing went out. */
   | "unsent"
   | "broken"
+  /** An answer that is longer than one may be. */
+  | "too-long"
   /** A certificate was refused, so nothing went out. */
   | "bad-certificate"
   /** Neither answer nor error. */
@@ -42,6 +44,7 @@ export class ScriptedTransport implements Transport {
     request.onSending?.(() => {
       this.renewals += 1;
     });
+    if (script === "too-long") throw new TransportError(new TooLong("the answer is longer than 32 bytes"), true);
     if (script === "broken") throw new TransportError(new Error("connection reset"), true);
     return script === "hangs" ? untilAborted(request) : answer(script);
   }

@@ -28,7 +28,7 @@ const NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name";
 const EVERY_POD_HERE: readonly Peer[] = [{ podSelector: {} }];
 
 /** Whether people ask for one. */
-export function isPolicyWanted({ cluster }: ClusterSnapshot): boolean {
+export function isPolicyWanted({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
   return cluster.spec.networkPolicy?.enabled === true;
 }
 

@@ -1,3 +1,4 @@
+import { isToSleep } from "#api/sleep.ts";
 import { whyHeldUp } from "#cluster/dying-claims.ts";
 import { possibleOne } from "#cluster/first-possible.ts";
 import { isResizing } from "#cluster/members.ts";
@@ -18,8 +19,9 @@ export const restartStopped: ClusterRule = {
   decide(snapshot) {
     const all = restarts(snapshot);
     const possible = possibleOne(snapshot, all);
-    // Without a list that a majority confirms nobody comes or goes.
-    const mayBeHelped = isResizing(snapshot) && snapshot.members.is === "present";
+    // Without a list that a majority confirms nobody comes or goes, nor where nobody is wanted.
+    const { cluster, members } = snapshot;
+    const mayBeHelped = isResizing(snapshot) && !isToSleep(cluster) && members.is === "present";
     const reasons = mayBeHelped ? all.map(({ step: { name } }) => whyHeldUp(snapshot, name)) : [];
     const why = reasons.find((reason) => reason !== undefined);
     return possible ?? (why === undefined ? all[0] : remark("restart-stopped", why));
