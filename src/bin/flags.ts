@@ -77,7 +77,8 @@ export const USAGE = `Usage: operator [flags]
   --shards N                divides the clusters into N parts, 1 to ${MAX_SHARDS}, of which each replica leads some: the same N for all of them, which wait
                             for those that run with another one; more replicas than N only wait; default: 1, one replica leads everything
   --workers N               passes side by side per controller, and with shards for each that is led, 1 to 1000; those aside that take more
-                            than a second, with which there are up to three times as many; default: ${WORKERS}
+                            than a second, with which there are up to three times as many; fewer of them let those that hang hold up the others;
+                            default: ${WORKERS}
   --kube-requests-per-second N
                             requests to the API server in the long run, with shards for each that is led, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
   --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
