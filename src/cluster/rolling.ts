@@ -104,9 +104,10 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
 export function backTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readonly MemberTemplate[] {
   const own = templateOf(peer);
   const back = openBack(snapshot, peer);
-  const trusting = back.map((template) => trustingAs(template, own));
-  const others = trusting.filter((template) => revisionOf(template) !== revisionOf(own));
-  return [...back, ...others].map((template) => asReached(snapshot, peer, template));
+  const reached = [...back, ...back.map((template) => trustingAs(template, own))].map((template) =>
+    asReached(snapshot, peer, template),
+  );
+  return reached.filter((template, n) => n < back.length || revisionOf(template) !== revisionOf(own));
 }
 
 /** The same as it was: what it had before, and what somebody who is well runs, of the releases to which it can go. */

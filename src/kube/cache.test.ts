@@ -582,9 +582,18 @@ describe("a cache", () => {
     server.faults.length = 0;
     await clock.advance(60_000);
     const { length } = told;
-    server.put("a", 1);
-    server.breakStream("KubeUnavailable");
-    await clock.advance(30_000);
+    // What a stream has brought counts to its end, and also when it is opened again for who takes over.
+    for (const breakIt of [() => server.breakStream("KubeUnavailable"), () => cache.renew()]) {
+      for (let n = 0; n < 6; n++) {
+        server.put("a", n);
+        await clock.advance(30_000);
+      }
+      server.faults.push(
+        ...Array.from({ length: 3 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
+      );
+      breakIt();
+      await clock.advance(30_000);
+    }
     expect(told).toHaveLength(length);
     await cache.stop();
   });

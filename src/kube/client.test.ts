@@ -357,15 +357,35 @@ describe("a page that is too long", () => {
     body: { metadata: { resourceVersion: "9", continue: next }, items: [pod] },
   });
 
-  test("is asked for once more with half as many objects, and so are those that follow", async () => {
-    const { kube, transport, end } = setUp("too-long", "too-long", page("more"), page(""));
-    expect(await end(kube.list(PODS, {}, options))).toEqual({ items: [pod, pod], resourceVersion: "9" });
-    expect(transport.requests.map((request) => request.path)).toEqual([
-      "/api/v1/pods?limit=500",
-      "/api/v1/pods?limit=250",
-      "/api/v1/pods?limit=125",
-      "/api/v1/pods?limit=125&continue=more",
+  test("is asked for once more with half as many objects, and each that follows with twice as many", async () => {
+    const { kube, transport, end } = setUp(
+      "too-long",
+      "too-long",
+      page("a"),
+      "too-long",
+      page("b"),
+      page("c"),
+      page(""),
+    );
+    expect(await end(kube.list(PODS, {}, options))).toMatchObject({
+      items: [pod, pod, pod, pod],
+      resourceVersion: "9",
+    });
+    expect(transport.requests.map((request) => request.path.split("?")[1])).toEqual([
+      "limit=500",
+      "limit=250",
+      "limit=125",
+      "limit=250&continue=a",
+      "limit=125&continue=a",
+      "limit=250&continue=b",
+      "limit=500&continue=c",
     ]);
+  });
+
+  test("never has more than are asked for follow it", async () => {
+    const { kube, transport, end } = setUp(page("a"), page(""));
+    await end(kube.list(PODS, { limit: 3 }, options));
+    expect(transport.requests.map((request) => request.path.split("?")[1])).toEqual(["limit=3", "limit=3&continue=a"]);
   });
 
   test("down to one object", async () => {

@@ -124,10 +124,11 @@ export class KubeClient {
     options: CallOptions,
   ): AsyncGenerator<KubeList<T>, void, undefined> {
     let next: string | undefined;
-    let limit = query.limit ?? PAGE;
+    const most = query.limit ?? PAGE;
+    let limit = most;
     do {
       const page = await this.#pageOf<T>(resource, { ...query, limit }, next, options);
-      limit = page.limit;
+      limit = Math.min(most, 2 * page.limit); // Those that are as large may be behind us.
       const { metadata, items } = page.list;
       next = metadata.continue === "" ? undefined : metadata.continue;
       const { resourceVersion } = metadata;

@@ -129,14 +129,14 @@ export class Reflector<T extends KubeObject> {
       const reason = await this.#round(signal);
       if (signal.aborted) break;
       target.restarted(reason);
+      const brought = this.#arrivals > before;
+      if (brought) broughtMs = clock.monotonicMs();
       if (reason === "renewed") continue;
       // A stream that ends in order says nothing about an outage before it: only one that goes on for a while, or a whole state, does.
       if (reason !== "ended") this.#isBroken = true;
       // Who may not read any more is not waited for: only people can help.
       if (this.#isRefused(reason)) this.#tellWaiting();
-      const brought = this.#arrivals > before;
-      if (brought) broughtMs = clock.monotonicMs();
-      else this.#tellIfLost(clock.monotonicMs() - broughtMs, reason);
+      if (!brought) this.#tellIfLost(clock.monotonicMs() - broughtMs, reason);
       this.#failures = brought ? 0 : this.#failures + 1;
       if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
         this.#position = undefined;

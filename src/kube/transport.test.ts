@@ -12,7 +12,7 @@ import { type HttpRequest, httpTransport, type Transport } from "./transport.ts"
 /** Others would have connections of their own. */
 const SAME = { tls: {} };
 
-/** A server that answers soon, on paths that end with `/hang` never, and with `/half` without an end. */
+/** A server that answers soon, on paths that end with `/hang` never, with `/half` without an end, and with `/long` with 33 MiB. */
 class Slow {
   /** The most connections that stood at the same time. */
   most = 0;
@@ -36,6 +36,7 @@ class Slow {
   async #answer({ url }: IncomingMessage, answer: ServerResponse): Promise<void> {
     if (url?.endsWith("/hang") === true) return;
     if (url?.endsWith("/half") === true) return void answer.write("{");
+    if (url?.endsWith("/long") === true) return void answer.end(Buffer.alloc(33 * 1024 * 1024, "1"));
     await sleep(20);
     answer.end("{}");
   }
@@ -275,5 +276,12 @@ test("calls that find no credentials hold up nobody afterwards", async () => {
   const refused = await Promise.allSettled(Array.from({ length: DEFAULT_IN_FLIGHT.most }, () => asked("/")));
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set(["rejected"]));
   areThere = true;
+  expect(await asked("/")).toBe("{}");
+});
+
+test("an answer that is longer than one may be is told as such, and is not waited for", async () => {
+  slow = new Slow();
+  transport = await slow.listen();
+  await expect(asked("/long")).rejects.toMatchObject({ name: "TransportError", isTooLong: true, sent: true });
   expect(await asked("/")).toBe("{}");
 });

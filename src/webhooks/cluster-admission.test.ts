@@ -604,6 +604,11 @@ describe("what is nested so deep that no stack holds it", () => {
     expect((await ask({ operation: "UPDATE", object: going, oldObject: deep })).allowed).toBe(true);
   });
 
+  test("is refused wherever it stands", async () => {
+    const storage = { ...settled.spec.storage, selector: nested(33) };
+    expect((await ask({ object: object({ storage }) })).status?.message).toContain("spec.storage: is nested");
+  });
+
   test("is thirty-two levels or less where it is let through", async () => {
     expect((await ask({ object: affine(30) })).allowed).toBe(true);
     expect((await ask({ object: affine(31) })).allowed).toBe(false);

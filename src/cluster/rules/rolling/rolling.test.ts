@@ -116,13 +116,13 @@ const tried = withPod(
 /** Members are to trust the authority that follows. */
 const trusting = withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } });
 /** One alone did not come up with what was wanted, and its authority has been followed by another one since. */
-function followed(version: string): ClusterSnapshot {
+function followed(version: string, by = NEXT): ClusterSnapshot {
   const before = secured({ replicas: 1, down: ["my-etcd-0"] });
   const previous = templateIn(before.peers[0]!.spec);
   const trust = bundle(OWN, NEXT);
-  const tls = { ...previous.tls, peer: { ...previous.tls!.peer!, trust, signer: NEXT.id } };
+  const tls = { ...previous.tls, peer: { ...previous.tls!.peer!, trust, signer: by.id } };
   const template = { ...previous, version, tls };
-  const asked = wantingToo(withMade(before, { peer: { by: NEXT, trust } }), { version });
+  const asked = wantingToo(withMade(before, { peer: { by, trust } }), { version });
   const tried = madeFrom(withPeer(asked, "my-etcd-0", { spec: { ...template, previous } }), "my-etcd-0", template);
   return withStop(tried, "my-etcd-0");
 }
@@ -597,6 +597,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: bundle(OWN, NEXT) } } } } },
         because: "my-etcd-0 did not come up, and gets back what it ran before: etcd 3.6.16",
       },
+    },
+    {
+      name: "while the one that is to follow has signed nothing, what it ran before, as it was",
+      given: followed(NEWER.version, OWN),
+      says: { step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: OWN.pem } } } } } },
     },
     {
       name: "who ran the same, and has only come to trust somebody since, gets back what it had, or is told why not",
