@@ -9,8 +9,11 @@ import { withSbin } from "./run.ts";
 /** The lowest that there is. */
 const LOWEST = 19;
 
-/** Runs a program, and ends with it; told to end, it ends everybody of its group at once, also who is too busy to hear a signal. */
-const KEEPER = 'trap "kill -KILL 0" TERM; "$@" & wait $!';
+/**
+ * Runs a program, and ends with it; told to end, it ends everybody of its group at once, also who is too busy to hear a signal. All that is said
+ * takes one way, and so stays in its order.
+ */
+const KEEPER = 'trap "kill -KILL 0" TERM; exec 2>&1; "$@" & wait $!';
 
 export interface Told {
   readonly code: number;
