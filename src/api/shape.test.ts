@@ -4,6 +4,7 @@ import { askedIn, revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { whyNotSpec } from "#cluster/refused-spec.ts";
+import { nested } from "#kit/nested.ts";
 
 const GOOD = clusterSpecSchema.parse({
   replicas: 3,
@@ -14,10 +15,6 @@ const GOOD = clusterSpecSchema.parse({
     spec: { hostname: null, containers: [{ name: "etcd", tty: true, resources: { limits: { cpu: 2 } } }] },
   },
 });
-
-function nested(levels: number): unknown {
-  return JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
-}
 
 test("what the schema takes has its shape, also with fields of a newer operator", () => {
   expect(whyNotShape(GOOD, "EtcdCluster")).toBeUndefined();

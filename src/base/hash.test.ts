@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { fingerprint, isSameData } from "#base/hash.ts";
+import { nested } from "#kit/nested.ts";
 
 test("hash: the order of keys does not count, nor do keys that hold nothing", () => {
   const [a, b] = [
@@ -32,7 +33,6 @@ test("hash: a field that every object inherits is none of its own", () => {
 });
 
 test("what is nested more than five hundred levels deep is never the same, and nobody walks down there", () => {
-  const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
   const isSame = (levels: number) => isSameData(nested(levels), nested(levels));
   expect([isSame(500), isSame(501), isSame(9_900)]).toEqual([true, false, false]);
   const deep = nested(9_900);

@@ -104,10 +104,9 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
 export function backTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readonly MemberTemplate[] {
   const own = templateOf(peer);
   const back = openBack(snapshot, peer);
-  const reached = [...back, ...back.map((template) => trustingAs(template, own))].map((template) =>
-    asReached(snapshot, peer, template),
-  );
-  return reached.filter((template, n) => n < back.length || revisionOf(template) !== revisionOf(own));
+  const reached = (template: MemberTemplate) => asReached(snapshot, peer, template);
+  const trusting = back.map((template) => reached(trustingAs(template, own)));
+  return [...back.map(reached), ...trusting.filter((template) => revisionOf(template) !== revisionOf(own))];
 }
 
 /** The same as it was: what it had before, and what somebody who is well runs, of the releases to which it can go. */

@@ -12,6 +12,9 @@ import { SharedStrings } from "./shared-strings.ts";
 
 const never = new AbortController().signal;
 
+const failing = (times: number, code: ErrorCode): Fault[] =>
+  Array.from({ length: times }, () => ({ does: "fail", after: 0, code }));
+
 /** A cache of the model's things, and what its changes tell. */
 function follow(server: ModelServer, options: Partial<CacheOptions<Thing>> = {}) {
   const clock = new FakeClock();
@@ -398,9 +401,6 @@ describe("a cache", () => {
   });
 
   describe("who takes over", () => {
-    const failing = (times: number, code: ErrorCode): Fault[] =>
-      Array.from({ length: times }, () => ({ does: "fail", after: 0, code }));
-
     async function takenOver() {
       const server = new ModelServer();
       const followed = await started(server);
@@ -570,9 +570,7 @@ describe("a cache", () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server, { log });
     await clock.advance(60_000);
-    server.faults.push(
-      ...Array.from({ length: 30 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
-    );
+    server.faults.push(...failing(30, "KubeUnavailable"));
     server.breakStream("KubeUnavailable");
     await clock.advance(60_000);
     expect(told).toEqual([]);
@@ -588,9 +586,7 @@ describe("a cache", () => {
         server.put("a", n);
         await clock.advance(30_000);
       }
-      server.faults.push(
-        ...Array.from({ length: 3 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
-      );
+      server.faults.push(...failing(3, "KubeUnavailable"));
       breakIt();
       await clock.advance(30_000);
     }

@@ -20,6 +20,7 @@ import type {
   DeleteOptions,
   JsonPatch,
   ListQuery,
+  PageQuery,
   PatchOptions,
   RawOptions,
   ReplaceOptions,
@@ -27,7 +28,7 @@ import type {
   WatchQuery,
 } from "./options.ts";
 import { DEFAULT_REQUESTS_PER_SECOND, limitsFor, type RateLimits, TokenBucket } from "./rate.ts";
-import { PAGE, Requests } from "./requests.ts";
+import { Requests } from "./requests.ts";
 import { isWhole, lines, parseEvent, type WatchEvent, withKind } from "./stream.ts";
 import { type HttpAnswer, httpTransport, type Transport, TransportError } from "./transport.ts";
 import { Warnings } from "./warnings.ts";
@@ -56,6 +57,8 @@ interface ClientOptions {
   readonly mayChange?: () => boolean;
 }
 
+/** Objects per page, as client-go: a page of the largest objects is a few megabytes. */
+const PAGE = 500;
 /** This is far above the largest fleet. A server that hands out `continue` for ever is faulty. */
 const MAX_ITEMS = 200_000;
 
@@ -208,7 +211,7 @@ export class KubeClient {
   /** A page of as many as are asked for, or of so few that it is not too long. */
   async #pageOf<T extends KubeObject>(
     resource: Resource<T>,
-    query: ListQuery & { readonly limit: number },
+    query: PageQuery,
     next: string | undefined,
     options: CallOptions,
   ): Promise<{ readonly list: KubeList<T>; readonly limit: number }> {

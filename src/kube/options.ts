@@ -73,6 +73,11 @@ export interface ListQuery extends Selection {
   readonly limit?: number;
 }
 
+/** One of its pages. */
+export interface PageQuery extends Selection {
+  readonly limit: number;
+}
+
 export interface WatchQuery extends Selection {
   /** Where to go on. With `initialEvents`, absent: the newest state. */
   readonly resourceVersion?: string;

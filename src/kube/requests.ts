@@ -8,7 +8,7 @@ import type {
   CreateOptions,
   DeleteOptions,
   JsonPatch,
-  ListQuery,
+  PageQuery,
   PatchOptions,
   Preconditions,
   RawOptions,
@@ -25,8 +25,6 @@ export const FIELD_MANAGER = "etcd-cluster-operator";
 export const DEADLINE_MS = 15_000;
 /** Until the head of a watch's answer; the API server answers at once, or waits up to 3 s for its own cache. */
 const WATCH_DEADLINE_MS = 15_000;
-/** Objects per page, as client-go: a page of the largest objects is a few megabytes. */
-export const PAGE = 500;
 
 const LANES = { normal: "calls", state: "state", high: "urgent" } as const;
 
@@ -126,10 +124,10 @@ export class Requests {
   }
 
   /** One page; `next` is the token that the page before ended with. */
-  list(resource: AnyResource, query: ListQuery, next: string | undefined, options: CallOptions): Call {
+  list(resource: AnyResource, query: PageQuery, next: string | undefined, options: CallOptions): Call {
     const path = withQuery(collectionPath(resource, query.namespace), {
       ...selectors(query),
-      limit: String(query.limit ?? PAGE),
+      limit: String(query.limit),
       continue: next,
     });
     return this.#over(resource, options, { verb: "list", method: "GET", repeat: "read", path });

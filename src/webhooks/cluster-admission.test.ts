@@ -7,6 +7,7 @@ import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
+import { nested } from "#kit/nested.ts";
 import { withResources } from "#kit/pod-template.ts";
 import { fromRefusal } from "#kube/error.ts";
 import type { Draft, KubeObject, Pod } from "#kube/kinds.ts";
@@ -584,7 +585,6 @@ describe("what is no question gets no answer, but words:", () => {
 });
 
 describe("what is nested so deep that no stack holds it", () => {
-  const nested = (levels: number): object => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
   const affine = (levels: number) => object({ podTemplate: { spec: { affinity: nested(levels) } } });
 
   test("is refused by the field in which it stands", async () => {
