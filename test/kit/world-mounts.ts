@@ -11,7 +11,8 @@ const SYNC_MS = 90_000;
 
 interface Mount {
   readonly secret: Secret;
-  readonly atMs: number;
+  /** In which look of the kubelet at the pod it was brought. */
+  readonly turn: number;
   /** Whether it is what the kubelet had for another pod, and not what was there: that it comes to see soon, however rarely it looks. */
   readonly isKept: boolean;
 }
@@ -43,7 +44,7 @@ export class Mounts {
       const secret = this.#whole(namespace, name);
       if (secret === undefined) return `secret "${name}" not found`;
       const kept = this.#keptFor(pod, namespace, name);
-      this.#mounts.set(key, { secret: kept ?? secret, atMs: this.#nowMs(), isKept: kept !== undefined });
+      this.#mounts.set(key, { secret: kept ?? secret, turn: turnOf(uid, this.#nowMs()), isKept: kept !== undefined });
     }
     return undefined;
   }
@@ -69,12 +70,13 @@ export class Mounts {
     const mount = this.#mounts.get(key);
     if (mount === undefined) return undefined;
     const nowMs = this.#nowMs();
-    if (turnOf(uid, nowMs) === turnOf(uid, mount.atMs)) return mount.secret;
+    const turn = turnOf(uid, nowMs);
+    if (turn === mount.turn) return mount.secret;
     const pod = this.#api.byUid(PODS, uid);
     const node = pod && this.#nodeOf(pod);
     if (node === undefined || (nowMs < node.bringsFromMs && !mount.isKept)) return mount.secret;
     const secret = this.#whole(namespace, name) ?? mount.secret;
-    this.#mounts.set(key, { secret, atMs: nowMs, isKept: false });
+    this.#mounts.set(key, { secret, turn, isKept: false });
     return secret;
   }
 
@@ -103,6 +105,7 @@ export class Mounts {
 
 /** Which look of the kubelet at this pod the time belongs to. */
 function turnOf(uid: string, ms: number): number {
-  const phase = [...uid].reduce((sum, letter) => sum + letter.charCodeAt(0) * 977, 0);
+  let phase = 0;
+  for (let at = 0; at < uid.length; at++) phase += uid.charCodeAt(at) * 977;
   return Math.floor((ms + phase) / SYNC_MS);
 }

@@ -64,7 +64,7 @@ export function speechesOf(pod: Pod, mounted: (secretName: string) => Secret | u
     return {
       schemes,
       pair: () => (secretName === undefined ? undefined : pairIn(mounted(secretName))),
-      trust: secretName === undefined ? [] : parsedIn(pod.metadata.annotations?.[annotation] ?? ""),
+      trust: secretName === undefined ? [] : trustIn(pod.metadata.annotations?.[annotation] ?? ""),
       asks: hasTrust && get(`${prefix}CLIENT_CERT_AUTH`) === "true",
       host,
     };
@@ -99,11 +99,11 @@ const pairs = new WeakMap<object, Pair | "none">();
 /** Objects of the API server are never changed: what one says is read once. */
 export function pairIn(secret: Secret | undefined): Pair | undefined {
   if (secret === undefined) return undefined;
-  return remembered(secret, textIn(secret, CERTIFICATE_FILE), textIn(secret, KEY_FILE));
+  return remembered(secret, () => pairOf(textIn(secret, CERTIFICATE_FILE), textIn(secret, KEY_FILE)));
 }
 
-function remembered(of: object, certificate: string, key: string): Pair | undefined {
-  const known = pairs.get(of) ?? pairOf(certificate, key) ?? "none";
+function remembered(of: object, read: () => Pair | undefined): Pair | undefined {
+  const known = pairs.get(of) ?? read() ?? "none";
   pairs.set(of, known);
   return known === "none" ? undefined : known;
 }
@@ -121,12 +121,18 @@ function pairOf(certificate: string, key: string): Pair | undefined {
   };
 }
 
-const trusted = new WeakMap<TlsIdentity, Trust>();
+const trusted = new Map<string, Trust>();
+/** More texts than a history has: those of histories before are let go of. */
+const MOST_TRUSTED = 100;
 
-function trustOf(tls: TlsIdentity): Trust {
-  const known = trusted.get(tls) ?? parsedIn(tls.ca);
-  trusted.set(tls, known);
-  return known;
+/** Whom a text in PEM says to trust: the same ones for the same text, so that what they vouch for is found out once. */
+export function trustIn(pem: string): Trust {
+  const known = trusted.get(pem);
+  if (known !== undefined) return known;
+  if (trusted.size >= MOST_TRUSTED) trusted.clear();
+  const read = parsedIn(pem);
+  trusted.set(pem, read);
+  return read;
 }
 
 const vouched = new WeakMap<Trust, WeakMap<Pair, boolean>>();
@@ -139,6 +145,17 @@ export function isVouched(trust: Trust, pair: Pair): boolean {
   if (before !== undefined) return before;
   const is = signerOf(pair.chain, trust) !== undefined;
   known.set(pair, is);
+  return is;
+}
+
+const named = new WeakMap<Pair, Map<string, boolean>>();
+
+/** Whether it is good for this name. */
+function hasName(pair: Pair, host: string): boolean {
+  const known = named.get(pair) ?? new Map<string, boolean>();
+  named.set(pair, known);
+  const is = known.get(host) ?? namesLacking(pair.names, [host]).length === 0;
+  known.set(host, is);
   return is;
 }
 
@@ -160,7 +177,7 @@ function whyNotServer(trust: Trust, shown: Pair | undefined, host: string, nowMs
   if (!isVouched(trust, shown)) return "UNABLE_TO_VERIFY_LEAF_SIGNATURE";
   if (shown.untilMs <= nowMs) return "CERT_HAS_EXPIRED";
   if (shown.fromMs > nowMs) return "CERT_NOT_YET_VALID";
-  return namesLacking(shown.names, [host]).length > 0 ? "ERR_TLS_CERT_ALTNAME_INVALID" : undefined;
+  return hasName(shown, host) ? undefined : "ERR_TLS_CERT_ALTNAME_INVALID";
 }
 
 /** Why whoever listens does not believe who dials. */
@@ -182,7 +199,7 @@ export function reaches(from: Speech, to: Speech, url: string, nowMs: number): b
     to.schemes.has("https") &&
     whyNotServer(from.trust, to.pair(), hostOf(url), nowMs) === undefined &&
     whyNotClient(to, shown, nowMs) === undefined &&
-    (shown === undefined || namesLacking(shown.names, [to.host]).length === 0)
+    (shown === undefined || hasName(shown, to.host))
   );
 }
 
@@ -202,6 +219,6 @@ export function whyNotServed(
 ): Failure | undefined {
   if (tls === undefined) return client.schemes.has("http") ? undefined : "ERR_SSL_WRONG_VERSION_NUMBER";
   if (!client.schemes.has("https")) return "ERR_SSL_WRONG_VERSION_NUMBER";
-  const why = whyNotServer(trustOf(tls), client.pair(), tls.serverName, clocks.ownMs);
-  return why ?? whyNotClient(client, remembered(tls, tls.cert, tls.key), clocks.memberMs);
+  const why = whyNotServer(trustIn(tls.ca), client.pair(), tls.serverName, clocks.ownMs);
+  return why ?? whyNotClient(client, remembered(tls, () => pairOf(tls.cert, tls.key)), clocks.memberMs);
 }

@@ -18,14 +18,14 @@ import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { NEXT_KEY, textIn } from "#certificates/facts.ts";
-import { idOf, parsedIn } from "#certificates/pem.ts";
+import { idOf } from "#certificates/pem.ts";
 import { signerOf } from "#certificates/trust.ts";
 import { SIDES } from "#cluster/certificates/purposes.ts";
 import type { TlsIdentity } from "#etcd/endpoint.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { World } from "#kit/world.ts";
 import type { Process } from "#kit/world-etcd.ts";
-import { isVouched, type Pair, pairIn, whyNotServed } from "#kit/world-tls.ts";
+import { isVouched, type Pair, pairIn, trustIn, whyNotServed } from "#kit/world-tls.ts";
 import { CONFIG_MAPS, controllerOf, PODS, REPLICA_SETS, SECRETS, type Secret } from "#kube/kinds.ts";
 import { isOver } from "#kube/pod.ts";
 import type { Invariant } from "./memory.ts";
@@ -275,14 +275,14 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
   const own = side === "peer" ? peerAuthorityName(name) : clientAuthorityName(name);
   const authority = find(own);
   const signer = pairIn(authority);
-  const trust = parsedIn(textIn(authority ?? {}, TRUST_FILE));
+  const trust = trustIn(textIn(authority ?? {}, TRUST_FILE));
   const isBroken = authority !== undefined && (signer?.chain[0]?.ca !== true || !isVouched(trust, signer));
   // One that is gone is followed by another one; one that is broken is not.
   const isTrusted = everybodyTrusts(world, cluster, side, signer);
   for (const leaf of LEAVES_OF[side]) {
     const shown = `${name}-${leaf}`;
     const [secret, pair] = [find(shown), pairIn(find(shown))];
-    const by = parsedIn(textIn(secret ?? {}, TRUST_FILE));
+    const by = trustIn(textIn(secret ?? {}, TRUST_FILE));
     const wrong =
       secret === undefined || pair === undefined || !isVouched(by, pair)
         ? `Secret ${shown} is of no use`
@@ -291,7 +291,7 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
           : `Secret ${shown} is not valid by now`;
     if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
     // Both have been written over with what is good elsewhere: nobody has the key any more of whom members trust.
-    const isBelieved = (text: string) => text === "" || (pair !== undefined && isVouched(parsedIn(text), pair));
+    const isBelieved = (text: string) => text === "" || (pair !== undefined && isVouched(trustIn(text), pair));
     if (side === "peer" && !isTrusted && !memberTrusts(world, cluster, side).every(isBelieved))
       return { wrong: `Secret ${shown} is signed by somebody whom members do not trust`, isHopeless: true };
   }
@@ -333,7 +333,7 @@ function everybodyTrusts(world: World, cluster: EtcdCluster, side: Side, signer:
     ...memberTrusts(world, cluster, side),
     ...pods.map((pod) => pod.metadata.annotations?.[annotation] ?? ""),
   ];
-  return [...new Set(texts)].every((text) => signer !== undefined && isVouched(parsedIn(text), signer));
+  return [...new Set(texts)].every((text) => signer !== undefined && isVouched(trustIn(text), signer));
 }
 
 /** What members are to have when all is done. */
@@ -344,7 +344,7 @@ export function wantedTls(world: World, { metadata, spec }: EtcdCluster): Member
     const secret = world.api.find(SECRETS, { namespace, name: secretName });
     if (providerOf(spec, of) === "None" || secret === undefined) return undefined;
     const trust = textIn(secret, TRUST_FILE);
-    const all = parsedIn(trust);
+    const all = trustIn(trust);
     const signer = all.length > 1 ? signerOf(pairIn(secret)?.chain ?? [], all) : undefined;
     return { secretName, trust, ...(signer === undefined ? {} : { signer: idOf(signer) }) };
   };
