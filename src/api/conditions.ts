@@ -241,9 +241,10 @@ export const RESTORE_REASONS = {
   ClaimLost: "A claim that was being filled is gone, or is another one now.",
   ClaimNotAllowed:
     "The claim of the source is not there, or does not say by its label that backups are stored on it; the message says how.",
-  BackupNotFound: "There is no EtcdBackup of the name that spec.source.backupName gives.",
+  BackupNotFound:
+    "There is no EtcdBackup of the name that spec.source.backupName gives, or it is being deleted, perhaps with its object.",
   BackupNotCompleted: "The EtcdBackup is still under way.",
-  BackupFailed: "The EtcdBackup has failed, so there is no object of it.",
+  BackupFailed: "The EtcdBackup has failed, so there is no object of it; or its verification found its data wrong.",
   PodPending: "A pod does not run; the message says why.",
   PodRefused: "A pod cannot be made, such as for a quota of the namespace; the message has the API server's words.",
   SecretMissing: "A Secret, or a key of it, that the pods need is not there; the message names it.",

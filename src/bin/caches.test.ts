@@ -53,7 +53,7 @@ const STATE = {
   etcdbackupschedules: both((clusterName, name) =>
     named(name, { spec: { backupTemplate: { source: { clusterName } } } }),
   ),
-  etcdrestores: both((clusterName, name) => named(name, { spec: { clusterTemplate: { clusterName } } })),
+  etcdrestores: both((clusterName, name) => named(name, { spec: { source: {}, clusterTemplate: { clusterName } } })),
   services: both(labelled),
   poddisruptionbudgets: both(labelled),
   networkpolicies: both(labelled),

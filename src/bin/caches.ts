@@ -38,7 +38,7 @@ import { SharedStrings } from "#kube/shared-strings.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
-import { SCHEDULE_INDEX } from "#schedule/observe.ts";
+import { RESTORED_INDEX, SCHEDULE_INDEX } from "#schedule/observe.ts";
 import { isIn, isOfCluster, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
 import {
   ofAnotherShard,
@@ -95,7 +95,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     restores: new Cache<EtcdRestore>({
       ...all,
       resource: ETCD_RESTORES,
-      indexes: { [TARGET_INDEX]: clusterOfRestore },
+      indexes: { [TARGET_INDEX]: clusterOfRestore, [RESTORED_INDEX]: backupOfRestore },
     }),
     roles: new Cache<EtcdRole>({
       ...all,
@@ -163,6 +163,11 @@ function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
 
 function clusterOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
   return [`${metadata.namespace}/${spec.clusterTemplate.clusterName}`];
+}
+
+function backupOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
+  const { backupName } = spec.source;
+  return backupName === undefined ? [] : [`${metadata.namespace}/${backupName}`];
 }
 
 function clusterOfAccess({ metadata, spec }: EtcdRole | EtcdUser): readonly string[] {

@@ -14,6 +14,7 @@ import { isOpen as isOpenRestore } from "#restore/controller.ts";
 import { TARGET_INDEX } from "#restore/observe.ts";
 import type { SeenChange } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
+import { RESTORED_INDEX } from "#schedule/observe.ts";
 import type { Caches } from "./caches.ts";
 
 // Whom does a change of an object concern, and how soon?
@@ -71,10 +72,8 @@ export function targetOfRestore(restore: KubeObject): readonly Key[] {
 }
 
 /** Restores of what this backup has stored. */
-export function restoresFrom(caches: Caches, { metadata }: KubeObject): readonly KubeObject[] {
-  const isFrom = (restore: EtcdRestore) =>
-    restore.metadata.namespace === metadata.namespace && restore.spec.source.backupName === metadata.name;
-  return caches.restores.list().filter((restore) => isOpenRestore(restore) && isFrom(restore));
+export function restoresFrom(caches: Caches, backup: KubeObject): readonly KubeObject[] {
+  return caches.restores.byIndex(RESTORED_INDEX, textOf(backup)).filter(isOpenRestore);
 }
 
 /** Users that have the role, or are to get it. */

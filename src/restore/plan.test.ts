@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type AgentReport, failure } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { destinationClaim } from "#kit/etcd-backup.ts";
 import {
   BY_URL,
@@ -47,6 +48,16 @@ const live = {
 
 function later(snapshot: RestoreSnapshot, ms: number): RestoreSnapshot {
   return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
+}
+
+/** What the verification of the backup says. */
+function verdict(status: "True" | "False", reason: string) {
+  return { type: "Verified", status, reason, message: "a key differs" };
+}
+
+/** The backup as somebody has deleted it, held by its finalizer. */
+function going(backup: EtcdBackup): EtcdBackup {
+  return { ...backup, metadata: { ...backup.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
 }
 
 const MISSPELT = { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] };
@@ -161,6 +172,11 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "waits for one that is not there", given: restore({ stage: "new", with: { backup: undefined } }), expect: "warn: await-source", because: "there is no EtcdBackup nightly in this namespace" },
   { name: "though not for ever", given: later(restore({ stage: "new", status: STARTED, with: { backup: undefined } }), 10 * MINUTE), expect: "warn: restore-failed", because: /^BackupNotFound: .*; it was waited for 10 minutes$/ },
   { name: "refuses one that has failed", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } }), expect: "warn: restore-failed", because: "BackupFailed: EtcdBackup nightly has failed: its status does not say why" },
+  { name: "refuses one whose data is known to be wrong, and says how to have it all the same", given: restore({ stage: "new", with: { backup: sourceBackup({ objectURL: "s3://b/k", conditions: [verdict("False", "VerificationFailed")] }) } }), expect: "warn: restore-failed", because: "BackupFailed: its verification found the data of EtcdBackup nightly wrong: VerificationFailed: a key differs; who wants it all the same names its object in spec.source.object (s3://b/k)" },
+  { name: "takes one whose verification could not be made", given: restore({ stage: "new", with: { backup: sourceBackup({ conditions: [verdict("False", "PodPending")] }) } }), expect: "hold-restore: holdRestore" },
+  { name: "takes one that is whole", given: restore({ stage: "new", with: { backup: sourceBackup({ conditions: [verdict("True", "Verified")] }) } }), expect: "hold-restore: holdRestore" },
+  { name: "waits for one that is being deleted as for one that is gone", given: restore({ stage: "new", with: { backup: going(sourceBackup()) } }), expect: "warn: await-source", because: "EtcdBackup nightly is being deleted, and its object may go with it" },
+  { name: "goes on with what it has begun to read", given: restore({ with: { backup: going(sourceBackup({ conditions: [verdict("False", "VerificationFailed")] })) } }), expect: "wait: await-claims" },
   { name: "refuses a snapshot of a later minor release", given: restore({ stage: "new", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.7.1" } }) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.1" },
   { name: "refuses one as soon as it is brought, whoever has stored it", given: withMember(restore({ spec: BY_URL }), 1, { filling: { job, pods: [restorePod(job, "Pending", [ended(0, broughtWith({ etcdVersion: "3.7.0", hasManifest: false })), { running: {} }])] } }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 3.7.0; it must be that minor release or a later one" },
   { name: "whatever etcdutl says of it", given: withMember(restore({ spec: BY_URL }), 1, { filling: failed(job, [ended(0, broughtWith({ etcdVersion: "4.0.0" })), ended(1, "Error: odd")]) }), expect: "warn: restore-failed", because: "SpecRefused: spec.clusterTemplate.spec.version is 3.6.16, and the snapshot is of etcd 4.0.0" },

@@ -1,5 +1,7 @@
 import type { RestoreReason } from "#api/conditions.ts";
+import { defectOf } from "#api/defect.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
 import { objectOf } from "#restore/object.ts";
 import { broughtBy, filledWith, fillingOf, isFilled } from "#restore/pods.ts";
@@ -23,9 +25,14 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
   if (backupName === undefined) return undefined;
   if (backup === undefined)
     return { reason: "BackupNotFound", message: `there is no EtcdBackup ${backupName} in this namespace` };
+  if (backup.metadata.deletionTimestamp !== undefined)
+    return {
+      reason: "BackupNotFound",
+      message: `EtcdBackup ${backupName} is being deleted, and its object may go with it`,
+    };
   switch (backup.status?.phase) {
     case "Completed":
-      return undefined;
+      return lackOfData(backup);
     case "Failed": {
       const why =
         backup.status.conditions?.find(({ type }) => type === "Failed")?.message ?? "its status does not say why";
@@ -34,6 +41,16 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
     default:
       return { reason: "BackupNotCompleted", message: `EtcdBackup ${backupName} is still under way` };
   }
+}
+
+/** Data that is known to be wrong is brought back only by who says where it lies, and so has heard of it. */
+function lackOfData(backup: EtcdBackup): Lack | undefined {
+  const defect = defectOf(backup);
+  if (defect === undefined) return undefined;
+  const { name } = backup.metadata;
+  const found = `its verification found the data of EtcdBackup ${name} wrong: ${defect.reason}: ${defect.message}`;
+  const message = `${found}; who wants it all the same names its object in spec.source.object (${backup.status?.objectURL})`;
+  return { reason: "BackupFailed", message, isFinal: true };
 }
 
 /** What of the snapshot that was brought keeps a cluster from starting with it; `undefined` when nothing does. */

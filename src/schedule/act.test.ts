@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdRestore, EtcdRestoreSpec, EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { answered } from "#kit/answered.ts";
 import { NOW } from "#kit/cluster.ts";
@@ -27,7 +28,11 @@ interface Request {
 const alive = present<KubeObject>(snapshot.schedule);
 
 /** What was asked of the API server, in order. @param live what it answers about a backup that is looked at @param seen about the schedule */
-function recorder(live: Observed<KubeObject>, seen: Observed<KubeObject> = alive) {
+function recorder(
+  live: Observed<KubeObject>,
+  seen: Observed<KubeObject> = alive,
+  restores: readonly EtcdRestore[] = [],
+) {
   const requests: Request[] = [];
   const note = (
     verb: string,
@@ -43,6 +48,10 @@ function recorder(live: Observed<KubeObject>, seen: Observed<KubeObject> = alive
     get: (of: Resource<KubeObject>, { name }: Ref, options: never) => {
       note("get", of, name, undefined, options);
       return answered(of.plural === "etcdbackups" ? live : seen);
+    },
+    list: (of: Resource<KubeObject>, { namespace }: { namespace: string }, options: never) => {
+      note("list", of, namespace, undefined, options);
+      return Promise.resolve({ items: restores });
     },
     create: (of: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", of, draft.metadata.name, undefined, options);
@@ -84,7 +93,7 @@ test.each<[string, Observed<KubeObject>, string]>([
   ["edited", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, generation: 2 } }), "KubeConflict"],
   ["being deleted", present(schedule({ deleting: true }).schedule), "KubeConflict"],
 ])("no backup is made, and none goes, for a schedule that is %s", async (_, seen, code) => {
-  const goes = { backup: older, keeper: newer };
+  const goes = { backup: older, keepers: [newer] };
   for (const step of [create, { do: "deleteBackup", ...goes }, { do: "giveObject", ...goes }] satisfies ScheduleStep[]) {
     const { kube, requests } = recorder(present<KubeObject>(newer), seen);
     await expect(actOnSchedule(kube, step, snapshot, signal)).rejects.toMatchObject({ code });
@@ -93,18 +102,30 @@ test.each<[string, Observed<KubeObject>, string]>([
 }); // biome-ignore format: a table
 
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
+const restored = { verb: "list", what: "etcdrestores/foo", options: {} };
 const looked = { verb: "get", what: `etcdbackups/${newer.metadata.name}`, options: {} };
 
 test("a good backup is deleted, as it was read, once the later one was looked at", async () => {
-  const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: newer }, present<KubeObject>(newer));
+  const requests = await requestsOf(
+    { do: "deleteBackup", backup: older, keepers: [newer] },
+    present<KubeObject>(newer),
+  );
   const options = { preconditions, propagation: "Background" };
-  expect(requests).toEqual([asked, looked, { verb: "delete", what: `etcdbackups/${older.metadata.name}`, options }]);
+  expect(requests).toEqual([
+    asked,
+    looked,
+    restored,
+    { verb: "delete", what: `etcdbackups/${older.metadata.name}`, options },
+  ]);
 });
 
 test("one that stored nothing is deleted without looking at another backup", async () => {
-  const requests = await requestsOf({ do: "deleteBackup", backup: older, keeper: undefined }, absent);
-  expect(requests.map(({ verb }) => verb)).toEqual(["get", "delete"]);
+  const requests = await requestsOf({ do: "deleteBackup", backup: older, keepers: [] }, absent);
+  expect(requests.map(({ verb }) => verb)).toEqual(["get", "list", "delete"]);
   expect(requests[0]).toEqual(asked);
+  const failed = { ...older, status: { ...older.status, phase: "Failed" as const } };
+  const unread = await requestsOf({ do: "deleteBackup", backup: failed, keepers: [] }, absent);
+  expect(unread.map(({ verb }) => verb)).toEqual(["get", "delete"]);
 });
 
 test("an object is given away in one write, with the finalizer, and kept in one", async () => {
@@ -116,15 +137,17 @@ test("an object is given away in one write, with the finalizer, and kept in one"
     options,
   });
   const live = present<KubeObject>(newer);
-  expect(await requestsOf({ do: "giveObject", backup: older, keeper: newer }, live)).toEqual([
+  expect(await requestsOf({ do: "giveObject", backup: older, keepers: [newer] }, live)).toEqual([
     asked,
     looked,
+    restored,
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   const given = { ...older, metadata: { ...older.metadata, finalizers: [OBJECT_FINALIZER, "theirs"] } };
-  expect(await requestsOf({ do: "giveObject", backup: given, keeper: newer }, live)).toEqual([
+  expect(await requestsOf({ do: "giveObject", backup: given, keepers: [newer] }, live)).toEqual([
     asked,
     looked,
+    restored,
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   expect(await requestsOf({ do: "keepObject", backup: given }, absent)).toEqual([patch(null, ["theirs"])]);
@@ -145,11 +168,30 @@ test.each<[string, Observed<EtcdBackup>, string]>([
 ])("nothing goes for a later one that is %s", async (_, live, code) => {
   for (const what of ["deleteBackup", "giveObject"] as const) {
     const { kube, requests } = recorder(live);
-    const done = actOnSchedule(kube, { do: what, backup: older, keeper: newer }, snapshot, signal);
+    const done = actOnSchedule(kube, { do: what, backup: older, keepers: [newer] }, snapshot, signal);
     await expect(done).rejects.toMatchObject({ code });
     expect(requests.map(({ verb }) => verb)).toEqual(["get", "get"]);
   }
 });
+
+test.each<[string, EtcdRestoreSpec["source"], EtcdRestoreStatus | undefined, boolean]>([
+  ["one that was made just now", { backupName: older.metadata.name }, undefined, false],
+  ["one that reads", { backupName: older.metadata.name }, { phase: "Pending" }, false],
+  ["one of which all claims are filled", { backupName: older.metadata.name }, { phase: "Pending", begun: true }, true],
+  ["one that has completed", { backupName: older.metadata.name }, { phase: "Completed" }, true],
+  ["one that has failed", { backupName: older.metadata.name }, { phase: "Failed" }, true],
+  ["one from another backup", { backupName: newer.metadata.name }, undefined, true],
+])("whether a backup goes, with an EtcdRestore that the cache does not show: %s", async (_, source, status, goes) => {
+  const made = { metadata: { namespace: "foo", name: "back" }, spec: { source }, status } as EtcdRestore;
+  for (const what of ["deleteBackup", "giveObject"] as const) {
+    const { kube, requests } = recorder(present<KubeObject>(newer), alive, [made]);
+    const done = actOnSchedule(kube, { do: what, backup: older, keepers: [newer] }, snapshot, signal);
+    if (goes) await done;
+    else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
+    expect(requests.map(({ verb }) => verb).slice(0, 3)).toEqual(["get", "get", "list"]);
+    expect(requests).toHaveLength(goes ? 4 : 3);
+  }
+}); // biome-ignore format: a table
 
 test("the status is written to the schedule as it was read", async () => {
   const { kube, requests } = recorder(absent);

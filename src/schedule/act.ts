@@ -1,20 +1,22 @@
 import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import {
   ETCD_BACKUP_SCHEDULES,
   type EtcdBackupSchedule,
   type EtcdBackupScheduleStatus,
 } from "#api/v1beta1/schedule.ts";
+import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
-import { isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { isReading, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
 /** What this room writes to. */
-export type ScheduleWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
+export type ScheduleWrites = Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
 export async function actOnSchedule(
@@ -29,11 +31,13 @@ export async function actOnSchedule(
       return stored(ETCD_BACKUPS, await kube.create(ETCD_BACKUPS, step.backup, { signal }));
     case "deleteBackup":
       await needSchedule(kube, schedule, signal);
-      await needKeeper(kube, step.keeper, signal);
+      await needKeepers(kube, step.keepers, signal);
+      await needNoRestore(kube, step.backup, signal);
       return await deleteBackup(kube, step.backup, signal);
     case "giveObject":
       await needSchedule(kube, schedule, signal);
-      await needKeeper(kube, step.keeper, signal);
+      await needKeepers(kube, step.keepers, signal);
+      await needNoRestore(kube, step.backup, signal);
       return await markBackup(kube, step.backup, true, signal);
     case "keepObject":
       return await markBackup(kube, step.backup, false, signal);
@@ -65,12 +69,23 @@ async function needSchedule(kube: ScheduleWrites, schedule: EtcdBackupSchedule, 
   throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${metadata.name} has changed`);
 }
 
-/** The good backup for which another one may go is looked at once more: somebody may be deleting it just now. */
-async function needKeeper(kube: ScheduleWrites, keeper: EtcdBackup | undefined, signal: AbortSignal) {
-  if (keeper === undefined) return;
-  const live = await liveOf(kube, ETCD_BACKUPS, keeper, signal);
-  if (live !== undefined && isSettled(live)) return;
-  throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${keeper.metadata.name} is going`);
+/** The good backups for which another one may go are looked at once more: somebody may be deleting them just now. */
+async function needKeepers(kube: ScheduleWrites, keepers: readonly EtcdBackup[], signal: AbortSignal) {
+  for (const keeper of keepers) {
+    const live = await liveOf(kube, ETCD_BACKUPS, keeper, signal);
+    if (live !== undefined && isSettled(live)) continue;
+    throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${keeper.metadata.name} is going`);
+  }
+}
+
+/** Somebody may have asked just now for a restore from what was about to go. */
+async function needNoRestore(kube: ScheduleWrites, { metadata, status }: EtcdBackup, signal: AbortSignal) {
+  if (status?.phase !== "Completed") return;
+  const { namespace, name } = metadata;
+  const { items } = await kube.list(ETCD_RESTORES, { namespace }, { signal });
+  const reader = items.find((restore) => restore.spec.source.backupName === name && isReading(restore));
+  if (reader === undefined) return;
+  throw new OperatorError("KubeConflict", `EtcdRestore ${reader.metadata.name} reads EtcdBackup ${name}`);
 }
 
 /** Deletes only this very backup, and only as it was read: whoever has just said that it stays is heard. */

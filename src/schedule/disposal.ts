@@ -19,8 +19,8 @@ export interface Disposal {
   readonly backup: EtcdBackup;
   /** Whether its object goes with it, whatever its objectPolicy says. */
   readonly isWithObject: boolean;
-  /** The latest good backup of the same etcd, for which this one may go; `undefined` for a backup that has failed. */
-  readonly keeper: EtcdBackup | undefined;
+  /** The latest good backups of the same etcd, for which this one may go: see `keepersByEtcd`; none for a backup that has failed. */
+  readonly keepers: readonly EtcdBackup[];
   readonly because: string;
 }
 
@@ -34,20 +34,21 @@ export function disposalsIn(snapshot: ScheduleSnapshot): readonly Disposal[] {
   return disposals;
 }
 
-/** What this spec would not keep, the oldest first. */
+/** What this spec would not keep, the oldest first. From what a restore is to be filled stays until then. */
 export function disposalsOf(
   spec: EtcdBackupScheduleSpec,
-  { backups, takenAtMs }: Pick<ScheduleSnapshot, "backups" | "takenAtMs">,
+  { backups, takenAtMs, restoring }: Pick<ScheduleSnapshot, "backups" | "takenAtMs" | "restoring">,
 ): readonly Disposal[] {
   const all = [...failedOnes(spec, backups), ...completedOnes(spec, countedIn({ backups, takenAtMs }))];
-  return all.toSorted((a, b) => byAge(a.backup, b.backup));
+  const free = all.filter(({ backup }) => !restoring.has(backup.metadata.name));
+  return free.toSorted((a, b) => byAge(a.backup, b.backup));
 }
 
 function failedOnes({ failedBackupsHistoryLimit: limit }: EtcdBackupScheduleSpec, backups: readonly EtcdBackup[]) {
   const failed = backups.filter((backup) => backup.status?.phase === "Failed" && !isDeleting(backup));
   const because = `it has failed, and spec.failedBackupsHistoryLimit is ${limit}`;
   const gone = failed.toSorted(byAge).slice(0, Math.max(0, failed.length - limit));
-  return gone.map((backup): Disposal => ({ backup, isWithObject: false, keeper: undefined, because }));
+  return gone.map((backup): Disposal => ({ backup, isWithObject: false, keepers: [], because }));
 }
 
 /** Those that push others out. One from far ahead was made when a clock was wrong: it stays, and says nothing of ages and days. */
@@ -59,7 +60,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
   const { retention, successfulBackupsHistoryLimit: limit, timeZone, archive } = spec;
   const rules = retention ?? (limit === undefined ? undefined : { keepLast: limit });
   if (rules === undefined) return [];
-  const latest = latestByEtcd(good);
+  const keepers = keepersByEtcd(good);
   const stored = good.map((backup) => ({
     name: backup.metadata.name,
     atMs: madeAtMs(backup),
@@ -73,18 +74,33 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
       : "none of the rules of spec.retention keeps it";
   return good
     .filter(({ metadata }) => !kept.has(metadata.name))
-    .map((backup) => ({ backup, isWithObject: retention !== undefined, keeper: latest.get(etcdOf(backup)), because }));
+    .map((backup) => {
+      const isWithObject = retention !== undefined;
+      return { backup, isWithObject, keepers: keepers.get(etcdOf(backup)) ?? [], because };
+    });
 }
 
-/** The latest one of each etcd, by its ID. There may be thousands, so each is looked at once. */
-export function latestByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<string, EtcdBackup> {
+/** The latest one of each etcd, by its ID. There may be thousands, so each is looked at once. @param order the later of two comes second */
+export function latestByEtcd(backups: readonly EtcdBackup[], order = byRevision): ReadonlyMap<string, EtcdBackup> {
   const latest = new Map<string, EtcdBackup>();
   for (const backup of backups) {
     const etcd = etcdOf(backup);
     const other = latest.get(etcd);
-    if (other === undefined || byRevision(other, backup) < 0) latest.set(etcd, backup);
+    if (other === undefined || order(other, backup) < 0) latest.set(etcd, backup);
   }
   return latest;
+}
+
+/**
+ * Those that no other one replaces, by etcd's ID: the latest by its revision, and the latest by the clock. It is another one when a clock was put back,
+ * or when etcd was brought back to an earlier state.
+ */
+export function keepersByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<string, readonly EtcdBackup[]> {
+  const youngest = latestByEtcd(backups, byAge);
+  const both = [...latestByEtcd(backups)].map(
+    ([etcd, furthest]) => [etcd, [...new Set([furthest, youngest.get(etcd) ?? furthest])]] as const,
+  );
+  return new Map(both);
 }
 
 /** Whether the retention has given its object away. */

@@ -18,11 +18,24 @@ const twin = run(NOW, { metadata: { creationTimestamp: newer.metadata.creationTi
 const failed = run(NOW - 2 * HOUR, { phase: "Failed" });
 const theirs = run(NOW - HOUR, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
 const other = run(NOW, { etcd: "other" });
+const [far, back, further] = [
+  run(NOW - 3 * HOUR, { etcd: "e", revision: "1000" }),
+  run(NOW - 2 * HOUR, { etcd: "e", revision: "900" }),
+  run(NOW - HOUR, { etcd: "e", revision: "901" }),
+];
 const wrong = run(NOW - HOUR, { doubted: "VerificationFailed" });
 const open = run(NOW - HOUR, { doubted: "open" });
 const given = run(NOW - 2 * HOUR, { given: true });
-const remove = (backup: typeof newer, keeper?: typeof newer): ScheduleStep => ({ do: "deleteBackup", backup, keeper });
-const give = (backup: typeof newer, keeper?: typeof newer): ScheduleStep => ({ do: "giveObject", backup, keeper });
+const remove = (backup: typeof newer, ...keepers: readonly (typeof newer)[]): ScheduleStep => ({
+  do: "deleteBackup",
+  backup,
+  keepers,
+});
+const give = (backup: typeof newer, ...keepers: readonly (typeof newer)[]): ScheduleStep => ({
+  do: "giveObject",
+  backup,
+  keepers,
+});
 const keep = (backup: typeof newer): ScheduleStep => ({ do: "keepObject", backup });
 const kept = { retention: { keepLast: 1 } };
 
@@ -69,8 +82,20 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
     ["one with a later one that is being deleted", due({ backups: [older, run(NOW - HOUR, { deleting: true })] }), remove(older, newer), "forbidden"],
     ["one with a later one that was found wrong", due({ backups: [older, wrong] }), remove(older, wrong), "forbidden"],
     ["one with a later one that is yet to be verified", due({ backups: [older, open] }), give(older, open), "forbidden"],
+    ["the latest since etcd was brought back", due({ backups: [far, back, further] }), remove(further, far, further), "forbidden"],
+    ["the latest before that", due({ backups: [far, back, further] }), remove(far, far, further), "forbidden"],
+    ["one with a later one since that", due({ backups: [far, back, further] }), remove(back, far, further), "allowed"],
+    ["one for the sake of the one before that alone", due({ backups: [far, back, further] }), remove(back, far), "forbidden"],
+    ["one that was found wrong, where none is good", due({ backups: [wrong] }), remove(wrong), "forbidden"],
     ["keeping an object", due({ backups: [newer] }), keep(newer), "allowed"],
     ["a new one", due(), create(NOW), "allowed"],
+  ],
+  "restored-stays": [
+    ["one that nobody reads", due({ backups: [older, newer], restoring: [newer] }), remove(older, newer), "allowed"],
+    ["one that a restore reads", due({ backups: [older, newer], restoring: [older] }), remove(older, newer), "forbidden"],
+    ["the object of one that a restore reads", due({ backups: [older, newer], restoring: [older] }), give(older, newer), "forbidden"],
+    ["keeping its object", due({ backups: [older, newer], restoring: [older] }), keep(older), "allowed"],
+    ["a new one", due({ backups: [older, newer], restoring: [older] }), create(NOW), "allowed"],
   ],
   "object-by-retention": [
     ["giving away with a retention", due({ spec: kept }), give(older, newer), "allowed"],

@@ -1,5 +1,6 @@
 import { dueTimeOf } from "#api/names.ts";
-import { countedIn, isObjectGoing, latestByEtcd } from "#schedule/disposal.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { countedIn, isObjectGoing, keepersByEtcd } from "#schedule/disposal.ts";
 import { runsOf } from "#schedule/runs.ts";
 import { etcdOf, isDeleting, isOwned } from "#schedule/snapshot.ts";
 import type { ScheduleGuard } from "#schedule/step.ts";
@@ -35,17 +36,28 @@ const onceOnly: ScheduleGuard = {
   },
 };
 
-/** The last good backup of an etcd is never given away, and none before a later one of the same etcd is stored. */
+/** The last good backup of an etcd, by its revision and by the clock, is never given away, and none before a later one of the same etcd is stored. */
 const lastGoodStays: ScheduleGuard = {
   name: "last-good-stays",
   forbids(snapshot, step) {
     if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
-    const { backup, keeper } = step;
+    const { backup, keepers } = step;
     if (backup.status?.phase !== "Completed") return undefined;
-    const latest = latestByEtcd(countedIn(snapshot)).get(etcdOf(backup));
-    const isLeft = latest !== undefined && latest.metadata.uid !== backup.metadata.uid;
-    if (isLeft && keeper?.metadata.uid === latest.metadata.uid) return undefined;
+    const latest = keepersByEtcd(countedIn(snapshot)).get(etcdOf(backup)) ?? [];
+    const named = new Set(keepers.map(({ metadata }) => metadata.uid));
+    const isLeft = ({ metadata: { uid } }: EtcdBackup) => uid !== backup.metadata.uid && named.has(uid);
+    if (latest.length > 0 && latest.every(isLeft)) return undefined;
     return `EtcdBackup ${backup.metadata.name} is the last good one of its etcd`;
+  },
+};
+
+/** A backup from which an EtcdRestore is to be filled is neither deleted nor given away. */
+const restoredStays: ScheduleGuard = {
+  name: "restored-stays",
+  forbids({ restoring }, step) {
+    if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
+    const { name } = step.backup.metadata;
+    return restoring.has(name) ? `an EtcdRestore reads EtcdBackup ${name}` : undefined;
   },
 };
 
@@ -62,4 +74,10 @@ const objectByRetention: ScheduleGuard = {
 };
 
 /** These are the invariants of a schedule. Each may hold back a step of any rule. */
-export const SCHEDULE_GUARDS: readonly ScheduleGuard[] = [ownOnly, onceOnly, lastGoodStays, objectByRetention];
+export const SCHEDULE_GUARDS: readonly ScheduleGuard[] = [
+  ownOnly,
+  onceOnly,
+  lastGoodStays,
+  restoredStays,
+  objectByRetention,
+];

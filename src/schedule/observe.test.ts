@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
@@ -18,6 +19,7 @@ function reads(
   schedule: ReturnType<typeof etcdBackupSchedule> | undefined,
   backups: readonly EtcdBackup[],
   cluster?: EtcdCluster,
+  restores: readonly EtcdRestore[] = [],
 ): ScheduleReads {
   return {
     schedules: { get: () => schedule, byIndex: () => [] },
@@ -27,6 +29,10 @@ function reads(
       byIndex: (index, value) => (index === "schedule" && value === "foo/nightly" ? backups : []),
     },
     clusters: { get: () => cluster },
+    restores: {
+      byIndex: (index, value) =>
+        restores.filter(({ spec }) => index === "restored" && value === `foo/${spec.source.backupName}`),
+    },
     clock: new FakeClock(NOW),
   };
 }
@@ -41,6 +47,28 @@ test("its own backups, in the order of their creation, and who has the name of t
   const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
   const seen = observeSchedule(reads(etcdBackupSchedule({ status }), [newer, theirs, older]), KEY);
   expect(seen).toMatchObject({ is: "present", value: { takenAtMs: NOW, backups: [older, newer], namesake: theirs } });
+});
+
+test("from which of its backups somebody has yet to be restored", () => {
+  const [read, ended, failed, filled, unread] = [4, 3, 2, 1, 0].map((hours) => run(NOW - hours * HOUR)) as [
+    EtcdBackup,
+    EtcdBackup,
+    EtcdBackup,
+    EtcdBackup,
+    EtcdBackup,
+  ];
+  const restoreOf = ({ metadata }: EtcdBackup, status?: object) =>
+    ({ spec: { source: { backupName: metadata.name } }, status }) as EtcdRestore;
+  const restores = [
+    restoreOf(read, { phase: "Pending", begun: false }),
+    restoreOf(read, { phase: "Failed" }),
+    restoreOf(ended, { phase: "Completed" }),
+    restoreOf(failed, { phase: "Failed" }),
+    restoreOf(filled, { phase: "Pending", begun: true }),
+  ];
+  const all = [read, ended, failed, filled, unread];
+  const seen = observeSchedule(reads(etcdBackupSchedule(), all, undefined, restores), KEY);
+  expect(seen).toMatchObject({ value: { restoring: new Set([read.metadata.name]) } });
 });
 
 test("its archive is none of its backups", () => {

@@ -1,6 +1,7 @@
 import { archiveBackupName, DELETE_OBJECT_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule, type EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
@@ -8,16 +9,19 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { dueName, runsOf } from "#schedule/runs.ts";
-import { byAge, isDeleting, isOwned, type ScheduleSnapshot, scheduleUidOf } from "#schedule/snapshot.ts";
+import { byAge, isDeleting, isOwned, isReading, type ScheduleSnapshot, scheduleUidOf } from "#schedule/snapshot.ts";
 import { wantedSinceMs } from "#schedule/verdict.ts";
 
 /** EtcdBackups by the EtcdBackupSchedule of their label: `namespace/name` of it. */
 export const SCHEDULE_INDEX = "schedule";
+/** EtcdRestores by the EtcdBackup that they name: `namespace/name` of it. */
+export const RESTORED_INDEX = "restored";
 
 export interface ScheduleReads {
   readonly schedules: CacheView<EtcdBackupSchedule>;
   readonly backups: CacheView<EtcdBackup>;
   readonly clusters: Pick<CacheView<EtcdCluster>, "get">;
+  readonly restores: Pick<CacheView<EtcdRestore>, "byIndex">;
   readonly clock: Clock;
 }
 
@@ -42,12 +46,15 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
     const made = runAt(ms);
     return made !== undefined && isOwned(seen, made) ? made : undefined;
   };
+  const isRead = (backup: EtcdBackup) =>
+    reads.restores.byIndex(RESTORED_INDEX, `${namespace}/${backup.metadata.name}`).some(isReading);
   const taken = archive === undefined ? reads.backups.get({ namespace, name: archiveBackupName(name) }) : undefined;
   return present({
     ...seen,
     lastRun: ownRunAt(lastMs),
     wantedRun: ownRunAt(wantedSinceMs(seen)),
     left,
+    restoring: new Set(backups.filter(isRead).map(({ metadata }) => metadata.name)),
     archive,
     archiveNamesake: taken,
     namesake: runAt(dueMs),
@@ -69,6 +76,7 @@ function goneSchedule({ namespace, name }: Key, left: readonly EtcdBackup[], tak
     cluster: undefined,
     lastRun: undefined,
     wantedRun: undefined,
+    restoring: new Set<string>(),
     archive: undefined,
     archiveNamesake: undefined,
   };

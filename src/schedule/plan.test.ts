@@ -109,11 +109,15 @@ const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[
   { name: "retention: one that could not be looked at counts like one that nobody looked at", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "give-object: giveObject nightly-20260101-100000" },
   { name: "retention: what was found wrong stays for people to look at", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { doubted: "VerificationFailed" }), newer] }), expect: "settled" },
   { name: "retention: what was given away stays once the later one was found wrong", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "retention: by etcd's revision the one before goes, though the clock was put back since", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-110000" },
+  { name: "retention: the latest by etcd's revision stays, though the clock was put back since, and so does the latest by the clock", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "settled" },
+  { name: "retention: who is neither goes", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" }), run(NOW - 3 * HOUR, { etcd: "a", revision: "8" })] }), expect: "give-object: giveObject nightly-20260101-090000" },
+  { name: "retention: one that an EtcdRestore reads stays, and the next one goes", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), newer], restoring: [run(NOW - 3 * HOUR)] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "retention: what was given away stays once an EtcdRestore reads it", given: schedule({ spec: keepLast, backups: [given, newer], restoring: [given] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "history: one that an EtcdRestore reads stays", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer], restoring: [older] }), expect: "settled" },
   { name: "retention: one from far ahead, when a clock was wrong, pushes out none", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 25 * HOUR)] }), expect: "settled" },
   { name: "retention: nor is it deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
   { name: "retention: a day ahead is what clocks may differ", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "give-object: giveObject nightly-20260101-110000" },
-  { name: "retention: a revision that is no number counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-110000" },
+  { name: "retention: a revision that is no number counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-090000" },
   { name: "retention: with an archive, what its changes are added to stays", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
   { name: "retention: and what is before that goes", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "give-object: giveObject nightly-20251225-090000" },
   { name: "asleep: a run waits for its cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
@@ -168,7 +172,7 @@ test("none is given away while one that was cannot be deleted", () => {
 test("whoever is deleted goes for the latest good one of its etcd", () => {
   const backups = [run(NOW - 3 * HOUR, { given: true, etcd: "a" }), run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })]; // biome-ignore format: a list
   const plan = planSchedule(schedule({ spec: keepLast, backups }));
-  expect(plan).toMatchObject({ step: { do: "deleteBackup", backup: backups[0], keeper: backups[1] } });
+  expect(plan).toMatchObject({ step: { do: "deleteBackup", backup: backups[0], keepers: [backups[1]] } });
 });
 
 test("every first and then every third run is verified", () => {
@@ -291,7 +295,7 @@ test("a look at thousands of backups asks each of them a few times, and not once
   const retention = { keepLast: 7, keepDaily: 7, keepWeekly: 4, keepMonthly: 12 };
   const annotations = { [DRY_RUN_ANNOTATION]: JSON.stringify({ retention }) };
   const plan = planSchedule(schedule({ spec: { retention }, backups, annotations }));
-  expect(plan).toMatchObject({ rule: "give-object", step: { backup: backups[0], keeper: backups.at(-1) } });
+  expect(plan).toMatchObject({ rule: "give-object", step: { backup: backups[0], keepers: [backups.at(-1)] } });
   expect(dryRunOf(schedule({ spec: { retention }, backups, annotations }))?.more).toBeGreaterThan(4_000);
   expect(asked / backups.length).toBeLessThan(100); // Sorting asks log(n) times; each asking all others, 5,000.
 });

@@ -89,17 +89,37 @@ describe("keeps", () => {
     expect(kept(twins, { keepLast: 2 })).toEqual(["a-2", "a-3"]);
   });
 
-  test("the latest by etcd's own revision, whatever the clock said", () => {
+  test("the latest by etcd's own revision, whatever the clock said, and the latest by the clock", () => {
     const all = [
       { name: "before", atMs: 5 * DAY_MS, etcd: "a", revision: 9n },
       { name: "latest", atMs: 0, etcd: "a", revision: 10n },
       { name: "first", atMs: DAY_MS, etcd: "a", revision: 8n },
       { name: "other", atMs: 0, etcd: "b", revision: 1n },
     ];
-    expect(kept(all, { keepLast: 1 })).toEqual(["latest", "other"]);
-    expect(kept(all, { keepLast: 2 })).toEqual(["before", "latest", "other"]);
-    expect(kept(all, { keepDaily: 2 })).toEqual(["before", "latest", "other"]);
+    expect(kept(all, { keepLast: 1 })).toEqual(["before", "latest", "other"]);
+    expect(kept(all, { keepLast: 2 })).toEqual(["before", "latest", "first", "other"]);
+    expect(kept(all, { keepDaily: 2 })).toEqual(["before", "latest", "first", "other"]);
   });
+
+  test.each<[string, Retention, readonly string[]]>([
+    ["as many as are asked for", { keepLast: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
+    ["the latest", {}, ["old-9", "new-2"]],
+    ["those of days", { keepDaily: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
+    ["those of months", { keepMonthly: 1 }, ["old-9", "new-2"]],
+  ])(
+    "what was made since etcd was brought back to an earlier state, as well as what was made before: %s",
+    (_, retention, names) => {
+      const daily = (name: string, from: number, revision: bigint) => (n: number) => ({
+        name: `${name}-${n}`,
+        atMs: (from + n) * DAY_MS,
+        etcd: "a",
+        revision: revision + BigInt(n),
+      });
+      const days = [...Array(10).keys()];
+      const all = [...days.map(daily("old", 0, 1_000_000n)), ...days.slice(0, 3).map(daily("new", 10, 950_000n))];
+      expect(kept(all, retention)).toEqual(names);
+    },
+  );
 
   test("as many of each etcd", () => {
     const other = at("2020-01-01T00:00Z", "2020-01-02T00:00Z").map((each) => ({ ...each, etcd: "b" }));
@@ -142,6 +162,8 @@ describe("for all backups and rules", () => {
         for (const group of Map.groupBy(all, ({ etcd }) => etcd).values()) {
           const newest = group.map(({ revision }) => revision).reduce((a, b) => (a > b ? a : b));
           expect(group.some(({ name, revision }) => revision === newest && names.has(name))).toBe(true);
+          const youngestMs = Math.max(...group.map(({ atMs }) => atMs));
+          expect(group.some(({ name, atMs }) => atMs === youngestMs && names.has(name))).toBe(true);
         }
       }),
       RUNS,

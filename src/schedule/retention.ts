@@ -3,8 +3,10 @@ import type { Retention } from "#api/v1beta1/schedule.ts";
 // How is it counted?
 //   Each rule says what is kept, and what one of them keeps is kept. Ages are counted back from the latest backup, and days are those that
 //   have one: as long as no new backup comes, nothing is given away, whatever the clock says. Each etcd counts by itself, by its ID: one that
-//   was made anew under the same name, perhaps by mistake, does not push out the last backups of the one that was lost. Which one is later
-//   is what etcd's revisions say: a clock that was put back would else have the newest taken for the oldest.
+//   was made anew under the same name, perhaps by mistake, does not push out the last backups of the one that was lost.
+// Which of two is later?
+//   Both etcd's revisions and the clock are asked, and what is kept by one of them is kept. A clock that was put back has the newest taken for the
+//   oldest; so have revisions, when etcd was brought back to an earlier state with its ID kept: from a snapshot of its volume, or by etcdutl.
 
 /** A backup whose object is stored. */
 export interface Stored {
@@ -22,11 +24,14 @@ interface Archived {
   readonly archiveForSeconds?: number;
 }
 
-/** The names of those that are kept. The latest one of each etcd always is. */
+/** The names of those that are kept. The latest one of each etcd always is, by its revision and by the clock. */
 export function keptOf(all: readonly Stored[], retention: Retention & Archived, timeZone: string): ReadonlySet<string> {
   const dayOf = onceEach(daysIn(timeZone));
-  const groups = Map.groupBy(all.toSorted(newestFirst), ({ etcd }) => etcd);
-  return new Set([...groups.values()].flatMap((group) => keptOfOne(group, retention, dayOf)).map(({ name }) => name));
+  const kept = ORDERS.flatMap((newestFirst) => {
+    const groups = Map.groupBy(all.toSorted(newestFirst), ({ etcd }) => etcd);
+    return [...groups.values()].flatMap((group) => keptOfOne(group, retention, dayOf));
+  });
+  return new Set(kept.map(({ name }) => name));
 }
 
 /** @param group of one etcd, the newest first */
@@ -66,11 +71,18 @@ function lastOfEach(
   return newest.slice(0, periods).flatMap(([first]) => first ?? []);
 }
 
-/** By what etcd counts itself, then by the clock. Of two of the same second, the one whose name is greater: it was due later. */
-function newestFirst(a: Stored, b: Stored): number {
-  if (a.revision !== b.revision) return a.revision < b.revision ? 1 : -1;
+/** By the clock. Of two of the same second, the one whose name is greater: it was due later. */
+function youngestFirst(a: Stored, b: Stored): number {
   return b.atMs - a.atMs || b.name.localeCompare(a.name);
 }
+
+/** By what etcd counts itself, then by the clock. */
+function furthestFirst(a: Stored, b: Stored): number {
+  if (a.revision !== b.revision) return a.revision < b.revision ? 1 : -1;
+  return youngestFirst(a, b);
+}
+
+const ORDERS = [furthestFirst, youngestFirst] as const;
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   w: 7 * 86_400_000,

@@ -4,6 +4,7 @@ import { pausedBy } from "#api/pause.ts";
 import { isAsleep, isToSleep } from "#api/sleep.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 
 /** All that one decision about an EtcdBackupSchedule may use. Built by observe.ts, read-only ever after. */
@@ -21,6 +22,8 @@ export interface ScheduleSnapshot {
   readonly wantedRun: EtcdBackup | undefined;
   /** Those that an earlier schedule of the name has marked and not deleted: nobody else takes the marks back. */
   readonly left: readonly EtcdBackup[];
+  /** Names of its own from which an EtcdRestore is to be filled, and has yet to be. */
+  readonly restoring: ReadonlySet<string>;
   /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
   readonly archive: EtcdBackup | undefined;
   /** Who has the name of that one, and is not its own: an earlier schedule of the name may have left it. */
@@ -56,6 +59,11 @@ export function isClusterAsleep({ cluster }: Pick<ScheduleSnapshot, "cluster">):
 export function isActive(backup: EtcdBackup): boolean {
   const { phase } = backup.status ?? {};
   return phase !== "Completed" && phase !== "Failed" && !isDeleting(backup);
+}
+
+/** Whether it may yet read the object of the EtcdBackup that it names: it has not ended, and its claims are not all filled. */
+export function isReading({ status }: EtcdRestore): boolean {
+  return status?.phase !== "Completed" && status?.phase !== "Failed" && status?.begun !== true;
 }
 
 /** Whether its object is stored, stays so far, and was not found wrong. */

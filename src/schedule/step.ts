@@ -6,10 +6,10 @@ import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 /** Everything that this room can do to the world: one write each. */
 export type ScheduleStep =
   | { readonly do: "createBackup"; readonly backup: Draft<EtcdBackup> }
-  /** @see keeper in disposal.ts: it is looked at once more, right before */
-  | { readonly do: "deleteBackup"; readonly backup: EtcdBackup; readonly keeper: EtcdBackup | undefined }
+  /** @see keepers in disposal.ts: they are looked at once more, right before */
+  | { readonly do: "deleteBackup"; readonly backup: EtcdBackup; readonly keepers: readonly EtcdBackup[] }
   /** Says on the EtcdBackup that its object goes with it. */
-  | { readonly do: "giveObject"; readonly backup: EtcdBackup; readonly keeper: EtcdBackup | undefined }
+  | { readonly do: "giveObject"; readonly backup: EtcdBackup; readonly keepers: readonly EtcdBackup[] }
   /** Takes that back. */
   | { readonly do: "keepObject"; readonly backup: EtcdBackup };
 

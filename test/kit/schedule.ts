@@ -35,6 +35,8 @@ interface Given {
   readonly lastRun?: EtcdBackup;
   readonly wantedRun?: EtcdBackup;
   readonly left?: readonly EtcdBackup[];
+  /** From which EtcdRestores are to be filled. */
+  readonly restoring?: readonly EtcdBackup[];
   readonly cluster?: ScheduleSnapshot["cluster"];
   readonly annotations?: Readonly<Record<string, string>>;
   readonly deleting?: boolean;
@@ -49,6 +51,7 @@ export const TEMPLATE = {
 /** A snapshot of EtcdBackupSchedule `nightly` in namespace `foo`, at noon, when nothing is due. */
 export function schedule(given: Given = {}): ScheduleSnapshot {
   const { backups = [], archive, namesake, atMs: takenAtMs = NOW, cluster, lastRun, wantedRun, left = [] } = given;
+  const restoring = new Set(given.restoring?.map(({ metadata }) => metadata.name));
   return {
     takenAtMs,
     schedule: etcdBackupSchedule(given),
@@ -57,6 +60,7 @@ export function schedule(given: Given = {}): ScheduleSnapshot {
     lastRun,
     wantedRun,
     left,
+    restoring,
     archive,
     archiveNamesake: undefined,
     namesake,

@@ -220,5 +220,12 @@ export function whyNotServed(
   if (tls === undefined) return client.schemes.has("http") ? undefined : "ERR_SSL_WRONG_VERSION_NUMBER";
   if (!client.schemes.has("https")) return "ERR_SSL_WRONG_VERSION_NUMBER";
   const why = whyNotServer(trustIn(tls.ca), client.pair(), tls.serverName, clocks.ownMs);
-  return why ?? whyNotClient(client, remembered(tls, () => pairOf(tls.cert, tls.key)), clocks.memberMs);
+  return (
+    why ??
+    whyNotClient(
+      client,
+      remembered(tls, () => pairOf(tls.cert, tls.key)),
+      clocks.memberMs,
+    )
+  );
 }

@@ -169,6 +169,7 @@ class World {
           this.backups.set(name, this.#stored({ ...live, metadata } as EtcdBackup));
           return this.backups.get(name);
         }),
+      list: () => Promise.resolve({ items: [] }),
       delete: async ({ plural }: Resource<KubeObject>, { name }: Ref, { preconditions }: { preconditions: object }) =>
         await this.#change(() => {
           const live = this.#same(plural, name, preconditions) as unknown as EtcdBackup;
@@ -187,6 +188,7 @@ class World {
       schedules: { get: () => (this.isGone ? undefined : this.#shown.schedule), byIndex: () => [] },
       backups: { get: ({ name }) => this.#shown.backups.get(name), byIndex: () => [...this.#shown.backups.values()] },
       clusters: { get: () => undefined },
+      restores: { byIndex: () => [] },
       clock: this.clock,
     };
     const pass = new Pass(scheduleController(this.client(), reads), {

@@ -28,6 +28,6 @@ export const endArchive: ScheduleRule = {
             : "the schedule says another one by now";
     if (because === undefined) return undefined;
     const text = `EtcdBackup ${archive.metadata.name}, which stores changes, is deleted: ${because}`;
-    return step("end-archive", text, { do: "deleteBackup", backup: archive, keeper: undefined });
+    return step("end-archive", text, { do: "deleteBackup", backup: archive, keepers: [] });
   },
 };

@@ -9,8 +9,8 @@ export const deleteBackup: ScheduleRule = {
     const all = disposalsIn(snapshot);
     const next = all.find((each) => !each.isWithObject || isObjectGoing(each.backup));
     if (next === undefined) return undefined;
-    const { backup, keeper, because } = next;
+    const { backup, keepers, because } = next;
     const text = `EtcdBackup ${backup.metadata.name} is deleted: ${because}`;
-    return step("delete-backup", text, { do: "deleteBackup", backup, keeper });
+    return step("delete-backup", text, { do: "deleteBackup", backup, keepers });
   },
 };

@@ -11,8 +11,8 @@ export const giveObject: ScheduleRule = {
     if (all.some(({ backup }) => isMarked(backup))) return undefined;
     const next = all.find(({ backup, isWithObject }) => isWithObject && !isObjectGoing(backup));
     if (next === undefined) return undefined;
-    const { backup, keeper, because } = next;
+    const { backup, keepers, because } = next;
     const text = `the object of EtcdBackup ${backup.metadata.name} is to go with it: ${because}`;
-    return step("give-object", text, { do: "giveObject", backup, keeper });
+    return step("give-object", text, { do: "giveObject", backup, keepers });
   },
 };

@@ -12,6 +12,6 @@ export const replaceBackup: ScheduleRule = {
     const backup = snapshot.backups.find(isActive);
     if (backup === undefined) return undefined;
     const because = `EtcdBackup ${backup.metadata.name} has not ended when the next one is due`;
-    return step("replace-backup", because, { do: "deleteBackup", backup, keeper: undefined });
+    return step("replace-backup", because, { do: "deleteBackup", backup, keepers: [] });
   },
 };
