@@ -211,6 +211,7 @@ export const SCHEDULE_REASONS = {
     "spec.replicas of the EtcdCluster is 0: there is nobody to read. When it is woken, the latest run that was due meanwhile is made up for.",
   RunMissed:
     "A backup was not begun within spec.startingDeadlineSeconds, such as while the operator was away or an earlier one had not ended.",
+  ArchivePlaceTaken: "Another EtcdBackup archives changes of the same etcd in the same place; the message names it.",
   SpecRefused: "The spec asks for what cannot be done; the message names the field, what it is and what it may be.",
   StepRefused: SHARED_REASONS.StepRefused,
   NameTaken: SHARED_REASONS.NameTaken,

@@ -1,4 +1,5 @@
 import { CHANGES_FOLDER } from "#agent/task.ts";
+import { ownerFolder } from "#api/backup-folder.ts";
 import { DEFAULT_CREDENTIALS_SECRET } from "#api/names.ts";
 import { renderObjectURL, whyNotObjectURLTemplate } from "#api/object-url.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
@@ -119,20 +120,11 @@ function notedKey(snapshot: BackupSnapshot): string | undefined {
 function newKey({ backup, cluster }: BackupSnapshot, prefix: string | undefined): string {
   const { namespace, name, uid, creationTimestamp = "" } = backup.metadata;
   const { source, compression, encryption } = backup.spec;
-  const whose =
-    source.clusterName === undefined
-      ? ["external", hostOf(source.endpoints?.[0] ?? "")]
-      : [source.clusterName, cluster?.metadata.uid ?? "unknown"];
-  const folder = [...(prefix === undefined ? [] : [prefix]), namespace, ...whose];
+  const folder = [...(prefix === undefined ? [] : [prefix]), namespace, ...ownerFolder(source, cluster?.metadata.uid)];
   if (backup.spec.archive !== undefined) return [...folder, CHANGES_FOLDER].join("/");
   const file = `${creationTimestamp.replaceAll(/[-:]/g, "")}-${name}-${uid.slice(0, 8)}`;
   const extension = `.db${compression === "Zstd" ? ".zst" : ""}${encryption === undefined ? "" : ".enc"}`;
   return [...folder, file + extension].join("/");
-}
-
-function hostOf(endpoint: string): string {
-  const host = endpoint.replace(/^https?:\/\//, "").replace(/:\d+\/?$/, "");
-  return host.replaceAll(/[^A-Za-z0-9.-]/g, "_") || "unknown";
 }
 
 /** The parts that are there. */

@@ -38,7 +38,7 @@ import { SharedStrings } from "#kube/shared-strings.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
-import { RESTORED_INDEX, SCHEDULE_INDEX } from "#schedule/observe.ts";
+import { ARCHIVE_INDEX, RESTORED_INDEX, SCHEDULE_INDEX } from "#schedule/observe.ts";
 import { isIn, isOfCluster, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
 import {
   ofAnotherShard,
@@ -85,6 +85,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
         [CLUSTER_INDEX]: clusterOfBackup,
         [SOURCE_INDEX]: clusterOfBackup,
         [SCHEDULE_INDEX]: byLabel(SCHEDULE_LABEL),
+        [ARCHIVE_INDEX]: namespaceOfArchive,
       },
     }),
     schedules: new Cache<EtcdBackupSchedule>({
@@ -163,6 +164,10 @@ function clusterOfBackup({ metadata, spec }: EtcdBackup): readonly string[] {
 
 function clusterOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
   return [`${metadata.namespace}/${spec.clusterTemplate.clusterName}`];
+}
+
+function namespaceOfArchive({ metadata, spec }: EtcdBackup): readonly string[] {
+  return spec.archive === undefined || metadata.namespace === undefined ? [] : [metadata.namespace];
 }
 
 function backupOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {

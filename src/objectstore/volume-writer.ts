@@ -13,7 +13,8 @@ import { codeOf } from "./volume-error.ts";
 //   It is written beside its place and synced, then link(2) gives it its name, which fails when the name is taken. rename(2)
 //   would take the name away from another file. That it has the name is safe when the folder is synced.
 // Where is its metadata? In a file called by the number of the object's inode, written before the object has its name. Two that
-//   write the same key have two inodes; a name made of the key would be one, and the metadata of the wrong one might stay.
+//   write the same key have two inodes; a name made of the key would be one, and the metadata of the wrong one might stay. It says the key: in a
+//   copy of the volume the number is another file's.
 // What becomes of the parts that a killed process left? Whoever writes next sweeps them up when nobody has written to them for
 //   long. One that still lives, all the same, finds its part gone and fails.
 
@@ -21,6 +22,8 @@ import { codeOf } from "./volume-error.ts";
 export const OWN_FOLDER = ".objectstore";
 const INCOMPLETE = join(OWN_FOLDER, "incomplete");
 const METADATA = join(OWN_FOLDER, "metadata");
+/** In the metadata of a file, and not in that of an object: of which key it is. */
+export const METADATA_KEY = "objectstore-key";
 
 /** Longer than a writer may be without progress, by far. Shorter, and a part that is being written would be taken away. */
 const LEFT_BEHIND_MS = 15 * 60_000;
@@ -102,7 +105,10 @@ export class VolumeWriter implements Writer {
       const file = this.#opened();
       await file.sync();
       const { ino } = await file.stat();
-      await writeSynced(metadataFile(this.#root, ino), JSON.stringify(this.#metadata));
+      await writeSynced(
+        metadataFile(this.#root, ino),
+        JSON.stringify({ ...this.#metadata, [METADATA_KEY]: this.#key }),
+      );
       await sync(join(this.#root, METADATA));
       const path = join(this.#root, this.#key);
       await this.#makeFoldersOf(this.#key);

@@ -10,7 +10,7 @@ import { PUT_ID, put, putIDOf } from "./put.ts";
 import { type Opened, read } from "./read.ts";
 import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 import { codeOf, volumeAnswer } from "./volume-error.ts";
-import { metadataFile, OWN_FOLDER, VolumeWriter } from "./volume-writer.ts";
+import { METADATA_KEY, metadataFile, OWN_FOLDER, VolumeWriter } from "./volume-writer.ts";
 
 /** How much of a file is read at once. */
 const READ_BYTES = 256 * 1024;
@@ -73,7 +73,7 @@ export class VolumeStore implements ObjectStore {
       try {
         const found = await stat(join(this.#root, key));
         if (!found.isFile()) return undefined;
-        const metadata = await readMetadata(metadataFile(this.#root, found.ino));
+        const metadata = await readMetadata(metadataFile(this.#root, found.ino), key);
         return { key, bytes: found.size, modified: found.mtime, metadata };
       } catch (thrown) {
         const error = await this.#explain(what, thrown).catch((error) => error);
@@ -151,9 +151,11 @@ export class VolumeStore implements ObjectStore {
   }
 }
 
-async function readMetadata(path: string): Promise<Metadata> {
+async function readMetadata(path: string, key: string): Promise<Metadata> {
   try {
-    return JSON.parse(await readFile(path, "utf8")) as Metadata;
+    // Earlier releases did not say of which key it is.
+    const { [METADATA_KEY]: of = key, ...metadata } = JSON.parse(await readFile(path, "utf8")) as Metadata;
+    return of === key ? metadata : {};
   } catch (thrown) {
     // A file that somebody else put there, or that was copied to another volume, has none.
     if (codeOf(thrown) === "ENOENT" || thrown instanceof SyntaxError) return {};

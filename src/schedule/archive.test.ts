@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { planText } from "#kit/plan-text.ts";
 import { archiveOf, counted, MADE_MS, run, schedule, source } from "#kit/schedule.ts";
+import { archiveFor } from "#schedule/desired/backup.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import { beginArchive } from "#schedule/rules/archive/begin-archive.ts";
 import { closeGap } from "#schedule/rules/archive/close-gap.ts";
@@ -36,6 +38,54 @@ test("nothing is begun beside an archive that is there, and one that is being de
 test("one that says when it ended has not failed for that", () => {
   const archive = archiveOf({ phase: "Completed", completionTime: rfc3339(NOW - HOUR) });
   expect(text(schedule({ ...ARCHIVE, archive }))).toBe("settled");
+});
+
+const [PLACE, OTHER] = ["foo/my-etcd/uid-a", "foo/my-etcd/uid-b"];
+/** The archive, as old as the schedule, and a backup that lies there. */
+function stored(folder: string, backup: EtcdBackup): EtcdBackup {
+  return { ...backup, status: { ...backup.status, objectKey: `${folder}/${backup.metadata.name}.db` } };
+}
+const archiveAt = (folder: string, madeMs = MADE_MS, status: object = {}): EtcdBackup => {
+  const made = archiveOf({ objectKey: `${folder}/changes`, ...status });
+  const { backupTemplate } = schedule(ARCHIVE).schedule.spec;
+  const spec = archiveFor(schedule(ARCHIVE).schedule)?.spec ?? backupTemplate;
+  return { ...made, spec, metadata: { ...made.metadata, creationTimestamp: rfc3339(madeMs) } };
+};
+const ENDED = "end-archive: deleteBackup nightly-changes";
+
+test.each<[string, ScheduleSnapshot, string]>([
+  ["goes on while backups lie beside it", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [stored(PLACE, run(NOW))] }), "settled"],
+  ["ends once one lies elsewhere", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [stored(OTHER, run(NOW))] }), ENDED],
+  ["goes on when that one was made before", schedule({ ...ARCHIVE, archive: archiveAt(PLACE, NOW), backups: [stored(OTHER, run(NOW - HOUR))] }), "settled"],
+  ["goes on when that one was made with it", schedule({ ...ARCHIVE, archive: archiveAt(PLACE, NOW), backups: [stored(OTHER, run(NOW))] }), "settled"],
+  ["goes on when that one has failed", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [stored(OTHER, run(NOW, { phase: "Failed" }))] }), "settled"],
+  ["goes on while nobody knows where it lies", schedule({ ...ARCHIVE, archive: { ...archiveAt(PLACE), status: {} }, backups: [stored(OTHER, run(NOW))] }), "settled"],
+  ["goes on while nobody knows where that one lies", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [run(NOW)] }), "settled"],
+  ["is not covered by what lies elsewhere", schedule({ ...ARCHIVE, archive: archiveAt(OTHER, NOW, { archive: { ...told, from: "13" } }), backups: [stored(PLACE, run(NOW - HOUR, { etcd: "a" }))], atMs: LATER }), "close-gap: createBackup nightly-20260101-123000"],
+  ["is covered by what lies beside it", schedule({ ...ARCHIVE, archive: archiveAt(OTHER, NOW, { archive: { ...told, from: "13" } }), backups: [stored(OTHER, run(NOW - HOUR, { etcd: "a" }))], atMs: LATER }), "settled"],
+])("an archive %s", (_, snapshot, expected) => {
+  expect(text(snapshot)).toBe(expected);
+}); // biome-ignore format: a table
+
+test("nothing is begun where another one stores the changes of the same etcd, and it is said which, also when both are there", () => {
+  const rival = archiveOf();
+  const named = { ...rival, metadata: { ...rival.metadata, name: "daily-changes" } };
+  for (const [archive, words] of [
+    [undefined, "waits"],
+    [archiveAt(PLACE), "is not safe"],
+  ] as const) {
+    const snapshot = schedule({ ...ARCHIVE, rival: named, ...(archive && { archive }) });
+    const plan = planSchedule(snapshot);
+    expect(plan.next).toBe("settled");
+    const { conditions = [] } = scheduleStatus(snapshot, plan);
+    expect(conditions.find(({ type }) => type === "Ready")).toMatchObject({
+      status: "False",
+      reason: "ArchivePlaceTaken",
+      message: expect.stringContaining(
+        `spec.archive ${words}: EtcdBackup daily-changes stores the same etcd's changes in the same place`,
+      ),
+    });
+  }
 });
 
 const CLOSED = "close-gap: createBackup nightly-20260101-123000";

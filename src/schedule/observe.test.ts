@@ -6,7 +6,7 @@ import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/cluster.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
-import { archiveOf, counted, etcdBackupSchedule, run, source } from "#kit/schedule.ts";
+import { archiveOf, counted, etcdBackupSchedule, run, source, TEMPLATE } from "#kit/schedule.ts";
 import { scheduleKeysFor } from "#schedule/controller.ts";
 import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
 import { planSchedule } from "#schedule/plan.ts";
@@ -26,7 +26,10 @@ function reads(
     backups: {
       get: ({ namespace, name }) =>
         backups.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
-      byIndex: (index, value) => (index === "schedule" && value === "foo/nightly" ? backups : []),
+      byIndex: (index, value) => {
+        if (index === "archive") return value === "foo" ? backups.filter(({ spec }) => spec.archive !== undefined) : [];
+        return index === "schedule" && value === "foo/nightly" ? backups : [];
+      },
     },
     clusters: { get: () => cluster },
     restores: {
@@ -75,6 +78,35 @@ test("its archive is none of its backups", () => {
   const archive = archiveOf();
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW), archive]), KEY);
   expect(seen).toMatchObject({ value: { backups: [run(NOW)], archive } });
+});
+
+test("who stores changes where it wants them, the oldest first; who has ended or goes is nobody, nor is who stores elsewhere", () => {
+  const other = (name: string, status: object = {}, spec: object = {}, more: object = {}): EtcdBackup => {
+    const made = archiveOf(status, spec);
+    const annotations = { [SCHEDULE_UID_ANNOTATION]: "another" };
+    return { ...made, metadata: { ...made.metadata, name, annotations, ...more } };
+  };
+  const rivalOf = (spec: object, ...backups: readonly EtcdBackup[]) => {
+    const seen = observeSchedule(reads(etcdBackupSchedule({ spec }), backups), KEY);
+    return seen.is === "present" ? seen.value.rival?.metadata.name : undefined;
+  };
+  const archive = { archive: {} };
+  const older = other("older", {}, {}, { creationTimestamp: rfc3339(NOW - HOUR) });
+  expect(rivalOf(archive, archiveOf())).toBeUndefined();
+  expect(rivalOf(archive, other("newer", {}, {}, { creationTimestamp: rfc3339(NOW) }), older)).toBe("older");
+  expect(rivalOf({}, older)).toBeUndefined();
+  expect(rivalOf(archive, other("failed", { phase: "Failed" }))).toBeUndefined();
+  expect(rivalOf(archive, other("going", {}, {}, { deletionTimestamp: rfc3339(NOW) }))).toBeUndefined();
+  const { destination, source: from } = TEMPLATE;
+  const s3 = { ...destination.s3, credentials: { secretName: "others" } };
+  expect(rivalOf(archive, other("with-another-secret", {}, { destination: { s3 } }))).toBe("with-another-secret");
+  for (const elsewhere of [
+    { destination: { s3: { ...destination.s3, prefix: "daily" } } },
+    { destination: { s3: { ...destination.s3, bucket: "another" } } },
+    { destination: { s3: { ...destination.s3, endpoint: "https://another" } } },
+    { source: { ...from, clusterName: "another" } },
+  ])
+    expect(rivalOf(archive, other("elsewhere", {}, elsewhere))).toBeUndefined();
 });
 
 test("who has the name of its archive, and is not its own", () => {

@@ -1,3 +1,4 @@
+import { placeText } from "#api/backup-folder.ts";
 import { archiveBackupName, DELETE_OBJECT_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
@@ -9,11 +10,21 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { apiVersionOf } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { dueName, runsOf } from "#schedule/runs.ts";
-import { byAge, isDeleting, isOwned, isReading, type ScheduleSnapshot, scheduleUidOf } from "#schedule/snapshot.ts";
+import {
+  byAge,
+  isActive,
+  isDeleting,
+  isOwned,
+  isReading,
+  type ScheduleSnapshot,
+  scheduleUidOf,
+} from "#schedule/snapshot.ts";
 import { wantedSinceMs } from "#schedule/verdict.ts";
 
 /** EtcdBackups by the EtcdBackupSchedule of their label: `namespace/name` of it. */
 export const SCHEDULE_INDEX = "schedule";
+/** EtcdBackups that archive changes, by their namespace. */
+export const ARCHIVE_INDEX = "archive";
 /** EtcdRestores by the EtcdBackup that they name: `namespace/name` of it. */
 export const RESTORED_INDEX = "restored";
 
@@ -56,9 +67,21 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
     left,
     restoring: new Set(backups.filter(isRead).map(({ metadata }) => metadata.name)),
     archive,
+    rival: rivalOf(reads, schedule),
     archiveNamesake: taken,
     namesake: runAt(dueMs),
   });
+}
+
+/** The oldest of those that store changes where this schedule wants them. */
+function rivalOf({ backups }: ScheduleReads, schedule: EtcdBackupSchedule): EtcdBackup | undefined {
+  const { archive, backupTemplate } = schedule.spec;
+  if (archive === undefined) return undefined;
+  const place = placeText(backupTemplate);
+  const others = backups.byIndex(ARCHIVE_INDEX, schedule.metadata.namespace);
+  return others
+    .filter((other) => isActive(other) && !isOwned({ schedule }, other) && placeText(other.spec) === place)
+    .toSorted(byAge)[0];
 }
 
 function isToBeTakenBack(backup: EtcdBackup): boolean {
@@ -78,6 +101,7 @@ function goneSchedule({ namespace, name }: Key, left: readonly EtcdBackup[], tak
     wantedRun: undefined,
     restoring: new Set<string>(),
     archive: undefined,
+    rival: undefined,
     archiveNamesake: undefined,
   };
   return { takenAtMs, schedule, backups: [], left, namesake: undefined, ...none };

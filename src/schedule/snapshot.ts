@@ -1,3 +1,4 @@
+import { folderOf } from "#api/backup-folder.ts";
 import { defectOf } from "#api/defect.ts";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
@@ -26,6 +27,8 @@ export interface ScheduleSnapshot {
   readonly restoring: ReadonlySet<string>;
   /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
   readonly archive: EtcdBackup | undefined;
+  /** Another EtcdBackup that archives changes where this schedule wants them. */
+  readonly rival: EtcdBackup | undefined;
   /** Who has the name of that one, and is not its own: an earlier schedule of the name may have left it. */
   readonly archiveNamesake: EtcdBackup | undefined;
   /** Who has the name of the backup that is due; it may be somebody else's. */
@@ -69,6 +72,12 @@ export function isReading({ status }: EtcdRestore): boolean {
 /** Whether its object is stored, stays so far, and was not found wrong. */
 export function isGood(backup: EtcdBackup): boolean {
   return backup.status?.phase === "Completed" && !isDeleting(backup) && defectOf(backup) === undefined;
+}
+
+/** Whether both lie in one folder, as far as is known: a restore looks for changes in that of its backup. */
+export function isBeside(backup: EtcdBackup, archive: EtcdBackup | undefined): boolean {
+  const [own, other] = [backup.status?.objectKey, archive?.status?.objectKey];
+  return own === undefined || other === undefined || folderOf(own) === folderOf(other);
 }
 
 /** Whether others may go for its sake: it is good, and no verdict on it is open. */

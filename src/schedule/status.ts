@@ -102,16 +102,17 @@ type Conditions = NonNullable<EtcdBackupScheduleStatus["conditions"]>;
 
 function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Conditions {
   const said = snapshot.schedule.status?.conditions ?? [];
-  const ready = hindrance(plan) ?? readyWord(snapshot);
+  const ready = hindrance(plan, snapshot) ?? readyWord(snapshot);
   return condition(snapshot, condition(snapshot, said, "Ready", ready), "BackupReady", backupReadyWord(snapshot));
 }
 
 /** What keeps the plan from being carried out. */
-function hindrance(plan: Plan<ScheduleStep>): Word | undefined {
+function hindrance(plan: Plan<ScheduleStep>, { rival }: ScheduleSnapshot): Word | undefined {
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined) {
-    const isTaken = lack.code === "KubeAlreadyExists" || lack.is === "remark"; // The only remark is of such a name.
-    const reason = isTaken ? "NameTaken" : "StepRefused";
+    const remarked = rival === undefined ? "NameTaken" : "ArchivePlaceTaken";
+    const refused = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
+    const reason = lack.is === "remark" ? remarked : refused;
     return { isTrue: false, reason, message: `${lack.rule}: ${lack.because}` };
   }
   if (plan.next !== "wait" || plan.rule !== "name-taken") return undefined;

@@ -31,6 +31,7 @@ interface Given {
   readonly status?: EtcdBackupScheduleStatus;
   readonly backups?: readonly EtcdBackup[];
   readonly archive?: EtcdBackup;
+  readonly rival?: EtcdBackup;
   readonly namesake?: EtcdBackup;
   readonly lastRun?: EtcdBackup;
   readonly wantedRun?: EtcdBackup;
@@ -62,6 +63,7 @@ export function schedule(given: Given = {}): ScheduleSnapshot {
     left,
     restoring,
     archive,
+    rival: given.rival,
     archiveNamesake: undefined,
     namesake,
   };

@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmdirSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
@@ -79,6 +88,20 @@ test("files that somebody else put there are objects without metadata; folders a
   expect(await refused(store.put("theirs", bodyOf(bytesOf(1)), OPTIONS))).toBe("ObjectExists");
   expect(await refused(store.put(".objectstore/x", bodyOf(bytesOf(1)), OPTIONS))).toBe("InvalidLocation");
   expect(incomplete(root)).toEqual([]);
+});
+
+test("in a volume that was copied as files, with the folder that is our own, no object has the metadata of another one", async () => {
+  const root = temporaryDir("volume");
+  const store = await open(root);
+  for (const key of ["a", "b"]) await store.put(key, bodyOf(bytesOf(3)), { ...OPTIONS, metadata: { who: key } });
+  const file = (key: string) => join(root, ".objectstore", "metadata", `${statSync(join(root, key)).ino}.json`);
+  // As if a had the number in the copy that b has.
+  copyFileSync(file("b"), file("a"));
+  expect((await store.head("a", OPTIONS))?.metadata).toEqual({});
+  expect((await store.head("b", OPTIONS))?.metadata).toEqual({ who: "b" });
+  // An earlier release has not said of which key it is.
+  writeFileSync(file("a"), JSON.stringify({ who: "a" }));
+  expect((await store.head("a", OPTIONS))?.metadata).toEqual({ who: "a" });
 });
 
 test("metadata goes with its object, and that of an attempt with the attempt", async () => {

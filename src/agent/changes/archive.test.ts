@@ -307,9 +307,37 @@ describe("an archive", () => {
     const changes = w.store.keys.filter((key) => key.endsWith(".changes"));
     assert.deepEqual(changes.at(-1), changesKey(FOLDER, 7n));
     assert.ok(!changes.includes(changesKey(FOLDER, 3n)) && changes.includes(changesKey(FOLDER, 6n)), changes.join());
+    assert.ok(changes.includes(changesKey(FOLDER, 0n)), "since when it went on stays on record");
     assert.match(await refusal(archived(w, 2n)), /^ArchiveGap: .*begins with revision [456]/);
     assert.deepEqual((await archived(w, 5n)).revisions.map(textOf), [["a=6"], ["a=7"]]);
     await archiver.stop();
+  });
+
+  test("of a history that has gone on elsewhere is never added to a backup from before that, however old it is", async () => {
+    const w = world();
+    w.store.now = () => new Date(w.clock.wallMs());
+    const keep = { keepForSeconds: 2.5 * 60 * 60 };
+    const first = w.start(keep);
+    await w.until("it follows", upTo(first, 1n));
+    for (let n = 2n; n < 9n; n++) w.etcd.commit(`old=${n}`);
+    await w.until("it is stored", upTo(first, 8n));
+    await first.stop();
+    const beforeMs = w.clock.wallMs();
+    w.etcd.goBackTo(1n);
+    await w.clock.advance(60_000);
+    const second = w.start(keep);
+    for (let hour = 2n; hour < 9n; hour++) {
+      await w.until("there is a new one", () => w.store.keys.some((key) => key.includes("cdf-0002/")));
+      w.etcd.commit(`new=${hour}`);
+      await w.until("it is stored", upTo(second, hour));
+      await w.clock.advance(60 * 60_000);
+    }
+    // What comes behind revision 7 of a backup from before is another history's by now.
+    assert.match(await refusal(archived(w, 7n, { atMs: beforeMs })), /^ArchiveGap: .* began after the backup was made/);
+    assert.deepEqual((await archived(w, 6n)).revisions.map(textOf), [["new=7"], ["new=8"]]);
+    // Of the first history nothing is left that something could be added to.
+    assert.ok(!w.store.keys.some((key) => key.includes("cdf-0001/")), w.store.keys.join());
+    await second.stop();
   });
 
   test("has a gap where etcd has compacted what was not archived, across which nothing is restored", async () => {

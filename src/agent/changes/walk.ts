@@ -52,6 +52,7 @@ export async function* walk(base: Base, access: WalkAccess, isEnough: () => bool
       ends = yield* revisionsIn(lines);
     } catch (thrown) {
       if (!isStoreError(thrown, "NoSuchObject")) throw thrown;
+      if (first <= listed.lastFirst && listed.start === 0n && before?.opening.first === "0") throw tooOld(base, listed);
       if (first <= listed.lastFirst) {
         throw new AgentError("ArchiveCorrupt", `${key} is missing, although there are objects behind it`);
       }
@@ -72,6 +73,8 @@ interface Listed {
   readonly start: bigint;
   /** The last one. */
   readonly lastFirst: bigint;
+  /** The first one that has changes; undefined: none has. */
+  readonly oldest: bigint | undefined;
   readonly quiets: readonly string[];
 }
 
@@ -89,13 +92,17 @@ async function list(base: Base, access: WalkAccess): Promise<Listed> {
     if (named?.kind !== "changes") continue;
     if (named.first <= base.revision + 1n && named.first > start) start = named.first;
     if (named.first > lastFirst) lastFirst = named.first;
-    if (oldest === undefined || named.first < oldest) oldest = named.first;
+    if (named.first > 0n && (oldest === undefined || named.first < oldest)) oldest = named.first;
   }
-  if (start < 0n) {
-    const behind = `the archive ${folder} begins with revision ${oldest}, and the backup ends with ${base.revision}`;
-    throw new AgentError("ArchiveGap", `${behind}; a later backup is needed`);
-  }
-  return { folder, start, lastFirst, quiets };
+  const listed = { folder, start, lastFirst, oldest, quiets };
+  if (start < 0n) throw tooOld(base, listed);
+  return listed;
+}
+
+/** What came behind the base was deleted when it was old enough. The first object of a history stays longer: it has no changes. */
+function tooOld({ revision }: Base, { folder, oldest }: Pick<Listed, "folder" | "oldest">): AgentError {
+  const behind = `the archive ${folder} begins with revision ${oldest}, and the backup ends with ${revision}`;
+  return new AgentError("ArchiveGap", `${behind}; a later backup is needed`);
 }
 
 /** Which history the snapshot is of: the one that went on when it was taken. */
@@ -116,8 +123,12 @@ async function historyOf({ clusterID, atMs }: Base, access: WalkAccess): Promise
     if (began === undefined || Date.parse(began.closing.until) <= atMs) return number;
   }
   const first = sorted.at(-1);
-  if (first !== undefined) return first;
-  throw new AgentError("ArchiveGap", `nothing of the cluster ${clusterID} is archived below ${prefix}`);
+  // The very first one goes on from what a backup has that was made a moment before.
+  if (first === 1) return first;
+  if (first === undefined)
+    throw new AgentError("ArchiveGap", `nothing of the cluster ${clusterID} is archived below ${prefix}`);
+  const began = `what is left of the archive of the cluster ${clusterID} below ${prefix} began after the backup was made`;
+  throw new AgentError("ArchiveGap", `${began}, when etcd had other data; a later backup is needed`);
 }
 
 async function* revisionsIn(lines: ReturnType<typeof linesOf>): AsyncGenerator<Archived, Ends> {

@@ -2,7 +2,16 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { step } from "#runtime/decide.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
 import { runsOf } from "#schedule/runs.ts";
-import { etcdOf, isActive, isClusterAsleep, isGood, madeAtMs, revisionIn, revisionOf } from "#schedule/snapshot.ts";
+import {
+  etcdOf,
+  isActive,
+  isBeside,
+  isClusterAsleep,
+  isGood,
+  madeAtMs,
+  revisionIn,
+  revisionOf,
+} from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
 /** So long after a backup was made no other one is made for the archive's sake, in milliseconds: what hinders it passes, or does not. */
@@ -21,6 +30,7 @@ export const closeGap: ScheduleRule = {
     const isCovered = backups.some(
       (backup) =>
         isGood(backup) &&
+        isBeside(backup, archive) &&
         revisionOf(backup) >= fromRevision - 1n &&
         (clusterID === undefined || etcdOf(backup) === clusterID) &&
         (since === undefined || madeAtMs(backup) >= Date.parse(since)),
