@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deployOperator, namespacesIn } from "./deploy.ts";
+import { deployOperator, namespacesIn, withGiven } from "./deploy.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { silentStep } from "./progress.ts";
 
@@ -8,19 +8,34 @@ interface Applied {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
+/** What is installed by then: names as `kubectl get -o name` prints them, and the Deployment. */
+interface Installed {
+  readonly roles?: readonly string[];
+  readonly deployment?: object;
+}
+
 /** A Kubernetes that has these namespaces. @returns what was done to it, in order */
-async function deployed(there: readonly string[], secretsOf?: readonly string[]): Promise<readonly string[]> {
+async function deployed(
+  there: readonly string[],
+  secretsOf?: readonly string[],
+  { roles = [], deployment }: Installed = {},
+): Promise<readonly string[]> {
   const done: string[] = [];
   const kubectl = {
     run: (args: readonly string[]) => {
       done.push(args.join(" "));
-      return Promise.resolve({ code: 0, stdout: "", stderr: "" });
+      return Promise.resolve({ code: 0, stdout: `${roles.join("\n")}\n`, stderr: "" });
     },
     apply: (objects: readonly Applied[]) => {
       done.push(...objects.map(({ kind, metadata: { namespace = "", name } }) => `apply ${kind} ${namespace}/${name}`));
       return Promise.resolve();
     },
-    json: () => Promise.resolve({ items: there.map((name) => ({ metadata: { name } })) }),
+    json: (args: readonly string[]) =>
+      Promise.resolve({
+        items: args.includes("deployments")
+          ? [deployment].filter((each) => each !== undefined)
+          : there.map((name) => ({ metadata: { name } })),
+      }),
   };
   await deployOperator(kubectl as unknown as Kubectl, "image", silentStep, secretsOf);
   return done;
@@ -44,6 +59,30 @@ describe("an install that grants Secrets in some namespaces", () => {
     expect(done).toContain(EVERYWHERE);
     expect(done.filter((each) => /create namespace|RoleBinding (shop|default)/.test(each))).toEqual([]);
     expect(done).not.toContain(NO_MORE);
+  });
+
+  const ROLE = "clusterrole.rbac.authorization.k8s.io/etcd-cluster-operator-tls";
+  const BINDING = "clusterrolebinding.rbac.authorization.k8s.io/etcd-cluster-operator-tls";
+
+  test("an upgrade without names goes on with what was granted, here or everywhere", async () => {
+    const some = await deployed(["default"], undefined, { roles: [ROLE, "clusterrole.rbac.authorization.k8s.io/x"] });
+    expect(some).not.toContain(EVERYWHERE);
+    expect(await deployed(["default"], undefined, { roles: [ROLE, BINDING] })).toContain(EVERYWHERE);
+    expect(await deployed(["default"], undefined, { roles: ["clusterrole.rbac.authorization.k8s.io/x"] })).toContain(
+      EVERYWHERE,
+    );
+  });
+
+  test("an upgrade goes on with the replicas and the flags that people have given, and with its own as they are by now", () => {
+    const of = (replicas: number, args: readonly string[]) => ({
+      kind: "Deployment",
+      spec: { replicas, template: { spec: { containers: [{ name: "operator", image: "new", args }] } } },
+    });
+    const now = of(3, ["--http-port=1", "--shards=3"]);
+    expect(withGiven(of(2, ["--http-port=8080"]), now)).toEqual(of(3, ["--http-port=8080", "--shards=3"]));
+    expect(withGiven(of(2, ["--http-port=8080"]), undefined)).toEqual(of(2, ["--http-port=8080"]));
+    const service = { kind: "Service", spec: {} };
+    expect(withGiven(service, now)).toBe(service);
   });
 
   test.each([

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
-import { TLS_ROLE } from "#api/names.ts";
+import { OPERATOR, TLS_ROLE } from "#api/names.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../scripts/manifests.ts";
 import { secretsIn } from "../scripts/rights.ts";
 import { Failure } from "./failure.ts";
@@ -17,8 +17,10 @@ export const CLUSTER_HEALTHY = "EtcdCluster: every member is a healthy voter";
 export const KEY_READ = "a key written and read through the cluster";
 
 /**
- * Installs the operator, or brings an installed one up to this image, and waits until it is ready.
- * @param secretsOf the only namespaces in which it may read and write the Secrets of clusters; it may everywhere when it is left out
+ * Installs the operator, or brings an installed one up to this image, and waits until it is ready. What people have added to the arguments of an installed
+ * one stays, and so does the number of its replicas.
+ * @param secretsOf the only namespaces in which it may read and write the Secrets of clusters. When it is left out, it may where it may by now, and
+ *   everywhere when it was not installed
  */
 export async function deployOperator(
   kubectl: Kubectl,
@@ -33,12 +35,16 @@ export async function deployOperator(
     const names = crds.map(({ metadata }) => `crd/${metadata.name}`);
     await kubectl.run(["wait", "--for=condition=Established", "--timeout=30s", ...names]);
     note("rights, their limits and Deployment");
-    const [namespace, ...rest] = operatorManifests(image, secretsOf === undefined ? "everywhere" : "bound");
+    const isBound = secretsOf !== undefined || (await isBoundByNow(kubectl));
+    if (secretsOf === undefined && isBound)
+      note("the operator goes on with the Secrets of some namespaces only, as it was installed");
+    const [namespace, ...rest] = operatorManifests(image, isBound ? "bound" : "everywhere");
     await kubectl.apply([namespace as object]);
     const missing = await missingNamespaces(kubectl, secretsOf ?? []);
     for (const name of missing) await kubectl.run(["create", "namespace", name]);
     if (missing.length > 0) note(`made what was not there: namespace ${missing.join(", ")}`);
-    await kubectl.apply([...rest, ...(secretsOf ?? []).map(secretsIn)]);
+    const given = await deploymentNow(kubectl);
+    await kubectl.apply([...rest.map((each) => withGiven(each, given)), ...(secretsOf ?? []).map(secretsIn)]);
     // It may be there from an install that had none of this.
     if (secretsOf !== undefined) await kubectl.run(["delete", "clusterrolebinding", TLS_ROLE, "--ignore-not-found"]);
     note("waiting for its pods: the image is unpacked, then they start, and one gets the lease");
@@ -53,6 +59,40 @@ export async function deployOperator(
     const { code } = await kubectl.run(rollout, { mayFail: true });
     if (code !== 0) throw new Failure(await whyNotRolledOut(kubectl));
   });
+}
+
+/** Whether an operator is installed that may have the Secrets of some namespaces only: the role is there, and nobody has it everywhere. */
+async function isBoundByNow(kubectl: Kubectl): Promise<boolean> {
+  const names = await kubectl.run(["get", "clusterrole,clusterrolebinding", "-o", "name"]);
+  const isThere = (kind: string) => names.stdout.split("\n").includes(`${kind}.rbac.authorization.k8s.io/${TLS_ROLE}`);
+  return isThere("clusterrole") && !isThere("clusterrolebinding");
+}
+
+interface Deployment {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args?: readonly string[] }[] } };
+  };
+}
+
+/** The operator's own, as it is by now; undefined: it is not installed. */
+async function deploymentNow(kubectl: Kubectl): Promise<Deployment | undefined> {
+  const where = ["-n", OPERATOR_NAMESPACE, "get", "deployments", "-l", `app.kubernetes.io/name=${OPERATOR}`];
+  return (await kubectl.json<{ items: readonly Deployment[] }>(where)).items[0];
+}
+
+/** The Deployment with what people have given the one that is there: how many replicas, and flags that the manifest does not say. */
+export function withGiven<T extends { readonly kind: string }>(manifest: T, now: Deployment | undefined): T {
+  if (manifest.kind !== "Deployment" || now === undefined) return manifest;
+  const { spec } = manifest as unknown as Deployment;
+  const [container, ...others] = spec.template.spec.containers;
+  const own = container?.args ?? [];
+  const flagOf = (argument: string) => argument.split("=")[0];
+  const said = new Set(own.map(flagOf));
+  const added = (now.spec.template.spec.containers[0]?.args ?? []).filter((each) => !said.has(flagOf(each)));
+  const containers = [{ ...container, args: [...own, ...added] }, ...others];
+  const template = { ...spec.template, spec: { ...spec.template.spec, containers } };
+  return { ...manifest, spec: { ...spec, replicas: now.spec.replicas ?? spec.replicas, template } };
 }
 
 /** A new Kubernetes has none of those that people name. */

@@ -14,7 +14,7 @@ const OLDEST_NODE = 24;
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const LOCK_FILE = join(ROOT, "package-lock.json");
 const STAMP_FILE = join(ROOT, "node_modules", ".installed-from");
-const COMMANDS = ["start", "local", "test", "bench", "image", "generate", "check"];
+const COMMANDS = ["start", "local", "test", "bench", "image", "manifests", "generate", "check"];
 
 const [command, ...args] = process.argv.slice(2);
 if (!COMMANDS.includes(command)) fail(`the command is one of: ${COMMANDS.join(", ")}`);
@@ -57,7 +57,7 @@ function installPackages() {
   const wanted = createHash("sha256").update(readFileSync(LOCK_FILE)).digest("hex");
   if (existsSync(STAMP_FILE) && readFileSync(STAMP_FILE, "utf8") === wanted) return;
   if (!isInstalledByNpm()) {
-    console.log("… installing the npm packages of package-lock.json, in about half a minute");
+    console.error("… installing the npm packages of package-lock.json, in about half a minute");
     const sinceMs = performance.now();
     // Only errors: npm would warn of the machine's Node for every package, and that is the Node that we are about to replace.
     const npm = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
@@ -65,7 +65,7 @@ function installPackages() {
       stdio: ["ignore", "ignore", "inherit"],
     });
     if (npm.status !== 0) fail("npm ci failed; its words are above");
-    console.log(`✓ npm packages installed (${((performance.now() - sinceMs) / 1000).toFixed(1)} s)`);
+    console.error(`✓ npm packages installed (${((performance.now() - sinceMs) / 1000).toFixed(1)} s)`);
   }
   mkdirSync(dirname(STAMP_FILE), { recursive: true });
   writeFileSync(STAMP_FILE, wanted);

@@ -41,7 +41,7 @@ test.each([
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(says) });
 });
 
-test.each(["start", "local", "test", "bench", "image"])(
+test.each(["start", "local", "test", "bench", "image", "manifests"])(
   "launch: %s tells its usage, which is no failure",
   PATIENT,
   async (command) => {

@@ -4,6 +4,7 @@ import {
   CLUSTER_ADMISSION_PATH,
   DRY_RUN_ANNOTATION,
   OPERATOR,
+  ROTATE_CA_ANNOTATION,
   WAIVE_ANNOTATION,
   WEBHOOKS,
 } from "#api/names.ts";
@@ -118,7 +119,7 @@ function webhookConfiguration(): Manifest {
 }
 
 /** Annotations that say something to the operator, and may say it wrongly. */
-const JUDGED = [DRY_RUN_ANNOTATION, WAIVE_ANNOTATION];
+const JUDGED = [DRY_RUN_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION];
 
 function isOther(annotation: string): string {
   const of = (object: string) => `${object}.metadata.?annotations[?'${annotation}'].orValue('')`;

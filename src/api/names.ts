@@ -107,7 +107,7 @@ export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
 /** On a member's pod, while it trusts several authorities: which of them had signed what its Secret held before it was made, as SHA-256. */
 export const PEER_SIGNER_ANNOTATION = `${GROUP}/peer-signer`;
 export const CLIENT_SIGNER_ANNOTATION = `${GROUP}/client-signer`;
-/** On an EtcdCluster: which authorities are to be followed by new ones: peer, client or all. What is done stays on record until it is taken away. */
+/** On an EtcdCluster: which authorities are to be followed by new ones: see rotation-wish.ts. What is done stays on record until it is taken away. */
 export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
 /** On the Secret of an authority: by which wish of a person it was followed by another one last. */
 export const ROTATED_FOR_ANNOTATION = `${GROUP}/rotated-for`;

@@ -27,6 +27,7 @@ import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
 import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { rotationRefusals } from "#webhooks/checks/rotation.ts";
 import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
 import { extraNameRefusals, newlyNamed, ownSecretRefusals, secretWarnings } from "#webhooks/checks/tls.ts";
@@ -124,6 +125,7 @@ async function findingsOf(
       ...beyond.refusals,
       ...dryRunRefusals(cluster, before),
       ...waiverRefusals(cluster, before, tools.clock.wallMs()),
+      ...rotationRefusals(cluster, before),
       ...refusals,
       ...asked.flatMap((each) => each.refusals),
     ],

@@ -49,7 +49,7 @@ export function askForRotation({ api, random, tell }: Parts): boolean {
   const cluster = random.pick(api.list(ETCD_CLUSTERS));
   if (cluster?.spec.tls === undefined) return false;
   const { [ROTATE_CA_ANNOTATION]: _, ...others } = cluster.metadata.annotations ?? {};
-  const wish = random.pick(["peer", "client", "all", "nothing"]) ?? "nothing";
+  const wish = random.pick(["peer", "client", "all", "all-2", "nothing"]) ?? "nothing";
   tell(`a person asks for other authorities of ${cluster.metadata.name}: ${wish}`);
   const annotations = wish === "nothing" ? others : { ...others, [ROTATE_CA_ANNOTATION]: wish };
   return api.update("person", ETCD_CLUSTERS, cluster, { metadata: { ...cluster.metadata, annotations } }) !== cluster;

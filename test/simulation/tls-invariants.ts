@@ -307,7 +307,7 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
   if (side === "client" && map?.data?.[TRUST_FILE] !== textIn(find(`${name}-server-tls`) ?? {}, TRUST_FILE))
     return { unfinished: `ConfigMap ${trustConfigMapName(name)} does not say whom to trust` };
   const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATION];
-  const isAsked = asked === side || asked === "all";
+  const isAsked = asked !== undefined && (asked.startsWith(side) || asked.startsWith("all"));
   if (isAsked && authority.metadata.annotations?.[ROTATED_FOR_ANNOTATION] !== asked)
     return { unfinished: `another authority was asked for, and Secret ${own} has the one before` };
   return behind === undefined ? {} : { unfinished: `Secret ${name}-${behind} trusts others than its authority does` };

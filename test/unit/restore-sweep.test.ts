@@ -16,9 +16,7 @@ function expectKept(world: RestoreWorld, what: string): void {
   expect([...world.wrong, ...wrongEnd(world)], what).toEqual([]);
 }
 
-describe("an operator that dies at any of its writes, or does not hear of one, comes to the same end:", {
-  timeout: 120_000,
-}, () => {
+describe("an operator that dies at any of its writes, or does not hear of one, comes to the same end:", () => {
   test.each(SCENARIOS)("$name", async ({ end, ...course }) => {
     const undisturbed = await tell(course);
     expect(phaseOf(undisturbed)).toBe(end);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
@@ -20,7 +21,7 @@ import { isObjectGoing } from "#schedule/disposal.ts";
 import type { ScheduleReads } from "#schedule/observe.ts";
 
 // The room of schedules with an API server, the room of backups and a clock that are made for it: operators die after any write, caches are
-// behind, clocks jump. No run comes twice, none is lost, and the last good backup stays.
+// behind, clocks jump, people restore. No run comes twice, none is lost, and the last good backup and what is read stay.
 
 const KEY = { namespace: "foo", name: "nightly" };
 const signal = new AbortController().signal;
@@ -55,17 +56,21 @@ class World {
   diesAfter: number;
   writes = 0;
   isDead = false;
+  readonly restores: EtcdRestore[] = [];
+  /** Somebody asks for a restore when the operator looks at something right before a write, for the so many-th time. */
+  restoresAt = -1;
+  looks = 0;
   /** Whether somebody has deleted the schedule. */
   isGone = false;
   /** What caches show: a picture that may be old. */
-  #shown: { schedule: EtcdBackupSchedule; backups: Map<string, EtcdBackup> };
+  #shown: { schedule: EtcdBackupSchedule; backups: Map<string, EtcdBackup>; restores: readonly EtcdRestore[] };
   #version = 1_000;
 
   constructor(spec: object, diesAfter: number) {
     const { status: _, ...fresh } = etcdBackupSchedule({ spec });
     this.schedule = { ...fresh, metadata: { ...fresh.metadata, creationTimestamp: rfc3339(NOW) } };
     this.diesAfter = diesAfter;
-    this.#shown = { schedule: this.schedule, backups: new Map() };
+    this.#shown = { schedule: this.schedule, backups: new Map(), restores: [] };
   }
 
   get nowMs(): number {
@@ -74,7 +79,7 @@ class World {
 
   /** Caches catch up. */
   show(): void {
-    this.#shown = { schedule: this.schedule, backups: new Map(this.backups) };
+    this.#shown = { schedule: this.schedule, backups: new Map(this.backups), restores: [...this.restores] };
   }
 
   edit(change: object): void {
@@ -99,6 +104,26 @@ class World {
       if (phase === "Completed") this.objects.add(name);
       this.backups.set(name, this.#stored({ ...backup, status: { phase, objectURL: name } }));
     }
+  }
+
+  /** Somebody asks for a restore from the oldest good one, which is the next to go. */
+  restore(): void {
+    const [backupName] = this.good();
+    if (backupName === undefined) return;
+    const metadata = { namespace: KEY.namespace, name: `back-${this.restores.length}` };
+    this.restores.push({ metadata, spec: { source: { backupName } } } as EtcdRestore);
+  }
+
+  /** All restores come to their end. */
+  restored(): void {
+    for (const [n, restore] of this.restores.entries())
+      this.restores[n] = { ...restore, status: { ...restore.status, phase: "Completed" } };
+  }
+
+  /** What is read, and is there no more, or about to go. */
+  lost(): readonly string[] {
+    const read = this.restores.filter(({ status }) => status === undefined).map(({ spec }) => spec.source.backupName);
+    return read.filter((name) => !this.good().includes(name ?? "")).map(String);
   }
 
   good(): readonly string[] {
@@ -136,6 +161,8 @@ class World {
   client(): ScheduleWrites {
     const client = {
       get: ({ plural }: Resource<KubeObject>, { name }: Ref) => {
+        this.looks += 1;
+        if (this.looks === this.restoresAt) this.restore();
         const live = this.#live(plural, name);
         return answered(live === undefined ? absent : present(live));
       },
@@ -169,7 +196,7 @@ class World {
           this.backups.set(name, this.#stored({ ...live, metadata } as EtcdBackup));
           return this.backups.get(name);
         }),
-      list: () => Promise.resolve({ items: [] }),
+      list: () => Promise.resolve({ items: this.restores }),
       delete: async ({ plural }: Resource<KubeObject>, { name }: Ref, { preconditions }: { preconditions: object }) =>
         await this.#change(() => {
           const live = this.#same(plural, name, preconditions) as unknown as EtcdBackup;
@@ -188,7 +215,10 @@ class World {
       schedules: { get: () => (this.isGone ? undefined : this.#shown.schedule), byIndex: () => [] },
       backups: { get: ({ name }) => this.#shown.backups.get(name), byIndex: () => [...this.#shown.backups.values()] },
       clusters: { get: () => undefined },
-      restores: { byIndex: () => [] },
+      restores: {
+        byIndex: (_, value) =>
+          this.#shown.restores.filter(({ spec }) => value === `${KEY.namespace}/${spec.source.backupName}`),
+      },
       clock: this.clock,
     };
     const pass = new Pass(scheduleController(this.client(), reads), {
@@ -293,11 +323,34 @@ test("a schedule that is deleted between any two writes leaves no mark on what s
   expect(found).toBeGreaterThan(2);
 });
 
+test("what a restore reads stays, whenever it is asked for, and goes when that has ended", async () => {
+  let restores = 0;
+  for (let at = 1; at < 40; at++) {
+    const world = new World({ retention: { keepLast: 1 } }, -1);
+    world.restoresAt = at;
+    let look = world.operator();
+    for (let hour = 1; hour <= 6; hour++) {
+      world.clock.passedMs += HOUR;
+      // Caches show it a while later.
+      for (let n = 0; n < 5; n++) await look();
+      look = await settle(world, look);
+      world.goOn();
+      expect(world.lost(), `asked for at look ${at}`).toEqual([]);
+    }
+    restores += world.restores.length;
+    world.restoresAt = -1;
+    world.restored();
+    await settle(world, look);
+    expect(world.good()).toHaveLength(1);
+  }
+  expect(restores).toBeGreaterThan(10);
+});
+
 type Event =
   | { readonly is: "time" | "clock"; readonly ms: number }
   | { readonly is: "death"; readonly after: number }
   | { readonly is: "end"; readonly phase: "Completed" | "Failed" }
-  | { readonly is: "look" | "show" }
+  | { readonly is: "look" | "show" | "restore" | "restored" }
   | { readonly is: "edit"; readonly change: object };
 
 const event: fc.Arbitrary<Event> = fc.oneof(
@@ -306,12 +359,11 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ is: fc.constant("death" as const), after: fc.integer({ min: 1, max: 3 }) }) },
   { weight: 4, arbitrary: fc.record({ is: fc.constant("end" as const), phase: fc.constantFrom("Completed" as const, "Completed" as const, "Failed" as const) }) },
   { weight: 8, arbitrary: fc.record({ is: fc.constantFrom("look" as const, "look" as const, "show" as const) }) },
+  { weight: 1, arbitrary: fc.record({ is: fc.constantFrom("restore" as const, "restore" as const, "restored" as const) }) },
   { weight: 1, arbitrary: fc.record({ is: fc.constant("edit" as const), change: fc.constantFrom<object>({ suspend: true }, { suspend: false }, { schedule: "@every 40m" }, { schedule: "30 * * * *" }, { retention: { keepLast: 1 } }, { retention: undefined }, { timeZone: "Europe/Berlin" }) }) },
 ); // biome-ignore format: a table
 
-test("whatever happens, no run comes twice, the last good backup stays, and the schedule goes on", {
-  timeout: 120_000,
-}, async () => {
+test("whatever happens, no run comes twice, the last good backup and what a restore reads stay, and the schedule goes on", async () => {
   const policy = fc.constantFrom("Forbid", "Allow", "Replace");
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), policy, async (events, concurrencyPolicy) => {
@@ -325,6 +377,8 @@ test("whatever happens, no run comes twice, the last good backup stays, and the 
         else if (each.is === "end") world.goOn(each.phase);
         else if (each.is === "edit") world.edit(each.change);
         else if (each.is === "show") world.show();
+        else if (each.is === "restore") world.restore();
+        else if (each.is === "restored") world.restored();
         else await look();
         if (world.isDead) {
           world.isDead = false;
@@ -332,10 +386,12 @@ test("whatever happens, no run comes twice, the last good backup stays, and the 
         }
         expect(new Set(world.made).size, "a run came twice").toBe(world.made.length);
         if (best !== undefined) expect(world.good().length, "the last good backup is gone").toBeGreaterThan(0);
+        expect(world.lost(), "what a restore reads is gone").toEqual([]);
         best = world.good().at(-1);
       }
       // In the end all is as it should be again.
       world.diesAfter = -1;
+      world.restored();
       world.edit({ suspend: false, schedule: "@hourly", timeZone: "UTC", retention: { keepLast: 2 } });
       const wanted = world.made.length + 3;
       // The clock may have been put back by a day.

@@ -1,4 +1,5 @@
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { rotationWish } from "#api/rotation-wish.ts";
 import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
@@ -28,8 +29,7 @@ const NEXT_BEFORE_MS = 365 * 86_400_000;
 
 /** What people ask of the authority of this side: the words of their annotation, if they are about it. */
 export function rotationAsked({ cluster }: ClusterSnapshot, side: Side): string | undefined {
-  const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATION];
-  return asked === side || asked === "all" ? asked : undefined;
+  return rotationWish(cluster, side);
 }
 
 interface Due {

@@ -726,6 +726,16 @@ testPlans("certificates", [
   { name: "and members restart once more", given: alone, expect: "give-turn: replacePeer my-etcd-2 fenced" },
   { name: "until it is over", given: running(alone), expect: "settled" },
   {
+    name: "what was asked for is not made again for the same words",
+    given: withMade(annotated(settled, "all"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
+    expect: "settled",
+  },
+  {
+    name: "and is for others",
+    given: withMade(annotated(settled, "all-2"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
+    expect: "rotate-authority: rotateAuthority peer add",
+  },
+  {
     name: "what was asked for can be asked for again once it has been taken away",
     given: withMade(settled, { peerCA: { rotatedFor: "peer" } }),
     expect: "rotate-authority: rotateAuthority peer forget",
