@@ -6,6 +6,16 @@ import { silentStep } from "./progress.ts";
 interface Applied {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
+  };
+}
+
+/** Of the Deployment with its replicas and arguments. */
+function appliedText({ kind, metadata: { namespace = "", name }, spec }: Applied): string {
+  const more = kind === "Deployment" ? ` ${spec?.replicas} ${spec?.template?.spec.containers[0]?.args.join(" ")}` : "";
+  return `apply ${kind} ${namespace}/${name}${more}`;
 }
 
 /** What is installed by then: names as `kubectl get -o name` prints them, and the Deployment. */
@@ -27,7 +37,7 @@ async function deployed(
       return Promise.resolve({ code: 0, stdout: `${roles.join("\n")}\n`, stderr: "" });
     },
     apply: (objects: readonly Applied[]) => {
-      done.push(...objects.map(({ kind, metadata: { namespace = "", name } }) => `apply ${kind} ${namespace}/${name}`));
+      done.push(...objects.map(appliedText));
       return Promise.resolve();
     },
     json: (args: readonly string[]) =>
@@ -81,8 +91,21 @@ describe("an install that grants Secrets in some namespaces", () => {
     const now = of(3, ["--http-port=1", "--shards=3"]);
     expect(withGiven(of(2, ["--http-port=8080"]), now)).toEqual(of(3, ["--http-port=8080", "--shards=3"]));
     expect(withGiven(of(2, ["--http-port=8080"]), undefined)).toEqual(of(2, ["--http-port=8080"]));
+    const inTwoWords = of(0, ["--http-port", "1", "--shards", "3", "--quiet"]);
+    expect(withGiven(of(2, ["--http-port=8080"]), inTwoWords)).toEqual(
+      of(2, ["--http-port=8080", "--shards", "3", "--quiet"]),
+    );
     const service = { kind: "Service", spec: {} };
     expect(withGiven(service, now)).toBe(service);
+  });
+
+  test("which is what is applied", async () => {
+    const deployment = { spec: { replicas: 3, template: { spec: { containers: [{ args: ["--shards=3"] }] } } } };
+    const words = (done: readonly string[]) => done.filter((each) => each.startsWith("apply Deployment"));
+    expect(words(await deployed([], undefined, { deployment }))).toEqual([
+      expect.stringMatching(/^apply Deployment .* 3 --http-port.* --shards=3$/),
+    ]);
+    expect(words(await deployed([]))).toEqual([expect.stringMatching(/^apply Deployment .* 2 --http-port.*=8443$/)]);
   });
 
   test.each([

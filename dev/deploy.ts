@@ -87,12 +87,25 @@ export function withGiven<T extends { readonly kind: string }>(manifest: T, now:
   const { spec } = manifest as unknown as Deployment;
   const [container, ...others] = spec.template.spec.containers;
   const own = container?.args ?? [];
-  const flagOf = (argument: string) => argument.split("=")[0];
-  const said = new Set(own.map(flagOf));
-  const added = (now.spec.template.spec.containers[0]?.args ?? []).filter((each) => !said.has(flagOf(each)));
+  const said = new Set(flagsIn(own).map(({ name }) => name));
+  const added = flagsIn(now.spec.template.spec.containers[0]?.args ?? []).flatMap(({ name, words }) =>
+    said.has(name) ? [] : words,
+  );
   const containers = [{ ...container, args: [...own, ...added] }, ...others];
   const template = { ...spec.template, spec: { ...spec.template.spec, containers } };
-  return { ...manifest, spec: { ...spec, replicas: now.spec.replicas ?? spec.replicas, template } };
+  // Who has stopped it, and installs it, wants it to run.
+  return { ...manifest, spec: { ...spec, replicas: now.spec.replicas || spec.replicas, template } };
+}
+
+/** Flags with their words: `--name=value`, `--name value` or `--name`. */
+function flagsIn(args: readonly string[]) {
+  const flags: { name: string; words: string[] }[] = [];
+  for (const word of args) {
+    const last = flags.at(-1);
+    if (word.startsWith("--") || last === undefined) flags.push({ name: word.replace(/=.*/s, ""), words: [word] });
+    else last.words.push(word);
+  }
+  return flags;
 }
 
 /** A new Kubernetes has none of those that people name. */

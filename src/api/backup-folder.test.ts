@@ -38,7 +38,8 @@ test.each<[string, object, object, boolean]>([
   ["one claim", on({ volume: { claimName: "c" } }), on({ volume: { claimName: "c" } }), true],
   ["two claims", on({ volume: { claimName: "c" } }), on({ volume: { claimName: "d" } }), false],
   ["two paths", on({ volume: { claimName: "c", path: "p" } }), on({ volume: { claimName: "c" } }), false],
-  ["two etcds of one host", external("http://h:1"), external("http://h:2"), true],
+  ["two etcds of one host", external("http://h:1"), external("http://h:2"), false],
+  ["one etcd", external("http://h:1"), external("http://h:1"), true],
   ["two hosts", external("http://h:1"), external("http://i:1"), false],
 ])("whether it is one place: %s", (_, one, other, isOne) => {
   expect(placeText(one as Given) === placeText(other as Given)).toBe(isOne);

@@ -24,11 +24,11 @@ export function folderOf(key: string): string {
   return key.slice(0, Math.max(0, key.lastIndexOf("/")));
 }
 
-/** What two EtcdBackups of one namespace have in common that store in one folder, whatever they show to be let in. */
+/** What two EtcdBackups of one namespace have in common that store what one etcd has in one folder, whatever they show to be let in. */
 export function placeText({ source, destination }: Pick<EtcdBackupSpec, "source" | "destination">): string {
   const { s3, gcs, azure, volume } = destination;
   return JSON.stringify([
-    ownerFolder(source, ""),
+    source.clusterName ?? source.endpoints?.[0],
     s3 && ["s3", s3.endpoint, s3.bucket, s3.prefix],
     gcs && ["gcs", gcs.endpoint, gcs.bucket, gcs.prefix],
     azure && ["azure", azure.endpoint, azure.account, azure.container, azure.prefix],

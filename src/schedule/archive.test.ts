@@ -40,7 +40,9 @@ test("one that says when it ended has not failed for that", () => {
   expect(text(schedule({ ...ARCHIVE, archive }))).toBe("settled");
 });
 
-const [PLACE, OTHER] = ["foo/my-etcd/uid-a", "foo/my-etcd/uid-b"];
+const CLOSED = "close-gap: createBackup nightly-20260101-123000";
+const OURS = source({});
+const [PLACE, OTHER] = [`foo/my-etcd/${OURS.metadata.uid}`, "foo/my-etcd/another"];
 /** The archive, as old as the schedule, and a backup that lies there. */
 function stored(folder: string, backup: EtcdBackup): EtcdBackup {
   return { ...backup, status: { ...backup.status, objectKey: `${folder}/${backup.metadata.name}.db` } };
@@ -52,20 +54,38 @@ const archiveAt = (folder: string, madeMs = MADE_MS, status: object = {}): EtcdB
   return { ...made, spec, metadata: { ...made.metadata, creationTimestamp: rfc3339(madeMs) } };
 };
 const ENDED = "end-archive: deleteBackup nightly-changes";
+/** The archive lies in PLACE, and has a gap before revision 13. */
+const covered = (backup: EtcdBackup) =>
+  gap({ archive: archiveAt(PLACE, MADE_MS, { archive: { ...told, from: "13" } }), backups: [backup] });
+const inBucket = (bucket: string, backup: EtcdBackup): EtcdBackup => ({
+  ...backup,
+  spec: { ...backup.spec, destination: { s3: { bucket } as never } },
+});
 
 test.each<[string, ScheduleSnapshot, string]>([
-  ["goes on while backups lie beside it", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [stored(PLACE, run(NOW))] }), "settled"],
-  ["ends once one lies elsewhere", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [stored(OTHER, run(NOW))] }), ENDED],
-  ["goes on when that one was made before", schedule({ ...ARCHIVE, archive: archiveAt(PLACE, NOW), backups: [stored(OTHER, run(NOW - HOUR))] }), "settled"],
-  ["goes on when that one was made with it", schedule({ ...ARCHIVE, archive: archiveAt(PLACE, NOW), backups: [stored(OTHER, run(NOW))] }), "settled"],
-  ["goes on when that one has failed", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [stored(OTHER, run(NOW, { phase: "Failed" }))] }), "settled"],
-  ["goes on while nobody knows where it lies", schedule({ ...ARCHIVE, archive: { ...archiveAt(PLACE), status: {} }, backups: [stored(OTHER, run(NOW))] }), "settled"],
-  ["goes on while nobody knows where that one lies", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), backups: [run(NOW)] }), "settled"],
-  ["is not covered by what lies elsewhere", schedule({ ...ARCHIVE, archive: archiveAt(OTHER, NOW, { archive: { ...told, from: "13" } }), backups: [stored(PLACE, run(NOW - HOUR, { etcd: "a" }))], atMs: LATER }), "close-gap: createBackup nightly-20260101-123000"],
-  ["is covered by what lies beside it", schedule({ ...ARCHIVE, archive: archiveAt(OTHER, NOW, { archive: { ...told, from: "13" } }), backups: [stored(OTHER, run(NOW - HOUR, { etcd: "a" }))], atMs: LATER }), "settled"],
+  ["goes on while its EtcdCluster is the one in whose folder it lies", schedule({ ...ARCHIVE, archive: archiveAt(PLACE), cluster: OURS }), "settled"],
+  ["goes on below a prefix", schedule({ ...ARCHIVE, archive: archiveAt(`a/b/${PLACE}`), cluster: OURS }), "settled"],
+  ["ends once that was made again", schedule({ ...ARCHIVE, archive: archiveAt(OTHER), cluster: OURS }), ENDED],
+  ["ends when nobody knew which one it was", schedule({ ...ARCHIVE, archive: archiveAt("foo/my-etcd/unknown"), cluster: OURS }), ENDED],
+  ["goes on while that is gone", schedule({ ...ARCHIVE, archive: archiveAt(OTHER) }), "settled"],
+  ["goes on while nobody knows where it lies", schedule({ ...ARCHIVE, archive: { ...archiveAt(OTHER), status: {} }, cluster: OURS }), "settled"],
+  ["is not covered by what lies elsewhere", covered(stored(OTHER, run(NOW - HOUR, { etcd: "a" }))), CLOSED],
+  ["is not covered by what lies in another bucket", covered(inBucket("another", stored(PLACE, run(NOW - HOUR, { etcd: "a" })))), CLOSED],
+  ["is covered by what lies beside it", covered(stored(PLACE, run(NOW - HOUR, { etcd: "a" }))), "settled"],
+  ["is covered by what may lie beside it", covered(run(NOW - HOUR, { etcd: "a" })), "settled"],
 ])("an archive %s", (_, snapshot, expected) => {
   expect(text(snapshot)).toBe(expected);
 }); // biome-ignore format: a table
+
+test("who has the name of the archive is in the way by that, wherever it stores", () => {
+  const archiveNamesake = archiveOf();
+  const snapshot = { ...schedule({ ...ARCHIVE, rival: archiveNamesake }), archiveNamesake };
+  const { conditions = [] } = scheduleStatus(snapshot, planSchedule(snapshot));
+  expect(conditions.find(({ type }) => type === "Ready")).toMatchObject({
+    reason: "NameTaken",
+    message: expect.stringContaining("when it is deleted, another one is made, and what it has stored stays"),
+  });
+});
 
 test("nothing is begun where another one stores the changes of the same etcd, and it is said which, also when both are there", () => {
   const rival = archiveOf();
@@ -87,8 +107,6 @@ test("nothing is begun where another one stores the changes of the same etcd, an
     });
   }
 });
-
-const CLOSED = "close-gap: createBackup nightly-20260101-123000";
 
 test.each<[string, ScheduleSnapshot, string]>([
   ["closed, at a whole second", gap({ atMs: LATER + 999 }), CLOSED],

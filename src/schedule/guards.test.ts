@@ -94,6 +94,7 @@ const cases: Record<string, readonly (readonly [string, ScheduleSnapshot, Schedu
     ["one that nobody reads", due({ backups: [older, newer], restoring: [newer] }), remove(older, newer), "allowed"],
     ["one that a restore reads", due({ backups: [older, newer], restoring: [older] }), remove(older, newer), "forbidden"],
     ["the object of one that a restore reads", due({ backups: [older, newer], restoring: [older] }), give(older, newer), "forbidden"],
+    ["one that has stored nothing", due({ backups: [failed], restoring: [failed] }), remove(failed), "allowed"],
     ["keeping its object", due({ backups: [older, newer], restoring: [older] }), keep(older), "allowed"],
     ["a new one", due({ backups: [older, newer], restoring: [older] }), create(NOW), "allowed"],
   ],

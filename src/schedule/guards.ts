@@ -55,7 +55,9 @@ const lastGoodStays: ScheduleGuard = {
 const restoredStays: ScheduleGuard = {
   name: "restored-stays",
   forbids({ restoring }, step) {
+    // What has stored nothing can be read by nobody, and a run that replaces it is not held up.
     if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
+    if (step.backup.status?.phase !== "Completed") return undefined;
     const { name } = step.backup.metadata;
     return restoring.has(name) ? `an EtcdRestore reads EtcdBackup ${name}` : undefined;
   },

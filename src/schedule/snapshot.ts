@@ -1,4 +1,4 @@
-import { folderOf } from "#api/backup-folder.ts";
+import { folderOf, placeText } from "#api/backup-folder.ts";
 import { defectOf } from "#api/defect.ts";
 import { SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
@@ -74,9 +74,10 @@ export function isGood(backup: EtcdBackup): boolean {
   return backup.status?.phase === "Completed" && !isDeleting(backup) && defectOf(backup) === undefined;
 }
 
-/** Whether both lie in one folder, as far as is known: a restore looks for changes in that of its backup. */
+/** Whether both lie in one folder of one store, as far as is known: a restore looks for changes in that of its backup. */
 export function isBeside(backup: EtcdBackup, archive: EtcdBackup | undefined): boolean {
-  const [own, other] = [backup.status?.objectKey, archive?.status?.objectKey];
+  if (archive === undefined || placeText(backup.spec) !== placeText(archive.spec)) return false;
+  const [own, other] = [backup.status?.objectKey, archive.status?.objectKey];
   return own === undefined || other === undefined || folderOf(own) === folderOf(other);
 }
 

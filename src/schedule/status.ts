@@ -107,10 +107,10 @@ function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Con
 }
 
 /** What keeps the plan from being carried out. */
-function hindrance(plan: Plan<ScheduleStep>, { rival }: ScheduleSnapshot): Word | undefined {
+function hindrance(plan: Plan<ScheduleStep>, { archiveNamesake }: ScheduleSnapshot): Word | undefined {
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined) {
-    const remarked = rival === undefined ? "NameTaken" : "ArchivePlaceTaken";
+    const remarked = archiveNamesake === undefined ? "ArchivePlaceTaken" : "NameTaken";
     const refused = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
     const reason = lack.is === "remark" ? remarked : refused;
     return { isTrue: false, reason, message: `${lack.rule}: ${lack.because}` };

@@ -299,12 +299,15 @@ describe("an archive", () => {
     w.store.now = () => new Date(w.clock.wallMs());
     const archiver = w.start({ keepForSeconds: 2.5 * 60 * 60 });
     await w.until("it follows", upTo(archiver, 1n));
+    const theirs = changesKey(`${PREFIX}/abc-0001`, 2n);
+    w.store.objects.set(theirs, w.store.objects.get(changesKey(FOLDER, 0n))!);
     for (let hour = 2n; hour < 8n; hour++) {
       w.etcd.commit(`a=${hour}`);
       await w.until("it is stored", upTo(archiver, hour));
       await w.clock.advance(60 * 60_000);
     }
-    const changes = w.store.keys.filter((key) => key.endsWith(".changes"));
+    assert.ok(w.store.keys.includes(theirs), "what is another etcd's stays");
+    const changes = w.store.keys.filter((key) => key.startsWith(FOLDER) && key.endsWith(".changes"));
     assert.deepEqual(changes.at(-1), changesKey(FOLDER, 7n));
     assert.ok(!changes.includes(changesKey(FOLDER, 3n)) && changes.includes(changesKey(FOLDER, 6n)), changes.join());
     assert.ok(changes.includes(changesKey(FOLDER, 0n)), "since when it went on stays on record");

@@ -166,7 +166,7 @@ class Archiver {
     this.#pruneAtMs = clock.monotonicMs() + PRUNE_EVERY_MS;
     const beforeMs = clock.wallMs() - keepForSeconds * 1000;
     try {
-      const count = await prune(store, prefix, keeper.stored.ends.key, beforeMs, signal);
+      const count = await prune(store, prefix, keeper.clusterID, keeper.stored.ends.key, beforeMs, signal);
       log.info({ count }, `objects with changes from before ${isoOf(beforeMs)} are deleted`);
     } catch (thrown) {
       const { reason, message } = asAgentError(thrown);

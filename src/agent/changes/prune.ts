@@ -5,13 +5,14 @@ import { folderOf, namedBy } from "./layout.ts";
 export const PRUNE_EVERY_MS = 60 * 60_000;
 
 /**
- * Deletes what was stored before a time, except for the last object, at which an archiver goes on, and for the first one of each history of which
+ * Deletes what was stored of an etcd before a time, except for the last object, at which an archiver goes on, and for the first one of each history of which
  * something is left: it says since when that went on, and so which history a backup is of. Whoever is stopped half-way leaves holes in what is too
  * old anyway.
  */
 export async function prune(
   store: Pick<ObjectStore, "list" | "delete">,
   prefix: string,
+  clusterID: string,
   last: string,
   beforeMs: number,
   signal: AbortSignal,
@@ -23,7 +24,7 @@ export async function prune(
   };
   const first = new Map<string, string>();
   const left = new Set<string>();
-  for await (const { key, modified } of store.list(`${prefix}/`, { signal })) {
+  for await (const { key, modified } of store.list(`${prefix}/${clusterID}-`, { signal })) {
     const named = namedBy(prefix, key);
     if (named === undefined) continue;
     const folder = folderOf(prefix, named);

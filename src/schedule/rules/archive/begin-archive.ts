@@ -8,17 +8,17 @@ export const beginArchive: ScheduleRule = {
   decide({ schedule, archive, archiveNamesake, rival }) {
     const backup = archiveFor(schedule);
     if (backup === undefined) return undefined;
-    // Each would delete what is too old for it, and take the other one's objects for its own.
-    if (rival !== undefined) {
-      const waits = archive === undefined ? "waits: " : "is not safe: ";
-      const because = `spec.archive ${waits}EtcdBackup ${rival.metadata.name} stores the same etcd's changes in the same place; give one of the two another prefix, or another path on its volume`;
-      return remark("begin-archive", because);
-    }
-    if (archive !== undefined) return undefined;
-    if (archiveNamesake !== undefined) {
+    if (archive === undefined && archiveNamesake !== undefined) {
       const because = `spec.archive waits: EtcdBackup ${archiveNamesake.metadata.name} exists, and this schedule has not made it; when it is deleted, another one is made, and what it has stored stays`;
       return remark("begin-archive", because);
     }
+    // Each would delete what is too old for it, and take the other one's objects for its own.
+    if (rival !== undefined) {
+      const waits = archive === undefined ? "waits: " : "is not safe: ";
+      const because = `spec.archive ${waits}EtcdBackup ${rival.metadata.name} stores the same etcd's changes in the same place; give one of the two another prefix, or another path on its volume; or delete that EtcdBackup when its schedule is gone: what it has stored stays`;
+      return remark("begin-archive", because);
+    }
+    if (archive !== undefined) return undefined;
     return step("begin-archive", "spec.archive is given: changes are stored as they happen", {
       do: "createBackup",
       backup,

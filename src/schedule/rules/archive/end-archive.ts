@@ -1,16 +1,19 @@
+import { folderOf, ownerFolder } from "#api/backup-folder.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { step } from "#runtime/decide.ts";
 import { archiveFor } from "#schedule/desired/backup.ts";
-import { isBeside, isDeleting, isGood, madeAtMs } from "#schedule/snapshot.ts";
+import { isDeleting } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
 /** So long an archive that has failed can be looked at before another one is made, in milliseconds. */
 const PAUSE_MS = 60_000;
 
-/** Whether the backup is a later one, and lies in another folder. */
-function isLeft(archive: EtcdBackup, backup: EtcdBackup): boolean {
-  return isGood(backup) && madeAtMs(backup) > madeAtMs(archive) && !isBeside(backup, archive);
+/** Whether it lies in the folder of an EtcdCluster that is gone. */
+function isLeft({ spec, status }: EtcdBackup, cluster: EtcdCluster): boolean {
+  if (status?.objectKey === undefined) return false;
+  return !`/${folderOf(status.objectKey)}`.endsWith(`/${ownerFolder(spec.source, cluster.metadata.uid).join("/")}`);
 }
 
 /**
@@ -19,7 +22,7 @@ function isLeft(archive: EtcdBackup, backup: EtcdBackup): boolean {
  */
 export const endArchive: ScheduleRule = {
   name: "end-archive",
-  decide({ schedule, archive, backups, takenAtMs }) {
+  decide({ schedule, archive, cluster, takenAtMs }) {
     if (archive === undefined || isDeleting(archive)) return undefined;
     const wanted = archiveFor(schedule);
     const { phase, completionTime = "" } = archive.status ?? {};
@@ -31,8 +34,8 @@ export const endArchive: ScheduleRule = {
           ? "it has failed, and another one is made"
           : !isSameData(wanted.spec, archive.spec)
             ? "the schedule says another one by now"
-            : backups.some((backup) => isLeft(archive, backup))
-              ? "backups are stored elsewhere since its EtcdCluster was made again, and restores of these look for changes there"
+            : cluster !== undefined && isLeft(archive, cluster)
+              ? `EtcdCluster ${cluster.metadata.name} was made again: its backups lie elsewhere, and restores of these look for changes there`
               : undefined;
     if (because === undefined) return undefined;
     const text = `EtcdBackup ${archive.metadata.name}, which stores changes, is deleted: ${because}`;
