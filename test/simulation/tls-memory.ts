@@ -14,19 +14,35 @@ export class TlsMemory {
   /** What was in each Secret before, and until when, by its name. */
   readonly #before = new Map<string, readonly { readonly secret: Secret; readonly untilMs: number }[]>();
 
-  /** @param hasLed uids of clusters that ever had a leader: before that no application was served, and whoever takes a Secret away takes back what it said */
+  /** Uids of clusters of which a person has taken a Secret away before they ever had a leader. */
+  readonly #takenBack = new Set<string>();
+
+  /**
+   * @param hasLed uids of clusters that ever had a leader: before that no application was served, and whoever takes a Secret away takes back what it said,
+   *   and what it has signed
+   */
   note({ actor, resource, before, after }: ApiWrite, nowMs: number, hasLed: Pick<ReadonlySet<string>, "has">): void {
     if (resource !== SECRETS || (after ?? before)?.metadata.name.endsWith(rootSecretName(""))) return;
     const cluster = (before ?? after)?.metadata.labels?.[CLUSTER_LABEL];
     if (actor === "person" && after !== undefined && cluster !== undefined) this.#tampered.add(cluster);
     if (before === undefined) return;
     const { name } = before.metadata;
-    if (actor === "person" && after === undefined && !hasLed.has(controllerOf(before)?.uid ?? "")) {
-      this.#before.delete(name);
-      return;
+    const uid = controllerOf(before)?.uid ?? "";
+    if (!hasLed.has(uid)) {
+      if (actor === "person" && after === undefined) this.#takeBack(uid);
+      if (this.#takenBack.has(uid)) return;
     }
     const earlier = this.#before.get(name)?.filter(({ untilMs }) => nowMs - untilMs < MOST_LAG_MS) ?? [];
     this.#before.set(name, [...earlier, { secret: before as Secret, untilMs: nowMs }]);
+  }
+
+  #takeBack(uid: string): void {
+    this.#takenBack.add(uid);
+    for (const [name, all] of this.#before)
+      this.#before.set(
+        name,
+        all.filter(({ secret }) => controllerOf(secret)?.uid !== uid),
+      );
   }
 
   isTampered({ metadata }: EtcdCluster): boolean {
