@@ -8,7 +8,7 @@ export const beginArchive: ScheduleRule = {
   decide({ schedule, archive, archiveNamesake, rival }) {
     const backup = archiveFor(schedule);
     if (backup === undefined) return undefined;
-    if (archive === undefined && archiveNamesake !== undefined) {
+    if (archiveNamesake !== undefined) {
       const because = `spec.archive waits: EtcdBackup ${archiveNamesake.metadata.name} exists, and this schedule has not made it; when it is deleted, another one is made, and what it has stored stays`;
       return remark("begin-archive", because);
     }
