@@ -328,6 +328,11 @@ describe("what a member is to run next", () => {
         next: OLD,
       },
       {
+        name: "a turn is taken back when an older minor is asked for before it has come",
+        given: { ...withTurn(wanting(NEXT_MINOR), "my-etcd-2"), cluster: back.cluster },
+        next: OLD,
+      },
+      {
         name: "it stays with what it was given as long as it is silent",
         given: recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
         next: BEFORE,

@@ -150,7 +150,8 @@ function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
   // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
   const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
-  if (!runsNothing) return insteadOfOlder(snapshot, peer) ?? templateOf(peer);
+  // And who waits for a restart with something that was asked for before goes on with what it runs.
+  if (!runsNothing) return insteadOfOlder(snapshot, peer) ?? unusedTurn(snapshot, peer) ?? templateOf(peer);
   // The release that it was given, and that is asked for no more, may be what keeps it from running: it gets back the one that it ran last.
   const ranLast = versionOfData(snapshot, name);
   const isBack = ranLast !== undefined && own.version !== wanted.version && hasImage(snapshot, ranLast, own.version);

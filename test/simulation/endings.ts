@@ -357,9 +357,10 @@ class Ending {
     if (extra !== undefined) return `EtcdPeer ${extra.metadata.name} is of no member`;
     if (peers.length !== ids.length) return `${peers.length} EtcdPeers for ${ids.length} members`;
     const minor = this.#world.etcd.truth.named(this.#cluster.status?.identity?.clusterID)?.minor;
-    // Who formed the cluster may have been given another one by then, and has its data from what it runs.
+    // Who runs may have been given another one by then, and has its data from what it runs.
     const running = [...this.#world.etcd.processes.values()].filter(({ data }) => ids.includes(hexOf(data.memberId)));
-    const used = [...peers.map(({ spec }) => spec.version), ...running.map((process) => process.version)];
+    const down = peers.filter(({ metadata }) => !running.some(({ peer }) => peer === metadata.name));
+    const used = [...down.map(({ spec }) => spec.version), ...running.map((process) => process.version)];
     const isNoWay =
       (whyNotThisVersion(version, minor) !== undefined && !isDowngrade(version, minor)) ||
       used.some((each) => mustBeNewerFirst(each, version) || mustBeNewerFirst(version, each)) ||
