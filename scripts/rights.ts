@@ -40,14 +40,6 @@ export function secretsIn(namespace?: string): Manifest {
   return { ...TLS_BINDING, kind: "RoleBinding", metadata };
 }
 
-/**
- * Who lets the operator read and write the Secrets of clusters, and where.
- * @param namespaces the only ones; undefined: in all of them
- */
-export function secretsBindings(namespaces: readonly string[] | undefined): Manifest[] {
-  return namespaces === undefined ? [secretsEverywhere()] : namespaces.map(secretsIn);
-}
-
 /** The roles of the operator, and who has them. */
 export function rights(secrets: SecretsReach): Manifest[] {
   const [rbac, subjects] = [RBAC, SUBJECTS];

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
-import { secretsBindings } from "../../scripts/rights.ts";
+import { secretsIn } from "../../scripts/rights.ts";
 import { yamlOf } from "../../scripts/yaml.ts";
 import { namespacesIn } from "../deploy.ts";
 import { Failure } from "../failure.ts";
@@ -19,10 +19,9 @@ function main(argv: readonly string[]): void {
     return;
   }
   if (image === undefined) throw new Failure(`--image is missing: it is one that the cluster can pull\n\n${USAGE}`);
-  const namespaces = secretsOf === undefined ? undefined : namespacesIn(secretsOf);
-  process.stdout.write(
-    yamlOf([...crdManifests(), ...operatorManifests(image, "bound"), ...secretsBindings(namespaces)]),
-  );
+  const bindings = secretsOf === undefined ? [] : namespacesIn(secretsOf).map(secretsIn);
+  const operator = operatorManifests(image, secretsOf === undefined ? "everywhere" : "bound");
+  process.stdout.write(yamlOf([...crdManifests(), ...operator, ...bindings]));
 }
 
 function parse(argv: readonly string[]) {

@@ -6,6 +6,7 @@ import {
   ROTATED_FOR_ANNOTATION,
   TRUST_FILE,
 } from "#api/names.ts";
+import { rotationWish } from "#api/rotation-wish.ts";
 import type { Side } from "#api/tls.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
@@ -15,7 +16,7 @@ import { bundleOf, certificatesIn, type KeyPair } from "#certificates/pem.ts";
 import { madeForOf } from "#cluster/certificates/due.ts";
 import { shownIn } from "#cluster/certificates/former.ts";
 import { AUTHORITY_OF, orderOf, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { type Phase, rotationAsked } from "#cluster/certificates/rotation.ts";
+import type { Phase } from "#cluster/certificates/rotation.ts";
 import { endpointsOf, secretDraft } from "#cluster/certificates/secret.ts";
 import { mountedIn } from "#cluster/certificates/trusted.ts";
 import {
@@ -197,7 +198,7 @@ async function authorityFor({ issuer, snapshot }: Given, side: Side, isNeeded = 
 
 /** By which wish of a person the authority is what it is. */
 function askedMark(snapshot: ClusterSnapshot, side: Side): Record<string, string> {
-  const asked = rotationAsked(snapshot, side);
+  const asked = rotationWish(snapshot.cluster, side);
   return asked === undefined ? {} : { [ROTATED_FOR_ANNOTATION]: asked };
 }
 

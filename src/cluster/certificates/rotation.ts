@@ -27,11 +27,6 @@ export type Phase = "add" | "switch" | "drop" | "forget";
 /** An authority is followed by another one so long before its end, in milliseconds: a year. */
 const NEXT_BEFORE_MS = 365 * 86_400_000;
 
-/** What people ask of the authority of this side: the words of their annotation, if they are about it. */
-export function rotationAsked({ cluster }: ClusterSnapshot, side: Side): string | undefined {
-  return rotationWish(cluster, side);
-}
-
 interface Due {
   readonly phase: Phase;
   readonly because: string;
@@ -86,7 +81,7 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   }
   // What is begun has to come to its end: all that it has signed must be as it should be.
   if (!leaves.every((leaf) => leaf?.signerId === ownId)) return undefined;
-  const asked = rotationAsked(snapshot, side);
+  const asked = rotationWish(snapshot.cluster, side);
   if (asked !== undefined && live.rotatedFor !== asked)
     return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATION} asks for another authority`, live };
   if (live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS)

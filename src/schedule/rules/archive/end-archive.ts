@@ -4,7 +4,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { step } from "#runtime/decide.ts";
 import { archiveFor } from "#schedule/desired/backup.ts";
-import { isDeleting } from "#schedule/snapshot.ts";
+import { isDeleting, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
 /** So long an archive that has failed can be looked at before another one is made, in milliseconds. */
@@ -16,27 +16,28 @@ function isLeft({ spec, status }: EtcdBackup, cluster: EtcdCluster): boolean {
   return !`/${folderOf(status.objectKey)}`.endsWith(`/${ownerFolder(spec.source, cluster.metadata.uid).join("/")}`);
 }
 
+/** Why it goes; undefined: it stays. */
+function whyItGoes(archive: EtcdBackup, { schedule, cluster, takenAtMs }: ScheduleSnapshot): string | undefined {
+  const wanted = archiveFor(schedule);
+  if (wanted === undefined) return "spec.archive is not given any more";
+  const { phase, completionTime = "" } = archive.status ?? {};
+  if (phase === "Failed" && takenAtMs - Date.parse(completionTime) >= PAUSE_MS)
+    return "it has failed, and another one is made";
+  if (!isSameData(wanted.spec, archive.spec)) return "the schedule says another one by now";
+  if (cluster === undefined || !isLeft(archive, cluster)) return undefined;
+  return `EtcdCluster ${cluster.metadata.name} was made again: its backups lie elsewhere, and restores of these look for changes there`;
+}
+
 /**
  * The EtcdBackup that stores changes is deleted when nobody wants it any more, and when it has failed or the schedule wants another one, which is made then. What it
  * has stored stays, and the next one goes on there.
  */
 export const endArchive: ScheduleRule = {
   name: "end-archive",
-  decide({ schedule, archive, cluster, takenAtMs }) {
+  decide(snapshot) {
+    const { archive } = snapshot;
     if (archive === undefined || isDeleting(archive)) return undefined;
-    const wanted = archiveFor(schedule);
-    const { phase, completionTime = "" } = archive.status ?? {};
-    const hasFailed = phase === "Failed" && takenAtMs - Date.parse(completionTime) >= PAUSE_MS;
-    const because =
-      wanted === undefined
-        ? "spec.archive is not given any more"
-        : hasFailed
-          ? "it has failed, and another one is made"
-          : !isSameData(wanted.spec, archive.spec)
-            ? "the schedule says another one by now"
-            : cluster !== undefined && isLeft(archive, cluster)
-              ? `EtcdCluster ${cluster.metadata.name} was made again: its backups lie elsewhere, and restores of these look for changes there`
-              : undefined;
+    const because = whyItGoes(archive, snapshot);
     if (because === undefined) return undefined;
     const text = `EtcdBackup ${archive.metadata.name}, which stores changes, is deleted: ${because}`;
     return step("end-archive", text, { do: "deleteBackup", backup: archive, keepers: [] });
