@@ -109,6 +109,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   }
 
   async #pass(key: Key, signal: AbortSignal, stop: AbortSignal): Promise<Requeue> {
+    this.#setbacks.sweep();
     const restMs = await this.#controller.glance?.(key, signal);
     if (restMs !== undefined) return { is: "after", ms: restMs };
     const text = keyText(key);
@@ -132,7 +133,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     this.#report(key, seen.value, plan, outcome);
 
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
-    this.#stepsInARow.set(text, steps % STEPS_WITHOUT_STATUS);
+    if (steps % STEPS_WITHOUT_STATUS === 0) this.#stepsInARow.delete(text);
+    else this.#stepsInARow.set(text, steps);
     // What did not succeed rests now: the look after it, which comes at once, says so, and in the same words each time.
     const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);

@@ -85,6 +85,33 @@ test("setbacks: a success after failures counts anew, and a minute of quiet forg
   expect(restMs()).toBe(0);
 });
 
+test("setbacks: what was done a minute ago is forgotten by whoever is looked at next, and nothing that still counts", async () => {
+  const { setbacks, clock } = setup();
+  const other = { ...KEY, name: "other" };
+  setbacks.note(KEY, "paint", DONE);
+  await clock.advance(30_000);
+  setbacks.note(other, "paint", DONE);
+  expect(setbacks.keys).toBe(2);
+  await clock.advance(30_000);
+  setbacks.sweep();
+  expect(setbacks.keys).toBe(1);
+  setbacks.note(other, "paint", DONE);
+  expect(setbacks.resting(other, "paint")?.because).toBe("done 2 times and wanted again: something undoes it");
+  await clock.advance(61_000);
+  setbacks.sweep();
+  expect(setbacks.keys).toBe(0);
+});
+
+test("setbacks: who is tried again does not hold up that others are forgotten", async () => {
+  const { setbacks, clock } = setup();
+  for (const name of ["first", "second"]) setbacks.note({ ...KEY, name }, "paint", DONE);
+  await clock.advance(59_000);
+  setbacks.note({ ...KEY, name: "first" }, "paint", FAILED);
+  await clock.advance(2_000);
+  setbacks.sweep();
+  expect(setbacks.keys).toBe(1);
+});
+
 test("setbacks: a conflict in between does not hide that something undoes what is done", () => {
   const { setbacks, restMs } = setup();
   setbacks.note(KEY, "paint", DONE);

@@ -35,7 +35,8 @@ interface Setback {
   /** Conflicts in a row since then. */
   readonly conflicts: number;
   readonly untilMs: number;
-  readonly because: string;
+  /** What came back; undefined: nothing was wrong with it. */
+  readonly why: string | undefined;
   readonly code: string | undefined;
   readonly isBrief: boolean;
 }
@@ -45,6 +46,7 @@ export class Setbacks {
   readonly #clock: Clock;
   /** Gives numbers from 0 (included) to 1 (excluded), which only spread retries in time. */
   readonly #random: () => number;
+  /** Those whose last try is the longest ago come first. */
   readonly #known = new Map<string, Map<string, Setback>>();
 
   constructor(clock: Clock, random: () => number = Math.random) {
@@ -62,7 +64,8 @@ export class Setbacks {
     const nowMs = this.#clock.monotonicMs();
     const forMs = setback.untilMs - nowMs;
     if (forMs <= 0) return undefined;
-    const { because, code, isBrief, sinceMs } = setback;
+    const { tries, code, isBrief, sinceMs } = setback;
+    const because = setback.why ?? `done ${tries} times and wanted again: something undoes it`;
     return { because, forMs, triedForMs: nowMs - sinceMs, isBrief, ...(code === undefined ? {} : { code }) };
   }
 
@@ -71,10 +74,25 @@ export class Setbacks {
     if (outcome.is === "notTried") return;
     const nowMs = this.#clock.monotonicMs();
     const text = keyText(key);
-    const steps = new Map([...(this.#known.get(text) ?? [])].filter(([, { untilMs }]) => nowMs - untilMs < FORGET_MS));
+    const steps = new Map([...(this.#known.get(text) ?? [])].filter(([, setback]) => isRemembered(setback, nowMs)));
     if (outcome.is === "done") forgetOtherWishes(steps, step);
     steps.set(step, this.#setback(steps.get(step), outcome, nowMs));
+    this.#known.delete(text);
     this.#known.set(text, steps);
+  }
+
+  /** Of how many keys something is remembered. */
+  get keys(): number {
+    return this.#known.size;
+  }
+
+  /** Forgets what nobody will ask for any more. It takes next to no time, and is called with each look: of a thousand new clusters it is some megabytes. */
+  sweep(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [text, steps] of this.#known) {
+      if (steps.values().some((setback) => isRemembered(setback, nowMs))) return;
+      this.#known.delete(text);
+    }
   }
 
   /** Forgets the steps of an object that is gone. */
@@ -90,28 +108,30 @@ export class Setbacks {
       const isRefusal = conflicts >= CONFLICTS_IN_A_ROW;
       const untilMs = isRefusal ? pause(REFUSED, conflicts - CONFLICTS_IN_A_ROW) : atMs;
       const { is, tries, sinceMs } = before ?? { is: outcome.is, tries: 0, sinceMs: atMs };
-      return { is, tries, sinceMs, conflicts, untilMs, because: outcome.why, code: undefined, isBrief: !isRefusal };
+      return { is, tries, sinceMs, conflicts, untilMs, why: outcome.why, code: undefined, isBrief: !isRefusal };
     }
     const { is } = outcome;
     const same = before?.is === is ? before : { tries: 0, sinceMs: atMs };
     const tries = same.tries + 1;
     const setback = { is, tries, sinceMs: same.sinceMs, conflicts: 0, code: undefined, isBrief: false };
     switch (outcome.is) {
-      case "done": {
-        const because = `done ${tries} times and wanted again: something undoes it`;
-        return { ...setback, untilMs: tries === 1 ? atMs : pause(UNDONE, tries - 2), because };
-      }
+      case "done":
+        return { ...setback, untilMs: tries === 1 ? atMs : pause(UNDONE, tries - 2), why: undefined };
       case "notNow":
         return {
           ...setback,
           isBrief: tries < PUT_OFF_IN_A_ROW,
           untilMs: pause(PUT_OFF, tries - 1),
-          because: outcome.why,
+          why: outcome.why,
         };
       case "failed":
-        return { ...setback, code: outcome.code, untilMs: pause(REFUSED, tries - 1), because: outcome.why };
+        return { ...setback, code: outcome.code, untilMs: pause(REFUSED, tries - 1), why: outcome.why };
     }
   }
+}
+
+function isRemembered({ untilMs }: Setback, nowMs: number): boolean {
+  return nowMs - untilMs < FORGET_MS;
 }
 
 /** What the same rule has done to the same object before, and in another way, was undone by nobody but by this step. */
