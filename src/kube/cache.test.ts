@@ -594,6 +594,53 @@ describe("a cache", () => {
     await cache.stop();
   });
 
+  describe.each([["KubeUnavailable"], ["ended"]] as const)(
+    "streams on which nothing comes, each cut after 50 s (%s)",
+    (how) => {
+      /** What became of so many of them, one after the other. */
+      async function cutStreams(count: number) {
+        const told: unknown[] = [];
+        const log: Log = { ...silentLog, error: (fields) => void told.push(fields) };
+        const server = new ModelServer();
+        const { cache, clock } = await started(server, { log });
+        const cut = async () => {
+          await clock.advance(50_000);
+          if (how === "ended") server.endStream();
+          else server.breakStream(how);
+          await clock.advance(1_000);
+        };
+        for (let n = 0; n < count; n++) await cut();
+        return { server, cache, clock, told };
+      }
+
+      test("are each followed by the next one at once, and nobody is told of an outage", async () => {
+        const { server, cache, told } = await cutStreams(11);
+        expect([server.openStreams, told]).toEqual([1, []]);
+        expect(server.asked.slice(1)).toEqual(Array.from({ length: 11 }, () => `watch ${server.version}`));
+        await cache.stop();
+      });
+
+      test("say nothing of where the server is: after ten minutes all is read again", async () => {
+        const { server, cache } = await cutStreams(14);
+        expect(server.asked.filter((asked) => asked === "watch-list")).toHaveLength(2);
+        await cache.stop();
+      });
+    },
+  );
+
+  test("a state that is cut again and again before it is complete is read ever more rarely", async () => {
+    const server = new ModelServer();
+    for (let n = 0; n < 40; n++) server.faults.push({ does: "hang", after: 1 });
+    server.put("a", 1);
+    const { cache, clock } = await started(server);
+    for (let n = 0; n < 30; n++) {
+      await clock.advance(10_000);
+      server.breakStream("KubeUnavailable");
+    }
+    expect(server.asked.length).toBeLessThan(20);
+    await cache.stop();
+  });
+
   test("a stream that breaks before it has been open for a second has not gone on", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);

@@ -38,6 +38,13 @@ const WATCH_SECONDS = { min: 300, max: 600 };
 const POSITION_ATTEMPTS = 10;
 /** A second stream in a row that brought nothing at all means that the server is behind our position: it sends nothing that is older, bookmarks neither. */
 const IDLE_ATTEMPTS = 2;
+/**
+ * A stream that stood for so long is no failure, whoever ended it before anything came: balancers and proxies end a connection on which nothing
+ * passes, some after less than the time between two bookmarks.
+ */
+const STANDS_MS = 5_000;
+/** Where streams are ended like that, and nothing has come on any of them for so long, the position is doubted. */
+const DOUBTED_MS = 10 * 60_000;
 /** Who is refused for so long is meant. An API server that starts may refuse everything for moments: it has yet to read who may do what. */
 const REFUSED_MS = 10_000;
 /** When nothing has come for so long, bookmarks neither, people are told. */
@@ -108,6 +115,8 @@ export class Reflector<T extends KubeObject> {
   #wake: (() => void) | undefined;
   /** Rounds in a row that brought nothing. */
   #failures = 0;
+  /** Since when the stream of this round stands, by monotonic clock; undefined: none has. */
+  #openedAtMs: number | undefined;
   /** Since when it has been refused for want of a right, and nothing else; by monotonic clock. */
   #refusedSinceMs: number | undefined;
   /** Who waits for a stream that was opened after they asked. */
@@ -124,27 +133,41 @@ export class Reflector<T extends KubeObject> {
   async run(signal: AbortSignal): Promise<void> {
     const { random, target, clock } = this.#options;
     let broughtMs = clock.monotonicMs();
+    let heardMs = broughtMs;
     while (!signal.aborted) {
       const before = this.#arrivals;
+      this.#openedAtMs = undefined;
       const reason = await this.#round(signal);
       if (signal.aborted) break;
       target.restarted(reason);
+      const nowMs = clock.monotonicMs();
       const brought = this.#arrivals > before;
-      if (brought) broughtMs = clock.monotonicMs();
+      const stood = this.#hasStood(reason, nowMs);
+      if (brought) broughtMs = nowMs;
+      if (brought || stood) heardMs = nowMs;
       if (reason === "renewed") continue;
       // A stream that ends in order says nothing about an outage before it: only one that goes on for a while, or a whole state, does.
       if (reason !== "ended") this.#isBroken = true;
       // Who may not read any more is not waited for: only people can help.
       if (this.#isRefused(reason)) this.#tellWaiting();
-      if (!brought) this.#tellIfLost(clock.monotonicMs() - broughtMs, reason);
-      this.#failures = brought ? 0 : this.#failures + 1;
-      if (this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
+      this.#tellIfLost(nowMs - heardMs, reason);
+      this.#failures = brought || stood ? 0 : this.#failures + 1;
+      const isDoubted = stood && nowMs - broughtMs >= DOUBTED_MS;
+      if (isDoubted || this.#failures >= (reason === "idle" || reason === "missed" ? IDLE_ATTEMPTS : POSITION_ATTEMPTS))
         this.#position = undefined;
-      if (brought && (reason === "ended" || reason === "watchlist-refused")) continue;
+      if ((brought || stood) && reason === "ended") continue;
+      if (brought && reason === "watchlist-refused") continue;
       await this.#pause(Math.max(delayMs(RESTART, Math.max(0, this.#failures - 1), random()), this.#holdOffMs), signal);
     }
     this.#isOver = true;
     this.#tellWaiting(); // Nobody waits for what has ended.
+  }
+
+  /** Whether a stream was there for a while, and nobody here has ended it. */
+  #hasStood(reason: RestartReason, nowMs: number): boolean {
+    const isEndedThere = reason === "ended" || reason === "KubeUnavailable";
+    const hasState = this.#position !== undefined;
+    return isEndedThere && hasState && nowMs - (this.#openedAtMs ?? nowMs) >= STANDS_MS;
   }
 
   #tellIfLost(forMs: number, reason: RestartReason): void {
@@ -251,6 +274,7 @@ export class Reflector<T extends KubeObject> {
       };
       const onOpen = (): void => {
         this.#refusedSinceMs = undefined;
+        this.#openedAtMs = clock.monotonicMs();
         if (this.#isBroken || this.#waiting.length > 0) settle(SETTLED_IN); // Else it speaks anyhow.
       };
       const options = { signal: stop.signal, onOpen };

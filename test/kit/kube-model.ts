@@ -22,6 +22,8 @@ export type Fault =
 
 type Line = { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: Thing };
 
+const ENDED = new Error("the stream has ended in order");
+
 /** Objects of one kind with versions and a history, served as the API server serves them; streams meet the faults in `faults`. */
 export class ModelServer implements Reader {
   readonly faults: Fault[] = [];
@@ -87,6 +89,12 @@ export class ModelServer implements Reader {
     this.#interrupt = interruptible();
   }
 
+  /** Ends the stream that is open now in order, as a server that has had enough of it does. */
+  endStream(): void {
+    this.#interrupt.reject(ENDED);
+    this.#interrupt = interruptible();
+  }
+
   /** Lets streams hand out a bookmark now. */
   bookmark(): void {
     this.#wake.resolve();
@@ -119,6 +127,8 @@ export class ModelServer implements Reader {
       const fault = this.faults.shift();
       if (fault?.after !== 0) onOpen?.(); // Otherwise not even a head comes.
       yield* spoil(this.#events(query, signal), fault, signal, this.#interrupt.promise);
+    } catch (thrown) {
+      if (thrown !== ENDED) throw thrown;
     } finally {
       this.openStreams -= 1;
     }
