@@ -71,6 +71,7 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     port: flags.httpPort,
     ...(flags.insecureMetrics ? { registry } : {}),
     alive: () => lead.alive(),
+    log,
     ready: () => [{ name: "webhooks", fault: () => webhooks.fault() }, ...lead.ready()],
   });
   exportStatistics(metrics, lead);

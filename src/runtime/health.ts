@@ -1,5 +1,18 @@
 import { createServer, type Server } from "node:http";
 import type { Registry } from "prom-client";
+import type { Log } from "#base/log.ts";
+import { limitConnections } from "./connection-limit.ts";
+
+/** Time for a request to arrive, in milliseconds. */
+const ARRIVE_WITHIN_MS = 5_000;
+/** Node looks only now and then who has taken too long to ask: by itself each half minute, in milliseconds. */
+const CHECK_MS = 1_000;
+/**
+ * The kubelet asks on a new one each time. Many more than are needed: whoever takes all of them has the kubelet think that the operator is dead. Each
+ * costs some tens of kilobytes.
+ */
+const MAX_CONNECTIONS = 1_024;
+const MAX_OF_ADDRESS = 32;
 
 /** Answers for the kubelet and for people: a line per check, and whether all passed. */
 export interface Check {
@@ -18,8 +31,9 @@ export async function serveHealth(options: {
   registry?: Registry;
   alive: () => readonly Check[];
   ready: () => readonly Check[];
+  log: Log;
 }): Promise<{ port: number; close: () => Promise<void> }> {
-  const server = createServer((request, response) => {
+  const server = createServer({ connectionsCheckingInterval: CHECK_MS }, (request, response) => {
     const path = (request.url ?? "/").split("?")[0];
     if (request.method !== "GET") return respond(405, "only GET is served here\n");
     if (path === "/healthz") return report(options.alive());
@@ -47,11 +61,14 @@ export async function serveHealth(options: {
       response.writeHead(code, { "content-type": contentType }).end(text);
     }
   });
-  server.requestTimeout = 10_000;
+  server.requestTimeout = ARRIVE_WITHIN_MS;
+  server.headersTimeout = ARRIVE_WITHIN_MS;
+  limitConnections(server, { most: MAX_CONNECTIONS, ofAddress: MAX_OF_ADDRESS });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, resolve);
   });
+  server.on("error", (error) => options.log.error({ error: error.message }, "the server of health has a failure"));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
   return { port, close: () => closed(server) };

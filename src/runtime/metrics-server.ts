@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { Socket } from "node:net";
 import type { Registry } from "prom-client";
 import type { Log } from "#base/log.ts";
+import { limitConnections } from "./connection-limit.ts";
 import type { MetricsAccess } from "./metrics-access.ts";
 
 /** Time for a handshake, and for a request to arrive, in milliseconds. */
@@ -12,7 +12,7 @@ const KEEP_ALIVE_MS = 90_000;
 /** Node looks only now and then who has taken too long to ask: by itself each half minute, in milliseconds. */
 const CHECK_MS = 1_000;
 const MAX_CONNECTIONS = 64;
-/** A Prometheus asks on one. Of one address no more are held, so that whoever is silent on all of theirs leaves room for others. */
+/** A Prometheus asks on one. */
 const MAX_OF_ADDRESS = 8;
 
 export interface MetricsServer {
@@ -46,8 +46,7 @@ export async function serveMetrics(options: {
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.maxConnections = MAX_CONNECTIONS;
-  limitOfAddress(server);
+  limitConnections(server, { most: MAX_CONNECTIONS, ofAddress: MAX_OF_ADDRESS });
   server.on("tlsClientError", (error) => log.debug({ error: error.message }, "a TLS handshake failed"));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -60,22 +59,6 @@ export async function serveMetrics(options: {
     use: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
     close: () => closed(server),
   };
-}
-
-function limitOfAddress(server: Server): void {
-  const held = new Map<string, number>();
-  server.on("connection", (socket: Socket) => {
-    const { remoteAddress: address } = socket;
-    const others = held.get(address ?? "") ?? 0;
-    // Who has gone by now has no address.
-    if (address === undefined || others >= MAX_OF_ADDRESS) return void socket.destroy();
-    held.set(address, others + 1);
-    socket.once("close", () => {
-      const left = (held.get(address) ?? 0) - 1;
-      if (left > 0) held.set(address, left);
-      else held.delete(address);
-    });
-  });
 }
 
 async function respond(
