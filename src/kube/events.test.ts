@@ -259,11 +259,31 @@ describe("event recorder", () => {
       server.hanging.add(`bad-${n}`);
       for (let m = 0; m < 25; m++) recorder.record({ ...DB, namespace: `bad-${n}`, uid: `${n}-${m}` }, REMOVED);
     }
-    recorder.record(DB, REMOVED);
-    await clock.advance(35_000);
-    expect(server.told).toHaveLength(1);
+    for (let n = 0; n < 5; n++) {
+      recorder.record({ ...DB, uid: `good-${n}` }, REMOVED);
+      await clock.advance(3_000);
+      expect(server.told).toHaveLength(n + 1);
+    }
     await clock.advance(30 * 60_000);
-    expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 500 });
+    expect(recorder.stats).toEqual({ created: 5, updated: 0, dropped: 500 });
+  });
+
+  test("no more than a hundred are written side by side, however many namespaces hang", async () => {
+    const { clock, server, recorder } = setUp();
+    for (let n = 0; n < 500; n++) {
+      server.hanging.add(`bad-${n}`);
+      recorder.record({ ...DB, namespace: `bad-${n}`, uid: `u${n}` }, REMOVED);
+    }
+    let most = 0;
+    for (let n = 0; n < 300; n++) {
+      await clock.advance(100);
+      most = Math.max(
+        most,
+        [...server.underWay.values()].reduce((sum, count) => sum + count, 0),
+      );
+    }
+    expect(most).toBeGreaterThan(40);
+    expect(most).toBeLessThanOrEqual(100);
   });
 
   test("who has most waiting makes room for others", async () => {

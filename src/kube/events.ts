@@ -65,8 +65,13 @@ const CALL_MS = 5_000;
 /** Writing one event is tried this often; then it is dropped, since what waits behind it is news, too. */
 const ATTEMPTS = 2;
 const RETRY: Backoff = { firstMs: 500, maxMs: 5_000, factor: 3, jitter: 0.5 };
-/** Events that are written side by side, never two of one namespace: one whose webhook hangs occupies a single writer. */
+/** Events that are written side by side, never two of one namespace. */
 const WRITERS = 8;
+/**
+ * A write that takes longer is none of these any more, in milliseconds: it waits for somebody who does not answer, such as a webhook of its namespace. So
+ * no more than eight begin to wait in each second, and since each ends within some eleven seconds, no more than a hundred are under way.
+ */
+const SLOW_MS = 1_000;
 
 /** One event on the server, and what has happened since it was written. */
 interface Series {
@@ -105,6 +110,8 @@ export class EventRecorder {
   #queued = 0;
   /** Writes that are under way, by namespace. */
   readonly #writes = new Map<string, Promise<void>>();
+  /** Namespaces whose write takes long. */
+  readonly #slow = new Set<string>();
   readonly #stopped = new AbortController();
   #stats = { created: 0, updated: 0, dropped: 0 };
 
@@ -227,7 +234,7 @@ export class EventRecorder {
 
   #startWrites(): void {
     for (const [namespace, queue] of this.#queues) {
-      if (this.#writes.size >= WRITERS) return;
+      if (this.#writes.size - this.#slow.size >= WRITERS) return;
       const isFree = !this.#writes.has(namespace);
       const series = isFree ? queue.shift() : undefined;
       if (series !== undefined) this.#writes.set(namespace, this.#writeNext(namespace, series));
@@ -237,7 +244,13 @@ export class EventRecorder {
   async #writeNext(namespace: string, series: Series): Promise<void> {
     series.isQueued = false;
     this.#queued -= 1;
+    const cancel = this.#clock.after(SLOW_MS, () => {
+      this.#slow.add(namespace);
+      this.#startWrites();
+    });
     await this.#write(series);
+    cancel();
+    this.#slow.delete(namespace);
     this.#writes.delete(namespace);
     const rest = this.#queues.get(namespace) ?? [];
     this.#queues.delete(namespace); // It moves behind the others.
