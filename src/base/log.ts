@@ -36,6 +36,9 @@ export interface Log {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
+/** So much is kept while nobody reads standard output, as where the node's disk is full, in characters: what comes then is lost, and not the process. */
+const MAX_UNREAD = 4_000_000;
+
 /**
  * JSON lines on standard output, written while the process goes on: thousands of lines, each waited for, were a twentieth of what a hundred new
  * clusters cost. What a process has yet to say is written when it ends, unless it is killed. @param destination where else, for tests
@@ -47,7 +50,26 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  return wrap(pino(options, destination ?? pino.destination({ sync: false })));
+  const written = destination ?? pino.destination({ sync: false, maxLength: MAX_UNREAD });
+  const log = wrap(pino(options, written));
+  if (destination === undefined) tellLost(written as LossyDestination, log);
+  return log;
+}
+
+type LossyDestination = ReturnType<typeof pino.destination>;
+
+/** Says how many lines were lost, as soon as somebody reads again. */
+function tellLost(destination: LossyDestination, log: Log): void {
+  let lost = 0;
+  destination.on("drop", () => {
+    lost += 1;
+  });
+  destination.on("drain", () => {
+    if (lost === 0) return;
+    const count = lost;
+    lost = 0;
+    log.warn({ count }, "lines of this log are lost: nobody had read it, and no more were kept");
+  });
 }
 
 function wrap(logger: pino.Logger): Log {
