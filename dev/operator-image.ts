@@ -13,11 +13,13 @@ import type { Step } from "./progress.ts";
 // otherwise keeps freed memory for each of Node's threads. Not `--optimize-for-size`, which collects after every few megabytes and took half
 // of all processor time (docs/performance.md). A stack for JSON that is nested 10,000 levels deep, which is what an API server takes: the conversion has
 // to answer with it (of the 8 MiB that the kernel gives a process by default). By a SIGUSR1 anybody in the container could open a debugger, which reads all keys in memory.
+// At rest the operator asks for collections itself (src/bin/heap.ts).
 export const NODE_FLAGS = [
   "--max-semi-space-size=2",
   "--heap-growing-percent=50",
   "--stack-size=3500",
   "--disable-sigusr1",
+  "--expose-gc",
 ];
 const ENTRYPOINT = ["/usr/local/bin/node", ...NODE_FLAGS, OPERATOR_BUNDLE.program];
 /** Of both programs. */

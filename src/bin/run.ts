@@ -12,6 +12,7 @@ import { startWebhooks } from "#webhooks/start.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
 import type { Flags } from "./flags.ts";
+import { heapOfProcess, keepHeapSmall } from "./heap.ts";
 import { type Lead, leadAll } from "./lead.ts";
 import { leadShards } from "./lead-shards.ts";
 import { scheduleMetrics } from "./schedule-metrics.ts";
@@ -80,7 +81,10 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   const running = new AbortController();
   stop.addEventListener("abort", () => running.abort(), { once: true });
   if (stop.aborted) running.abort();
-  const keeping = webhooks.run(running.signal);
+  const keeping = Promise.all([
+    webhooks.run(running.signal),
+    keepHeapSmall(heapOfProcess(), clock, log, running.signal),
+  ]);
   try {
     await lead.run();
   } finally {
