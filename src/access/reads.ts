@@ -212,9 +212,12 @@ export class AccessReads {
       before.clusterID === clusterIdOf(cluster) &&
       before.status.revision === status.value.revision;
     const facts = isSame ? before : { users: new Map(), roles: new Map(), passwords: new Map() };
+    // To be enabled counts as no change. Before it nobody could tell whether a password that was sent came to be the user's.
+    const isToldNow = isSame && !before.status.enabled && status.value.enabled;
     const atMs = this.#sources.clock.monotonicMs();
     const memory = {
       ...facts,
+      passwords: isToldNow ? new Map<string, string>() : facts.passwords,
       clusterID: clusterIdOf(cluster),
       told: toldOf(cluster),
       status: status.value,

@@ -250,11 +250,15 @@ export class FakeAuth extends AuthStore implements EtcdAuth {
     this.#note("AuthStatus");
     return { enabled: this.enabled, revision: this.revision };
   }
-  async authEnable() {}
-  async authDisable() {}
+  async authEnable() {
+    this.#written("AuthEnable", { do: "enable" });
+  }
+  async authDisable() {
+    this.#written("AuthDisable", { do: "disable" });
+  }
   async authenticate(_: unknown, name: string, password: string) {
     this.#note(`Authenticate ${name}`);
-    this.compare(name, password);
+    this.logIn(name, password);
   }
   async userList() {
     return [...this.users.keys()];

@@ -160,6 +160,23 @@ test("and is taken over when the spec says so, also when it cannot get a passwor
   }
 });
 
+test("and so it is, once etcd tells that, where it could not before auth was enabled", async () => {
+  const world = fresh(false);
+  world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { takeOver: true } }));
+  world.etcd.change({ do: "userAdd", user: "root", password: "p" });
+  world.etcd.change({ do: "grantRole", user: "root", role: "root" });
+  world.etcd.change({ do: "userAdd", user: "app", password: undefined });
+  await world.settle();
+  expect(readyOf(world)).toBe("True AuthDisabled");
+  const { revision } = world.etcd;
+  await world.etcd.authEnable();
+  expect(world.etcd.revision).toBe(revision);
+  await world.clock.advance(5 * 60_000);
+  await world.settle();
+  world.etcd.logIn("app", expectBound(world));
+  expect(readyOf(world)).toBe("True Bound");
+});
+
 describe("a password that somebody has written, and that etcd does not take,", () => {
   const write = (world: AccessWorld, text: string) => {
     const password = Buffer.from(text).toString("base64");
