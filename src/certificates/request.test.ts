@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasFailed, isOverdue, requestWords } from "#certificates/request.ts";
+import { hasFailed, isIssued, isOverdue, requestWords } from "#certificates/request.ts";
 import { NOW_MS } from "#kit/certificates.ts";
 import type { Certificate } from "#kube/kinds.ts";
 
@@ -45,4 +45,13 @@ test.each<[string, readonly object[] | undefined, boolean, boolean, string]>([
   expect(hasFailed(asked(conditions))).toBe(failed);
   expect(isOverdue(asked(conditions), NOW_MS)).toBe(overdue);
   expect(requestWords(asked(conditions))).toBe(words);
+}); // biome-ignore format: a table
+
+test.each<[string, readonly object[] | undefined, boolean]>([
+  ["nothing yet", undefined, false],
+  ["that it is at it", [UNREADY, ISSUING], false],
+  ["that it is done", [READY, DONE], true],
+  ["that it renews it", [READY, RENEWING(0)], true],
+])("what is asked for is there when cert-manager says so: %s", (_, conditions, is) => {
+  expect(isIssued(asked(conditions))).toBe(is);
 }); // biome-ignore format: a table

@@ -27,6 +27,11 @@ function isFailure({ type, status, reason }: Condition): boolean {
   return type === "Issuing" && status === "False" && reason !== "Issued";
 }
 
+/** Whether what is there is what was asked for, by cert-manager's word. */
+export function isIssued({ status }: Certificate): boolean {
+  return (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True");
+}
+
 /** cert-manager's own words for what is not done, the first of its conditions first; and where there are more of them. */
 export function requestWords({ metadata, status }: Certificate): string {
   const told = (status?.conditions ?? []).filter(

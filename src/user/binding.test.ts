@@ -38,7 +38,7 @@ test.each<[string, UserSnapshot, readonly (string | undefined)[]]>([
   ["the same with another text", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
   ["the same with another certificate", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
   ["by certificate, a new one", look({ ...byCertificate, ...asks }), [AT, "1"]],
-  ["by certificate, a copy", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n" })) } }), [AT, undefined]],
+  ["by certificate, a copy", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n", commonName: "app" })) } }), [AT, undefined]],
   ["by certificate, the same", look({ ...byCertificate, bound: { texts: {}, rotatedFor: "0" } }), [BEFORE, "0"]],
 ])("when credentials were made, and for whom: %s", (_, snapshot, expected) => {
   expect(marks(snapshot)).toEqual(expected);
@@ -181,6 +181,8 @@ test.each<[string, UserSnapshot, string]>([
   ["nobody to trust", unbound({ trust: undefined }), "it is not known yet by whom members' certificates are signed"],
   ["a request of somebody else", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is asked for the certificate of Secret app-binding-tls"],
   ["a certificate of cert-manager's of no use", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is of no use: it has no tls.key"],
+  ["a certificate of another name", unbound({ signer: present(issuedFacts({ commonName: "shop" })) }, MANAGED), "cert-manager's certificate has the common name shop, and is to have binding:app; kubectl -n foo describe certificaterequests tells more"],
+  ["one of no name", unbound({ signer: present(issuedFacts({ commonName: "" })) }, MANAGED), "cert-manager's certificate has another common name, and is to have binding:app; kubectl -n foo describe certificaterequests tells more"],
   ["nobody to trust where nobody here signs", unbound({ signer: absent, trust: undefined }, BROUGHT), "it is not known yet by whom members' certificates are signed"],
   ["cert-manager", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet; kubectl -n foo describe certificaterequests tells more"],
   ["a certificate of no use", look({ pair: { trouble: "t" }, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],

@@ -6,7 +6,9 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { fingerprint } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import type { CertificateFacts } from "#certificates/facts.ts";
 import type { LeafWish } from "#certificates/issue.ts";
+import { isIssued } from "#certificates/request.ts";
 import { type BindingFacts, hasPassword, type UserSnapshot } from "#user/snapshot.ts";
 
 // Why does who logs in by a password get a certificate, too?
@@ -51,6 +53,24 @@ export function orderOf(
   const commonName = hasPassword({ user }) ? `binding:${user.metadata.name}` : userNameOf(user);
   const { durationMs } = lifeOf(cluster.spec, "client");
   return { commonName: commonName.slice(0, MAX_COMMON_NAME_LENGTH), names: [], usages: ["clientAuth"], durationMs };
+}
+
+/** Whether etcd would take who shows the certificate for somebody else. */
+export function isNamedOtherwise(
+  user: EtcdUser,
+  cluster: Pick<EtcdCluster, "spec">,
+  { commonName }: Pick<CertificateFacts, "commonName">,
+): boolean {
+  return commonName !== orderOf(user, cluster).commonName;
+}
+
+/**
+ * Whether what cert-manager has made is named for somebody else: an EtcdUser of this name that was here before leaves its own. Who logs in by a
+ * password may have a name that the issuer chooses, once cert-manager says that it has made it for this one.
+ */
+export function isIssuedOtherwise({ user, cluster, signer, request }: UserSnapshot): boolean {
+  if (cluster === undefined || signer.is !== "present" || !isNamedOtherwise(user, cluster, signer.value)) return false;
+  return !hasPassword({ user }) || request.is !== "present" || !isIssued(request.value);
 }
 
 /** By which the Secret says what its certificate was made for. */

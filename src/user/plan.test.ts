@@ -37,6 +37,15 @@ const other = (metadata: object) => {
   return { ...request, metadata: { ...request.metadata, ...metadata } };
 };
 
+/** As a user of this name by password has left it, and one by certificate. */
+const LEFT = present(issuedFacts({ fingerprint: "left" }));
+const LEFT_NAMED = present(issuedFacts({ fingerprint: "left", commonName: "shop-ro" }));
+/** What cert-manager is asked for, and says that it has made. */
+const readyFor = (given: Parameters<typeof look>[0]) => {
+  const request = born<Certificate>(bindingRequest(look(given).user, MANAGED));
+  return present({ ...request, status: { conditions: [{ type: "Ready", status: "True" }] } });
+};
+
 const cases: readonly { name: string; given: UserSnapshot; expect: string; says?: string }[] = [
   { name: "all is done", given: look(), expect: "settled", says: "True Bound" },
   { name: "by certificate, too", given: look(byCertificate), expect: "settled", says: "True Bound" },
@@ -117,6 +126,15 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "cert-manager: but not what is of no use", given: look({ cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "newer", trouble: "t" })) } }), expect: "settled" },
   { name: "cert-manager: nor what some member would not believe", given: look({ cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "newer" })), doubters: ["my-etcd-0"] } }), expect: "settled" },
   { name: "cert-manager: nor what somebody else has asked for", given: look({ cluster: MANAGED, bound: null, with: { ...nobody, request: present({ ...other({ ownerReferences: [{ controller: true, uid: "other" }] }) }) } }), expect: "wait: await-certificate" },
+  { name: "cert-manager: nor what is left of another user", given: look({ ...byCertificate, cluster: MANAGED, bound: null, with: { signer: LEFT } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "cert-manager: also when that is what the issuer makes", given: look({ ...byCertificate, cluster: MANAGED, bound: null, with: { signer: LEFT, request: readyFor(byCertificate) } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "cert-manager: while there is nothing else, what is good stays", given: look({ ...byCertificate, cluster: MANAGED, with: { signer: LEFT } }), expect: "settled", says: "True Bound" },
+  { name: "cert-manager: nobody is bound by another one's certificate", given: look({ ...byCertificate, cluster: MANAGED, pair: { fingerprint: "left", commonName: "binding:app" }, with: { signer: LEFT } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "cert-manager: which goes on to say whom to trust", given: look({ ...byCertificate, cluster: MANAGED, pair: { fingerprint: "left", commonName: "binding:app" }, with: { signer: LEFT, trust: bundle(OWN, NEXT) } }), expect: `${WRITE} none keep` },
+  { name: "cert-manager: and is followed by one's own", given: look({ ...byCertificate, cluster: MANAGED, pair: { fingerprint: "left", commonName: "binding:app" } }), expect: `${WRITE} none copy` },
+  { name: "cert-manager: with a password, nor what is left of who was known by it", given: look({ cluster: MANAGED, bound: null, with: { ...nobody, signer: LEFT_NAMED } }), expect: "wait: await-certificate", says: "False CertificatePending" },
+  { name: "cert-manager: but what an issuer that chooses names has made for this one", given: look({ cluster: MANAGED, bound: null, with: { ...nobody, signer: LEFT_NAMED, request: readyFor({}) } }), expect: `${WRITE} new copy` },
+  { name: "cert-manager: by which one is bound", given: look({ cluster: MANAGED, pair: { commonName: "chosen" }, with: { signer: LEFT_NAMED } }), expect: "settled", says: "True Bound" },
   { name: "cert-manager: while that could not be read it is not asked", given: look({ cluster: MANAGED, with: { request: unknown("away") } }), expect: "settled" },
   { name: "its user goes with it", given: look(going), expect: "delete-user: deleteUser app", says: "False Deleting" },
   { name: "and then it may go", given: look({ ...going, with: nobody }), expect: "release-user: releaseUser", says: "False Deleting" },

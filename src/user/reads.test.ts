@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { etcdOf, etcdUser } from "#kit/access.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { BindingReads } from "#user/reads.ts";
@@ -90,6 +91,31 @@ test("what has been written is read anew", async () => {
   reads.forget({ namespace: "foo", name: "app" });
   await look();
   expect(asked.sort()).toEqual(["app-binding", "app-binding-tls", "app-binding-tls"]);
+});
+
+test.each([
+  ["while it has another name", "shop", "True", 1],
+  ["while cert-manager does not say that it is done", "binding:app", "False", 1],
+  ["and not any more then", "binding:app", "True", 0],
+])("what cert-manager has made is read again soon %s", async (_, commonName, status, times) => {
+  const by = await authority();
+  const metadata = {
+    annotations: { "cert-manager.io/certificate-name": "app-binding-tls" },
+    ownerReferences: [{ controller: true, uid: etcdUser().metadata.uid }],
+  };
+  const secret = secretOf(
+    "app-binding-tls",
+    dataOf(await leaf(by, { commonName, names: [] }), by.certificate),
+    metadata,
+  );
+  // The Certificate and the Secret that it is in have one name.
+  const both = { ...secret, status: { conditions: [{ type: "Ready", status }] } };
+  const { clock, asked, look } = world({ "app-binding-tls": both });
+  expect((await look()).signer).toMatchObject({ is: "present", value: { commonName, trouble: undefined } });
+  asked.length = 0;
+  await clock.advance(2_000);
+  await look();
+  expect(asked.filter((name) => name === "app-binding-tls").length).toBe(times);
 });
 
 test("a Secret that cert-manager has not filled for the user is somebody else's", async () => {

@@ -5,9 +5,11 @@ import type { Clock } from "#base/clock.ts";
 import { fingerprint } from "#base/hash.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { type CertificateFacts, factsOf } from "#certificates/facts.ts";
+import { isIssued } from "#certificates/request.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CERTIFICATES,
+  type Certificate,
   controllerOf,
   type KubeObject,
   type Ref,
@@ -16,7 +18,7 @@ import {
   type Secret,
 } from "#kube/kinds.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
-import { issuerOf } from "#user/credentials.ts";
+import { isNamedOtherwise, issuerOf } from "#user/credentials.ts";
 import { bindingFactsOf } from "#user/facts.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
 
@@ -62,12 +64,13 @@ export class BindingReads {
     const text = (what: What) => `${what} ${keyText({ namespace, name })}`;
     const issuer = issuerOf(cluster);
     const isOwn = (object: KubeObject) => controllerOf(object)?.uid === uid;
+    const isDone = (request: Certificate) => isOwn(request) && isIssued(request);
     const bindingRef = { namespace, name: bindingName(name) };
     const [binding, issued, request] = await Promise.all([
       this.#read(text("binding"), uid, SECRETS, bindingRef, bindingFactsOf, isOwn, signal),
-      issuer === "Operator" ? this.#authority(cluster, signal) : this.#issued(user, issuer, signal),
+      issuer === "Operator" ? this.#authority(cluster, signal) : this.#issued(user, cluster, signal),
       issuer === "CertManager"
-        ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, isOwn, signal)
+        ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, isDone, signal)
         : absent,
     ]);
     // What cert-manager has not filled is somebody else's.
@@ -101,17 +104,13 @@ export class BindingReads {
     return found.is === "present" && found.value.ownerUid !== uid ? absent : found;
   }
 
-  async #issued(
-    user: EtcdUser,
-    issuer: ReturnType<typeof issuerOf>,
-    signal: AbortSignal,
-  ): Promise<Observed<CertificateFacts>> {
-    if (issuer === undefined) return absent;
+  async #issued(user: EtcdUser, cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<CertificateFacts>> {
+    if (issuerOf(cluster) === undefined) return absent;
     const { namespace, name, uid } = user.metadata;
     const ref = certificateOf(user);
     const key = `issued ${keyText({ namespace, name })}`;
-    const isFilled = (_: Secret, { certificateName, trouble }: CertificateFacts) =>
-      certificateName === ref.name && trouble === undefined;
+    const isFilled = (_: Secret, facts: CertificateFacts) =>
+      facts.certificateName === ref.name && facts.trouble === undefined && !isNamedOtherwise(user, cluster, facts);
     return await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), isFilled, signal);
   }
 

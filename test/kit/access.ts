@@ -12,7 +12,7 @@ import type { CertificateFacts } from "#certificates/facts.ts";
 import type { Permission } from "#etcd/auth.ts";
 import { apiVersionOf, type Certificate, type Draft } from "#kube/kinds.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
-import { issuerOf, madeForOf } from "#user/credentials.ts";
+import { issuerOf, madeForOf, orderOf } from "#user/credentials.ts";
 import { bindingTexts } from "#user/desired/binding.ts";
 import { bindingRequest } from "#user/desired/request.ts";
 import type { BindingFacts, UserSnapshot } from "#user/snapshot.ts";
@@ -163,7 +163,8 @@ export function userLook(given: GivenUserLook = {}): UserSnapshot {
   const issuer = its && issuerOf(its);
   const hasPassword = user.spec.authentication === "Password";
   const trust = its?.spec.tls === undefined || its.spec.tls.client.provider === "None" ? undefined : bundle(OWN);
-  const signer = issuer === "CertManager" ? issuedFacts() : signerOf();
+  const signer =
+    issuer === "CertManager" && its ? issuedFacts({ commonName: orderOf(user, its).commonName }) : signerOf();
   const snapshot: UserSnapshot = {
     takenAtMs: NOW,
     user,
@@ -190,10 +191,10 @@ function requested(draft: Draft<Certificate>): Certificate {
   return born<Certificate>(draft);
 }
 
-/** What cert-manager has made for the binding. */
+/** What cert-manager has made for the binding, where the user logs in by a password. */
 export function issuedFacts(change: Partial<CertificateFacts> = {}): CertificateFacts {
   const pair = { fingerprint: "issued", certificateName: "app-binding-tls", secretName: "app-binding-tls" };
-  return signerOf(OWN, { ...pair, notAfterMs: NOW + 80 * DAY_MS, ...change });
+  return signerOf(OWN, { ...pair, commonName: "binding:app", notAfterMs: NOW + 80 * DAY_MS, ...change });
 }
 
 /** As the operator has written it a day ago. */
@@ -203,7 +204,8 @@ function boundAs(snapshot: UserSnapshot, { bound, pair }: GivenUserLook): Bindin
   const isPaired = issuerOf(its) !== undefined && pair !== null;
   const leaf = signerOf(OWN, {
     ...{ secretName: "app-binding", fingerprint: issuerOf(its) === "CertManager" ? "issued" : "leaf" },
-    ...{ notAfterMs: NOW + 80 * DAY_MS, madeFor: madeForOf(user, its), ...pair },
+    ...{ notAfterMs: NOW + 80 * DAY_MS, commonName: orderOf(user, its).commonName },
+    ...{ madeFor: madeForOf(user, its), ...pair },
   });
   return {
     name: `${user.metadata.name}-binding`,

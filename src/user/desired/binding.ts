@@ -19,7 +19,15 @@ import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { apiVersionOf, controllerOf, type Draft, type OwnerReference, SECRETS, type Secret } from "#kube/kinds.ts";
-import { isPairKept, issuerOf, madeForOf, pairDue, rotationAsked, rotationDue } from "#user/credentials.ts";
+import {
+  isIssuedOtherwise,
+  isPairKept,
+  issuerOf,
+  madeForOf,
+  pairDue,
+  rotationAsked,
+  rotationDue,
+} from "#user/credentials.ts";
 import { type BindingFacts, hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 
 /** Where the credentials of a binding are from. issue: signed by the authority. copy: from what cert-manager has made. */
@@ -136,7 +144,7 @@ function pairWish(snapshot: UserSnapshot, own: BindingFacts | undefined): Part<B
   if (signer.is !== "present" || signer.value.trouble !== undefined || (isWhole && doubters.length > 0)) return present;
   if (issuer === "CertManager") {
     // What cert-manager has made for somebody else is not handed out.
-    if (!isOwnRequest(snapshot)) return present;
+    if (!isOwnRequest(snapshot) || isIssuedOtherwise(snapshot)) return present;
     const isCopied = isWhole && own.certificate?.fingerprint === signer.value.fingerprint;
     return isCopied ? present : { what: "copy", because: "cert-manager has issued another certificate" };
   }
