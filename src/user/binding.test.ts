@@ -9,7 +9,7 @@ import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish, trustWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
-import { doubtersOf, isBelieved } from "#user/facts.ts";
+import { currentPods, doubtersOf, isBelieved } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { tellTrust } from "#user/rules/binding/tell-trust.ts";
@@ -303,6 +303,25 @@ test.each<[string, readonly Pod[], readonly string[]]>([
 ])("of members, these doubt whom an authority signs: %s", (_, pods, names) => {
   expect(doubtersOf(pods, signerOf(NEXT), true)).toEqual(names);
 }); // biome-ignore format: a table
+
+describe("of each member the pod counts", () => {
+  const made = (name: string, at: string, more: object = {}) => {
+    const { spec, ...rest } = trusting([OWN]);
+    return { ...rest, metadata: { ...rest.metadata, name: `${name}-${at}`, creationTimestamp: `2026-01-01T${at}:00:00Z`, ...more }, spec: { ...spec, hostname: name } } as Pod;
+  }; // biome-ignore format: one object
+  const LOST = { deletionTimestamp: AT };
+  const [old, young] = [made("a", "08", LOST), made("a", "09")];
+  const [later, other] = [made("a", "10", LOST), made("b", "08")];
+
+  test.each<[string, readonly Pod[], readonly Pod[]]>([
+    ["that follows one which cannot end", [old, young, other], [young, other]],
+    ["that is not about to end, whichever is the younger one", [later, young], [young]],
+    ["that is about to end, as long as no other one follows it", [old], [old]],
+    ["of nobody without an EtcdPeer", [made("gone", "08", LOST), made("gone", "09"), other], [other]],
+  ])("%s", (_, pods, expected) => {
+    expect(currentPods(pods, (name) => name !== "gone")).toEqual(expected);
+  });
+});
 
 test("a Secret that is not there is told no more", () => {
   const binding = { name: "app-binding", trusts: ["a"], signedBy: "a" };

@@ -10,7 +10,7 @@ import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { passwordTrouble } from "#etcd/auth.ts";
 import { controllerOf, type Pod, type Secret } from "#kube/kinds.ts";
-import { isOver } from "#kube/pod.ts";
+import { currentPod, isOver } from "#kube/pod.ts";
 import type { BindingFacts } from "#user/snapshot.ts";
 
 /** The key of a binding Secret that holds the password. */
@@ -52,6 +52,20 @@ function believerOf(signer: CertificateFacts, isAuthority: boolean): ((pod: Pod)
     parsedIn(metadata.annotations?.[CLIENT_TRUST_ANNOTATION] ?? "").some((each) => authorityKeyOf(each) === key);
 }
 
+/**
+ * Of each member the pod that counts. What cannot end, since its node is lost, may be followed by another pod, or its member be taken away: it would
+ * trust for ever whom members trusted then.
+ * @param isMember whether there is an EtcdPeer of this name
+ */
+export function currentPods(pods: readonly Pod[], isMember: (name: string) => boolean): readonly Pod[] {
+  const byMember = Map.groupBy(pods, memberOf);
+  return [...byMember].flatMap(([name, own]) => (isMember(name) ? (currentPod(own) ?? []) : []));
+}
+
+function memberOf({ metadata, spec }: Pod): string {
+  return spec?.hostname ?? metadata.name;
+}
+
 /** What is left on record of a pod that was evicted is no member, and would trust for ever whom members trusted then. */
 function membersIn(pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => !isOver(pod));
@@ -62,7 +76,7 @@ export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAut
   const believes = believerOf(signer, isAuthority);
   if (believes === undefined) return [];
   const doubting = membersIn(pods).filter((pod) => !believes(pod));
-  return doubting.map((pod) => pod.spec?.hostname ?? pod.metadata.name);
+  return doubting.map(memberOf);
 }
 
 /** Whether some member believes who shows this certificate. */

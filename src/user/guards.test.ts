@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import { etcdOf, userLook } from "#kit/access.ts";
-import { born } from "#kit/cluster.ts";
+import { born, NOW } from "#kit/cluster.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import { bindingWish } from "#user/desired/binding.ts";
 import { bindingRequest } from "#user/desired/request.ts";
@@ -120,6 +120,8 @@ const cases: Record<string, readonly Case[]> = {
     ...each([wishing("keep"), wishing("none"), add, ask], "is no new one", look({ with: { doubters: ["my-etcd-0"] } }), "allowed"),
     ...each([wishing("issue"), wishing("copy")], "for the first time", look({ bound: null, with: { doubters: ["my-etcd-0"] } }), "allowed"),
     ...each([wishing("issue"), wishing("copy")], "for the first certificate", look({ pair: null, with: { doubters: ["my-etcd-0"] } }), "allowed"),
+    ...each([wishing("issue"), wishing("copy")], "a moment before its end", look({ pair: { notAfterMs: NOW + 1 }, with: { doubters: ["my-etcd-0"] } }), "forbidden"),
+    ...each([wishing("issue"), wishing("copy")], "for one that has ended", look({ pair: { notAfterMs: NOW }, with: { doubters: ["my-etcd-0"] } }), "allowed"),
     ...each([wishing("issue")], "for one that is of no use", look({ pair: { trouble: "t" }, with: { doubters: ["my-etcd-0"] } }), "allowed"),
   ],
 }; // biome-ignore format: a table

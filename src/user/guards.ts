@@ -101,10 +101,11 @@ const ownObjects: UserGuard = {
 /** A certificate that works is not replaced by one that some member would not believe. */
 const trustedFirst: UserGuard = {
   name: "trusted-first",
-  forbids({ binding, doubters }, step) {
-    if (step.do !== "writeBinding" || !isPairNew(step.wish.pair)) return undefined;
-    const isWorking = binding.is === "present" && binding.value.certificate?.trouble === undefined;
-    if (!isWorking || binding.value.certificate === undefined || doubters.length === 0) return undefined;
+  forbids({ takenAtMs, binding, doubters }, step) {
+    if (step.do !== "writeBinding" || !isPairNew(step.wish.pair) || doubters.length === 0) return undefined;
+    const certificate = binding.is === "present" ? binding.value.certificate : undefined;
+    if (certificate === undefined || certificate.trouble !== undefined) return undefined;
+    if (certificate.notAfterMs <= takenAtMs) return undefined;
     return `${doubters.join(", ")} would not believe the new certificate`;
   },
 };

@@ -6,6 +6,7 @@ import type { AccessReads, PasswordWord } from "#access/reads.ts";
 import { userNameOf } from "#api/etcd-names.ts";
 import { bindingName } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
@@ -17,13 +18,14 @@ import type { KubeClient } from "#kube/client.ts";
 import { type Pod, SECRETS } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
-import { doubtersOf, isBelieved, PASSWORD_KEY } from "#user/facts.ts";
+import { currentPods, doubtersOf, isBelieved, PASSWORD_KEY } from "#user/facts.ts";
 import type { BindingReads } from "#user/reads.ts";
 import { type BindingFacts, claimOf, hasPassword, isOwned, type UserSnapshot } from "#user/snapshot.ts";
 
 export interface UserReads {
   readonly users: CacheView<EtcdUser>;
   readonly clusters: Pick<CacheView<EtcdCluster>, "get">;
+  readonly peers: Pick<CacheView<EtcdPeer>, "get">;
   readonly pods: CacheView<Pod>;
   readonly access: Pick<AccessReads, "look" | "role" | "user" | "password">;
   readonly bindings: Pick<BindingReads, "look" | "forget">;
@@ -73,7 +75,8 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
     missingOf(reads, { ...known, found }, cluster, signal),
   ]);
   const { binding, signer } = bound;
-  const pods = reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`);
+  const isMember = (peer: string) => reads.peers.get({ namespace, name: peer }) !== undefined;
+  const pods = currentPods(reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), isMember);
   return present({
     ...known,
     ...bound,

@@ -107,6 +107,8 @@ const cases: readonly { name: string; given: UserSnapshot; expect: string; says?
   { name: "pair: when it was made for something else", given: look({ pair: { madeFor: "other" } }), expect: `${WRITE} keep issue` },
   { name: "pair: when another authority signs", given: look({ with: { signer: present(signerOf(NEXT)) } }), expect: `${WRITE} keep issue` },
   { name: "pair: but not while some member does not believe that one", given: look({ with: { signer: present(signerOf(NEXT)), doubters: ["my-etcd-0"] } }), expect: "settled" },
+  { name: "pair: until its end", given: look({ pair: { notAfterMs: NOW + 1 }, with: { signer: present(signerOf(NEXT)), doubters: ["my-etcd-0"] } }), expect: "settled" },
+  { name: "pair: what has ended works no more", given: look({ pair: { notAfterMs: NOW }, with: { signer: present(signerOf(NEXT)), doubters: ["my-etcd-0"] } }), expect: `${WRITE} keep issue` },
   { name: "pair: when it ends", given: look({ pair: { notAfterMs: NOW + 30 * DAY_MS } }), expect: `${WRITE} keep issue` },
   { name: "pair: not long before", given: look({ pair: { notAfterMs: NOW + 30 * DAY_MS + 1 } }), expect: "settled" },
   { name: "pair: nor by an authority that ends no later", given: look({ pair: { notAfterMs: NOW + DAY_MS }, with: { signer: present(signerOf(undefined, { notAfterMs: NOW + DAY_MS })) } }), expect: "settled" },

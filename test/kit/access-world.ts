@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/useAwait: what is thrown is a promise that fails, as those of the real ones are.
 import { AccessReads } from "#access/reads.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { OperatorError } from "#base/error.ts";
@@ -147,7 +148,8 @@ export class AccessWorld {
     const clusters = { get: () => this.cluster };
     const common = { access, clusters, clock: this.clock };
     const role = roleController({ kube, access }, { ...common, roles: view<EtcdRole>("etcdroles") });
-    const reads = { ...common, users: view<EtcdUser>("etcdusers"), pods, bindings, identities, kube };
+    const peers = view<EtcdPeer>("etcdpeers");
+    const reads = { ...common, users: view<EtcdUser>("etcdusers"), peers, pods, bindings, identities, kube };
     const user = userController({ kube, access, bindings, issuer }, reads);
     return { role, user };
   }

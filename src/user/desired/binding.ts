@@ -135,13 +135,15 @@ function passwordWish(snapshot: UserSnapshot, own: BindingFacts | undefined): Pa
 
 /** @returns undefined when there is to be a pair, and there is none so far */
 function pairWish(snapshot: UserSnapshot, own: BindingFacts | undefined): Part<BindingWish["pair"]> | undefined {
-  const { cluster, signer, doubters } = snapshot;
+  const { cluster, takenAtMs, signer, doubters } = snapshot;
   const issuer = cluster && issuerOf(cluster);
   if (issuer === undefined) return { what: isPairKept(snapshot, own) ? "keep" : "none" };
   const isWhole = own?.certificate !== undefined && own.certificate.trouble === undefined;
   const present = isWhole ? ({ what: "keep" } as const) : undefined;
+  if (signer.is !== "present" || signer.value.trouble !== undefined) return present;
   // What works is not replaced by what some member would not believe.
-  if (signer.is !== "present" || signer.value.trouble !== undefined || (isWhole && doubters.length > 0)) return present;
+  const isWorking = isWhole && own.certificate.notAfterMs > takenAtMs;
+  if (isWorking && doubters.length > 0) return present;
   if (issuer === "CertManager") {
     // What cert-manager has made for somebody else is not handed out.
     if (!isOwnRequest(snapshot) || isIssuedOtherwise(snapshot)) return present;
