@@ -6,7 +6,7 @@ import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#k
 import { born } from "#kit/cluster.ts";
 import { bundle } from "#kit/cluster-tls.ts";
 import type { Certificate, Pod } from "#kube/kinds.ts";
-import { issuerOf, orderOf, rotationDue } from "#user/credentials.ts";
+import { issuerOf, madeForOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish, trustWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
 import { currentPods, doubtersOf, isBelieved } from "#user/facts.ts";
@@ -53,6 +53,22 @@ test("the Secret is its EtcdUser's, and says what its certificate was made for w
   expect(metadata?.annotations).toHaveProperty(["etcd.improbable.io/applied-hash"]);
   const plain = bindingWish(look({ bound: null, cluster: PLAIN }))?.draft.metadata.annotations;
   expect(plain).not.toHaveProperty(["etcd.improbable.io/applied-hash"]);
+});
+
+test("a pair that is kept stays marked by what it was made for: it is made anew as soon as somebody can sign", () => {
+  const mark = (given: Parameters<typeof look>[0]) => {
+    const { pair, draft } = bindingWish(look(given)) ?? {};
+    return [pair, draft?.metadata.annotations?.["etcd.improbable.io/applied-hash"]];
+  };
+  const old = { bound: { texts: {} }, pair: { madeFor: "before" } };
+  expect(mark({ ...old, with: { signer: unknown("away") } })).toEqual(["keep", "before"]);
+  expect(mark({ ...old, with: { signer: present(signerOf(NEXT)), doubters: ["my-etcd-0"] } })).toEqual([
+    "keep",
+    "before",
+  ]);
+  expect(mark({ ...old, pair: { madeFor: undefined }, with: { signer: absent } })).toEqual(["keep", undefined]);
+  expect(mark(old)).toEqual(["issue", madeForOf(look().user, etcdOf())]);
+  expect(mark({ ...old, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n" })) } })).toEqual(["copy", madeForOf(look().user, MANAGED)]); // biome-ignore format: one line
 });
 
 test("the status says whom the Secret says to trust, and by whom its certificate is signed", () => {

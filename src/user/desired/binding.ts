@@ -92,17 +92,11 @@ export function trustWish(snapshot: UserSnapshot): BindingWish | undefined {
   const { [CERTIFICATE_FILE]: _, ...others } = own.texts;
   if (isSameData(others[TRUST_FILE], trust)) return undefined;
   const kept = { password: own.hasPassword ? "keep" : "none", pair: own.certificate ? "keep" : "none" } as const;
-  const { metadata, ...draft } = draftOf(snapshot, own, kept);
-  const madeFor = own.certificate?.madeFor;
-  const annotations = {
-    ...metadata.annotations,
-    ...(madeFor === undefined ? {} : { [APPLIED_HASH_ANNOTATION]: madeFor }),
-  };
   return {
     because: `it does not say what it should of ${TRUST_FILE}`,
     ...kept,
     texts: { ...others, [TRUST_FILE]: trust, certificates: trust },
-    draft: { ...draft, metadata: { ...metadata, annotations } },
+    draft: draftOf(snapshot, own, kept),
   };
 }
 
@@ -167,7 +161,9 @@ function draftOf(
   const asked = rotationAsked(user);
   const isNew = hasPassword({ user }) ? password === "new" : pair === "issue" || pair === "copy";
   const madeAtMs = isNew ? takenAtMs : own?.rotatedAtMs;
-  const madeFor = isNew ? asked : own?.rotatedFor;
+  const rotatedFor = isNew ? asked : own?.rotatedFor;
+  // What is kept was made for what it says, whatever is wanted by now.
+  const madeFor = pair === "keep" ? own?.certificate?.madeFor : cluster && madeForOf(user, cluster);
   return {
     apiVersion: apiVersionOf(SECRETS),
     kind: SECRETS.kind,
@@ -177,8 +173,8 @@ function draftOf(
       labels: bindingLabels(name),
       annotations: {
         ...(madeAtMs === undefined ? {} : { [ROTATED_AT_ANNOTATION]: rfc3339(madeAtMs) }),
-        ...(madeFor === undefined ? {} : { [ROTATED_FOR_ANNOTATION]: madeFor }),
-        ...(cluster === undefined || pair === "none" ? {} : { [APPLIED_HASH_ANNOTATION]: madeForOf(user, cluster) }),
+        ...(rotatedFor === undefined ? {} : { [ROTATED_FOR_ANNOTATION]: rotatedFor }),
+        ...(madeFor === undefined || pair === "none" ? {} : { [APPLIED_HASH_ANNOTATION]: madeFor }),
       },
       ownerReferences: [ownedBy(user)],
     },
