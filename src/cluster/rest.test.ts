@@ -39,9 +39,9 @@ const whole = calm(cluster());
 const GOING = { deletionTimestamp: "2026-01-01T12:00:00Z" };
 
 /** The same, and a condition says something else, or is there besides. */
-function saidToBe(type: string, status: "True" | "False" | "Unknown"): ClusterSnapshot {
+function saidToBe(type: string, status: "True" | "False" | "Unknown", reason?: string): ClusterSnapshot {
   const others = (whole.cluster.status?.conditions ?? []).filter((condition) => condition.type !== type);
-  const condition = { ...others[0]!, type, status };
+  const condition = { ...others[0]!, type, status, ...(reason === undefined ? {} : { reason }) };
   const conditions = [...others, condition];
   return { ...whole, cluster: { ...whole.cluster, status: { ...whole.cluster.status, conditions } } };
 }
@@ -66,6 +66,8 @@ const SETTLED: readonly { name: string; given: ClusterSnapshot }[] = [
   { name: "one member alone", given: calm(cluster({ replicas: 1 })) },
   { name: "whose backup is missing", given: saidToBe("BackupReady", "False") },
   { name: "that was paused once", given: saidToBe("Paused", "False") },
+  { name: "whose PodMonitor nobody wants any more", given: saidToBe("Monitored", "False", "NotMonitored") },
+  { name: "that can have no PodMonitor here", given: saidToBe("Monitored", "False", "MonitorsNotServed") },
   { name: "with TLS, users and a PodMonitor", given: saidToBe("TLSReady", "True") },
 ];
 
@@ -98,7 +100,8 @@ const RESTLESS: readonly { name: string; given: ClusterSnapshot }[] = [
   { name: "it is Progressing", given: saidToBe("Progressing", "True") },
   { name: "it is not UpToDate", given: saidToBe("UpToDate", "False") },
   { name: "it is Paused", given: saidToBe("Paused", "True") },
-  { name: "a PodMonitor is missing", given: saidToBe("Monitored", "False") },
+  { name: "a PodMonitor is missing", given: saidToBe("Monitored", "False", "Waiting") },
+  { name: "a PodMonitor could not be made", given: saidToBe("Monitored", "False", "StepRefused") },
   { name: "something is wrong with a certificate", given: saidToBe("TLSReady", "False") },
   { name: "nobody knows what etcd asks of users", given: saidToBe("AuthReady", "Unknown") },
   { name: "a member answers with another ID", given: saidToBe("ClusterIDMismatch", "True") },

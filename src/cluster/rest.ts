@@ -1,4 +1,4 @@
-import type { ConditionType } from "#api/conditions.ts";
+import type { ConditionType, Reason } from "#api/conditions.ts";
 import { DRY_RUN_ANNOTATION, REMOVAL_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import type { MemberStatus } from "#api/v1beta1/cluster.ts";
@@ -77,11 +77,14 @@ export function isSettled(snapshot: ClusterSnapshot): boolean {
   );
 }
 
+/** Why a condition may be otherwise, and nothing is amiss that a look would mend: nobody asks for a PodMonitor any more, or there cannot be one here. */
+const WELL_ALL_THE_SAME: readonly (string | undefined)[] = ["NotMonitored", "MonitorsNotServed"] satisfies Reason[];
+
 /** Whether it was told of the cluster, as it is wanted now, that nothing is amiss. */
 function isCalledWell({ cluster }: Pick<ClusterSnapshot, "cluster">): boolean {
-  const isWell = cluster.status?.conditions?.every(({ type, status }) => {
+  const isWell = cluster.status?.conditions?.every(({ type, status, reason }) => {
     const expected = WELL[type as ConditionType];
-    return expected === undefined || status === expected;
+    return expected === undefined || status === expected || WELL_ALL_THE_SAME.includes(reason);
   });
   return isWell === true && isCalledReady({ cluster });
 }

@@ -170,6 +170,28 @@ describe("AuthReady", () => {
     expect(authReady({ snapshot, plan: { next: "settled", aside: others } })?.reason).toBe("AuthPending");
   });
 
+  test.each([
+    ["AuthUnknown", "True AuthDisabled: spec.auth is left out, and nothing says that etcd asks for users"],
+    ["AuthPending", "True AuthDisabled: spec.auth is left out, and nothing says that etcd asks for users"],
+    ["AuthDisabled", undefined],
+  ] as const)(
+    "%s, once told, is not told for ever where spec.auth is taken back before etcd has answered",
+    (reason, says) => {
+      const given = cluster();
+      const told = {
+        type: "AuthReady",
+        status: "Unknown",
+        reason,
+        message: "",
+        observedGeneration: 1,
+        lastTransitionTime: "2026-01-01T12:00:00Z",
+      } as const;
+      const conditions = [...(given.cluster.status?.conditions ?? []), told];
+      const status = { ...given.cluster.status, conditions };
+      expect(judged({ ...given, cluster: { ...given.cluster, status } })).toBe(says);
+    },
+  );
+
   test("it is not known while no look comes to its end", () => {
     const told = {
       type: "AuthReady",

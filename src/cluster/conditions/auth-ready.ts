@@ -1,7 +1,7 @@
 import { isAuthWanted } from "#api/auth.ts";
 import { ROOT, rootSecretName } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
-import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
 import { hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
 import { isAdministrator, recordedUsers } from "#cluster/auth/users.ts";
@@ -16,7 +16,7 @@ export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
   const wanted = isAuthWanted(cluster.spec);
   // Nobody is asked who sleeps: what was said last stays.
   if (cluster.metadata.deletionTimestamp !== undefined || isAsleep(cluster)) return undefined;
-  if (wanted === undefined && cluster.status?.auth === undefined) return undefined;
+  if (wanted === undefined && cluster.status?.auth === undefined) return forgotten(cluster);
   const hindrance = hindranceOf(snapshot);
   const state = stateOf(snapshot);
   const refused = plan.aside?.find(({ rule, is }) => RULES.has(rule) && is === "refused");
@@ -39,6 +39,14 @@ export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
     return no("AuthPending", `etcd asks for users; of the operator or ${ROOT} something is about to be put right`);
   const message = `etcd asks for users; the operator is ${auth.user}, and the password of ${ROOT} is in Secret ${auth.rootSecret.value.name}`;
   return { status: "True", reason: "AuthEnabled", message };
+}
+
+/** Nobody asks for users any more, and etcd was not seen to: what was told before would be told for ever. */
+function forgotten({ status }: EtcdCluster): Verdict | undefined {
+  const told = status?.conditions?.find(({ type }) => type === "AuthReady");
+  if (told === undefined || told.reason === "AuthDisabled") return undefined;
+  const message = "spec.auth is left out, and nothing says that etcd asks for users";
+  return { status: "True", reason: "AuthDisabled", message };
 }
 
 /** @param why in the API server's words */
