@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { addressText, factsOf } from "#certificates/facts.ts";
 import { idOf, type KeyPair } from "#certificates/pem.ts";
-import { authority, DAY_MS, dataOf, leaf, NOW_MS, secretOf } from "#kit/certificates.ts";
+import { authority, DAY_MS, dataOf, leaf, NOW_MS, secretOf, withUnknownKey } from "#kit/certificates.ts";
 
 const ca = await authority();
 const other = await authority("another CA");
@@ -81,6 +81,16 @@ describe("a Secret with a certificate", () => {
   ];
   test.each(cases)("tells what is wrong with it: $name", ({ with: changed, trouble }) => {
     expect(factsOf(secretOf("a", { ...good, ...changed }), "leaf").trouble).toBe(trouble);
+  });
+
+  test("is good by one authority, although nobody knows the kind of another one's key", () => {
+    const unknown = withUnknownKey(ca.certificate);
+    const facts = factsOf(secretOf("a", dataOf(pair, unknown + ca.certificate)), "leaf");
+    expect(facts).toMatchObject({ trouble: undefined, signerId: id(ca) });
+    expect(facts.trustIds).toHaveLength(2);
+    expect(factsOf(secretOf("a", dataOf(pair, unknown)), "leaf").trouble).toBe(
+      "its tls.crt is signed by none of its ca.crt",
+    );
   });
 
   test("without any data is in trouble, and says nothing else", () => {

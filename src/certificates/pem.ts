@@ -46,11 +46,19 @@ export function idOf(certificate: X509Certificate): string {
 
 /**
  * What an authority is known by to whoever verifies: its name and its key. A certificate that was made anew for the same key vouches for the same.
- * SHA-256, in hexadecimal.
+ * SHA-256, in hexadecimal. One whose key is of no kind that can be read vouches for nobody, and is known by itself alone.
  */
-export function authorityKeyOf({ subject, publicKey }: X509Certificate): string {
-  const key = publicKey.export({ type: "spki", format: "der" }).toString("hex");
-  return hash("sha256", `${subject}\n${key}`, "hex");
+export function authorityKeyOf(authority: X509Certificate): string {
+  const key = publicKeyOf(authority);
+  return key === undefined ? idOf(authority) : hash("sha256", `${authority.subject}\n${key.toString("hex")}`, "hex");
+}
+
+function publicKeyOf(certificate: X509Certificate): Buffer | undefined {
+  try {
+    return certificate.publicKey.export({ type: "spki", format: "der" });
+  } catch {
+    return undefined; // etcd, too, goes on without an authority whose key it does not know
+  }
 }
 
 /** Several certificates as one text, each of them once. */

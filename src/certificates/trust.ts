@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 
-/** Whether the authority has signed the certificate. */
+/** Whether the authority has signed the certificate. One whose key cannot be read has issued nothing, and is asked no further. */
 export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
   return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { trustingAs, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { withUnknownKey } from "#kit/certificates.ts";
 import { bundle, OWN, running, secured, started } from "#kit/cluster-tls.ts";
 
 /** An authority: made with openssl, as the two below. */
@@ -56,6 +57,13 @@ test("members that trust an authority believe what it signs after its own certif
 test("they do not believe what somebody of the same name has signed, nor whom they do not know", () => {
   expect(withoutBelief(trusting(CORP), "peer", signedBy(NAMESAKE))).toEqual(ALL);
   expect(withoutBelief(trusting(OWN.pem), "peer", signedBy(CORP))).toEqual(ALL);
+});
+
+test("an authority with a key of a kind that nobody knows is in nobody's way, and is no other one", () => {
+  const unknown = withUnknownKey(CORP);
+  expect(withoutBelief(trusting(unknown + CORP), "peer", signedBy(RENEWED))).toEqual([]);
+  expect(withoutBelief(trusting(unknown), "peer", signedBy(CORP))).toEqual(ALL);
+  expect(withoutBelief(trusting(OWN.pem + unknown), "peer", signedBy(CORP, CORP + unknown))).toEqual(ALL);
 });
 
 test("who runs with what does not suffice is one of them, and so is who is to run with it", () => {
