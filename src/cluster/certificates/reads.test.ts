@@ -594,6 +594,73 @@ describe("what is known of a certificate", () => {
     expect(keyring.identityOf(KEY)?.cert).toBe(texts["tls.crt"]);
   });
 
+  test("gives the operator nothing that members would not take, by its times or its usages, as long as it has what they take", async () => {
+    const { look, reads, keyring, special, clock, rest } = await asked();
+    const members = running(secured(), undefined, {
+      ...peers[0]!.spec.tls!,
+      client: { ...peers[0]!.spec.tls!.client!, trust: ca.certificate },
+    });
+    const nowMs = clock.wallMs();
+    const held = async (wish: object, tls: object = {}) => {
+      const { certificate, key } = await leaf(ca, { ...OPERATORS, fromMs: 0, untilMs: nowMs + 9 * DAY_MS, ...wish });
+      special.set(
+        "my-etcd-operator-tls",
+        present(secretOf("my-etcd-operator-tls", dataOf({ certificate, key }, ca.certificate))),
+      );
+      reads.hasChanged(KEY, "operator");
+      await look(asking(tls), members);
+      return keyring.identityOf(KEY)?.cert === certificate;
+    };
+    const wrong = [{ untilMs: nowMs }, { fromMs: nowMs + DAY_MS }, { usages: ["serverAuth"] }];
+    // Of nothing, whatever there is.
+    for (const wish of wrong) {
+      reads.forget(KEY);
+      expect(await held(wish), JSON.stringify(wish)).toBe(true);
+      expect(await held({ untilMs: nowMs }), "one of no use for another one").toBe(true);
+    }
+    expect(await held({ untilMs: nowMs + 2 * DAY_MS })).toBe(true);
+    for (const wish of wrong) expect(await held(wish), JSON.stringify(wish)).toBe(false);
+    expect(await held({ untilMs: nowMs }, { client: { verifyClients: false } }), "nobody asks for it").toBe(true);
+    // What begins later is learnt in its turn once it has begun.
+    expect(await held({ untilMs: nowMs + 2 * DAY_MS })).toBe(true);
+    expect(await held({ fromMs: nowMs + DAY_MS })).toBe(false);
+    const before = keyring.identityOf(KEY);
+    await rest(8 * 60_000, asking(), members);
+    expect(keyring.identityOf(KEY)).toBe(before);
+    await clock.advance(DAY_MS);
+    await rest(8 * 60_000, asking(), members);
+    expect(keyring.identityOf(KEY)).not.toBe(before);
+    // What was good has ended by now: what the Secret holds is no worse, whatever it is.
+    await clock.advance(10 * DAY_MS);
+    expect(await held({ usages: ["serverAuth"] })).toBe(true);
+  });
+
+  test("gives the operator what is of no use, too, when it is of another Secret, or members do not trust the one before either", async () => {
+    const ended = async (signer: typeof ca) => {
+      const pair = await leaf(signer, { ...OPERATORS, fromMs: 0, untilMs: 1 });
+      return { pair, data: dataOf(pair, signer.certificate) };
+    };
+    const { look, reads, keyring, special } = await asked();
+    await look();
+    const other = await authority();
+    const byOther = await ended(other);
+    special.set("my-etcd-operator-tls", present(secretOf("my-etcd-operator-tls", byOther.data)));
+    reads.hasChanged(KEY, "operator");
+    const tls = peers[0]!.spec.tls!;
+    const client = { ...tls.client!, trust: other.certificate };
+    await look(asking(), running(secured(), undefined, { ...tls, client }));
+    expect(keyring.identityOf(KEY)?.cert).toBe(byOther.pair.certificate);
+
+    const turned = await asked();
+    await turned.look();
+    const theirs = await ended(ca);
+    const labels = { "etcd.improbable.io/tls": "true" };
+    turned.special.set("their-operator", present(secretOf("their-operator", theirs.data, { labels })));
+    const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+    await turned.look(asking({ client: { provider: "Secret", secret } }));
+    expect(turned.keyring.identityOf(KEY)?.cert).toBe(theirs.pair.certificate);
+  });
+
   test("gives the operator whatever is there where members ask for nothing", async () => {
     const { look, reads, keyring, special } = await asked();
     const lenient = { client: { verifyClients: false } };

@@ -38,7 +38,7 @@ import {
 } from "#cluster/certificates/objects.ts";
 import { secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutBelief } from "#cluster/certificates/trusted.ts";
-import { whyStrangers } from "#cluster/certificates/usable.ts";
+import { isInTime, lackOf, whyStrangers } from "#cluster/certificates/usable.ts";
 import { MINUTELY_MS } from "#cluster/rest.ts";
 import type {
   ClusterSnapshot,
@@ -66,6 +66,8 @@ interface Memory {
   readonly known: Map<What, Known>;
   /** When each pod was first seen, by its uid. */
   readonly pods: Map<string, number>;
+  /** With what the operator connects, as it was when that was learnt. */
+  learnt: SeenCertificate | undefined;
   /** When something was read at rest. */
   restedMs: number;
   /** How often something was read that was not known before, or could not be read. */
@@ -105,6 +107,7 @@ export class CertificateReads {
       given,
       known: new Map(),
       pods: new Map(),
+      learnt: undefined,
       restedMs: Number.NEGATIVE_INFINITY,
       news: 0,
     };
@@ -231,7 +234,7 @@ export class CertificateReads {
   }
 
   async #read(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<void> {
-    this.#note(memory, what, await this.#ask(given, what, signal));
+    this.#note(memory, what, await this.#ask(given, memory, what, signal));
   }
 
   #note(memory: Memory, what: What, answer: Answer): void {
@@ -261,7 +264,7 @@ export class CertificateReads {
     });
   }
 
-  async #ask(given: Given, what: What, signal: AbortSignal): Promise<Answer> {
+  async #ask(given: Given, memory: Memory, what: What, signal: AbortSignal): Promise<Answer> {
     const { cluster, members } = given;
     const { namespace, name } = cluster.metadata;
     if (what === "trustMap")
@@ -279,9 +282,28 @@ export class CertificateReads {
     const isShown = (what === "operator" || what === "former operator") && secretName === operatorSecretName(cluster);
     const issuer = what === "former operator" ? given.former : cluster;
     const isOwn = issuer === undefined || whyStrangers(issuer, "operator", facts) === undefined;
-    if (isShown && isOwn && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts))
+    if (isShown && isOwn && isBelieved(cluster, members, facts) && mayConnectWith(cluster, facts)) {
+      if (this.#isKept({ cluster: issuer ?? cluster, members }, memory.learnt, facts)) return present(facts);
       this.#keyring.learn({ namespace, name }, found.value);
+      memory.learnt = facts;
+    }
     return present(facts);
+  }
+
+  /**
+   * Whether members take what was learnt of this Secret, and not what it holds by now: that has ended, begins later, or is for something else. When they
+   * take neither, as far as this clock tells, what was read last counts: the clock may be wrong.
+   */
+  #isKept(
+    { cluster, members }: Pick<Given, "cluster" | "members">,
+    learnt: SeenCertificate | undefined,
+    facts: SeenCertificate,
+  ): boolean {
+    if (learnt?.secretName !== facts.secretName || !areClientsVerified(cluster.spec)) return false;
+    const takenAtMs = this.#clock.wallMs();
+    const isTaken = (each: SeenCertificate) =>
+      isInTime({ takenAtMs }, each) && lackOf({ cluster }, "operator", each) === undefined;
+    return isTaken(learnt) && !isTaken(facts) && isBelieved(cluster, members, learnt);
   }
 
   async #askForRequest(cluster: EtcdCluster, purpose: LeafPurpose, signal: AbortSignal): Promise<SeenRequest> {

@@ -66,7 +66,10 @@ export function usable(snapshot: ClusterSnapshot, purpose: Purpose): SeenCertifi
 }
 
 /** Whether the clock says that its time has come, and is not over. */
-export function isInTime({ takenAtMs }: ClusterSnapshot, { notBeforeMs, notAfterMs }: SeenCertificate): boolean {
+export function isInTime(
+  { takenAtMs }: Pick<ClusterSnapshot, "takenAtMs">,
+  { notBeforeMs, notAfterMs }: SeenCertificate,
+): boolean {
   return notBeforeMs <= takenAtMs && takenAtMs < notAfterMs;
 }
 
@@ -89,7 +92,11 @@ const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
 /** What a certificate of this purpose lacks, whoever has made it, as a clause; times excepted. */
-export function lackOf({ cluster }: ClusterSnapshot, purpose: Purpose, facts: SeenCertificate): string | undefined {
+export function lackOf(
+  { cluster }: Pick<ClusterSnapshot, "cluster">,
+  purpose: Purpose,
+  facts: SeenCertificate,
+): string | undefined {
   if (facts.trouble !== undefined) return facts.trouble;
   const { namespace, name } = cluster.metadata;
   const stranger = whyStrangers(cluster, purpose, facts);
