@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { addressText, factsOf } from "#certificates/facts.ts";
 import { idOf, type KeyPair } from "#certificates/pem.ts";
 import { authority, DAY_MS, dataOf, leaf, NOW_MS, secretOf, withUnknownKey } from "#kit/certificates.ts";
+import { intermediate, renewed } from "#kit/certified-authority.ts";
 
 const ca = await authority();
 const other = await authority("another CA");
@@ -101,6 +102,51 @@ describe("a Secret with a certificate", () => {
       fingerprint: "",
       trust: "",
     });
+  });
+});
+
+describe("the time of a certificate", () => {
+  const during = (first: number, last: number) => ({
+    fromMs: NOW_MS + first * DAY_MS,
+    untilMs: NOW_MS + last * DAY_MS,
+  });
+  /** Its first and its last day. */
+  const daysOf = (shown: KeyPair, ...trust: readonly KeyPair[]) => {
+    const all = trust.map(({ certificate }) => certificate).join("");
+    const { notBeforeMs, notAfterMs, trouble } = factsOf(secretOf("a", dataOf(shown, all)), "leaf");
+    return trouble ?? [notBeforeMs, notAfterMs].map((ms) => (ms - NOW_MS) / DAY_MS);
+  };
+  const OWN = [-1, 90];
+
+  test("is within that of the authority that has signed it", async () => {
+    expect(daysOf(pair, ca)).toEqual(OWN);
+    expect(daysOf(pair, await renewed(ca, during(-400, -1)))).toEqual([-1, -1]);
+    expect(daysOf(pair, await renewed(ca, during(5, 500)))).toEqual([5, 90]);
+  });
+
+  test("is within that of the best one of this name and key, whichever stands first", async () => {
+    const [ended, soon] = [await renewed(ca, during(-400, -1)), await renewed(ca, during(-400, 7))];
+    const later = await renewed(ca, during(5, 500));
+    expect(daysOf(pair, ended, ca)).toEqual(OWN);
+    expect(daysOf(pair, ca, ended)).toEqual(OWN);
+    expect(daysOf(pair, soon, ended)).toEqual([-1, 7]);
+    expect(daysOf(pair, soon, later)).toEqual(OWN);
+  });
+
+  test("is nothing to whoever else is trusted, such as the authority before", async () => {
+    expect(daysOf(pair, await renewed(other, during(-400, -1)), ca)).toEqual(OWN);
+  });
+
+  test("is within that of all that are shown, and of the root above them; unless who has signed it is trusted, too", async () => {
+    const between = await intermediate(ca, during(-1, 60));
+    const single = await leaf(between);
+    const chain = { ...single, certificate: single.certificate + between.certificate };
+    const ended = await renewed(ca, during(-400, 3));
+    expect(daysOf(chain, ca)).toEqual([-1, 60]);
+    expect(daysOf(chain, ended)).toEqual([-1, 3]);
+    expect(daysOf(chain, ended, between)).toEqual([-1, 60]);
+    expect(daysOf(chain, await renewed(between, during(-400, -1)), ca)).toEqual([-1, 60]);
+    expect(daysOf(single, ended, between)).toEqual([-1, 60]);
   });
 });
 

@@ -10,7 +10,7 @@ import {
 } from "#api/names.ts";
 import { commonNameIn } from "#certificates/common-name.ts";
 import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
-import { isSignedBy, signerOf } from "#certificates/trust.ts";
+import { isSignedBy, signersOf } from "#certificates/trust.ts";
 import { controllerOf, type Secret } from "#kube/kinds.ts";
 
 // What may be known of a Secret without knowing its key?
@@ -29,7 +29,7 @@ export interface CertificateFacts {
   readonly resourceVersion: string;
   /** Uid of who manages the Secret; undefined when nobody does. */
   readonly ownerUid: string | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970; from when to when it is worth something: it, all that are shown with it, and one of the authorities that vouch for it are valid. */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   /** Of the certificate that is shown: SHA-256 of its DER, in hexadecimal. */
@@ -71,13 +71,13 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
   const trusted = parsedIn(textIn(secret, TRUST_FILE));
   const [next] = parsedIn(textIn(secret, NEXT_CERTIFICATE));
   const [shown] = chain;
+  const signers = signersOf(chain, trusted);
   return {
     secretName: name,
     uid,
     resourceVersion,
     ownerUid: controllerOf(secret)?.uid,
-    notBeforeMs: shown?.validFromDate.getTime() ?? 0,
-    notAfterMs: Math.min(...chain.map(({ validToDate }) => validToDate.getTime()), shown === undefined ? 0 : Infinity),
+    ...spanOf(chain, signers),
     fingerprint: shown === undefined ? "" : idOf(shown),
     issuerName: shown?.issuer?.split("\n").join(", ") ?? "",
     commonName: commonNameIn(textIn(secret, CERTIFICATE_FILE)),
@@ -85,13 +85,13 @@ export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
     usages: shown?.keyUsage ?? [],
     trust: [...new Map(trusted.map((each) => [idOf(each), each.toString()])).values()].join(""),
     trustIds: [...new Set(trusted.map(idOf))],
-    signerId: signer(chain, trusted),
+    signerId: signers.map(idOf).at(0),
     nextId: next === undefined ? undefined : idOf(next),
     rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
     certificateName: annotations?.[CERTIFICATE_NAME_ANNOTATION],
     madeFor: annotations?.[APPLIED_HASH_ANNOTATION],
     mayBeShown: mayBeShown(secret),
-    trouble: troubleOf(secret, kind, { chain, trusted, next }),
+    trouble: troubleOf(secret, kind, { chain, trusted, signers, next }),
   };
 }
 
@@ -105,29 +105,37 @@ export function textIn({ data }: Pick<Secret, "data">, key: string): string {
   return Buffer.from(data?.[key] ?? "", "base64").toString("utf8");
 }
 
-function signer(chain: readonly X509Certificate[], trusted: readonly X509Certificate[]): string | undefined {
-  const found = signerOf(chain, trusted);
-  return found === undefined ? undefined : idOf(found);
+/** Who signs may have ended before what it has signed does: then nobody believes that any more. */
+function spanOf(
+  chain: readonly X509Certificate[],
+  signers: readonly X509Certificate[],
+): Pick<CertificateFacts, "notBeforeMs" | "notAfterMs"> {
+  const [shown] = chain;
+  if (shown === undefined) return { notBeforeMs: 0, notAfterMs: 0 };
+  const ends = (all: readonly X509Certificate[]) => all.map(({ validToDate }) => validToDate.getTime());
+  const begins = signers.map(({ validFromDate }) => validFromDate.getTime());
+  return {
+    notBeforeMs: Math.max(shown.validFromDate.getTime(), ...(begins.length === 0 ? [] : [Math.min(...begins)])),
+    notAfterMs: Math.min(...ends(chain), ...(signers.length === 0 ? [] : [Math.max(...ends(signers))])),
+  };
 }
 
 interface Parts {
   readonly chain: readonly X509Certificate[];
   readonly trusted: readonly X509Certificate[];
+  readonly signers: readonly X509Certificate[];
   readonly next: X509Certificate | undefined;
 }
 
-function troubleOf(secret: Secret, kind: Kind, { chain, trusted, next }: Parts): string | undefined {
+function troubleOf(secret: Secret, kind: Kind, { chain, trusted, signers, next }: Parts): string | undefined {
   const missing = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE].find((key) => textIn(secret, key).trim() === "");
   if (missing !== undefined) return `it has no ${missing}`;
   const [shown] = chain;
   if (shown === undefined) return `its ${CERTIFICATE_FILE} is no certificate in PEM`;
   if (trusted.length === 0) return `its ${TRUST_FILE} is no certificate in PEM`;
   if (!isPair(shown, textIn(secret, KEY_FILE))) return `its ${KEY_FILE} is not the key of its ${CERTIFICATE_FILE}`;
-  if (kind === "leaf") {
-    return signerOf(chain, trusted) === undefined
-      ? `its ${CERTIFICATE_FILE} is signed by none of its ${TRUST_FILE}`
-      : undefined;
-  }
+  if (kind === "leaf")
+    return signers.length === 0 ? `its ${CERTIFICATE_FILE} is signed by none of its ${TRUST_FILE}` : undefined;
   if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE_FILE} is no authority that signs itself`;
   if (!trusted.some((each) => idOf(each) === idOf(shown)))
     return `its ${CERTIFICATE_FILE} is not among its ${TRUST_FILE}`;

@@ -14,19 +14,20 @@ export function isFresh({ validFromDate, validToDate }: X509Certificate, nowMs: 
 const LONGEST_CHAIN = 10;
 
 /**
- * The authority that vouches for the first of these, if it is one of those that are trusted.
+ * The authorities that vouch for the first of these, of those that are trusted; the nearest first. One suffices, and several of one name and key are
+ * believed as long as one of them is good.
  * @param chain what a server shows: its own certificate, and those between it and the authority
  */
-export function signerOf(
+export function signersOf(
   [leaf, ...between]: readonly X509Certificate[],
   trusted: readonly X509Certificate[],
-): X509Certificate | undefined {
+): readonly X509Certificate[] {
+  const signers: X509Certificate[] = [];
   let last = leaf;
   for (let length = 0; last !== undefined && length < LONGEST_CHAIN; length++) {
     const certificate: X509Certificate = last;
-    const signer = trusted.find((authority) => isSignedBy(certificate, authority));
-    if (signer !== undefined) return signer;
+    signers.push(...trusted.filter((authority) => isSignedBy(certificate, authority)));
     last = between.find((each) => each !== certificate && isSignedBy(certificate, each));
   }
-  return undefined;
+  return signers;
 }

@@ -10,7 +10,7 @@ import {
 import { textIn } from "#certificates/facts.ts";
 import { namesLacking } from "#certificates/names.ts";
 import { isPair, parsedIn } from "#certificates/pem.ts";
-import { signerOf } from "#certificates/trust.ts";
+import { signersOf } from "#certificates/trust.ts";
 import type { TlsIdentity } from "#etcd/endpoint.ts";
 import type { Pod, Secret } from "#kube/kinds.ts";
 import { variablesOf } from "./world-flags.ts";
@@ -143,7 +143,7 @@ export function isVouched(trust: Trust, pair: Pair): boolean {
   vouched.set(trust, known);
   const before = known.get(pair);
   if (before !== undefined) return before;
-  const is = signerOf(pair.chain, trust) !== undefined;
+  const is = signersOf(pair.chain, trust).length > 0;
   known.set(pair, is);
   return is;
 }

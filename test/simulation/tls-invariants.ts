@@ -19,7 +19,7 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { NEXT_KEY, textIn } from "#certificates/facts.ts";
 import { idOf } from "#certificates/pem.ts";
-import { signerOf } from "#certificates/trust.ts";
+import { signersOf } from "#certificates/trust.ts";
 import { SIDES } from "#cluster/certificates/purposes.ts";
 import type { TlsIdentity } from "#etcd/endpoint.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -345,7 +345,7 @@ export function wantedTls(world: World, { metadata, spec }: EtcdCluster): Member
     if (providerOf(spec, of) === "None" || secret === undefined) return undefined;
     const trust = textIn(secret, TRUST_FILE);
     const all = trustIn(trust);
-    const signer = all.length > 1 ? signerOf(pairIn(secret)?.chain ?? [], all) : undefined;
+    const [signer] = all.length > 1 ? signersOf(pairIn(secret)?.chain ?? [], all) : [];
     return { secretName, trust, ...(signer === undefined ? {} : { signer: idOf(signer) }) };
   };
   const [peer, client] = [side("peer"), side("client")];

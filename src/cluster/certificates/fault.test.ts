@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { absent } from "#base/observed.ts";
+import { parsedIn } from "#certificates/pem.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
+import { NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { goingTo, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/cluster-tls.ts";
 
@@ -22,4 +24,19 @@ test("what is shown, and would be signed by whom members do not trust, is not ma
     message: expect.stringContaining("is about to be made"),
     isForPeople: false,
   });
+});
+
+test("what has ended with the authority that has signed it says so: another one by the same would not help", () => {
+  const endsMs = parsedIn(THEIRS.pem)[0]!.validToDate.getTime();
+  const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const ended = (lastsMs: number) => {
+    const given = secured({}, { peer: side }, { by: THEIRS, isOurs: false, lastsMs });
+    return faultOf({ ...given, takenAtMs: endsMs }, "peer")?.message;
+  };
+  const what = "Secret foo/their-peer, what members show to each other, has ended at";
+  expect(ended(endsMs - NOW)).toBe(`${what} 2035-09-23T12:00:00Z, with the authority that has signed it`);
+  expect(ended(endsMs - NOW - 1_000)).toBe(`${what} 2035-09-23T11:59:59Z`);
+  // Of an authority that is its own end.
+  const own = { ...secured(), takenAtMs: endsMs };
+  expect(faultOf(withMade(own, { peerCA: { lastsMs: endsMs - NOW } }), "peerCA")?.message).toMatch(/:00:00Z$/);
 });

@@ -15,7 +15,7 @@ import {
   isWithheld,
   lackOf,
 } from "#cluster/certificates/usable.ts";
-import { foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import { endText, foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import {
@@ -55,7 +55,7 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
   const lack = lackOf(snapshot, purpose, facts);
   if (lack !== undefined) return no("CertificateInvalid", `${secret}, ${WHAT_FOR[purpose]}: ${lack}`);
   if (facts.notAfterMs <= takenAtMs)
-    return no("CertificateExpired", `${secret}, ${WHAT_FOR[purpose]}, has ended at ${rfc3339(facts.notAfterMs)}`);
+    return no("CertificateExpired", `${secret}, ${WHAT_FOR[purpose]}, has ended at ${endText(purpose, facts)}`);
   if (facts.notBeforeMs > takenAtMs)
     return no(
       "CertificateInvalid",

@@ -1,4 +1,7 @@
-import { CERTIFICATE_NAME_ANNOTATION } from "#certificates/facts.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { CERTIFICATE_NAME_ANNOTATION, type CertificateFacts } from "#certificates/facts.ts";
+import { parsedIn } from "#certificates/pem.ts";
+import { isAuthority } from "#cluster/certificates/purposes.ts";
 import type { Purpose } from "#cluster/snapshot.ts";
 
 /** What a certificate of each purpose is for, as part of a sentence. */
@@ -10,6 +13,12 @@ export const WHAT_FOR: Readonly<Record<Purpose, string>> = {
   operator: "what the operator shows to members",
   application: "what applications show to members",
 };
+
+/** When it ends, to follow "ends at"; and whether that is the end of who has signed it, so that another one by the same authority would not help. */
+export function endText(purpose: Purpose, { notAfterMs, trust }: CertificateFacts): string {
+  const isSigners = parsedIn(trust).some(({ validToDate }) => validToDate.getTime() === notAfterMs);
+  return rfc3339(notAfterMs) + (isSigners && !isAuthority(purpose) ? ", with the authority that has signed it" : "");
+}
 
 /** Who has the name, and what a person can do about it. */
 export function foreignSecretText(namespace: string, name: string): string {

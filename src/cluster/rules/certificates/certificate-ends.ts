@@ -1,11 +1,10 @@
 import { lifeOf } from "#api/tls.ts";
-import { rfc3339 } from "#base/timestamp.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { isLookedAfter } from "#cluster/certificates/former-fault.ts";
 import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { renewalTroubles } from "#cluster/certificates/renewal.ts";
 import { seen } from "#cluster/certificates/usable.ts";
-import { WHAT_FOR } from "#cluster/certificates/words.ts";
+import { endText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { type ClusterSnapshot, isPaused, type Purpose } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark } from "#runtime/decide.ts";
@@ -38,6 +37,6 @@ function endingOf(view: ClusterSnapshot | undefined, purposes: readonly Purpose[
     const { renewBeforeMs } = lifeOf(cluster.spec, sideOf(purpose));
     const isLate = found.notAfterMs - takenAtMs <= renewBeforeMs / 2;
     const verb = found.notAfterMs <= takenAtMs ? "has ended" : "ends";
-    return isLate ? [`Secret ${found.secretName}, ${WHAT_FOR[purpose]}, ${verb} at ${rfc3339(found.notAfterMs)}`] : [];
+    return isLate ? [`Secret ${found.secretName}, ${WHAT_FOR[purpose]}, ${verb} at ${endText(purpose, found)}`] : [];
   });
 }

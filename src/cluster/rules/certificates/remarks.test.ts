@@ -244,6 +244,15 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
+    name: "what ends with the authority that has signed it",
+    given: at(withMade(lasting(brought), { peer: { isOurs: false, lastsMs: 3_552 * DAY_MS } }), NOW + 3_540 * DAY_MS),
+    told: [
+      expect.stringContaining(
+        "Secret their-peer, what members show to each other, ends at 2035-09-23T12:00:00Z, with the authority that has signed it",
+      ) as never,
+    ],
+  },
+  {
     name: "nothing of the end of what is no certificate",
     given: withMade(brought, { peer: { isOurs: false, trouble: "it has no tls.crt" } }),
     told: [],
