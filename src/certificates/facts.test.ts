@@ -21,6 +21,7 @@ describe("a Secret with a certificate", () => {
       ownerUid: "owner",
       notBeforeMs: NOW_MS - DAY_MS,
       notAfterMs: NOW_MS + 90 * DAY_MS,
+      lifeMs: 91 * DAY_MS,
       fingerprint: id(pair),
       issuerName: new X509Certificate(ca.certificate).subject,
       commonName: "",
@@ -131,6 +132,20 @@ describe("the time of a certificate", () => {
     expect(daysOf(pair, ca, ended)).toEqual(OWN);
     expect(daysOf(pair, soon, ended)).toEqual([-1, 7]);
     expect(daysOf(pair, soon, later)).toEqual(OWN);
+  });
+
+  test("was made for as long as what lives shortest of that which it takes", async () => {
+    const lifeOf = (shown: KeyPair, ...trust: readonly KeyPair[]) => {
+      const all = trust.map(({ certificate }) => certificate).join("");
+      return factsOf(secretOf("a", dataOf(shown, all)), "leaf").lifeMs / DAY_MS;
+    };
+    expect(lifeOf(pair, ca)).toBe(91);
+    expect(lifeOf(pair, await renewed(ca, during(-1, 6)))).toBe(7);
+    expect(lifeOf(pair, await renewed(ca, during(-1, 6)), ca)).toBe(91);
+    const between = await intermediate(ca, during(-1, 29));
+    const single = await leaf(between);
+    expect(lifeOf({ ...pair, certificate: pair.certificate + between.certificate }, ca)).toBe(30);
+    expect(lifeOf(single, between)).toBe(30);
   });
 
   test("is nothing to whoever else is trusted, such as the authority before", async () => {

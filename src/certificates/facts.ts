@@ -32,6 +32,8 @@ export interface CertificateFacts {
   /** Milliseconds since 1970; from when to when it is worth something: it, all that are shown with it, and one of the authorities that vouch for it are valid. */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
+  /** For how long what lives shortest of these was made, in milliseconds. */
+  readonly lifeMs: number;
   /** Of the certificate that is shown: SHA-256 of its DER, in hexadecimal. */
   readonly fingerprint: string;
   /** As `CN=…`, one line. */
@@ -109,15 +111,33 @@ export function textIn({ data }: Pick<Secret, "data">, key: string): string {
 function spanOf(
   chain: readonly X509Certificate[],
   signers: readonly X509Certificate[],
-): Pick<CertificateFacts, "notBeforeMs" | "notAfterMs"> {
+): Pick<CertificateFacts, "notBeforeMs" | "notAfterMs" | "lifeMs"> {
   const [shown] = chain;
-  if (shown === undefined) return { notBeforeMs: 0, notAfterMs: 0 };
-  const ends = (all: readonly X509Certificate[]) => all.map(({ validToDate }) => validToDate.getTime());
-  const begins = signers.map(({ validFromDate }) => validFromDate.getTime());
+  if (shown === undefined) return { notBeforeMs: 0, notAfterMs: 0, lifeMs: 0 };
+  const begins = signers.map(beginOf);
   return {
-    notBeforeMs: Math.max(shown.validFromDate.getTime(), ...(begins.length === 0 ? [] : [Math.min(...begins)])),
-    notAfterMs: Math.min(...ends(chain), ...(signers.length === 0 ? [] : [Math.max(...ends(signers))])),
+    notBeforeMs: Math.max(beginOf(shown), ...(begins.length === 0 ? [] : [Math.min(...begins)])),
+    notAfterMs: leastOf(chain, signers, endOf),
+    lifeMs: leastOf(chain, signers, (each) => endOf(each) - beginOf(each)),
   };
+}
+
+/** The least of all that are shown, and of the best one that vouches for them. */
+function leastOf(
+  chain: readonly X509Certificate[],
+  signers: readonly X509Certificate[],
+  measure: (certificate: X509Certificate) => number,
+): number {
+  const best = signers.length === 0 ? [] : [Math.max(...signers.map(measure))];
+  return Math.min(...chain.map(measure), ...best);
+}
+
+function beginOf({ validFromDate }: X509Certificate): number {
+  return validFromDate.getTime();
+}
+
+function endOf({ validToDate }: X509Certificate): number {
+  return validToDate.getTime();
 }
 
 interface Parts {

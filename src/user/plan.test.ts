@@ -204,6 +204,8 @@ test.each([
   ["whatever else waits", look({ ...endsAt(NOW), cluster: PAUSED }), "the certificate in Secret app-binding has ended at 2026-01-01T12:00:00Z, and has not been renewed", "False Paused"],
   ["also of one that is to go", look({ ...going, pair: { notAfterMs: NOW }, with: { ...nobody, signer: absent } }), "the certificate in Secret app-binding has ended at 2026-01-01T12:00:00Z, and has not been renewed", "False Deleting"],
   ["by the cluster's own life of certificates", look({ ...endsAt(NOW + 2 * 3_600_000), cluster: etcdOf({ client: { duration: "24h", renewBefore: "4h" } }) }), "the certificate in Secret app-binding ends at 2026-01-01T14:00:00Z, and has not been renewed", "True Bound"],
+  ["by what the issuer gives, which may be less", look({ cluster: MANAGED, pair: { notAfterMs: NOW + 28 * 3_600_000, lifeMs: 7 * DAY_MS } }), "the certificate in Secret app-binding ends at 2026-01-02T16:00:00Z, and has not been renewed", "True Bound"],
+  ["and not before", look({ cluster: MANAGED, pair: { notAfterMs: NOW + 29 * 3_600_000, lifeMs: 7 * DAY_MS } }), undefined, "True Bound"],
   ["when cert-manager has failed", look({ cluster: MANAGED, with: { request: issuing("False", "Failed", 0) } }), UNRENEWED, "True Bound"],
   ["when it takes long", look({ cluster: MANAGED, with: { request: issuing("True", "Renewing", 300_000) } }), UNRENEWED, "True Bound"],
   ["not while it is at it", look({ cluster: MANAGED, with: { request: issuing("True", "Renewing", 299_999) } }), undefined, "True Bound"],

@@ -130,6 +130,7 @@ export function signerOf(by = OWN, change: Partial<CertificateFacts> = {}): Cert
     ownerUid: "uid-of-my-etcd",
     notBeforeMs: NOW - 100 * DAY_MS,
     notAfterMs: NOW + 3_550 * DAY_MS,
+    lifeMs: 3_650 * DAY_MS,
     fingerprint: by.id,
     issuerName: "CN=ca",
     commonName: "ca",

@@ -70,6 +70,8 @@ interface Made {
   readonly next?: Authority;
   /** How long it lasts from now on, in milliseconds. */
   readonly lastsMs?: number;
+  /** How long it was made for, in milliseconds; by default it began 100 days ago. */
+  readonly lifeMs?: number;
   /** By default the operator's. */
   readonly commonName?: string | undefined;
   readonly names?: readonly string[];
@@ -108,6 +110,7 @@ export function made(snapshot: ClusterSnapshot, purpose: Purpose, given: Made = 
     ownerUid: given.isOurs === false ? undefined : snapshot.cluster.metadata.uid,
     notBeforeMs: NOW - 100 * DAY_MS,
     notAfterMs: isEmpty ? 0 : NOW + lastsMs,
+    lifeMs: isEmpty ? 0 : (given.lifeMs ?? 100 * DAY_MS + lastsMs),
     fingerprint: isEmpty ? "" : order === undefined ? by.id : `${purpose} by ${by.id}`,
     issuerName: "CN=own 0123456789ab",
     commonName: "commonName" in given ? given.commonName : (order?.commonName ?? "etcd-cluster-operator"),

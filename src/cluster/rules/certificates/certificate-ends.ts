@@ -1,4 +1,5 @@
 import { lifeOf } from "#api/tls.ts";
+import { isLate } from "#certificates/late.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { isLookedAfter } from "#cluster/certificates/former-fault.ts";
 import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
@@ -34,9 +35,8 @@ function endingOf(view: ClusterSnapshot | undefined, purposes: readonly Purpose[
   return purposes.flatMap((purpose) => {
     const found = seen(view, purpose);
     if (found === undefined || found.notAfterMs === 0) return [];
-    const { renewBeforeMs } = lifeOf(cluster.spec, sideOf(purpose));
-    const isLate = found.notAfterMs - takenAtMs <= renewBeforeMs / 2;
+    if (!isLate(found, lifeOf(cluster.spec, sideOf(purpose)), takenAtMs)) return [];
     const verb = found.notAfterMs <= takenAtMs ? "has ended" : "ends";
-    return isLate ? [`Secret ${found.secretName}, ${WHAT_FOR[purpose]}, ${verb} at ${endText(purpose, found)}`] : [];
+    return [`Secret ${found.secretName}, ${WHAT_FOR[purpose]}, ${verb} at ${endText(purpose, found)}`];
   });
 }

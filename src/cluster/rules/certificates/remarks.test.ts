@@ -15,6 +15,7 @@ import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 // What people are told, while all else goes on.
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const settled = secured();
 const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
 const BROUGHT = {
@@ -241,6 +242,16 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ),
     told: [
       "certificate-ends: Secret their-peer, what members show to each other, has ended at 2026-03-22T12:00:00Z; Secret their-operator, what the operator shows to members, ends at 2026-03-23T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "nothing of what people renew each week, until the last day or so of it",
+    given: withMade(lasting(brought), {
+      peer: { isOurs: false, lastsMs: 29 * HOUR_MS, lifeMs: 7 * DAY_MS },
+      server: { isOurs: false, lastsMs: 28 * HOUR_MS, lifeMs: 7 * DAY_MS },
+    }),
+    told: [
+      "certificate-ends: Secret their-server, what members show to clients, ends at 2026-01-02T16:00:00Z, and has not been renewed",
     ],
   },
   {

@@ -1,5 +1,6 @@
 import { lifeOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { isLate } from "#certificates/late.ts";
 import { isOverdue, requestWords } from "#certificates/request.ts";
 import { remark } from "#runtime/decide.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
@@ -20,9 +21,8 @@ export const bindingEnds: UserRule = {
 function endingOf({ user, cluster, binding, takenAtMs }: UserSnapshot): readonly string[] {
   const own = ownBinding({ user, binding });
   const endsMs = own?.certificate?.notAfterMs ?? 0;
-  if (own === undefined || cluster === undefined || endsMs === 0) return [];
-  const { renewBeforeMs } = lifeOf(cluster.spec, "client");
-  if (endsMs - takenAtMs > renewBeforeMs / 2) return [];
+  if (own?.certificate === undefined || cluster === undefined || endsMs === 0) return [];
+  if (!isLate(own.certificate, lifeOf(cluster.spec, "client"), takenAtMs)) return [];
   const verb = endsMs <= takenAtMs ? "has ended" : "ends";
   return [`the certificate in Secret ${own.name} ${verb} at ${rfc3339(endsMs)}, and has not been renewed`];
 }
