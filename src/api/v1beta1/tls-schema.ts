@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { MAX_BUNDLE_LENGTH } from "#api/bundle.ts";
 import { durationSchema } from "#api/common-schema.ts";
 import { TLS_LABEL } from "#api/names.ts";
 import { secretName } from "#api/v1beta1/reference-schema.ts";
@@ -230,9 +231,6 @@ export const TLS_STAYS = [
       "tls is missing, and was given; it must be written as it stands: of a cluster that was made without it the operator has written it, see kubectl get etcdcluster NAME -o jsonpath={.spec.tls}; kubectl apply leaves it alone",
   },
 ];
-
-/** The longest bundle: two of them, twice during an update, must find room in the annotations of an object. */
-const MAX_BUNDLE_LENGTH = 32_768;
 
 const side = {
   secretName: secretName.describe("Secret with tls.crt and tls.key: what the member shows."),

@@ -8,7 +8,7 @@ import { shownIn, showsAsked } from "#cluster/certificates/former.ts";
 import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
-import { isOfEarlier, isOurs, isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
+import { isOfEarlier, isOurs, isUnasked, seen, usable, whyTooLong } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 
 // How do members come to show what comes from somewhere else, while everybody stays connected?
@@ -53,9 +53,13 @@ function courseOf(snapshot: ClusterSnapshot, side: Side, other?: Course): Course
   const others = [...inUse].filter((each) => each !== name);
   if (others.length === 0) return side === "peer" || shown === undefined ? SETTLED : handing(snapshot, shown);
   const why = whyNotWhole(snapshot, side);
-  if (why !== undefined || shown === undefined)
-    return { at: "waiting", both: united(...trustInUse(snapshot, side)), why: why ?? `Secret ${name} is being read` };
-  const both = united(...trustInUse(snapshot, side), shown.trust);
+  const inTrust = trustInUse(snapshot, side);
+  const waiting = (because: string): Course => ({ at: "waiting", both: united(...inTrust), why: because });
+  if (why !== undefined || shown === undefined) return waiting(why ?? `Secret ${name} is being read`);
+  const both = united(...inTrust, shown.trust);
+  const excess = whyTooLong(both);
+  if (excess !== undefined)
+    return waiting(`the certificates in ca.crt of Secret ${name} and those that members trust by now are ${excess}`);
   const lacking = withoutTrust(snapshot, side, shown.trustIds, both);
   if (lacking.length > 0)
     return { at: "trust", both, why: `${lacking.join(", ")} ${does(lacking)} not trust both yet` };

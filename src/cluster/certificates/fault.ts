@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { consentText } from "#certificates/consent.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
 import { hasFailed, requestWords } from "#certificates/request.ts";
-import { isAuthority, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { isAuthority, isShownByMembers, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { isInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import {
   authorityOf,
@@ -14,6 +14,7 @@ import {
   isUnasked,
   isWithheld,
   lackOf,
+  whyTooLong,
 } from "#cluster/certificates/usable.ts";
 import { endText, foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
@@ -52,7 +53,7 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
   const withheld = isWithheld(snapshot, purpose, facts);
   const consent = `${secret}, ${WHAT_FOR[purpose]}: ${consentText(cluster.metadata.namespace, facts.secretName)}`;
   if (withheld === "refused") return no("SecretNotAllowed", consent);
-  const lack = lackOf(snapshot, purpose, facts);
+  const lack = lackOf(snapshot, purpose, facts) ?? excessOf(purpose, facts);
   if (lack !== undefined) return no("CertificateInvalid", `${secret}, ${WHAT_FOR[purpose]}: ${lack}`);
   if (facts.notAfterMs <= takenAtMs)
     return no("CertificateExpired", `${secret}, ${WHAT_FOR[purpose]}, has ended at ${endText(purpose, facts)}`);
@@ -68,6 +69,12 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
     "CertificateInvalid",
     `${secret}: its tls.crt is signed by an authority that ${doubting.join(", ")} ${doubting.length === 1 ? "does" : "do"} not trust yet`,
   );
+}
+
+/** That more is trusted than members can be given: by what they show, or by the authority from which that has it. */
+function excessOf(purpose: Purpose, { trust }: SeenCertificate): string | undefined {
+  const why = isShownByMembers(purpose) || isAuthority(purpose) ? whyTooLong(trust) : undefined;
+  return why && `the certificates in its ca.crt are ${why}`;
 }
 
 const UNKNOWN = { reason: "Waiting", status: "Unknown", isForPeople: false } as const;

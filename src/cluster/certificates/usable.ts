@@ -1,9 +1,10 @@
+import { MAX_BUNDLE_LENGTH } from "#api/bundle.ts";
 import { isOwnSecretName, peerHost } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
-import { AUTHORITY_OF, orderOf, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
+import { AUTHORITY_OF, isShownByMembers, orderOf, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse } from "#cluster/certificates/trusted.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -62,7 +63,14 @@ export function usable(snapshot: ClusterSnapshot, purpose: Purpose): SeenCertifi
   const found = seen(snapshot, purpose);
   if (found === undefined || found.trouble !== undefined || isForeign(snapshot, purpose, found)) return undefined;
   if (isWithheld(snapshot, purpose, found) === "refused") return undefined;
+  if (isShownByMembers(purpose) && whyTooLong(found.trust) !== undefined) return undefined;
   return isIssuedHere(snapshot, purpose) && !isOurs(snapshot, found) ? undefined : found;
+}
+
+/** Why members cannot be given such a bundle, as part of a sentence whose subject is what it is made of; undefined when they can. */
+export function whyTooLong({ length }: string): string | undefined {
+  if (length <= MAX_BUNDLE_LENGTH) return undefined;
+  return `${length} characters in PEM, and members can be given no more than ${MAX_BUNDLE_LENGTH}: leave out authorities that have signed nothing of this cluster`;
 }
 
 /** Whether the clock says that its time has come, and is not over. */
