@@ -119,8 +119,9 @@ export const REASONS = {
 
 /** Every reason that a condition of an EtcdPeer may have. */
 export const PEER_REASONS = {
-  MemberHealthy: "The member's pod is ready, and the member answers.",
-  MemberUnreachable: "The member's pod is ready, but the member gave the operator no answer.",
+  MemberHealthy: "The member's pod is ready, and the member answers as who it must be.",
+  MemberUnreachable:
+    "The member's pod is ready, but the member gave the operator no answer, somebody else did, or it has had no leader yet; the message says which.",
   PodPending: "The member's pod does not run or is not ready; the message says why.",
   Asleep:
     "The EtcdCluster sleeps, since its spec.replicas is 0, or is just waking up: the member is stopped, and its data is kept.",

@@ -9,6 +9,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Observed } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 import type { SeenAuth } from "#cluster/auth/seen.ts";
+import { whyNotMeant } from "#etcd/not-meant.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
 import {
@@ -286,12 +287,8 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   if (answer.is === "absent") return { is: "unhealthy", why: "it gave no answer", status: undefined };
   if (answer.is === "unknown") return unanswered(snapshot, snapshot.unpublished.get(peer), id, answer.why);
   const status = answer.value;
-  if (hexOf(status.clusterId) !== clusterID) {
-    return { is: "stranger", why: `it answers as part of cluster ${hexOf(status.clusterId)} instead of ${clusterID}` };
-  }
-  if (hexOf(status.memberId) !== id) {
-    return { is: "stranger", why: `it answers as member ${hexOf(status.memberId)} instead of ${id}` };
-  }
+  const stranger = whyNotMeant(status, clusterID, id);
+  if (stranger !== undefined) return { is: "stranger", why: stranger };
   if (status.leaderId === undefined) return { is: "unhealthy", why: "it has no leader", status };
   if (corruptMembers(snapshot).includes(id)) return { is: "unhealthy", why: CORRUPT, status };
   return { is: "healthy", status };

@@ -12,6 +12,7 @@ import {
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
 import { present, unknown } from "#base/observed.ts";
+import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
 import { OWN_PEM } from "#kit/authorities.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
@@ -22,6 +23,7 @@ import { awaitMember } from "#peer/rules/pod/await-member.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import { peerStatus } from "#peer/status.ts";
 import type { PeerStep } from "#peer/step.ts";
+import type { Condition } from "#runtime/conditions.ts";
 import type { Rest } from "#runtime/decide.ts";
 import { born, claim, NOW, pod } from "../../test/kit/cluster.ts";
 import { BOOTSTRAP, peer } from "../../test/kit/peer.ts";
@@ -540,6 +542,20 @@ test("peer guards: every guard forbids at least one of the steps above", () => {
 
 const REFUSED: Rest = { because: "exceeded quota: q", code: "KubeForbidden", forMs: 500, isBrief: false };
 const TAKEN: Rest = { ...REFUSED, because: "replicasets my-etcd-0 already exists", code: "KubeAlreadyExists" };
+const READY = {
+  type: "Ready",
+  status: "True",
+  reason: "MemberHealthy",
+  message: "the member answers",
+  observedGeneration: 1,
+  lastTransitionTime: "2026-01-01T11:30:00Z",
+} as const;
+/** The member says something else of itself. @param told what its EtcdPeer says by now */
+function answering(other: Partial<EndpointStatus>, told?: Condition): PeerSnapshot {
+  const { endpoint, ...snapshot } = peer(told === undefined ? {} : { status: { conditions: [told] } });
+  const answer = endpoint?.is === "present" ? endpoint.value : undefined;
+  return { ...snapshot, endpoint: present({ ...answer!, ...other }) };
+}
 const verdicts: {
   name: string;
   given: PeerSnapshot;
@@ -578,6 +594,39 @@ const verdicts: {
     name: "a member without an answer",
     given: peer({ with: { endpoint: unknown("refused") } }),
     expect: "False MemberUnreachable",
+  },
+  {
+    name: "a member of another cluster",
+    given: answering({ clusterId: clusterId(0xabcn) }),
+    expect: "False MemberUnreachable",
+    message: "it answers as part of cluster abc instead of 1d7f0a5bb4fdd2f0",
+  },
+  {
+    name: "another member",
+    given: answering({ memberId: memberId(0xdefn) }, READY),
+    expect: "False MemberUnreachable",
+    message: "it answers as member def instead of 8e9e05c52164694d",
+  },
+  {
+    name: "a first member of which no ID is known",
+    given: peer({ stage: "joined", spec: { memberID: undefined } }),
+    expect: "True MemberHealthy",
+  },
+  {
+    name: "a member that has had no leader yet",
+    given: answering({ leaderId: undefined }),
+    expect: "False MemberUnreachable",
+    message: "it has no leader",
+  },
+  {
+    name: "a member that has lost its leader",
+    given: answering({ leaderId: undefined }, { ...READY, status: "False", reason: "PodPending" }),
+    expect: "False MemberUnreachable",
+  },
+  {
+    name: "a ready member without a leader, as during an election,",
+    given: answering({ leaderId: undefined }, READY),
+    expect: "True MemberHealthy",
   },
 ];
 for (const { name, given, resting = {}, expect: wanted, message } of verdicts) {
