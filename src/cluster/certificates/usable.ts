@@ -1,10 +1,10 @@
 import { MAX_BUNDLE_LENGTH } from "#api/bundle.ts";
-import { isOwnSecretName, peerHost } from "#api/names.ts";
+import { isOwnSecretName } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
-import { AUTHORITY_OF, isShownByMembers, orderOf, SHOWN_ON, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
+import { AUTHORITY_OF, isShownByMembers, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { secretsInUse } from "#cluster/certificates/trusted.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -84,16 +84,6 @@ export function isInTime(
 /** The authority of a side, if the operator can sign with it. */
 export function authorityOf(snapshot: ClusterSnapshot, side: Side): SeenCertificate | undefined {
   return usable(snapshot, AUTHORITY_OF[side]);
-}
-
-/** Why a member of this name would find nobody who takes it for itself, if that is so: what all members show is not good for it. */
-export function whyNotFor(snapshot: ClusterSnapshot, member: string): string | undefined {
-  const { namespace, name } = snapshot.cluster.metadata;
-  const host = peerHost(namespace, name, member);
-  const lacking = SIDES.map((side) => usable(snapshot, SHOWN_ON[side])).find(
-    (shown) => shown !== undefined && namesLacking(shown.names, [host]).length > 0,
-  );
-  return lacking && `Secret ${namespace}/${lacking.secretName}: its tls.crt is not good for ${host}`;
 }
 
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";

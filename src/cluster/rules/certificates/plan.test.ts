@@ -69,6 +69,19 @@ function hosts(...ordinals: readonly number[]): readonly string[] {
   return ordinals.map((ordinal) => `my-etcd-${ordinal}.my-etcd.foo.svc`);
 }
 
+/** Five members are asked for, and another Secret. @param next what that holds @param names for whom that is good which three of them show */
+function turningTo(next: object, names: readonly string[] = hosts(0, 1, 2)): ClusterSnapshot {
+  const three = withMade(brought, { peer: { isOurs: false, by: THEIRS, names } });
+  const other = { ...SECRETS_OF, peer: { provider: "Secret", secret: { secretName: "their-next" } } };
+  const turned = withMade(goingTo(three, other), { peer: { isOurs: false, names: ["*.my-etcd.foo.svc"], ...next } });
+  return wanting({ ...turned, certificates: { ...turned.certificates, requests: {} } }, 5);
+}
+
+function withoutTls(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { tls: _, ...spec } = snapshot.cluster.spec;
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec } };
+}
+
 /** So many members are asked for. */
 function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
   return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } } };
@@ -561,10 +574,48 @@ testPlans("certificates", [
     expect: "settled",
   },
   {
-    name: "nor asks etcd for one that was to be",
+    name: "nor asks etcd for one that was to be, whose intent goes: the others wait for nobody who does not start",
     given: running(
       withIntent(wanting(withMade(brought, { server: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5)),
     ),
+    expect: "scale-up: deletePeer my-etcd-3",
+  },
+  {
+    name: "adds nobody for whom what all of them show is not good, though what they are to show is",
+    given: turningTo({ by: THEIRS }),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "nor while they have yet to trust who has signed that",
+    given: turningTo({ by: OWN }),
+    expect: "give-turn: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "nor with what they have kept when spec.tls was taken away",
+    given: wanting(withoutTls(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })), 5),
+    expect: "settled",
+  },
+  {
+    name: "and adds who gets what is good, though what they are to show is not",
+    given: turningTo({ by: THEIRS, names: hosts(0, 1, 2) }, ["*.my-etcd.foo.svc"]),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "adds nobody whom the others would not believe",
+    given: wanting(withMade(brought, { peer: { isOurs: false, by: OWN } }), 5),
+    expect: "settled",
+  },
+  {
+    name: "nor anybody with what is of no use",
+    given: wanting(
+      withMade(brought, { peer: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" } }),
+      5,
+    ),
+    expect: "settled",
+  },
+  {
+    name: "nor with what is not there",
+    given: wanting(withSeen(brought, { peer: absent }), 5),
     expect: "settled",
   },
   {

@@ -1,4 +1,4 @@
-import { whyNotFor } from "#cluster/certificates/usable.ts";
+import { whyNotFor } from "#cluster/certificates/newcomer.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import { mayBootstrap } from "#cluster/members.ts";
 import { identityOf, isForming, peerNamed } from "#cluster/snapshot.ts";

@@ -1,6 +1,6 @@
 import { reachedBy } from "#api/tls.ts";
 import { recheckMs } from "#base/recheck.ts";
-import { whyNotFor } from "#cluster/certificates/usable.ts";
+import { whyNotFor } from "#cluster/certificates/newcomer.ts";
 import { intendedPeer } from "#cluster/desired/peer.ts";
 import { arriving } from "#cluster/learners.ts";
 import { intendedPeers, nextPeerName, ownVoters, sick } from "#cluster/members.ts";
@@ -22,7 +22,7 @@ const NAME_RECHECK_MS = 2_000;
 /**
  * There are fewer voters than are wanted. First the intent is made, an EtcdPeer that may not start yet, then the learner is added:
  * after a crash between the two the intent is found and goes on. An intent that is not wanted any more is deleted. Nobody is added for whom the
- * certificates that all members show are not good.
+ * certificates are not good that it gets, as most members have them, or whom not all of them would believe: they restart first.
  */
 export const scaleUp: ClusterRule = {
   name: "scale-up",
@@ -37,8 +37,14 @@ export const scaleUp: ClusterRule = {
     const next = nextPeerName(snapshot);
     const name = intent?.metadata.name ?? next.name;
     const whyNot = whyNotFor(snapshot, name);
-    // All else goes on, since it may be what helps: those that there are to restart with whom to trust besides.
-    if (whyNot !== undefined) return remark("scale-up", `${wanted}; ${name} is not added: ${whyNot}`);
+    if (whyNot !== undefined) {
+      const because = `${wanted}; ${name} is not added: ${whyNot}`;
+      // All else goes on, since it may be what helps: those that there are to restart with whom to trust besides. Nobody waits for an intent to trust
+      // them, too: it starts no sooner.
+      return intent === undefined
+        ? remark("scale-up", because)
+        : step("scale-up", because, { do: "deletePeer", peer: intent });
+    }
     if (intent === undefined) {
       if (next.leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
       return step("scale-up", `${wanted}: ${name} is to join`, {
