@@ -56,7 +56,7 @@ export function templateOfMost(snapshot: ClusterSnapshot): MemberTemplate {
 }
 
 /** What the member runs: what its EtcdPeer says is a wish until it has restarted. */
-function templateRun({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate {
+export function templateRun({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate {
   const running = runningRevision(pods.get(metadata.name));
   const { previous } = spec;
   return previous !== undefined && running === revisionOf(previous) ? previous : spec;

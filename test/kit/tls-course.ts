@@ -271,7 +271,9 @@ export class Course {
       const next = after(snapshot, step);
       if (typeof next === "string") throw new Error(`${step.do}: ${next}`);
       const come = arrived(next);
-      this.snapshot = step.do === "restartPod" ? started(come, [step.name]) : come;
+      const begun = [...come.pods.keys()].filter((name) => !snapshot.pods.has(name));
+      const all = step.do === "restartPod" ? [step.name] : begun;
+      this.snapshot = all.length > 0 ? started(come, all) : come;
       this.#look();
     }
   }

@@ -17,6 +17,7 @@ import {
   settled,
   withoutList,
 } from "#kit/cluster-steps.ts";
+import { bundle, OWN, running, THEIRS as SOMEBODY, secured, withMade } from "#kit/cluster-tls.ts";
 import { type GuardCase, promised } from "#kit/guard-promises.ts";
 
 const STOPPED: GuardCase = {
@@ -28,6 +29,14 @@ const STOPPED: GuardCase = {
 
 function idIn(snapshot: ClusterSnapshot, name: string) {
   return memberIdFromHex(snapshot.cluster.status!.identity!.initialMembers.find((each) => each.name === name)!.id);
+}
+
+/** More are wanted than there are, and all of them are to trust one authority more. @param names for whom it is good what they show */
+function besides(have: number, replicas: number, names: readonly string[], down: readonly string[] = []) {
+  const peer = { provider: "Secret", secret: { secretName: "theirs" } };
+  const given = asking(secured({ replicas: have, down }, { peer }), { replicas });
+  const hosts = names.map((name) => `${name}.my-etcd.foo.svc`);
+  return withMade(given, { peer: { isOurs: false, names: hosts, trust: bundle(OWN, SOMEBODY) } });
 }
 
 promised(guards, {
@@ -169,6 +178,30 @@ promised(guards, {
       name: "nobody gets a turn that could not be used: voters of somebody else are not counted on",
       given: withMember(settled, THEIRS),
       step: giving(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "of two one may restart with whom to trust besides, when nobody can join before",
+      given: besides(2, 3, ["my-etcd-0", "my-etcd-1"]),
+      step: restarting(besides(2, 3, []), "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "but not when somebody can",
+      given: besides(2, 3, ["*"]),
+      step: restarting(besides(2, 3, []), "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "nor when nobody is to restart with other certificates",
+      given: running(besides(2, 3, ["my-etcd-0", "my-etcd-1"])),
+      step: restarting(besides(2, 3, []), "my-etcd-1"),
+      is: "forbidden",
+    },
+    {
+      name: "nor of three, of whom one is down",
+      given: besides(3, 4, ["my-etcd-0", "my-etcd-1", "my-etcd-2"], ["my-etcd-0"]),
+      step: restarting(besides(3, 4, []), "my-etcd-1"),
       is: "forbidden",
     },
     {

@@ -1,3 +1,4 @@
+import { isHeldByCertificates } from "#cluster/growth.ts";
 import { ABOUT_MEMBERSHIP, isAboutAuth, isHarmless, restartedBy } from "#cluster/guards/touched.ts";
 import { knownMembers, spareVoters, takesPart, votersOf } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
@@ -15,8 +16,9 @@ export const needMemberList: ClusterGuard = {
 };
 
 /**
- * No restart leaves fewer healthy voters than a quorum, and nobody has a turn that it could not use, unless fewer than three members are wanted. It may take the last spare one, since
- * the member comes back with its data.
+ * No restart leaves fewer healthy voters than a quorum, and nobody has a turn that it could not use, unless fewer than three members are wanted, or
+ * there are fewer and the restart is what others wait for that are to join. It may take the last spare one, since the member comes back with its
+ * data.
  */
 export const restartKeepsQuorum: ClusterGuard = {
   name: "restart-keeps-quorum",
@@ -24,7 +26,7 @@ export const restartKeepsQuorum: ClusterGuard = {
     const restarts = restartedBy(snapshot, step);
     const voters = votersOf(snapshot);
     if (!voters.some(({ name }) => name === restarts)) return undefined;
-    if (voters.length < 3 && snapshot.cluster.spec.replicas < 3) return undefined;
+    if (voters.length < 3 && (snapshot.cluster.spec.replicas < 3 || isHeldByCertificates(snapshot))) return undefined;
     const healthy = voters.filter((member) => member.name !== restarts && takesPart(snapshot, member)).length;
     const isEnough = spareVoters(voters.length, healthy) >= 0;
     return isEnough ? undefined : `${healthy} of ${voters.length} voters would be healthy: less than a quorum`;

@@ -2,8 +2,9 @@ import { reachedBy } from "#api/tls.ts";
 import { recheckMs } from "#base/recheck.ts";
 import { whyNotFor } from "#cluster/certificates/newcomer.ts";
 import { intendedPeer } from "#cluster/desired/peer.ts";
+import { nextToJoin } from "#cluster/growth.ts";
 import { arriving } from "#cluster/learners.ts";
-import { intendedPeers, nextPeerName, ownVoters, sick } from "#cluster/members.ts";
+import { ownVoters, sick } from "#cluster/members.ts";
 import { sickForMs } from "#cluster/patience.ts";
 import { retire } from "#cluster/rules/membership/retire-peer.ts";
 import { identityOf, urlOf } from "#cluster/snapshot.ts";
@@ -30,12 +31,10 @@ export const scaleUp: ClusterRule = {
     const identity = identityOf(snapshot);
     const { replicas } = snapshot.cluster.spec;
     const voters = ownVoters(snapshot);
-    const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const { name, intent, leaving } = nextToJoin(snapshot);
     if (voters.length >= replicas) return intent === undefined ? undefined : retire(intent, "scale-up");
     if (identity === undefined) return undefined;
     const wanted = `${replicas} members are wanted and there are ${voters.length}`;
-    const next = nextPeerName(snapshot);
-    const name = intent?.metadata.name ?? next.name;
     const whyNot = whyNotFor(snapshot, name);
     if (whyNot !== undefined) {
       const because = `${wanted}; ${name} is not added: ${whyNot}`;
@@ -46,7 +45,7 @@ export const scaleUp: ClusterRule = {
         : step("scale-up", because, { do: "deletePeer", peer: intent });
     }
     if (intent === undefined) {
-      if (next.leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
+      if (leaving) return wait("scale-up", `${wanted}; the old ${name} is still going away`, NAME_RECHECK_MS);
       return step("scale-up", `${wanted}: ${name} is to join`, {
         do: "createPeer",
         peer: intendedPeer(snapshot, identity, name),

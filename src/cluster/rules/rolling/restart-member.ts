@@ -3,6 +3,7 @@ import { recheckMs } from "#base/recheck.ts";
 import { dueUrl } from "#cluster/certificates/scheme.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { isKeptAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { isHeldByCertificates } from "#cluster/growth.ts";
 import { heirOf } from "#cluster/heir.ts";
 import {
   idOf,
@@ -96,10 +97,10 @@ function refusalOf({ status }: EtcdPeer) {
   return ready?.status === "False" && ready.reason !== "PodPending" ? ready : undefined;
 }
 
-/** Whether nobody can be spared now, and somebody can once there are as many members as are wanted. */
+/** Whether nobody can be spared now, and somebody can once there are as many members as are wanted, who wait for nobody's restart. */
 function canGrowFirst(snapshot: ClusterSnapshot): boolean {
   const voters = votersOf(snapshot).length;
-  return voters < 3 && snapshot.cluster.spec.replicas > voters;
+  return voters < 3 && snapshot.cluster.spec.replicas > voters && !isHeldByCertificates(snapshot);
 }
 
 /** Members in the order in which they have their turns: first those that it may mend, and the leader last, so that its leadership moves once. */
