@@ -332,6 +332,7 @@ test("observe: a Service that has no address is not asked", async () => {
   expect(await connectionsOf({ from: { ...almostReady("False"), clientService: settled.clientService } })).toEqual([]);
 });
 
+const DEFAULT_TIMES = { replaceAfterMs: 20_000, memberTimeoutMs: 600_000 };
 const settings: {
   name: string;
   spec: Partial<ClusterSnapshot["cluster"]["spec"]>;
@@ -345,7 +346,7 @@ const settings: {
   {
     name: "its own patience with the lost",
     spec: { replacement: { after: "1h30m" } },
-    expect: { replaceAfterMs: 5_400_000, memberTimeoutMs: 600_000 },
+    expect: { replaceAfterMs: 5_400_000, memberTimeoutMs: 600_000, defaultTimes: DEFAULT_TIMES },
   },
   { name: "no patience at all", spec: { replacement: { after: "0s" } }, expect: { replaceAfterMs: 0 } },
   {
@@ -357,7 +358,7 @@ const settings: {
   {
     name: "its own patience with the first one that an update restarts",
     spec: { updateStrategy: { type: "RollingUpdate", memberTimeout: "45s" } },
-    expect: { replaceAfterMs: 20_000, memberTimeoutMs: 45_000 },
+    expect: { replaceAfterMs: 20_000, memberTimeoutMs: 45_000, defaultTimes: DEFAULT_TIMES },
   },
 ];
 for (const { name, spec, expect: wanted } of settings) {

@@ -22,7 +22,7 @@ import { idOf, type KnownMember, leaderOf } from "#cluster/members.ts";
 import type { Monitoring } from "#cluster/monitoring.ts";
 import { givenUp, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
-import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
+import { timesOf } from "#cluster/spec-times.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -95,8 +95,8 @@ export async function observeCluster(
   const endpoints = new Map([...answers].map(([name, { status }]) => [name, status]));
   const seen: ClusterSnapshot = {
     takenAtMs: reads.clock.wallMs(),
-    replaceAfterMs: replaceAfterMs(cluster.spec, reads.replaceAfterMs),
-    memberTimeoutMs: memberTimeoutMs(cluster.spec, reads.memberTimeoutMs),
+    ...timesOf(cluster.spec, reads),
+    defaultTimes: { replaceAfterMs: reads.replaceAfterMs, memberTimeoutMs: reads.memberTimeoutMs },
     rereadWithinMs: reads.rereadWithinMs,
     operatorNamespace: reads.operatorNamespace,
     ...cached,

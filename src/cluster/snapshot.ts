@@ -9,6 +9,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Observed } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 import type { SeenAuth } from "#cluster/auth/seen.ts";
+import type { SpecTimes } from "#cluster/spec-times.ts";
 import { whyNotMeant } from "#etcd/not-meant.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
@@ -36,6 +37,8 @@ export interface ClusterSnapshot {
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
+  /** What the two are where the spec does not say so: what the operator was told for all clusters. */
+  readonly defaultTimes: SpecTimes;
   /** How long it may take until whoever mounts a Secret, or a ConfigMap, has read it anew when it has changed, in milliseconds. */
   readonly rereadWithinMs: number;
   /** Where the operator itself is installed. */

@@ -124,6 +124,7 @@ function bareSnapshot(replicas: number, given: Given): ClusterSnapshot {
     takenAtMs: NOW,
     replaceAfterMs: 300_000,
     memberTimeoutMs: 600_000,
+    defaultTimes: { replaceAfterMs: 300_000, memberTimeoutMs: 600_000 },
     rereadWithinMs: 150_000,
     operatorNamespace: "etcd-operator-system",
     throughService: undefined,

@@ -1,8 +1,15 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { merged } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
+import type { EtcdClusterSpec, PlanStatus } from "#api/v1beta1/cluster.ts";
+import { forecast } from "#cluster/forecast/forecast.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
-import { cluster } from "#kit/cluster.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { timesOf } from "#cluster/spec-times.ts";
+import { cluster, sickFor } from "#kit/cluster.ts";
+import { withCrashing } from "#kit/cluster-rolling.ts";
 
 test("status.plan: whatever edit is asked for is answered", () => {
   const fields = [
@@ -47,4 +54,71 @@ test("status.plan: whatever edit is asked for is answered", () => {
     { numRuns: 100 },
   );
   expect(explained).toBeGreaterThan(10);
+});
+
+/** What a snapshot is like in which the spec says this: its own times count before the default ones. */
+function saying(snapshot: ClusterSnapshot, spec: EtcdClusterSpec): ClusterSnapshot {
+  return { ...snapshot, ...timesOf(spec, snapshot.defaultTimes), cluster: { ...snapshot.cluster, spec } };
+}
+
+function foretold(snapshot: ClusterSnapshot, edit: object): PlanStatus | undefined {
+  const metadata = { ...snapshot.cluster.metadata, annotations: { [DRY_RUN_ANNOTATION]: JSON.stringify(edit) } };
+  return planStatus({ ...snapshot, cluster: { ...snapshot.cluster, metadata } });
+}
+
+function edited(snapshot: ClusterSnapshot, edit: object): ClusterSnapshot {
+  return saying(snapshot, merged(snapshot.cluster.spec, edit) as EtcdClusterSpec);
+}
+
+/** A cluster whose spec says this, and whose last member is lost for so long. */
+function losing(ms: number, spec: Partial<EtcdClusterSpec> = {}): ClusterSnapshot {
+  const down = sickFor(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", ms);
+  return saying(down, { ...down.cluster.spec, ...spec });
+}
+
+const NEVER: Partial<EtcdClusterSpec> = { replacement: { after: "Never" } };
+const IN_A_MINUTE: Partial<EtcdClusterSpec> = { updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } };
+
+describe("status.plan: what an edit would cause is what the edited spec causes", () => {
+  const crashing = (snapshot: ClusterSnapshot) => withCrashing(snapshot, "my-etcd-2");
+  const cases: readonly {
+    readonly name: string;
+    readonly given: ClusterSnapshot;
+    readonly edit: object;
+    readonly next: string;
+  }[] = [
+    {
+      name: "that nobody is replaced is taken away: the default time counts again",
+      given: crashing(losing(400_000, NEVER)),
+      edit: { replacement: null },
+      next: "replace-lost",
+    },
+    {
+      name: "so it does where only the time is taken away",
+      given: crashing(losing(400_000, NEVER)),
+      edit: { replacement: { after: null } },
+      next: "replace-lost",
+    },
+    {
+      name: "a time that is over is taken away, and the default one is not",
+      given: crashing(losing(200_000, { replacement: { after: "1m" } })),
+      edit: { replacement: null },
+      next: "await-health",
+    },
+  ];
+  test.each(cases)("$name", ({ given, edit, next }) => {
+    const real = edited(given, edit);
+    const plan = foretold(given, edit);
+    expect(planCluster(real)).toMatchObject({ rule: next });
+    expect(plan).toMatchObject(forecast(real));
+    const told = plan?.steps?.[0]?.rule ?? plan?.message;
+    expect(told).toMatch(new RegExp(`^${next}`));
+  });
+
+  test("a time to come up is taken away: the default one counts again", () => {
+    const given = losing(120_000, { ...NEVER, ...IN_A_MINUTE });
+    expect(foretold(given, {})?.outcome).toBe("Waits");
+    expect(foretold(given, { updateStrategy: { memberTimeout: null } })?.outcome).toBe("Done");
+    expect(foretold(given, { updateStrategy: null })?.outcome).toBe("Done");
+  });
 });

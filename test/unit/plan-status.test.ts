@@ -57,7 +57,8 @@ describe("status.plan", () => {
     expect(planStatus(lost({ replacement: { after: "Never" } }, { replaceAfterMs: 60_000 }))?.message).toContain(
       "after is Never",
     );
-    expect(planStatus(lost({ replacement: { after: "now" } }, { replaceAfterMs: 60_000 }))?.steps).toHaveLength(13);
+    const defaultTimes = { replaceAfterMs: 60_000, memberTimeoutMs: 600_000 };
+    expect(planStatus(lost({ replacement: { after: "now" } }, { defaultTimes }))?.steps).toHaveLength(13);
   });
 
   test("counts with the time to come up that the edit asks for", () => {

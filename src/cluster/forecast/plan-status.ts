@@ -3,7 +3,7 @@ import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { PlanStatus } from "#api/v1beta1/cluster.ts";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
+import { timesOf } from "#cluster/spec-times.ts";
 
 /** Of the edit so much is repeated, in characters. */
 const MAX_EDIT = 1_000;
@@ -41,8 +41,8 @@ export function planStatus(snapshot: ClusterSnapshot): PlanStatus | undefined {
     ...forecast({
       ...snapshot,
       cluster: { ...cluster, spec },
-      replaceAfterMs: replaceAfterMs(spec, snapshot.replaceAfterMs),
-      memberTimeoutMs: memberTimeoutMs(spec, snapshot.memberTimeoutMs),
+      // Not from the times that count by now: an edit may take away what the spec says of them.
+      ...timesOf(spec, snapshot.defaultTimes),
     }),
   };
 }

@@ -11,6 +11,7 @@ export function newCluster(
     takenAtMs: 0,
     replaceAfterMs: 0,
     memberTimeoutMs: 0,
+    defaultTimes: { replaceAfterMs: 0, memberTimeoutMs: 0 },
     rereadWithinMs: 0,
     operatorNamespace: "",
     cluster: { apiVersion, kind, metadata, spec }, // its status is what others say
