@@ -9,7 +9,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { timesOf } from "#cluster/spec-times.ts";
 import { cluster, sickFor } from "#kit/cluster.ts";
-import { withCrashing } from "#kit/cluster-rolling.ts";
+import { withCrashing, withoutPod } from "#kit/cluster-rolling.ts";
 
 test("status.plan: whatever edit is asked for is answered", () => {
   const fields = [
@@ -104,6 +104,36 @@ describe("status.plan: what an edit would cause is what the edited spec causes",
       given: crashing(losing(200_000, { replacement: { after: "1m" } })),
       edit: { replacement: null },
       next: "await-health",
+    },
+    {
+      name: "one that is silent has been lost for longer than it may be by then",
+      given: losing(120_000),
+      edit: { replacement: { after: "1m" } },
+      next: "replace-lost",
+    },
+    {
+      name: "so has one without a pod",
+      given: withoutPod(losing(120_000), "my-etcd-2"),
+      edit: { replacement: { after: "1m" } },
+      next: "replace-lost",
+    },
+    {
+      name: "that nobody is replaced is taken away, and who is silent has no pod",
+      given: withoutPod(losing(400_000, NEVER), "my-etcd-2"),
+      edit: { replacement: null },
+      next: "replace-lost",
+    },
+    {
+      name: "who is given up already is replaced before members are added",
+      given: losing(400_000),
+      edit: { replicas: 5 },
+      next: "replace-lost",
+    },
+    {
+      name: "who is given up already is replaced whatever time it is given to come up",
+      given: losing(400_000, IN_A_MINUTE),
+      edit: { updateStrategy: { memberTimeout: null } },
+      next: "replace-lost",
     },
   ];
   test.each(cases)("$name", ({ given, edit, next }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, sickFor, withArrival } from "#kit/cluster.ts";
+import { cluster, sickFor, withArrival, withRemoval } from "#kit/cluster.ts";
 import {
   downgrading,
   NEWER,
@@ -52,11 +52,26 @@ function leaving(name: string): readonly string[] {
   ];
 }
 
+/** How one that is lost is replaced by the next one. */
+function replacing(name: string, next: string): readonly string[] {
+  return [
+    `replace-lost markRemoval ${name}`,
+    `remove-member removeMember ${name}`,
+    `retire-peer releaseClaim ${name}`,
+    `retire-peer deletePeer ${name}`,
+    ...arriving(next, true),
+    "disruption-budget replaceBudget",
+  ];
+}
+
 const ROLL = [
   ...restarting("my-etcd-2"),
   ...restarting("my-etcd-1"),
   ...restarting("my-etcd-0", ["restart-member moveLeader my-etcd-0"]),
 ];
+
+/** One whose second member is given up. */
+const LOST = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 
 describe("forecast: what is going to be done, step by step", () => {
   const cases: readonly {
@@ -134,6 +149,46 @@ describe("forecast: what is going to be done, step by step", () => {
       name: "so does a restart: a pod that is missing comes back",
       given: withoutPod(withTurn(wanting(NEWER, { down: ["my-etcd-2"] }), "my-etcd-2"), "my-etcd-2"),
       steps: ROLL.slice(3),
+    },
+    {
+      name: "who is given up is replaced",
+      given: LOST,
+      steps: replacing("my-etcd-1", "my-etcd-3"),
+    },
+    {
+      name: "so is one that has no pod",
+      given: withoutPod(LOST, "my-etcd-1"),
+      steps: replacing("my-etcd-1", "my-etcd-3"),
+    },
+    {
+      name: "a removal that has begun goes on: who is given up does not come back meanwhile",
+      given: withoutPod(withRemoval(LOST, "my-etcd-1", "replacement"), "my-etcd-1"),
+      steps: replacing("my-etcd-1", "my-etcd-3").slice(1),
+    },
+    {
+      name: "two that are given up are replaced one after another, who is lost for longer first",
+      given: sickFor(
+        sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", 400_000),
+        "my-etcd-3",
+        500_000,
+      ),
+      steps: [
+        ...replacing("my-etcd-3", "").slice(0, 4),
+        "replace-lost markRemoval my-etcd-1",
+        "remove-member removeMember my-etcd-1",
+        "disruption-budget replaceBudget",
+        "retire-peer releaseClaim my-etcd-1",
+        "retire-peer deletePeer my-etcd-1",
+        ...arriving("my-etcd-5", true),
+        ...arriving("my-etcd-6", true),
+        "disruption-budget replaceBudget",
+      ],
+    },
+    { name: "who is lost for less comes back", given: sickFor(LOST, "my-etcd-1", 299_999), steps: [] },
+    {
+      name: "so does one whose pod has yet to be made",
+      given: withoutPod(sickFor(LOST, "my-etcd-1", 299_999), "my-etcd-1"),
+      steps: [],
     },
   ];
   test.each(cases)("$name", ({ given, steps: wanted }) => expect(steps(given)).toEqual(wanted));

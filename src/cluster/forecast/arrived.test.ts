@@ -12,7 +12,17 @@ import { arrived } from "#cluster/forecast/model-kubernetes.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { changedPeer, cluster, LATER_ID, sickFor, withArrival, withBudget } from "#kit/cluster.ts";
 import { listIn, stranger, withMember, withUnfencedPod } from "#kit/cluster-changes.ts";
-import { NEWER, saying, wanting, withCrashing, withoutPod, withPeer, withPod, withTurn } from "#kit/cluster-rolling.ts";
+import {
+  NEWER,
+  saying,
+  silentFor,
+  wanting,
+  withCrashing,
+  withoutPod,
+  withPeer,
+  withPod,
+  withTurn,
+} from "#kit/cluster-rolling.ts";
 import { isReady } from "#kube/pod.ts";
 
 const NAME = "my-etcd-1";
@@ -137,11 +147,29 @@ describe("forecast: what does not pass by itself", () => {
   const cases = [
     { name: "a container that ends again and again", given: withCrashing(LOST, NAME, 1_000), comes: false },
     { name: "one that does so and answers", given: withCrashing(cluster(), NAME), comes: true },
-    { name: "silence for long", given: sickFor(LOST, NAME, 600_000), comes: false },
-    { name: "silence for nearly as long", given: sickFor(LOST, NAME, 599_999), comes: true },
+    { name: "silence for long", given: silentFor(LOST, NAME, 600_000), comes: false },
+    { name: "silence for nearly as long", given: silentFor(LOST, NAME, 599_999), comes: true },
     {
       name: "silence for long of one that gets a new pod",
-      given: withoutPod(sickFor(LOST, NAME, 600_000), NAME),
+      given: withoutPod(silentFor(LOST, NAME, 600_000), NAME),
+      comes: true,
+    },
+    { name: "to be given up", given: sickFor(LOST, NAME, 300_000), comes: false },
+    { name: "to be about to be given up", given: sickFor(LOST, NAME, 299_999), comes: true },
+    { name: "to be given up without a pod", given: withoutPod(sickFor(LOST, NAME, 300_000), NAME), comes: false },
+    {
+      name: "to be about to be given up without a pod",
+      given: withoutPod(sickFor(LOST, NAME, 299_999), NAME),
+      comes: true,
+    },
+    {
+      name: "to be lost for long where nobody is given up",
+      given: withoutPod({ ...sickFor(LOST, NAME, 500_000), replaceAfterMs: Number.POSITIVE_INFINITY }, NAME),
+      comes: true,
+    },
+    {
+      name: "to be lost and vouched for",
+      given: { ...sickFor(LOST, NAME, 300_000), heard: new Set([LOST.peers[1]!.spec.memberID!]) },
       comes: true,
     },
   ];

@@ -6,7 +6,7 @@ import { present } from "#base/observed.ts";
 import { awake, stopped, withMembers } from "#cluster/forecast/model-etcd.ts";
 import { cleared, runningPod, takenOver } from "#cluster/forecast/model-pods.ts";
 import { idOf, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
-import { sickForMs, unfitForMs } from "#cluster/patience.ts";
+import { givenUp, sickForMs, unfitForMs } from "#cluster/patience.ts";
 import { isWaking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
@@ -15,7 +15,8 @@ import { needsHelp } from "#kube/pod.ts";
 /**
  * The snapshot in which everything has happened that happens by itself while all goes well: pods that were to be made run, members that were
  * to start have all the data, and what was written has been seen by those whom it concerns. A member that somebody has to help stays as it
- * is, and without a quorum everything does, unless the cluster falls asleep or wakes up.
+ * is, and so does one that is given up, with a pod or without one: it is replaced at once. Without a quorum everything stays, unless the
+ * cluster falls asleep or wakes up.
  */
 export function arrived(given: ClusterSnapshot): ClusterSnapshot {
   if (isAsleep(given.cluster)) return stopped(given);
@@ -24,9 +25,11 @@ export function arrived(given: ClusterSnapshot): ClusterSnapshot {
   if (snapshot.members.is !== "present" || furthest === undefined) return snapshot;
   const seen = cleared(snapshot);
   const known: ClusterSnapshot = { ...seen, peers: seen.peers.map(takenOver), budget: counted(seen.budget) };
+  const lost = givenUp(known);
   return knownMembers(known).reduce((given, member) => {
     const peer = peerNamed(known, member.name);
-    return peer?.spec.memberID === member.id ? withRunning(given, member, peer, furthest) : given;
+    const isOurs = peer?.spec.memberID === member.id;
+    return isOurs && !lost.some(({ id }) => id === member.id) ? withRunning(given, member, peer, furthest) : given;
   }, known);
 }
 
