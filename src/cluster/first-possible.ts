@@ -1,20 +1,17 @@
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import { ownVoters } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import type { Proposal } from "#runtime/decide.ts";
+import { type Opinion, type Proposal, remark } from "#runtime/decide.ts";
 
-/**
- * The first of these that no guard forbids. Where all are forbidden, the first one, so that people are told why; but not where several members have
- * no quorum: then that is what they have to hear.
- */
+/** The first of these that no guard forbids. Where all are forbidden, people are told why the first one is, and the rules below speak: that may be what helps. */
 export function firstPossible(
   snapshot: ClusterSnapshot,
   proposals: readonly Proposal<ClusterStep>[],
-): Proposal<ClusterStep> | undefined {
-  const possible = possibleOne(snapshot, proposals);
-  const isTold = snapshot.members.is === "present" || ownVoters(snapshot).length === 1;
-  return possible ?? (isTold ? proposals[0] : undefined);
+): Opinion<ClusterStep> | undefined {
+  const [first] = proposals;
+  if (first === undefined) return undefined;
+  const held = () => remark(first.rule, `${first.because}; that is held back: ${whyForbidden(snapshot, first)}`);
+  return possibleOne(snapshot, proposals) ?? held();
 }
 
 /** The first of these that no guard forbids. */
@@ -22,5 +19,13 @@ export function possibleOne(
   snapshot: ClusterSnapshot,
   proposals: readonly Proposal<ClusterStep>[],
 ): Proposal<ClusterStep> | undefined {
-  return proposals.find(({ step }) => CLUSTER_GUARDS.every((guard) => guard.forbids(snapshot, step) === undefined));
+  return proposals.find((proposal) => whyForbidden(snapshot, proposal) === undefined);
+}
+
+function whyForbidden(snapshot: ClusterSnapshot, { step }: Proposal<ClusterStep>): string | undefined {
+  for (const guard of CLUSTER_GUARDS) {
+    const why = guard.forbids(snapshot, step);
+    if (why !== undefined) return why;
+  }
+  return undefined;
 }

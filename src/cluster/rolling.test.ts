@@ -4,6 +4,7 @@ import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { othersDown, whyUnfit } from "#cluster/fitness.ts";
 import { type KnownMember, memberNamed } from "#cluster/members.ts";
 import {
+  backTemplates,
   canary,
   hasTurn,
   isAboutToRestart,
@@ -44,6 +45,7 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { HAS } from "#kit/cluster-switch.ts";
 import { secured, tlsSpec } from "#kit/cluster-tls.ts";
 import { withResources } from "#kit/pod-template.ts";
 
@@ -111,6 +113,13 @@ describe("what is wanted", () => {
       podTemplate,
     });
   });
+});
+
+test("who goes back is reached as it is, as long as it could dial nobody over TLS", () => {
+  const tried = withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0");
+  const given = withPeer(tried, "my-etcd-0", { spec: { previous: { ...OLD, tls: HAS.reached } } });
+  const [first] = backTemplates(given, peerNamed(given, "my-etcd-0")!);
+  expect(first).toMatchObject({ version: "3.6.16", tls: { peer: { scheme: "http" } } });
 });
 
 describe("what a member is to run next", () => {

@@ -2,15 +2,19 @@ import { expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster, sickFor } from "#kit/cluster.ts";
 import { guarded, LOCKED, LOCKED_OUT, NO_USERS, PREPARED, withAuth } from "#kit/cluster-auth.ts";
 import { type PlanCase, testPlans } from "#kit/cluster-plan.ts";
+import { withCrashing } from "#kit/cluster-rolling.ts";
+import { asking, unasking } from "#kit/cluster-steps.ts";
 import { running, secured } from "#kit/cluster-tls.ts";
 
 // What is done about etcd's users.
 
 const CERT_MANAGER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ours" } } } };
 const unverified = secured({}, { client: { verifyClients: false } });
+
+const lost = sickFor(secured({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 
 /** One of the members was made from something else than its EtcdPeer says by now. */
 function inARoll(snapshot: ClusterSnapshot): ClusterSnapshot {
@@ -237,6 +241,14 @@ const cases: readonly PlanCase[] = [
     name: "without a member list nothing of it is done",
     given: { ...guarded({ state: PREPARED }), members: unknown("no answer") },
     expect: "warn: await-quorum",
+  },
+  {
+    name: "a member that is lost is replaced, although what it is to run next would shut the operator out",
+    given: withAuth(asking(withCrashing(lost, "my-etcd-1"), { tls: unasking.cluster.spec.tls }), {
+      recorded: true,
+      wanted: undefined,
+    }),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
 ];
 
