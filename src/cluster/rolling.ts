@@ -130,7 +130,7 @@ function staleTurn(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | 
 }
 
 /** What the member runs, while it waits for a restart with something else. */
-function unusedTurn({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate | undefined {
+export function unusedTurn({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate | undefined {
   const { previous } = spec;
   const isUnused = previous !== undefined && runningRevision(pods.get(metadata.name)) === revisionOf(previous);
   return isUnused ? previous : undefined;

@@ -1,12 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { templateIn } from "#api/revision.ts";
 import type { PeerBootstrap } from "#api/v1beta1/peer.ts";
+import { absent } from "#base/observed.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { awaitWaking } from "#cluster/rules/life/await-waking.ts";
 import { fallAsleep } from "#cluster/rules/life/fall-asleep.ts";
 import { wakeUp } from "#cluster/rules/life/wake-up.ts";
 import { isWaking, sleepStatus, waking } from "#cluster/sleep.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { cluster, withRemoval } from "#kit/cluster.ts";
 import { THEIRS, withAlarms, withMember, withStraggler } from "#kit/cluster-changes.ts";
@@ -24,6 +26,7 @@ import {
   withUpdate,
 } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted, withSleep, woken } from "#kit/cluster-sleep.ts";
+import { goingTo, running, secured, withMade } from "#kit/cluster-tls.ts";
 
 const WAIT = { next: "wait", because: "", recheckAfterMs: 1, warn: false } as const;
 const DOWN = { down: ["my-etcd-1"] };
@@ -320,6 +323,19 @@ describe("the rules about sleep", () => {
     const far = { ...OLD, version: "3.5.11" };
     const ahead = madeFrom(withPeer(given, "my-etcd-2", { spec: { previous: far } }), "my-etcd-2", far);
     expect(fallAsleep.decide(ahead)).toMatchObject(sleeps);
+  });
+
+  test("whose turn cannot be taken back, since the Secret that it shows is gone, uses it when it wakes", () => {
+    const shows = (secretName: string) => ({ peer: { provider: "Secret", secret: { secretName } } });
+    const moved = goingTo(secured({}, shows("one"), { isOurs: false }), shows("two"));
+    const made = running(withMade(moved, { peer: { isOurs: false } }), ["my-etcd-1", "my-etcd-2"]);
+    const turned = withTurn(made, "my-etcd-0", templateIn(peerNamed(made, "my-etcd-1")!.spec));
+    const spec = { ...turned.cluster.spec, replicas: 0 };
+    const given = { ...turned, cluster: { ...turned.cluster, spec } };
+    const former = { ...given.certificates!.former, peer: absent };
+    const gone = { ...given, certificates: { ...given.certificates, former } };
+    expect(planCluster(given)).toMatchObject({ rule: "fall-asleep", step: { do: "replacePeer" } });
+    expect(planCluster(gone)).toMatchObject({ rule: "fall-asleep", step: { do: "fallAsleep" } });
   });
 
   test("whoever cannot start with what it has is helped before all are waited for", () => {

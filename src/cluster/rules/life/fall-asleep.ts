@@ -1,16 +1,12 @@
-import { type MemberTemplate, revisionOf } from "#api/revision.ts";
 import { isToSleep } from "#api/sleep.ts";
-import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { revisedPeer } from "#cluster/desired/peer.ts";
 import { whyHeldAwake } from "#cluster/dying-claims.ts";
+import { possibleOne } from "#cluster/first-possible.ts";
 import { knownMembers } from "#cluster/members.ts";
-import { whyNotSpec } from "#cluster/refused-spec.ts";
-import { hasTurn } from "#cluster/rolling.ts";
+import { hasTurn, unusedTurn } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
-import type { ClusterRule } from "#cluster/step.ts";
-import { whyNoPathTo, whyNotYet } from "#cluster/version-path.ts";
-import { runningRevision } from "#cluster/versions.ts";
-import { remark, step } from "#runtime/decide.ts";
+import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
+import { type Proposal, remark, step } from "#runtime/decide.ts";
 
 /**
  * Nobody is wanted: that the cluster sleeps is put on record, and then its members are stopped. Nothing of its membership changes. Turns that
@@ -24,27 +20,21 @@ export const fallAsleep: ClusterRule = {
     if (!isToSleep(snapshot.cluster) || isForming(snapshot)) return undefined;
     const why = whyHeldAwake(snapshot);
     if (why !== undefined) return remark("fall-asleep", `members run on: ${why}`);
-    for (const live of snapshot.peers) {
-      const template = unused(snapshot, live);
-      if (template === undefined) continue;
-      const because = `${live.metadata.name} has yet to restart, and wakes with what it runs: etcd ${template.version}`;
-      return step("fall-asleep", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) });
-    }
+    // What no guard allows stays as it is: sleep waits for nothing.
+    const taken = possibleOne(snapshot, takenBack(snapshot));
+    if (taken !== undefined) return taken;
     const names = knownMembers(snapshot).flatMap(({ name, isOurs }) => (isOurs ? [name] : []));
     const because = `spec.replicas is 0: ${names.join(", ")} stop; their data and identity are kept`;
     return step("fall-asleep", because, { do: "fallAsleep" });
   },
 };
 
-/** What the member runs, while it waits for a restart with something else; `undefined` when it does not, or cannot go back to that: sleep waits for nothing. */
-function unused(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
-  const { metadata, spec } = peer;
-  const { previous } = spec;
-  if (previous === undefined || spec.bootstrap !== undefined || !hasTurn(snapshot, peer)) return undefined;
-  if (runningRevision(snapshot.pods.get(metadata.name)) !== revisionOf(previous)) return undefined;
-  const why =
-    whyNoPathTo(snapshot, previous.version) ??
-    whyNotYet(snapshot, metadata.name, previous.version) ??
-    whyNotSpec(previous, previous.version, spec.clusterName)[0];
-  return why === undefined ? previous : undefined;
+/** Who waits for a restart with something else gets back what it runs. */
+function takenBack(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
+  return snapshot.peers.flatMap((live) => {
+    const template = unusedTurn(snapshot, live);
+    if (template === undefined || live.spec.bootstrap !== undefined || !hasTurn(snapshot, live)) return [];
+    const because = `${live.metadata.name} has yet to restart, and wakes with what it runs: etcd ${template.version}`;
+    return [step("fall-asleep", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) })];
+  });
 }
