@@ -16,16 +16,16 @@ export const putBack: ClusterRule = {
     const stopped = stoppedUpdate(snapshot);
     if (stopped === undefined) return undefined;
     // Who waits for a restart with something older would keep the other one from having its turn.
-    const stale = snapshot.peers.find((peer) => hasTurn(snapshot, peer) && isOutdated(snapshot, peer));
-    if (stale !== undefined) {
-      const because = `${stale.metadata.name} does not restart with what was asked for before, and keeps what it runs`;
-      const peer = revisedPeer(stale, nextTemplate(snapshot, stale), undefined);
-      return step("put-back", because, { do: "replacePeer", live: stale, peer });
-    }
+    const stale = snapshot.peers.filter((peer) => hasTurn(snapshot, peer) && isOutdated(snapshot, peer));
+    const taken = possibleOne(
+      snapshot,
+      stale.map((live) => takingBack(snapshot, live)),
+    );
+    if (taken !== undefined) return taken;
     // What it had before may be gone, such as its Secrets. Everything below would wait for that, so it gets what others are well with.
     const back = (peers: readonly EtcdPeer[]) =>
       peers.flatMap((live) => backTemplates(snapshot, live).map((template) => givingBack(live, template)));
-    const tried = triedInVain(snapshot, stopped.member);
+    const tried = triedInVain(snapshot, stopped.member).filter((live) => !stale.includes(live));
     const blamed = tried.filter(({ metadata }) => metadata.name === stopped.member);
     // Who was tried beside it may have its reasons to wait. The one that is blamed waits for none of them, nor does what comes below.
     const first = possibleOne(snapshot, back(tried)) ?? firstPossible(snapshot, back(blamed));
@@ -36,6 +36,12 @@ export const putBack: ClusterRule = {
     );
   },
 };
+
+function takingBack(snapshot: ClusterSnapshot, live: EtcdPeer): Proposal<ClusterStep> {
+  const because = `${live.metadata.name} does not restart with what was asked for before, and keeps what it runs`;
+  const peer = revisedPeer(live, nextTemplate(snapshot, live), undefined);
+  return step("put-back", because, { do: "replacePeer", live, peer });
+}
 
 /** Who was blamed, and whoever was tried beside it and has not come up either: several of a cluster that has just formed may be. */
 function triedInVain(snapshot: ClusterSnapshot, blamed: string): readonly EtcdPeer[] {

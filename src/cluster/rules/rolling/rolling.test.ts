@@ -159,6 +159,9 @@ const stopped = withStop(canary, "my-etcd-2");
 /** What a member had before TLS was switched off. */
 const LIMITED = withResources({ limits: { cpu: "1" } });
 const HAD_TLS = { ...OLD, version: "3.6.15", tls: HAS.both };
+/** The member waits for a restart with what was asked for before, and shows until then what nobody has any more. */
+const leftShowing = (snapshot: ClusterSnapshot, name: string) =>
+  withTurn(madeFrom(snapshot, name, HAD_TLS), name, { ...OLD, version: "3.6.15" }, { previous: HAD_TLS });
 const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
 /** The snapshot in which the container of the first one has ended with these words. */
 const withWords = (snapshot: ClusterSnapshot, message: string) =>
@@ -629,6 +632,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "who waits for a restart with what was asked for before keeps what it runs, and is in nobody's way",
       given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }),
       says: gives("my-etcd-0", "3.6.16"),
+    },
+    {
+      name: "unless a Secret that it shows is nobody's any more: it waits for nobody, and nobody for it",
+      given: leftShowing(stopped, "my-etcd-0"),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "nor does that one get what others are well with: it did not fail",
+      given: withTurn(leftShowing(stopped, "my-etcd-0"), "my-etcd-2", OLD),
+      says: { next: "remark", because: /^the update has stopped, because my-etcd-2 did not come up/ },
     },
     {
       name: "another one that runs what was tried in vain waits until that one is back",
