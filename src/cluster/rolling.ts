@@ -73,10 +73,22 @@ export const wantedRevision = remembered((snapshot): string => {
   return isJudged ? update.revision : revisionOf(wantedTemplate(snapshot));
 });
 
-function isWithSomebody({ peers, pods }: ClusterSnapshot, revision: string): boolean {
-  return peers.some(
-    (peer) => revisionOf(templateOf(peer)) === revision || runningRevision(pods.get(peer.metadata.name)) === revision,
-  );
+function isWithSomebody(snapshot: ClusterSnapshot, revision: string): boolean {
+  return snapshot.peers.some((peer) => {
+    const running = runningRevision(snapshot.pods.get(peer.metadata.name));
+    return revisionOf(templateOf(peer)) === revision || running === revision || hasHalf(snapshot, peer);
+  });
+}
+
+/**
+ * Whether the member got all of the update on record but its release, to which it could not go, and some of that is new to it: until it has been well
+ * with that, it is judged as those are that got the whole.
+ */
+function hasHalf({ cluster }: ClusterSnapshot, { spec }: EtcdPeer): boolean {
+  const { update } = cluster.status ?? {};
+  if (update === undefined || spec.previous === undefined) return false;
+  const isOfIt = (template: MemberTemplate) => revisionOf({ ...template, version: update.to }) === update.revision;
+  return isOfIt(spec) && !isOfIt(spec.previous);
 }
 
 /** What the member is to run next: what is wanted and it can run by now, unless that has been tried in vain. */
@@ -91,8 +103,7 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
     // Half of them may have been updated when something is asked for that is refused: each keeps what it runs until that is put right.
     return whyRefused(snapshot).length > 0 ? (unusedTurn(snapshot, peer) ?? own) : nextWanted(snapshot, peer);
   }
-  const wanted = wantedRevision(snapshot);
-  if (revisionOf(own) !== wanted) return staleTurn(snapshot, peer) ?? own;
+  if (!isTriedInVain(snapshot, peer)) return staleTurn(snapshot, peer) ?? own;
   if (hasComeUp(snapshot, peer)) return own;
   return openBack(snapshot, peer)[0] ?? own;
 }
@@ -140,15 +151,16 @@ export function unusedTurn({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPe
 function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const wanted = wantedTemplate(snapshot);
   const { name } = peer.metadata;
-  const own = { ...wanted, version: peer.spec.version };
-  // Nobody can go to what is asked for: then there is no release for all of them. Nor does it go on to one that it was given before anybody knew what
-  // it has its data from.
+  // Nobody can go to what is asked for: then there is no release for all of them, and each keeps the one that it runs. Nor does it go on to one that it
+  // was given before anybody knew what it has its data from.
   if (wanted.version !== snapshot.cluster.spec.version) {
     const from = versionOfData(snapshot, name);
-    return from === undefined || whyNoPath(from, own.version) === undefined ? own : wanted;
+    const { version } = unusedTurn(snapshot, peer) ?? peer.spec;
+    return from === undefined || whyNoPath(from, version) === undefined ? { ...wanted, version } : wanted;
   }
   if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
-  // Half of what is asked for would be tried out by nobody, and who fails with it would not be put back. Who runs nothing loses nothing.
+  const own = { ...wanted, version: peer.spec.version };
+  // Half of what is asked for is for no member that runs: with the release it would restart once more. Who runs nothing loses nothing.
   const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
   // And who waits for a restart with something that was asked for before goes on with what it runs.
   if (!runsNothing) return insteadOfOlder(snapshot, peer) ?? unusedTurn(snapshot, peer) ?? templateOf(peer);
@@ -256,7 +268,8 @@ export function isAboutToRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boo
 }
 
 function isTriedInVain(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  return stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) === wantedRevision(snapshot);
+  if (stoppedUpdate(snapshot) === undefined) return false;
+  return revisionOf(templateOf(peer)) === wantedRevision(snapshot) || hasHalf(snapshot, peer);
 }
 
 /** Whether the member's next pod would be made from what its EtcdPeer says: the ReplicaSet controller has taken it over. */
@@ -280,6 +293,13 @@ export function isMendedByTurn(snapshot: ClusterSnapshot, member: KnownMember): 
   return isLate && running !== wantedRevision(snapshot) && lackedReadiness(snapshot, member) === "beside etcd";
 }
 
+/** Whether what the member has is on trial: what is wanted, or half of it, as long as it is to get nothing else. */
+function isOnTrial(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  const own = revisionOf(templateOf(peer));
+  if (own === wantedRevision(snapshot)) return true;
+  return hasHalf(snapshot, peer) && (whyRefused(snapshot).length > 0 || revisionOf(nextWanted(snapshot, peer)) === own);
+}
+
 /**
  * The first member that was restarted with what is wanted, as long as nobody has been well with it. That somebody has been stands on record,
  * so that time in which nobody can be asked takes nothing back. Who has lost its data comes up with nothing, whatever it got, and is replaced.
@@ -294,8 +314,8 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
     const { name } = member;
     const peer = peerNamed(snapshot, name);
     const pod = snapshot.pods.get(name);
-    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasNothing(snapshot, member);
-    return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
+    if (peer?.spec.previous === undefined || hasNothing(snapshot, member) || !isOnTrial(snapshot, peer)) return false;
+    return pod === undefined || runningRevision(pod) === revisionOf(templateOf(peer));
   });
 }
 
@@ -305,6 +325,8 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
  */
 export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));
-  const isNew = running !== undefined && running === snapshot.cluster.status?.update?.revision;
+  const peer = peerNamed(snapshot, member.name);
+  const half = peer !== undefined && hasHalf(snapshot, peer) ? revisionOf(templateOf(peer)) : undefined;
+  const isNew = running !== undefined && [snapshot.cluster.status?.update?.revision, half].includes(running);
   return isNew && isYoung(snapshot, member) && !hasNothing(snapshot, member);
 }
