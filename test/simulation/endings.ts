@@ -484,11 +484,9 @@ class Ending {
     // One that would be helped by another pod, when its claim would go with this one, says so.
     const isHeld = dyingClaims(this.#world, identity, voters).length > 0;
     const held = isHeld ? ["(held back: restart-stopped)"] : [];
-    // And a member on its own that would be helped by going back what keeps it from that.
-    const backs = voters.length === 1 ? ["(held back: put-back)"] : [];
     return isForming
       ? this.#tells("Progressing", "await-members:", ...held)
-      : this.#tells("Progressing", "await-quorum:", ...held, ...backs);
+      : this.#tells("Progressing", "await-quorum:", ...held);
   }
 
   #says(type: string, status: string, reason: string): string | undefined {
