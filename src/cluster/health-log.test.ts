@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PAUSED_ANNOTATION } from "#api/names.ts";
 import { askedIn } from "#api/revision.ts";
+import { unknown } from "#base/observed.ts";
 import { HealthLog } from "#cluster/health-log.ts";
 import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
-import { calm, claim, claimIdentity, cluster, LATER_ID, pod, unpublished, withArrival } from "#kit/cluster.ts";
+import { calm, claim, claimIdentity, cluster, LATER_ID, NOW, pod, unpublished, withArrival } from "#kit/cluster.ts";
 import {
   NEWER,
   saying,
@@ -191,6 +192,72 @@ test("health log: nor another one that was restarted a while ago at most, when s
   const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
   const young = { ...proven, takenAtMs: Date.parse("2026-01-01T11:09:59Z") };
   expect(after([young, 0], [young, 5_000], [young, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
+});
+
+describe("a member that an update has restarted, and whose pods are made anew again and again", () => {
+  const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
+  const { memberTimeoutMs } = proven;
+  const STEP_MS = 10_000;
+  /** What is seen of it then: its pod is made anew every so many milliseconds. */
+  const seenAt = (ms: number, everyMs: number, given = proven) =>
+    withPod({ ...given, takenAtMs: NOW + ms }, "my-etcd-2", {
+      metadata: { creationTimestamp: new Date(NOW + Math.floor(ms / everyMs) * everyMs).toISOString() },
+    });
+  /** Looks, from one time to another. */
+  function looks(log: HealthLog, fromMs: number, toMs: number, see: (ms: number) => ClusterSnapshot) {
+    let history: MemberHistory | undefined;
+    for (let ms = fromMs; ms <= toMs; ms += STEP_MS) history = log.look(KEY, see(ms), ms).get(id);
+    return history?.lostForMs;
+  }
+  const HALF_MS = memberTimeoutMs / 2;
+  const ofFive = (ms: number) => seenAt(ms, HALF_MS);
+
+  test("has its time to come up once, and is lost after that", () => {
+    const log = new HealthLog();
+    expect(looks(log, 0, memberTimeoutMs, ofFive)).toBe(0);
+    expect(looks(log, memberTimeoutMs + STEP_MS, 2 * memberTimeoutMs, ofFive)).toBe(memberTimeoutMs);
+  });
+
+  test("has the whole of it in a pod that stays", () => {
+    const log = new HealthLog();
+    const staying = (ms: number) => seenAt(ms, Number.MAX_SAFE_INTEGER);
+    expect(looks(log, 0, memberTimeoutMs, staying)).toBe(0);
+    expect(looks(log, memberTimeoutMs + STEP_MS, memberTimeoutMs + HALF_MS, staying)).toBe(HALF_MS);
+  });
+
+  test("has all of it again once it has been well, or somebody has said that it is", () => {
+    const log = new HealthLog();
+    looks(log, 0, memberTimeoutMs, ofFive);
+    log.look(KEY, healthy, memberTimeoutMs);
+    expect(looks(log, memberTimeoutMs, 2 * memberTimeoutMs, ofFive)).toBe(0);
+    expect(looks(log, 2 * memberTimeoutMs, 2 * memberTimeoutMs + HALF_MS, ofFive)).toBe(HALF_MS);
+    log.vouch(KEY, id);
+    expect(looks(log, 3 * memberTimeoutMs, 4 * memberTimeoutMs - STEP_MS, ofFive)).toBe(0);
+  });
+
+  test("has all of it again with something else", () => {
+    const other = withUpdate(
+      withCanary(withUpdated(wanting({ ...NEWER, version: "3.6.9" }), "my-etcd-1"), "my-etcd-2"),
+      { proven: true },
+    );
+    const log = new HealthLog();
+    looks(log, 0, memberTimeoutMs - STEP_MS, ofFive);
+    const otherwise = (ms: number) => seenAt(ms, HALF_MS, other);
+    expect(looks(log, memberTimeoutMs, 2 * memberTimeoutMs, otherwise)).toBe(0);
+  });
+
+  test("loses none of it by time before it was restarted, or in which nobody could look", () => {
+    const log = new HealthLog();
+    const before = (ms: number) => ({ ...down, takenAtMs: NOW + ms });
+    expect(looks(log, 0, HALF_MS, before)).toBe(HALF_MS);
+    const outage = { ...proven, members: unknown("no quorum") };
+    looks(log, HALF_MS, memberTimeoutMs, (ms) => seenAt(ms, HALF_MS, outage));
+    const paused = { ...proven, cluster: { ...proven.cluster, spec: { ...proven.cluster.spec, paused: true } } };
+    looks(log, memberTimeoutMs, 2 * memberTimeoutMs, (ms) => seenAt(ms, HALF_MS, paused));
+    // Then the process stood still for an hour.
+    const laterMs = 2 * memberTimeoutMs + 3_600_000;
+    expect(looks(log, laterMs, laterMs + memberTimeoutMs - STEP_MS, ofFive)).toBe(HALF_MS);
+  });
 });
 
 test("health log: what was counted before it was restarted stands, and goes on once it has been put back", () => {

@@ -6,6 +6,7 @@ import { isSettled, REST_VOUCHED_MS } from "#cluster/rest.ts";
 import { canary, isComingUp } from "#cluster/rolling.ts";
 import { waking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
+import { runningRevision } from "#cluster/versions.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
 /**
@@ -20,6 +21,7 @@ interface Noted {
   readonly known: Counted;
   readonly sick: Counted;
   readonly lost: Counted;
+  readonly coming: ComingUp;
   readonly silent: Counted;
   readonly unfit: Counted;
   readonly unready: Counted;
@@ -42,6 +44,14 @@ interface Counted {
 }
 
 const NOTHING: Counted = { ms: 0, goesOn: false };
+
+/** How long a member has been coming up with what an update brings, of the time that would count against it otherwise. */
+interface ComingUp extends Counted {
+  /** What it comes up with. Nothing before it was restarted with anything. */
+  readonly revision: string | undefined;
+}
+
+const NOTHING_NEW: ComingUp = { ...NOTHING, revision: undefined };
 
 /** Begins to count, goes on, or stands still, when this look does not count. */
 function counted(before: Counted, sinceMs: number, counts = true): Counted {
@@ -81,14 +91,16 @@ export class HealthLog {
       const last = before?.members.get(member.id);
       const isSick = !takesPart(snapshot, member);
       const isVouched = isSick && isVouchedFor(snapshot, member);
-      const hasItsPeer = peerNamed(snapshot, member.name) !== undefined;
+      const counts = isEvidence && peerNamed(snapshot, member.name) !== undefined;
+      const isLost = isSick && !isVouched;
+      const coming = isLost ? comingUp(snapshot, member, last?.coming ?? NOTHING_NEW, sinceMs, counts) : NOTHING_NEW;
       members.set(member.id, {
         known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !lacksOnlyPod(snapshot, member)),
         sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
-        lost:
-          isSick && !isVouched
-            ? counted(last?.lost ?? NOTHING, sinceMs, isEvidence && hasItsPeer && !isAwaited(snapshot, member))
-            : NOTHING,
+        lost: isLost
+          ? counted(last?.lost ?? NOTHING, sinceMs, counts && !isAwaited(snapshot, member, coming))
+          : NOTHING,
+        coming,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         unfit: whyUnfit(snapshot, member) === undefined ? NOTHING : counted(last?.unfit ?? NOTHING, sinceMs),
         unready:
@@ -105,7 +117,7 @@ export class HealthLog {
     const cluster = this.#clusters.get(keyText(key));
     const noted = cluster?.members.get(id);
     if (cluster === undefined || noted === undefined) return;
-    const members = new Map([...cluster.members, [id, { ...noted, lost: NOTHING }]]);
+    const members = new Map([...cluster.members, [id, { ...noted, lost: NOTHING, coming: NOTHING_NEW }]]);
     this.#clusters.set(keyText(key), { ...cluster, members });
   }
 
@@ -140,10 +152,28 @@ export class HealthLog {
   }
 }
 
+// Why is the age of its pod not enough?
+//   A pod may be made anew more often than a member may take to come up: evicted for want of disk, on a node that comes and goes. Each
+//   would have all of that time, nobody would ever be given up, and the update would not end.
+
 /** Who wakes up, or was restarted with something new, has its own time to come up, and is not lost before that is over. */
-function isAwaited(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+function isAwaited(snapshot: ClusterSnapshot, member: KnownMember, coming: ComingUp): boolean {
   const isWaking = waking(snapshot).some(({ id }) => id === member.id);
-  return isWaking || canary(snapshot)?.id === member.id || isComingUp(snapshot, member);
+  const hasTime = coming.ms < snapshot.memberTimeoutMs;
+  return isWaking || canary(snapshot)?.id === member.id || (hasTime && isComingUp(snapshot, member));
+}
+
+/** Goes on from one pod to the next one with the same, and begins anew with something else. @param counts whether the look is evidence */
+function comingUp(
+  snapshot: ClusterSnapshot,
+  member: KnownMember,
+  before: ComingUp,
+  sinceMs: number,
+  counts: boolean,
+): ComingUp {
+  if (!isComingUp(snapshot, member)) return { ...before, goesOn: false };
+  const revision = runningRevision(snapshot.pods.get(member.name));
+  return { ...counted(before.revision === revision ? before : NOTHING, sinceMs, counts), revision };
 }
 
 function historyOf({ known, sick, lost, silent, unfit, unready, wellAtMs }: Noted, atMs: number): MemberHistory {

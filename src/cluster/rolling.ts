@@ -321,7 +321,7 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
 
 /**
  * Whether the update has restarted the member a while ago at most: its time to come up is that of the first one, however short the patience
- * with lost members is.
+ * with lost members is. How much of that time it has had, whatever pods it was in, the health log knows.
  */
 export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const running = runningRevision(snapshot.pods.get(member.name));
