@@ -54,7 +54,15 @@ describe("all that the member lacks is its pod's readiness", () => {
 describe("its turn may be what mends it", () => {
   const late = (given: ClusterSnapshot, ms: number): ClusterSnapshot => {
     const { id } = memberNamed(given, NAME)!;
-    const none = { knownForMs: 0, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0, unfitForMs: 0 };
+    const none = {
+      knownForMs: 0,
+      sickForMs: 0,
+      wellMsAgo: 0,
+      lostForMs: 0,
+      silentForMs: 0,
+      unfitForMs: 0,
+      triedForMs: 0,
+    };
     return { ...given, histories: new Map([[id, { ...none, unreadyForMs: ms }]]) };
   };
   const wanted = unready(wanting(NEWER));

@@ -11,6 +11,7 @@ import {
   UNREADY_BESIDE,
   wanting,
   withCanary,
+  withoutPod,
   withPod,
   withStop,
   withTurn,
@@ -43,6 +44,7 @@ test("health log: nobody is sick who is healthy", () => {
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: 0,
+    triedForMs: 0,
     unreadyForMs: 0,
   });
 });
@@ -57,6 +59,7 @@ test("health log: nor is who takes part and does not serve clients yet", () => {
     lostForMs: 0,
     silentForMs: 2_000,
     unfitForMs: 2_000,
+    triedForMs: 0,
     unreadyForMs: 0,
   });
 });
@@ -71,6 +74,7 @@ test("health log: who is healthy, and not ready by the kubelet's word, is not fi
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: 2_000,
+    triedForMs: 0,
     unreadyForMs: 2_000,
   });
   expect(after([unready, 0], [unready, 1_000], [healthy, 1_000], [unready, 1_000])?.unreadyForMs).toBe(0);
@@ -260,6 +264,28 @@ describe("a member that an update has restarted, and whose pods are made anew ag
   });
 });
 
+test("health log: for how long what an update brings has been tried, whatever pods it was in, also without a quorum", () => {
+  const tried = withCanary(wanting(NEWER), "my-etcd-2");
+  const anew = withPod(tried, "my-etcd-2", { metadata: { uid: "another", creationTimestamp: "2026-01-01T11:59:59Z" } });
+  const looks = [
+    [down, 0],
+    [down, 60_000],
+    [tried, 5_000],
+    [tried, 5_000],
+    [anew, 5_000],
+    [anew, 5_000],
+  ] as const;
+  expect(after(...looks)).toMatchObject({ unfitForMs: 35_000, triedForMs: 15_000 });
+  expect(after(...looks, [{ ...anew, members: unknown("no quorum") }, 5_000])?.triedForMs).toBe(20_000);
+  expect(after(...looks, [anew, 600_000])?.triedForMs).toBe(30_000);
+  expect(after(...looks, [withoutPod(anew, "my-etcd-2"), 5_000], [anew, 5_000], [anew, 5_000])?.triedForMs).toBe(
+    20_000,
+  );
+  expect(after(...looks, [healthy, 5_000], [anew, 5_000])?.triedForMs).toBe(0);
+  const other = withCanary(wanting({ ...NEWER, version: "3.6.9" }), "my-etcd-2");
+  expect(after(...looks, [other, 5_000], [other, 5_000])?.triedForMs).toBe(5_000);
+});
+
 test("health log: what was counted before it was restarted stands, and goes on once it has been put back", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
   const back = withStop(withTurn(tried, "my-etcd-2", askedIn(down.cluster.spec, undefined)), "my-etcd-2");
@@ -286,6 +312,7 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: 0,
+    triedForMs: 0,
     unreadyForMs: 0,
   });
 });

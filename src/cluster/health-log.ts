@@ -3,7 +3,7 @@ import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
 import { isSettled, REST_VOUCHED_MS } from "#cluster/rest.ts";
-import { canary, isComingUp } from "#cluster/rolling.ts";
+import { canary, hasGotNew, isComingUp } from "#cluster/rolling.ts";
 import { waking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { runningRevision } from "#cluster/versions.ts";
@@ -21,9 +21,10 @@ interface Noted {
   readonly known: Counted;
   readonly sick: Counted;
   readonly lost: Counted;
-  readonly coming: ComingUp;
+  readonly coming: WithSomethingNew;
   readonly silent: Counted;
   readonly unfit: Counted;
+  readonly tried: WithSomethingNew;
   readonly unready: Counted;
   readonly wellAtMs: number | undefined;
 }
@@ -45,17 +46,23 @@ interface Counted {
 
 const NOTHING: Counted = { ms: 0, goesOn: false };
 
-/** How long a member has been coming up with what an update brings, of the time that would count against it otherwise. */
-interface ComingUp extends Counted {
-  /** What it comes up with. Nothing before it was restarted with anything. */
+/** The same in pods that were made from what an update brings: it goes on from one to the next, and begins anew with something else. */
+interface WithSomethingNew extends Counted {
+  /** What they were made from. Nothing before it was restarted with anything. */
   readonly revision: string | undefined;
 }
 
-const NOTHING_NEW: ComingUp = { ...NOTHING, revision: undefined };
+const NOTHING_NEW: WithSomethingNew = { ...NOTHING, revision: undefined };
 
 /** Begins to count, goes on, or stands still, when this look does not count. */
 function counted(before: Counted, sinceMs: number, counts = true): Counted {
   return counts ? { ms: before.ms + (before.goesOn ? sinceMs : 0), goesOn: true } : { ...before, goesOn: false };
+}
+
+/** @param revision what the member's pod was made from; without one it stands still */
+function countedWith(revision: string | undefined, before: WithSomethingNew, sinceMs: number, counts: boolean) {
+  if (!counts) return { ...before, goesOn: false };
+  return { ...counted(before.revision === revision ? before : NOTHING, sinceMs), revision };
 }
 
 // Why in memory, and not in the status?
@@ -93,7 +100,10 @@ export class HealthLog {
       const isVouched = isSick && isVouchedFor(snapshot, member);
       const counts = isEvidence && peerNamed(snapshot, member.name) !== undefined;
       const isLost = isSick && !isVouched;
-      const coming = isLost ? comingUp(snapshot, member, last?.coming ?? NOTHING_NEW, sinceMs, counts) : NOTHING_NEW;
+      const isUnfit = whyUnfit(snapshot, member) !== undefined;
+      const withNew = (before = NOTHING_NEW, isCounted: boolean) =>
+        countedWith(runningRevision(snapshot.pods.get(member.name)), before, sinceMs, isCounted);
+      const coming = isLost ? withNew(last?.coming, counts && isComingUp(snapshot, member)) : NOTHING_NEW;
       members.set(member.id, {
         known: counted(last?.known ?? NOTHING, sinceMs, isEvidence && !lacksOnlyPod(snapshot, member)),
         sick: isSick ? counted(last?.sick ?? NOTHING, sinceMs) : NOTHING,
@@ -102,7 +112,8 @@ export class HealthLog {
           : NOTHING,
         coming,
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
-        unfit: whyUnfit(snapshot, member) === undefined ? NOTHING : counted(last?.unfit ?? NOTHING, sinceMs),
+        unfit: isUnfit ? counted(last?.unfit ?? NOTHING, sinceMs) : NOTHING,
+        tried: isUnfit ? withNew(last?.tried, hasGotNew(snapshot, member)) : NOTHING_NEW,
         unready:
           lackedReadiness(snapshot, member) === "beside etcd" ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
         wellAtMs: isSick ? last?.wellAtMs : atMs,
@@ -157,32 +168,20 @@ export class HealthLog {
 //   would have all of that time, nobody would ever be given up, and the update would not end.
 
 /** Who wakes up, or was restarted with something new, has its own time to come up, and is not lost before that is over. */
-function isAwaited(snapshot: ClusterSnapshot, member: KnownMember, coming: ComingUp): boolean {
+function isAwaited(snapshot: ClusterSnapshot, member: KnownMember, coming: WithSomethingNew): boolean {
   const isWaking = waking(snapshot).some(({ id }) => id === member.id);
   const hasTime = coming.ms < snapshot.memberTimeoutMs;
   return isWaking || canary(snapshot)?.id === member.id || (hasTime && isComingUp(snapshot, member));
 }
 
-/** Goes on from one pod to the next one with the same, and begins anew with something else. @param counts whether the look is evidence */
-function comingUp(
-  snapshot: ClusterSnapshot,
-  member: KnownMember,
-  before: ComingUp,
-  sinceMs: number,
-  counts: boolean,
-): ComingUp {
-  if (!isComingUp(snapshot, member)) return { ...before, goesOn: false };
-  const revision = runningRevision(snapshot.pods.get(member.name));
-  return { ...counted(before.revision === revision ? before : NOTHING, sinceMs, counts), revision };
-}
-
-function historyOf({ known, sick, lost, silent, unfit, unready, wellAtMs }: Noted, atMs: number): MemberHistory {
+function historyOf({ known, sick, lost, silent, unfit, tried, unready, wellAtMs }: Noted, atMs: number): MemberHistory {
   return {
     knownForMs: known.ms,
     sickForMs: sick.ms,
     lostForMs: lost.ms,
     silentForMs: silent.ms,
     unfitForMs: unfit.ms,
+    triedForMs: tried.ms,
     unreadyForMs: unready.ms,
     wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
   };

@@ -28,6 +28,11 @@ export function unfitForMs(snapshot: ClusterSnapshot, member: KnownMember): numb
   return snapshot.histories.get(member.id)?.unfitForMs ?? 0;
 }
 
+/** How much of that time it had what an update brings, whatever pods it was in, in milliseconds. */
+export function triedForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.triedForMs ?? 0;
+}
+
 /** How long this process has found that the member lacks nothing but the readiness of its pod, look by look, in milliseconds. */
 export function unreadyForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return snapshot.histories.get(member.id)?.unreadyForMs ?? 0;

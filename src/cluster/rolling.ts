@@ -324,9 +324,13 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
  * with lost members is. How much of that time it has had, whatever pods it was in, the health log knows.
  */
 export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): boolean {
-  const running = runningRevision(snapshot.pods.get(member.name));
-  const peer = peerNamed(snapshot, member.name);
+  return hasGotNew(snapshot, member) && isYoung(snapshot, member) && !hasNothing(snapshot, member);
+}
+
+/** Whether the member's pod was made from what the update on record brings, or from half of it. */
+export function hasGotNew(snapshot: ClusterSnapshot, { name }: KnownMember): boolean {
+  const running = runningRevision(snapshot.pods.get(name));
+  const peer = peerNamed(snapshot, name);
   const half = peer !== undefined && hasHalf(snapshot, peer) ? revisionOf(templateOf(peer)) : undefined;
-  const isNew = running !== undefined && [snapshot.cluster.status?.update?.revision, half].includes(running);
-  return isNew && isYoung(snapshot, member) && !hasNothing(snapshot, member);
+  return running !== undefined && [snapshot.cluster.status?.update?.revision, half].includes(running);
 }

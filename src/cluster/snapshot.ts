@@ -176,6 +176,8 @@ export interface MemberHistory {
   readonly silentForMs: number;
   /** For how long no look has found that it could be counted on while another one restarts, in milliseconds; 0 as above. See rolling.ts. */
   readonly unfitForMs: number;
+  /** How much of that it had what an update brings, in milliseconds, whatever pods it was in. */
+  readonly triedForMs: number;
   /** How long it has lacked nothing but the readiness of its pod: see `lackedReadiness`. */
   readonly unreadyForMs: number;
 }

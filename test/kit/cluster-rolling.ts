@@ -94,6 +94,7 @@ export function silentFor(snapshot: ClusterSnapshot, name: string, ms: number): 
     lostForMs: 0,
     silentForMs: ms,
     unfitForMs: ms,
+    triedForMs: 0,
     unreadyForMs: 0,
   };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };

@@ -358,7 +358,16 @@ export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): Clu
       ...snapshot.histories,
       [
         id,
-        { knownForMs: ms, sickForMs: 0, wellMsAgo: 0, lostForMs: 0, silentForMs: 0, unfitForMs: 0, unreadyForMs: 0 },
+        {
+          knownForMs: ms,
+          sickForMs: 0,
+          wellMsAgo: 0,
+          lostForMs: 0,
+          silentForMs: 0,
+          unfitForMs: 0,
+          triedForMs: 0,
+          unreadyForMs: 0,
+        },
       ],
     ]),
   };
@@ -380,6 +389,7 @@ export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): Cl
           lostForMs: ms,
           silentForMs: ms,
           unfitForMs: ms,
+          triedForMs: 0,
           unreadyForMs: 0,
         },
       ],

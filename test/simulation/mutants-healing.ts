@@ -109,6 +109,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
         wellMsAgo: undefined,
         silentForMs: 0,
         unfitForMs: 0,
+        triedForMs: 0,
         unreadyForMs: 0,
         lostForMs: ms,
       });

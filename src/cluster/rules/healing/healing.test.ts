@@ -21,6 +21,7 @@ function silentFor(snapshot: ClusterSnapshot, ms: Readonly<Record<string, number
       lostForMs: 0,
       silentForMs: each,
       unfitForMs: each,
+      triedForMs: 0,
       unreadyForMs: 0,
     };
     const late = unpublished(given, name, id);

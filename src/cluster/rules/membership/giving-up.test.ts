@@ -56,6 +56,7 @@ function sick(snapshot: ClusterSnapshot, sickMs: number): ClusterSnapshot {
     lostForMs: sickMs,
     silentForMs: sickMs,
     unfitForMs: sickMs,
+    triedForMs: 0,
     unreadyForMs: 0,
   };
   return { ...snapshot, histories: new Map([...snapshot.histories, [LATER_ID, history]]) };
@@ -256,6 +257,7 @@ test("give-up-learner: who could not be started and counts as lost makes no room
     lostForMs: HOUR,
     silentForMs: HOUR,
     unfitForMs: HOUR,
+    triedForMs: 0,
     unreadyForMs: 0,
   };
   expect(giveUpLearner.decide({ ...given, histories: new Map([[LATER_ID, lost]]) })).toBeUndefined();

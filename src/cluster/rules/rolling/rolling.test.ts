@@ -71,6 +71,7 @@ function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterS
     lostForMs: 0,
     silentForMs: 0,
     unfitForMs: ms,
+    triedForMs: 0,
     unreadyForMs: 0,
   };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
@@ -81,6 +82,18 @@ function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): Cluste
   const unfit = unfitFor(withPod(snapshot, name, UNREADY_BESIDE), name, ms);
   const { id } = memberNamed(snapshot, name)!;
   return { ...unfit, histories: new Map(unfit.histories).set(id, { ...unfit.histories.get(id)!, unreadyForMs: ms }) };
+}
+
+/** The snapshot in which the member's pod was made half a minute ago. */
+function remade(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withPod(snapshot, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:59:30Z" } });
+}
+
+/** The snapshot in which the member has been found unfit for so long with what is wanted. */
+function triedFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, name)!;
+  const histories = new Map(snapshot.histories).set(id, { ...snapshot.histories.get(id)!, triedForMs: ms });
+  return { ...snapshot, histories };
 }
 
 function restarts(name: string): object {
@@ -464,6 +477,16 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "nor does time before its pod was made, whoever restarted it",
       given: withPod(late, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
+      says: undefined,
+    },
+    {
+      name: "but all of that in which it had what is wanted, whatever pods it was in",
+      given: triedFor(remade(late), "my-etcd-2", 600_000),
+      says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
+    },
+    {
+      name: "which is as long as for one whose pod stays",
+      given: triedFor(remade(late), "my-etcd-2", 599_999),
       says: undefined,
     },
     {

@@ -1,5 +1,5 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { isVouchedFor, unfitForMs } from "#cluster/patience.ts";
+import { isVouchedFor, triedForMs, unfitForMs } from "#cluster/patience.ts";
 import { canary, stoppedUpdate } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, healthOf, saidByPeer } from "#cluster/snapshot.ts";
 import { isYoung } from "#cluster/standstill.ts";
@@ -15,8 +15,8 @@ export const stopUpdate: ClusterRule = {
     if (first === undefined || stoppedUpdate(snapshot) !== undefined) return undefined;
     // The operator may be the only one that cannot see it.
     if (isVouchedFor(snapshot, first)) return undefined;
-    // Time before the restart says nothing of what it was restarted with.
-    if (isYoung(snapshot, first)) return undefined;
+    // Time before the restart says nothing of what it was restarted with. A pod may be made anew more often than the first one may take.
+    if (isYoung(snapshot, first) && triedForMs(snapshot, first) < snapshot.memberTimeoutMs) return undefined;
     const since = Date.parse(snapshot.cluster.status?.update?.since ?? "");
     const waitedMs = Math.min(unfitForMs(snapshot, first), Math.abs(snapshot.takenAtMs - since));
     if (waitedMs < snapshot.memberTimeoutMs) return undefined;
