@@ -191,7 +191,13 @@ promised(guards, {
       is: "allowed",
     },
     { name: "and not what they do not", given: certified, step: handing(NEXT), is: "forbidden" },
-    { name: "unless they have had nothing", given: certified, step: handing(NEXT, true), is: "allowed" },
+    {
+      name: "unless what they have is by the same",
+      given: certified,
+      step: { ...handing(NEXT), facts: made(certified, "application", { by: NEXT }) } as ClusterStep,
+      is: "allowed",
+    },
+    { name: "or they have had nothing", given: certified, step: handing(NEXT, true), is: "allowed" },
     { name: "or nobody asks for it", given: notAsking(certified), step: handing(NEXT), is: "allowed" },
     {
       name: "what is about no authority is for others to judge",

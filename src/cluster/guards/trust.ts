@@ -1,6 +1,7 @@
 import type { Side } from "#api/tls.ts";
 import { vouches } from "#cluster/certificates/course.ts";
 import { formerTls, issuedTls } from "#cluster/certificates/former.ts";
+import { lettingOut } from "#cluster/certificates/handed-out.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
 import { isInUse, leftTrusting, notShowing, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
@@ -24,8 +25,7 @@ export const trustedFirst: ClusterGuard = {
       return isSafe ? undefined : untrusting(snapshot, sideOf(purpose), id);
     }
     if (step.do === "handOut") {
-      const isSafe = step.facts === undefined || isUnasked(given, "application");
-      return isSafe ? undefined : unbelieving(given, "client", step.source);
+      return unbelievingText(lettingOut(given, step.source, step.facts), step.source);
     }
     if (step.do !== "rotateAuthority") return undefined;
     const snapshot = keptTls(given);
@@ -90,8 +90,11 @@ function untrusting(snapshot: ClusterSnapshot, side: Side, id: string): string |
 
 /** Says which members would not believe whoever shows it. */
 export function unbelieving(snapshot: ClusterSnapshot, side: Side, facts: SeenCertificate): string | undefined {
-  const names = withoutBelief(snapshot, side, facts);
-  return names.length === 0 ? undefined : `${names.join(", ")} would not believe what Secret ${facts.secretName} holds`;
+  return unbelievingText(withoutBelief(snapshot, side, facts), facts);
+}
+
+function unbelievingText(names: readonly string[], { secretName }: SeenCertificate): string | undefined {
+  return names.length === 0 ? undefined : `${names.join(", ")} would not believe what Secret ${secretName} holds`;
 }
 
 /** An authority is made only where there is none, and one that cannot sign is changed by nobody but people, who may have its key. */

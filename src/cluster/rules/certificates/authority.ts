@@ -1,7 +1,9 @@
+import type { Side } from "#api/tls.ts";
 import { AUTHORITY_OF, SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { isInUse, trustInUse, united } from "#cluster/certificates/trusted.ts";
+import { isInUse, leftTrusting, trustInUse, united } from "#cluster/certificates/trusted.ts";
 import { isOurs, seen } from "#cluster/certificates/usable.ts";
 import { brokenAuthorityText, foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -12,25 +14,37 @@ import { remark, step } from "#runtime/decide.ts";
 export const authority: ClusterRule = {
   name: "authority",
   decide(snapshot) {
-    const { cluster, certificates } = snapshot;
     // Of a side whose certificates come from somewhere else nobody looks for an authority.
-    const missing = SIDES.find((side) => certificates?.[AUTHORITY_OF[side]]?.is === "absent");
-    if (missing !== undefined) {
-      const purpose = AUTHORITY_OF[missing];
-      // Whom members trust by what comes from somewhere else is no part of it: members trust both until nobody shows that any more.
-      const isLost = isInUse(snapshot, SHOWN_ON[missing]);
-      const trust = isLost ? united(...trustInUse(snapshot, missing)) : "";
-      const because = `Secret ${secretNameOf(cluster, purpose)} gets ${WHAT_FOR[purpose]}`;
-      return step("authority", because, { do: "issueAuthority", side: missing, trust });
-    }
-    for (const side of SIDES) {
-      const found = seen(snapshot, AUTHORITY_OF[side]);
-      if (found === undefined) continue;
-      const { namespace } = cluster.metadata;
-      const { secretName, trouble } = found;
-      if (!isOurs(snapshot, found)) return remark("authority", foreignSecretText(namespace, secretName));
-      if (trouble !== undefined) return remark("authority", brokenAuthorityText(namespace, secretName, trouble));
-    }
-    return undefined;
+    const said = SIDES.flatMap((side) => opinionOn(snapshot, side) ?? []);
+    return said.find(({ next }) => next === "step") ?? said[0];
   },
 };
+
+function opinionOn(snapshot: ClusterSnapshot, side: Side) {
+  const { cluster, certificates } = snapshot;
+  const { namespace } = cluster.metadata;
+  const purpose = AUTHORITY_OF[side];
+  if (certificates?.[purpose]?.is === "absent") {
+    const name = secretNameOf(cluster, purpose);
+    // They get their EtcdPeers back (restore-peer), by which they come to trust it.
+    const left = leftTrusting(snapshot, side);
+    if (left.length > 0)
+      return remark(
+        "authority",
+        `Secret ${namespace}/${name} is not there, and not made yet: ${left.join(", ")}, whose EtcdPeers are gone, would not trust it`,
+      );
+    // Whom members trust by what comes from somewhere else is no part of it: members trust both until nobody shows that any more.
+    const isLost = isInUse(snapshot, SHOWN_ON[side]);
+    const trust = isLost ? united(...trustInUse(snapshot, side)) : "";
+    return step("authority", `Secret ${name} gets ${WHAT_FOR[purpose]}`, {
+      do: "issueAuthority",
+      side,
+      trust,
+    } as const);
+  }
+  const found = seen(snapshot, purpose);
+  if (found === undefined) return undefined;
+  const { secretName, trouble } = found;
+  if (!isOurs(snapshot, found)) return remark("authority", foreignSecretText(namespace, secretName));
+  return trouble === undefined ? undefined : remark("authority", brokenAuthorityText(namespace, secretName, trouble));
+}

@@ -4,9 +4,11 @@ import { isSameData } from "#base/hash.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { bothIn, courses, hasBegun } from "#cluster/certificates/course.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
+import { lettingOut } from "#cluster/certificates/handed-out.ts";
+import { united } from "#cluster/certificates/trusted.ts";
 import { isOurs, usable } from "#cluster/certificates/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
@@ -29,9 +31,23 @@ export const handOut: ClusterRule = {
     if (!isOurs(snapshot, facts)) return remark("hand-out", foreignSecretText(namespace, facts.secretName));
     const ids = [...new Set(parsedIn(trust).map(idOf))];
     const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
-    return isSame && facts.trouble === undefined ? undefined : step("hand-out", tells, { ...what, facts });
+    if (isSame && facts.trouble === undefined) return undefined;
+    const doubting = lettingOut(snapshot, source, facts);
+    if (doubting.length === 0) return step("hand-out", tells, { ...what, facts });
+    // They go on with the pair that they have, and are told all the same by whom members are known.
+    const isTold = ids.every((id) => facts.trustIds.includes(id));
+    if (isTold || facts.trouble !== undefined) return remark("hand-out", keptText(facts, source, doubting));
+    const lacks = `Secret ${facts.secretName}: its ca.crt lacks whom members are to be known by`;
+    return step("hand-out", lacks, { ...what, source: facts, facts, trust: united(facts.trust, trust) });
   },
 };
+
+/** What is in the way, and what a person can do about it. */
+function keptText(facts: SeenCertificate, source: SeenCertificate, doubting: readonly string[]): string {
+  const does = doubting.length === 1 ? "does" : "do";
+  const why = `its tls.crt is signed by an authority that ${doubting.join(", ")} ${does} not trust`;
+  return `Secret ${facts.secretName} does not get what Secret ${source.secretName} holds: ${why}; have it signed as before until members trust both (ca.crt of what they show)`;
+}
 
 /**
  * What cert-manager has issued for applications: as the spec asks for, once members trust that, else as they were given it before. Whoever has gone

@@ -1,12 +1,12 @@
-import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { CLIENT_TRUST_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { boundTo } from "#kit/bindings.ts";
 import { DAY_MS } from "#kit/certificates.ts";
-import { born, cluster, NOW, withBudget } from "#kit/cluster.ts";
-import { stranger, withIntent, withMember } from "#kit/cluster-changes.ts";
+import { born, cluster, NOW, sickFor, withBudget } from "#kit/cluster.ts";
+import { stranger, withIntent, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER } from "#kit/cluster-rolling.ts";
 import { switching, WITHOUT } from "#kit/cluster-switch.ts";
@@ -109,6 +109,31 @@ function withHandout(snapshot: ClusterSnapshot, handout: Observed<SeenCertificat
   return { ...requested(snapshot), certificates: { ...requested(snapshot).certificates, handout } };
 }
 
+/** The issuer of clients has another key: cert-manager has renewed by it what applications are to show, which no member believes. */
+function doubted(snapshot: ClusterSnapshot, server: object = {}): ClusterSnapshot {
+  const given = withMade(snapshot, {
+    application: { isOurs: false, by: NEXT },
+    server: { isOurs: false, by: THEIRS, ...server },
+  });
+  return withHandout(given, present(handed));
+}
+
+/** The same, and all that members show to clients has followed, while one of them is lost. */
+const doubtedAll = doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS })), {
+  by: NEXT,
+});
+const toldOfNext = seenToo(doubtedAll, { handout: present({ ...handed, trustIds: [THEIRS.id, NEXT.id] }) });
+const toldAllOfNext = seenToo(toldOfNext, { trustMap: present(born(trustMap(toldOfNext, bundle(THEIRS, NEXT)))) });
+
+function lostFor(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return sickFor(snapshot, "my-etcd-1", 300_000);
+}
+
+/** One member's EtcdPeer was deleted, and its pod runs on; it believes nobody but whom it knows. */
+function orphaned(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withoutPeers(snapshot, "my-etcd-1");
+}
+
 /** On the way to what people bring, of which the half is there: the operator would have nothing to show. */
 const halfBrought = withMade(withHandout(goingTo(issuing, { ...SECRETS_OF, peer: BY_MANAGER.peer }), present(handed)), {
   server: { isOurs: false, by: NEXT },
@@ -202,6 +227,16 @@ function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { cluster: live } = snapshot;
   const { tls: _, ...spec } = live.spec;
   return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...certificateStatus(snapshot) } } };
+}
+
+/** Pods that trust somebody on the side of members alone. */
+function trustingPeers({ pods }: ClusterSnapshot): ClusterSnapshot["pods"] {
+  return new Map(
+    [...pods].map(([name, pod]) => {
+      const { [CLIENT_TRUST_ANNOTATION]: _, ...annotations } = pod.metadata.annotations ?? {};
+      return [name, { ...pod, metadata: { ...pod.metadata, annotations } }];
+    }),
+  );
 }
 
 const lostAuthority = withSeen(settled, { peerCA: absent });
@@ -368,6 +403,23 @@ testPlans("certificates", [
     given: withHandout(issuing, present({ ...handed, trouble: "it has no tls.key" })),
     expect: "hand-out: handOut",
   },
+  {
+    name: "but not what no member believes, which holds up no healing",
+    given: doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "nor an EtcdPeer that is gone",
+    given: doubted(orphaned(issuing)),
+    expect: "restore-peer: createPeer my-etcd-1 fenced",
+  },
+  {
+    name: "and they are told, with the pair that they have, who has signed what members show by then",
+    given: doubtedAll,
+    expect: "hand-out: handOut",
+  },
+  { name: "as is everybody else", given: toldOfNext, expect: "trust-map: replaceTrustMap" },
+  { name: "once", given: toldAllOfNext, expect: "renew-stopped: replacePeer my-etcd-1 fenced" },
   { name: "and no more than once", given: withHandout(issuing, present(handed)), expect: "settled" },
   {
     name: "tells applications of nobody else while half of what members are to show is there",
@@ -795,6 +847,16 @@ testPlans("certificates", [
     name: "one that is lost is followed by another one",
     given: lostAuthority,
     expect: "authority: issueAuthority peer",
+  },
+  {
+    name: "but not while a pod has outlived its EtcdPeer, which gets that back first",
+    given: orphaned(lostAuthority),
+    expect: "restore-peer: createPeer my-etcd-1 fenced",
+  },
+  {
+    name: "and that of the other side does not wait for it",
+    given: withSeen({ ...orphaned(lostAuthority), pods: trustingPeers(settled) }, { clientCA: absent }),
+    expect: "authority: issueAuthority client",
   },
   { name: "which is told to everybody before it signs", given: remade, expect: "leaf: spreadTrust peer" },
   { name: "and trusted by everybody", given: remadeSpread, expect: "give-turn: replacePeer my-etcd-2 fenced" },

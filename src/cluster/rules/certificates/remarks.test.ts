@@ -8,7 +8,7 @@ import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
 import { born, NOW } from "#kit/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
-import { goingTo, made, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
+import { goingTo, made, NEXT, secured, unissued, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { clientsTrusting, leaving, seenToo, turnedClients } from "#kit/cluster-turn.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
@@ -99,6 +99,11 @@ function endingForApplications(snapshot: ClusterSnapshot): ClusterSnapshot {
   };
 }
 
+/** What cert-manager has renewed for applications no member believes. */
+const doubted = seenToo(withMade(managedClient, { application: { isOurs: false, by: NEXT } }), {
+  handout: present({ ...made(settled, "application"), certificateName: undefined }),
+});
+
 /** The operator is to show something else, and members what they do. */
 const sharing = goingTo(brought, {
   ...BROUGHT,
@@ -112,6 +117,18 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     name: "who has the name of an authority",
     given: withMade(settled, { peerCA: { isOurs: false, trouble: "it has no ca.crt" } }),
     told: [`authority: ${CA} ${FOREIGN}`],
+  },
+  {
+    name: "for whom an authority that is lost waits",
+    given: withoutPeers(withSeen(settled, { peerCA: absent, clientCA: absent }), "my-etcd-1"),
+    told: [`authority: ${CA} is not there, and not made yet: my-etcd-1, whose EtcdPeers are gone, would not trust it`],
+  },
+  {
+    name: "why applications go on with what they have",
+    given: doubted,
+    told: [
+      "hand-out: Secret my-etcd-client does not get what Secret my-etcd-client-a3b319c8 holds: its tls.crt is signed by an authority that my-etcd-0, my-etcd-1, my-etcd-2 do not trust; have it signed as before until members trust both (ca.crt of what they show)",
+    ],
   },
   {
     name: "what is wrong with an authority, and what to do",
