@@ -297,6 +297,34 @@ describe("an authority that is followed by another one", () => {
     });
   });
 
+  test("that a person puts in its place signs once its Secret names both, and everybody trusts both", async () => {
+    const all = copied();
+    const name = "my-etcd-peer-ca";
+    const before = all.named(name);
+    const own = await issuer.newAuthority("their own", { fromMs: NOW - 1_000, untilMs: NOW + 3_000 * 86_400_000 });
+    const put = (trust: string) => {
+      const texts = { "tls.crt": own.certificate, "tls.key": own.key, "ca.crt": trust };
+      const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+      const metadata = { ...before.metadata, resourceVersion: `by hand ${trust.length}` };
+      all.all.set(`foo/${name}`, { ...before, metadata, data: Object.fromEntries(data) });
+    };
+    put(own.certificate);
+    expect(await carryOn(all, members)).toEqual([]);
+    expect(all.named("my-etcd-peer-tls")).toEqual(secrets.named("my-etcd-peer-tls"));
+    put(own.certificate + textIn(before, "tls.crt"));
+    expect(await carryOn(all, members)).toEqual(["spreadTrust peer"]);
+    const trusting = running(all.seenBy(members));
+    expect(await carryOn(all, trusting)).toEqual(["issueLeaf peer"]);
+    const showing = running(all.seenBy(trusting));
+    expect(await carryOn(all, showing)).toEqual(["rotateAuthority peer", "spreadTrust peer"]);
+    const { fingerprint } = factsOf(all.named(name), "authority");
+    expect(factsOf(all.named("my-etcd-peer-tls"), "leaf")).toMatchObject({
+      signerId: fingerprint,
+      trustIds: [fingerprint],
+      trouble: undefined,
+    });
+  });
+
   test("that is lost is trusted beside the one that is made in its place", async () => {
     const all = copied();
     const before = factsOf(all.named("my-etcd-peer-ca"), "authority").fingerprint;

@@ -1,13 +1,13 @@
 import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
-import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
 import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
 import { shownIn, showsAsked } from "#cluster/certificates/former.ts";
 import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { secretsInUse, trustInUse, united, vouches, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isOfEarlier, isOurs, isUnasked, seen, usable, whyTooLong } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -108,14 +108,6 @@ function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined 
 export function isUnread(snapshot: ClusterSnapshot, side: Side): boolean {
   const isEtcdSilent = side === "client" && snapshot.auth?.state.is === "unknown";
   return isEtcdSilent || faultsOf(snapshot, side).some(({ status }) => status === "Unknown");
-}
-
-/** Whether one of these authorities vouches for who shows it; known by name and key. */
-export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">): boolean {
-  const signer = parsedIn(trust).find((each) => idOf(each) === signerId);
-  if (signer === undefined) return false;
-  const key = authorityKeyOf(signer);
-  return parsedIn(bundle).some((each) => authorityKeyOf(each) === key);
 }
 
 /** Whether what members show from this Secret is worth nothing to anybody, or about to be. */

@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { hasReached } from "#cluster/certificates/rotation.ts";
-import { isInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isInUse, united, vouches, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, isOurs, isUnasked, lackOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -36,18 +36,25 @@ export function dueOf(
   if (found === undefined || found.is === "unknown") return undefined;
   const isSigner = found.is === "present" && found.value.signerId === authority.fingerprint;
   const isSafe = isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
-  const maySign = isSigner || isSafe || isTrusted(snapshot, purpose, authority.fingerprint);
+  // What is signed by one that has ended nobody believes; whatever is there is no worse.
+  const isOver = authority.notAfterMs <= snapshot.takenAtMs;
+  const maySign = !isOver && (isSigner || isSafe || isTrusted(snapshot, purpose, authority.fingerprint));
   const pair = (because: string): Due | undefined => (maySign ? { what: "pair", because } : undefined);
   if (found.is === "absent") return pair("it is not there");
   const leaf = found.value;
   if (!isOurs(snapshot, leaf)) return undefined;
   const lack = lackOf(snapshot, purpose, leaf);
-  if (leaf.trouble !== undefined) return pair(leaf.trouble);
+  const spread: Due = { what: "trust", because: "its ca.crt is not that of the authority" };
+  const isSpread = isSameData([...leaf.trustIds].sort(), [...authority.trustIds].sort());
+  if (leaf.trouble !== undefined) {
+    // Where its own ca.crt is what is wrong, that may be put right before members trust who could make it anew.
+    const isUnsigned = leaf.signerId === undefined && leaf.fingerprint !== "";
+    return pair(leaf.trouble) ?? (isUnsigned && !isSpread ? spread : undefined);
+  }
   const why = lack ?? whyNewPair(snapshot, purpose, leaf, authority);
   const due = why === undefined ? undefined : pair(why);
   if (due !== undefined) return due;
-  const isSpread = isSameData([...leaf.trustIds].sort(), [...authority.trustIds].sort());
-  return isSpread ? undefined : { what: "trust", because: "its ca.crt is not that of the authority" };
+  return isSpread || !vouches(authority.trust, leaf) ? undefined : spread;
 }
 
 /** The authority that signs on this side, with all whom certificates are to say to trust. @param besides in PEM */

@@ -8,6 +8,7 @@ import { isAuthority, isShownByMembers, secretNameOf, sideOf } from "#cluster/ce
 import { isInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import {
   authorityOf,
+  forgottenBy,
   isForeign,
   isIssuedHere,
   isOurs,
@@ -16,7 +17,7 @@ import {
   lackOf,
   whyTooLong,
 } from "#cluster/certificates/usable.ts";
-import { endText, foreignSecretText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import { endText, foreignSecretText, forgetfulText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import {
@@ -61,6 +62,12 @@ export function faultOf(snapshot: ClusterSnapshot, purpose: Purpose): Fault | un
     return no(
       "CertificateInvalid",
       `${secret}, ${WHAT_FOR[purpose]}, is good only from ${rfc3339(facts.notBeforeMs)} on`,
+    );
+  const forgotten = isAuthority(purpose) ? forgottenBy(snapshot, sideOf(purpose), facts) : undefined;
+  if (forgotten !== undefined)
+    return no(
+      "CertificateInvalid",
+      forgetfulText(cluster.metadata.namespace, facts.secretName, sideOf(purpose), forgotten.secretName),
     );
   const doubting = isAuthority(purpose) ? [] : doubters(snapshot, purpose, facts);
   if (doubting.length === 0)

@@ -65,6 +65,14 @@ export function withoutBelief(
   });
 }
 
+/** Whether one of these authorities vouches for who shows it; known by name and key. */
+export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">): boolean {
+  const signer = parsedIn(trust).find((each) => idOf(each) === signerId);
+  if (signer === undefined) return false;
+  const key = authorityKeyOf(signer);
+  return parsedIn(bundle).some((each) => authorityKeyOf(each) === key);
+}
+
 /** Members that may show what another authority has signed, by name; whatever their Secret holds by now. @param id SHA-256 of the authority */
 export function notShowing(
   { peers, pods, certificates }: Members & Pick<ClusterSnapshot, "certificates">,

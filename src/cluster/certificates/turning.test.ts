@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { bothIn, courses, hasBegun, isUnread, vouches } from "#cluster/certificates/course.ts";
+import { bothIn, courses, hasBegun, isUnread } from "#cluster/certificates/course.ts";
+import { vouches } from "#cluster/certificates/trusted.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";

@@ -4,8 +4,16 @@ import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
-import { AUTHORITY_OF, isShownByMembers, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse } from "#cluster/certificates/trusted.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { AUTHORITY_OF, isShownByMembers, orderOf, SHOWN_ON, sideOf } from "#cluster/certificates/purposes.ts";
+import {
+  isInUse,
+  secretsInUse,
+  trustInUse,
+  vouches,
+  withoutBelief,
+  withoutTrust,
+} from "#cluster/certificates/trusted.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
 /** What its Secret says, whoever it belongs to and whether or not it is good. */
@@ -81,9 +89,36 @@ export function isInTime(
   return notBeforeMs <= takenAtMs && takenAtMs < notAfterMs;
 }
 
-/** The authority of a side, if the operator can sign with it. */
+/** The authority of a side, if the operator can sign with it, and it names who has signed what members show. */
 export function authorityOf(snapshot: ClusterSnapshot, side: Side): SeenCertificate | undefined {
-  return usable(snapshot, AUTHORITY_OF[side]);
+  const found = usable(snapshot, AUTHORITY_OF[side]);
+  return found !== undefined && forgottenBy(snapshot, side, found) === undefined ? found : undefined;
+}
+
+/**
+ * What members show, where its authority's Secret does not name by whom it is believed: somebody has put another authority there, alone. Whatever that
+ * signs, and whoever is told to trust it alone, would be cut off from those who know the one before. `undefined` when all is well.
+ * @param authority what is in the Secret
+ */
+export function forgottenBy(
+  snapshot: ClusterSnapshot,
+  side: Side,
+  { fingerprint, trust, trustIds }: SeenCertificate,
+): SeenCertificate | undefined {
+  const shown = isInUse(snapshot, SHOWN_ON[side]) ? seen(snapshot, SHOWN_ON[side]) : undefined;
+  if (shown === undefined || !isOurs(snapshot, shown)) return undefined;
+  const { signerId } = shown;
+  if (signerId !== undefined && trustIds.includes(signerId)) return undefined;
+  const inUse = trustInUse(snapshot, side).join("");
+  // Who has signed it nobody knows where its own ca.crt does not say so: it may be anybody whom members trust.
+  const isLost =
+    signerId === undefined
+      ? parsedIn(inUse).some((each) => !trustIds.includes(idOf(each)))
+      : vouches(inUse, shown) && !vouches(trust, shown);
+  if (!isLost) return undefined;
+  // What some do not believe is made anew by whom all of them trust.
+  const isBelieved = signerId !== undefined && withoutBelief(snapshot, side, shown).length === 0;
+  return isBelieved || withoutTrust(snapshot, side, [fingerprint]).length > 0 ? shown : undefined;
 }
 
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";

@@ -1,3 +1,4 @@
+import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { CERTIFICATE_NAME_ANNOTATION, type CertificateFacts } from "#certificates/facts.ts";
 import { parsedIn } from "#certificates/pem.ts";
@@ -28,6 +29,11 @@ export function foreignSecretText(namespace: string, name: string): string {
 /** What is there in place of what cert-manager is to fill, and what a person can do about it. */
 export function notFilledText(namespace: string, name: string): string {
   return `Secret ${namespace}/${name} exists already, and cert-manager has not filled it for Certificate ${name} (annotation ${CERTIFICATE_NAME_ANNOTATION}): it is not written over; delete it, and what fills it`;
+}
+
+/** Where another authority was put into the Secret, alone, and what a person can do about it. @param shown what members show */
+export function forgetfulText(namespace: string, name: string, side: Side, shown: string): string {
+  return `Secret ${namespace}/${name} signs nothing: its ca.crt lacks the authority by which Secret ${shown} is believed; add that, which EtcdPeers have under spec.tls.${side}.trust, or put the former pair back, or delete it: then another authority is made, and members restart so that they trust both`;
 }
 
 /** What is wrong with the Secret of an authority, and what a person can do about it. @param trouble a clause about it */

@@ -78,6 +78,12 @@ function rotating(snapshot: ClusterSnapshot, phase: Phase): ClusterStep {
   return { do: "rotateAuthority", side: "peer", phase, facts: seenOf(snapshot, "peerCA") };
 }
 
+/** Whom a certificate says to trust comes to be this. */
+function spreading(trust: string, facts: Parameters<typeof made>[2] = {}): ClusterStep {
+  const authority = made(swapped, "peerCA", { by: NEXT, trust });
+  return { do: "spreadTrust", purpose: "peer", authority, facts: made(swapped, "peer", facts) };
+}
+
 const leaves = (given: object) => ({ server: given, operator: given, application: given });
 
 /** All members show to clients what the next authority has signed, and so does the operator. */
@@ -280,6 +286,24 @@ promised(guards, {
       name: "who did not vouch before is no loss",
       given: withMade(certified, { operator: { by: NEXT } }),
       step: speaking(certified, clientsOf("my-etcd-server-tls", bundle(OWN, SOMEBODY))),
+      is: "allowed",
+    },
+    {
+      name: "a Secret goes on to name who has signed what it holds",
+      given: swapped,
+      step: spreading(bundle(NEXT, OWN)),
+      is: "allowed",
+    },
+    {
+      name: "and is not told to name only another one",
+      given: swapped,
+      step: spreading(bundle(NEXT)),
+      is: "forbidden",
+    },
+    {
+      name: "unless it names nobody who has",
+      given: swapped,
+      step: spreading(bundle(NEXT), { trust: bundle(SOMEBODY) }),
       is: "allowed",
     },
     { name: "what changes no member is for others to judge", given: leaving, step: STEPS.markRemoval, is: "allowed" },

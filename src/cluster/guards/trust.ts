@@ -1,10 +1,16 @@
 import type { Side } from "#api/tls.ts";
-import { vouches } from "#cluster/certificates/course.ts";
 import { formerTls, issuedTls } from "#cluster/certificates/former.ts";
 import { lettingOut } from "#cluster/certificates/handed-out.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
-import { isInUse, leftTrusting, notShowing, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import {
+  isInUse,
+  leftTrusting,
+  notShowing,
+  vouches,
+  withoutBelief,
+  withoutTrust,
+} from "#cluster/certificates/trusted.ts";
 import { isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
@@ -44,12 +50,17 @@ export const trustedFirst: ClusterGuard = {
 };
 
 /**
- * Nobody stops to trust who vouches for what the operator shows to members, which would lock it out, or for what members show to each other. Nor
- * does anybody begin to ask clients for certificates who would not believe the operator's.
+ * Nobody stops to trust who vouches for what the operator shows to members, which would lock it out, or for what members show to each other, and no
+ * Secret stops to name who has signed what it holds. Nor does anybody begin to ask clients for certificates who would not believe the operator's.
  */
 export const trustKept: ClusterGuard = {
   name: "trust-kept",
   forbids(given, step) {
+    if (step.do === "spreadTrust") {
+      const { authority, facts } = step;
+      const isKept = facts.signerId === undefined || vouches(authority.trust, facts);
+      return isKept ? undefined : `the ca.crt of Secret ${facts.secretName} would not name who has signed its tls.crt`;
+    }
     if (step.do !== "replacePeer") return undefined;
     const snapshot = keptTls(given);
     for (const side of SIDES) {

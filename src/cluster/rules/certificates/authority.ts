@@ -1,15 +1,15 @@
 import type { Side } from "#api/tls.ts";
 import { AUTHORITY_OF, SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
 import { isInUse, leftTrusting, trustInUse, united } from "#cluster/certificates/trusted.ts";
-import { isOurs, seen } from "#cluster/certificates/usable.ts";
-import { brokenAuthorityText, foreignSecretText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import { forgottenBy, isOurs, seen } from "#cluster/certificates/usable.ts";
+import { brokenAuthorityText, foreignSecretText, forgetfulText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, step } from "#runtime/decide.ts";
 
 /**
  * With the provider Operator each side has an authority of the cluster's own. One that is lost is followed by another one, beside which the one
- * before stays trusted; one that somebody has broken is left to people, who may have its key.
+ * before stays trusted; one that somebody has broken, or put in the place of the one that is trusted, is left to people, who may have its key.
  */
 export const authority: ClusterRule = {
   name: "authority",
@@ -46,5 +46,7 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
   if (found === undefined) return undefined;
   const { secretName, trouble } = found;
   if (!isOurs(snapshot, found)) return remark("authority", foreignSecretText(namespace, secretName));
-  return trouble === undefined ? undefined : remark("authority", brokenAuthorityText(namespace, secretName, trouble));
+  if (trouble !== undefined) return remark("authority", brokenAuthorityText(namespace, secretName, trouble));
+  const forgotten = forgottenBy(snapshot, side, found);
+  return forgotten && remark("authority", forgetfulText(namespace, secretName, side, forgotten.secretName));
 }

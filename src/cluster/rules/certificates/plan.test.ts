@@ -1,5 +1,6 @@
 import { CLIENT_TRUST_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import { memberTls } from "#cluster/certificates.ts";
 import { certificateStatus } from "#cluster/conditions/tls-ready.ts";
 import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
@@ -243,6 +244,12 @@ const lostAuthority = withSeen(settled, { peerCA: absent });
 /** Another one has been made in its place. */
 const remade = withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } });
 const remadeSpread = withMade(remade, { peer: { trust: bundle(NEXT, OWN) } });
+
+/** A person has put another pair into the authority's Secret, alone; what members show is signed by the one before. */
+const putAlone = withMade(settled, { peerCA: { by: NEXT } });
+const putAloneClients = withMade(settled, { clientCA: { by: NEXT } });
+/** Whom it says to trust somebody has edited. */
+const edited = { peer: { trust: bundle(THEIRS) } };
 
 /** The authority of clients was lost, and another one is made by now; everybody has heard of it. */
 const remadeClients = running(
@@ -879,6 +886,62 @@ testPlans("certificates", [
   {
     name: "nor in place of what is of no use",
     given: withMade(remade, { peer: { trouble: "it has no tls.key" } }),
+    expect: "settled",
+  },
+  {
+    name: "but whom that says to trust is put right, so that members come to trust both",
+    given: withMade(remade, edited),
+    expect: "leaf: spreadTrust peer",
+  },
+  {
+    name: "also when somebody has emptied it",
+    given: withMade(withMade(remade, edited), { peer: { trust: "", trouble: "it has no ca.crt" } }),
+    expect: "leaf: spreadTrust peer",
+  },
+  {
+    name: "once",
+    given: withMade(remade, { peer: { by: THEIRS, trust: bundle(NEXT, OWN) } }),
+    expect: "settled",
+  },
+  {
+    name: "one that somebody puts in its place alone signs nothing, and nobody is told to trust it",
+    given: putAlone,
+    expect: "settled",
+  },
+  { name: "nor towards clients", given: putAloneClients, expect: "settled" },
+  {
+    name: "nor where whom members trust does not stand in what they show any more",
+    given: withMade(putAlone, { peer: { trust: bundle(NEXT) } }),
+    expect: "settled",
+  },
+  {
+    name: "nor while all know it, but may show what the one before has signed",
+    given: withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT) } }),
+    expect: "settled",
+  },
+  {
+    name: "it follows the one before as others do once its Secret names both",
+    given: withMade(putAlone, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } }),
+    expect: "leaf: spreadTrust peer",
+  },
+  {
+    name: "also when what members show has lost whom to trust",
+    given: withMade(putAlone, { peerCA: { by: NEXT, trust: both }, peer: { trust: bundle(NEXT) } }),
+    expect: "leaf: spreadTrust peer",
+  },
+  {
+    name: "another one is made once it is deleted",
+    given: withSeen(putAlone, { peerCA: absent }),
+    expect: "authority: issueAuthority peer",
+  },
+  {
+    name: "what some members do not believe is made anew by whom all trust, whoever signed it",
+    given: withMade(running(settled, ["my-etcd-1"], memberTls(trusting)), { peer: { by: NEXT } }),
+    expect: "leaf: issueLeaf peer",
+  },
+  {
+    name: "one that has ended signs nothing, although all trust it: nobody would believe that",
+    given: withMade(trusting, { peerCA: { by: NEXT, trust: both, lastsMs: 0 } }),
     expect: "settled",
   },
   {

@@ -119,6 +119,13 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [`authority: ${CA} ${FOREIGN}`],
   },
   {
+    name: "that another authority was put in the place of the one that is trusted, and what to do",
+    given: withMade(settled, { peerCA: { by: NEXT } }),
+    told: [
+      `authority: ${CA} signs nothing: its ca.crt lacks the authority by which Secret my-etcd-peer-tls is believed; add that, which EtcdPeers have under spec.tls.peer.trust, or put the former pair back, or delete it: then another authority is made, and members restart so that they trust both`,
+    ],
+  },
+  {
     name: "for whom an authority that is lost waits",
     given: withoutPeers(withSeen(settled, { peerCA: absent, clientCA: absent }), "my-etcd-1"),
     told: [`authority: ${CA} is not there, and not made yet: my-etcd-1, whose EtcdPeers are gone, would not trust it`],
