@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { ROTATE_CA_ANNOTATION, ROTATED_FOR_ANNOTATION } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { noIdentities } from "#certificates/dial.ts";
@@ -273,6 +273,26 @@ describe("an authority that is followed by another one", () => {
     expect(await carryOn(all, { ...world, cluster: members.cluster })).toEqual(["rotateAuthority peer"]);
     expect(all.named("my-etcd-peer-ca").metadata.annotations).toEqual({});
     expect(phaseOf(all.seenBy({ ...world, cluster: members.cluster }), "peer")).toBeUndefined();
+  });
+
+  test("goes on with the one that is to follow where somebody has taken it out of ca.crt", async () => {
+    const all = copied();
+    const world: ClusterSnapshot = { ...members, cluster: asked };
+    await carryOn(all, world);
+    const name = "my-etcd-peer-ca";
+    const added = all.named(name);
+    const own = Buffer.from(textIn(added, "tls.crt")).toString("base64");
+    const { [ROTATED_FOR_ANNOTATION]: _, ...annotations } = added.metadata.annotations ?? {};
+    const metadata = { ...added.metadata, annotations, resourceVersion: "by hand" };
+    all.all.set(`foo/${name}`, { ...added, metadata, data: { ...added.data, "ca.crt": own } });
+    const trusting = running(all.seenBy(world));
+    const again = ["spreadTrust peer", "rotateAuthority peer", "spreadTrust peer"];
+    expect(await carryOn(all, trusting)).toEqual([...again, "rotateAuthority peer", "issueLeaf peer"]);
+    const { data = {} } = all.named(name);
+    expect([data["tls.crt"], data["tls.key"]]).toEqual([added.data?.["next.crt"], added.data?.["next.key"]]);
+    expect(factsOf(all.named(name), "authority").trustIds).toHaveLength(2);
+    // What was asked for meanwhile is yet to be done.
+    expect(all.named(name).metadata.annotations?.[ROTATED_FOR_ANNOTATION]).toBeUndefined();
   });
 
   test("keeps the Secret's type, and what somebody has added to it", async () => {

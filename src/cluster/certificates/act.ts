@@ -69,23 +69,27 @@ export async function rotateAuthority(given: Given, side: Side, phase: Phase, fa
   const live = await asSeen(given, facts);
   const [own = "", ...others] = certificatesIn(textIn(live, CERTIFICATE_FILE) + textIn(live, TRUST_FILE));
   const pair = { [CERTIFICATE_FILE]: own, [KEY_FILE]: textIn(live, KEY_FILE) };
-  const next = await authorityFor(given, side, phase === "add");
+  // What is there already somebody may trust.
+  const isMade = phase === "add" && facts.nextId === undefined;
+  const next = isMade
+    ? await authorityFor(given, side)
+    : { certificate: textIn(live, NEXT_CERTIFICATE), key: textIn(live, NEXT_KEY) };
   const texts: Readonly<Record<Phase, () => Record<string, string>>> = {
     add: () => ({
       ...pair,
-      [TRUST_FILE]: bundleOf([own, ...others, next.certificate]),
+      [TRUST_FILE]: bundleOf([own, ...others, ...certificatesIn(next.certificate)]),
       [NEXT_CERTIFICATE]: next.certificate,
       [NEXT_KEY]: next.key,
     }),
     switch: () => ({
-      [CERTIFICATE_FILE]: textIn(live, NEXT_CERTIFICATE),
-      [KEY_FILE]: textIn(live, NEXT_KEY),
-      [TRUST_FILE]: bundleOf([...certificatesIn(textIn(live, NEXT_CERTIFICATE)), own, ...others]),
+      [CERTIFICATE_FILE]: next.certificate,
+      [KEY_FILE]: next.key,
+      [TRUST_FILE]: bundleOf([...certificatesIn(next.certificate), own, ...others]),
     }),
     drop: () => ({ ...pair, [TRUST_FILE]: own }),
     forget: () => ({ ...pair, [TRUST_FILE]: bundleOf([own, ...others]) }),
   };
-  const mark = phase === "add" || phase === "forget" ? askedMark(given.snapshot, side) : markOf(live);
+  const mark = isMade || phase === "forget" ? askedMark(given.snapshot, side) : markOf(live);
   return await replace(given, live, secretDraft(given.snapshot, live.metadata.name, texts[phase](), mark));
 }
 
@@ -187,10 +191,7 @@ function pairIn(secret: Secret): KeyPair {
   return { certificate: textIn(secret, CERTIFICATE_FILE), key: textIn(secret, KEY_FILE) };
 }
 
-const NO_PAIR: KeyPair = { certificate: "", key: "" };
-
-async function authorityFor({ issuer, snapshot }: Given, side: Side, isNeeded = true): Promise<KeyPair> {
-  if (!isNeeded) return NO_PAIR;
+async function authorityFor({ issuer, snapshot }: Given, side: Side): Promise<KeyPair> {
   const { cluster, takenAtMs } = snapshot;
   const name = `${cluster.metadata.name.slice(0, LONGEST_NAME)} ${side} CA`;
   return await issuer.newAuthority(name, { fromMs: takenAtMs - BACKDATED_MS, untilMs: takenAtMs + AUTHORITY_VALID_MS });

@@ -69,6 +69,12 @@ describe("a phase of a rotation waits for each certificate", () => {
     expect(phaseOf(patient(running(peer)), "peer")?.phase).toBe("switch");
   });
 
+  test("and is begun again where somebody has taken the next one out of those who are to be trusted", () => {
+    const cut = { next: NEXT, trust: bundle(OWN) };
+    for (const snapshot of [settled, added]) expect(phase(withMade(snapshot, { clientCA: cut }))).toBe("add");
+    expect(phase(withMade(added, { clientCA: { ...cut, trust: both } }))).toBe("switch");
+  });
+
   test("before another one is made", () => {
     const aged = withMade(settled, { clientCA: { lastsMs: 1 } });
     expect(phase(aged)).toBe("add");

@@ -9,7 +9,7 @@ import { authorityOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 
 // How does one authority follow another one while everybody stays connected?
-//   add: the next one is made, and trusted beside the one that signs; members get both, one restart after another.
+//   add: the next one is made, unless it is there, and trusted beside the one that signs; members get both, one restart after another.
 //   switch: once every member trusts both, the next one signs, and every certificate is made anew by it (due.ts); members get those, one restart
 //     after another.
 //   drop: once every member has them, the one before is trusted no more; members get that, one restart after another.
@@ -63,6 +63,8 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   const sinceMs = snapshot.takenAtMs - Math.min(...leaves.map((leaf) => leaf?.knownForMs ?? 0));
   // At its end all would be cut off: whoever is late by then is not waited for, neither before the next one signs nor before that one can be made.
   const isEnding = live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS / 2;
+  if (nextId !== undefined && !live.trustIds.includes(nextId))
+    return { phase: "add", because: "its ca.crt lacks the authority that is to follow", live };
   if (nextId !== undefined) {
     const isReached =
       leaves.every((leaf) => hasReached(snapshot, side, leaf, nextId)) && isTrusted(snapshot, side, nextId);
