@@ -93,15 +93,32 @@ function whyNotWhole(snapshot: ClusterSnapshot, side: Side): string | undefined 
   const [fault] = faultsOf(snapshot, side);
   if (fault !== undefined) return fault.message;
   if (side === "peer") return undefined;
+  if (usable(snapshot, "server") === undefined || usable(snapshot, "operator") === undefined)
+    return "certificates are being read";
+  return whyMismatched(snapshot) ?? whyStranger(snapshot);
+}
+
+/** Why members and the operator would not believe each other, by what both are to show to clients and as one. */
+function whyMismatched(snapshot: ClusterSnapshot): string | undefined {
   const [server, operator] = [usable(snapshot, "server"), usable(snapshot, "operator")];
-  if (server === undefined || operator === undefined) return "certificates are being read";
+  if (server === undefined || operator === undefined) return undefined;
   if (!isUnasked(snapshot, "operator") && !vouches(server.trust, operator))
     return `Secret ${operator.secretName}: its tls.crt is signed by an authority that is not in ca.crt of Secret ${server.secretName}, and members would not let the operator in`;
-  const stranger = whyStranger(snapshot);
-  if (stranger !== undefined) return stranger;
   if (!vouches(operator.trust, server))
     return `Secret ${server.secretName}: its tls.crt is signed by an authority that is not in ca.crt of Secret ${operator.secretName}, and the operator would not believe members`;
   return undefined;
+}
+
+/**
+ * What only a person can put right before members show what is asked for, while they show something else; `undefined` when there is nothing, or it is
+ * not known.
+ */
+export function whyForPeople(snapshot: ClusterSnapshot, side: Side): string | undefined {
+  if (courses(snapshot)[side].at !== "waiting") return undefined;
+  const faults = faultsOf(snapshot, side);
+  const theirs = faults.filter(({ isForPeople }) => isForPeople).map(({ message }) => message);
+  if (theirs.length > 0) return [...new Set(theirs)].join("; ");
+  return side === "client" && faults.length === 0 ? whyMismatched(snapshot) : undefined;
 }
 
 /** Whether it is only not known whether what is asked for can be shown: nobody could look, or etcd could not be asked. */

@@ -71,9 +71,12 @@ export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | und
     : { reason: first.reason, message: lacks.map(({ message }) => message).join("; ") };
 }
 
-/** What people have to do about etcd's users has as many reasons as AuthReady has. */
-function reasonOfRemark(rule: string, { snapshot }: Pick<Case, "snapshot">): Reason | undefined {
-  return rule === "administrators" ? hindranceOf(snapshot)?.reason : REASON_OF_RULE[rule];
+/** What people have to do about etcd's users, and about certificates, has as many reasons as AuthReady and TLSReady have. */
+function reasonOfRemark(rule: string, given: Pick<Case, "plan" | "snapshot">): Reason | undefined {
+  if (rule === "administrators") return hindranceOf(given.snapshot)?.reason;
+  if (rule !== "await-certificates") return REASON_OF_RULE[rule];
+  const told = tlsReady(given);
+  return told === undefined || told.status === "True" ? "CertificatesPending" : told.reason;
 }
 
 function reasonOf(own: Reason | undefined, code: string | undefined): Reason {

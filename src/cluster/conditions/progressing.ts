@@ -2,6 +2,7 @@ import { isWaking, sleepText } from "#cluster/sleep.ts";
 import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
 import { changeReason, isChanging } from "./change.ts";
 import { blocked, missing, notDone } from "./hindrance.ts";
+import { unfulfilled } from "./unfulfilled.ts";
 import type { Case, Verdict } from "./verdict.ts";
 import { waiversText } from "./waivers.ts";
 
@@ -41,6 +42,8 @@ function judged(given: Case): Verdict {
         : "Waiting";
   if (plan.next === "settled" && putOff !== undefined)
     return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
+  const pending = plan.next === "settled" ? unfulfilled(given) : undefined;
+  if (pending !== undefined) return { status: "True", reason: changing, message: pending.message };
   const aside = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
   const message = `${plan.rule}: ${plan.because}`;

@@ -7,6 +7,7 @@ import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
 import { changeReason, isChanging } from "./change.ts";
 import { blocked, missing } from "./hindrance.ts";
+import { unfulfilled } from "./unfulfilled.ts";
 import { type Case, sickText, type Verdict } from "./verdict.ts";
 
 /** Is everything that the spec asks for there and healthy, so that a client that connects through the client Service is served? */
@@ -48,6 +49,8 @@ export function ready(given: Case): Verdict {
     return no("ClientServiceSilent", `nobody answers through the client Service yet: ${throughService.why}`);
   if (throughService === undefined && !isCalledReady(snapshot) && clientAddress(snapshot) !== undefined)
     return no("ClientServiceSilent", "nobody has been asked through the client Service yet");
+  const pending = unfulfilled(given);
+  if (pending !== undefined) return no(pending.reason, pending.message);
   const even =
     replicas % 2 === 0 ? `; ${replicas} tolerate no more failures than ${replicas - 1}: an odd number is better` : "";
   const awaited = waitingForDeletion(snapshot);

@@ -1,8 +1,10 @@
 import { providerOf } from "#api/tls.ts";
 import { REFUSED_MS } from "#cluster/certificates/answers.ts";
+import { whyForPeople } from "#cluster/certificates/course.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
 import { SHOWN_ON, SIDES } from "#cluster/certificates/purposes.ts";
 import { memberTls } from "#cluster/certificates.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { remark, wait } from "#runtime/decide.ts";
 
@@ -15,7 +17,7 @@ export const awaitCertificates: ClusterRule = {
   decide(snapshot) {
     const tls = memberTls(snapshot);
     const side = SIDES.find((each) => providerOf(snapshot.cluster.spec, each) !== "None" && tls?.[each] === undefined);
-    if (side === undefined) return undefined;
+    if (side === undefined) return whatPeopleOwe(snapshot);
     const fault = faultOf(snapshot, SHOWN_ON[side]);
     // Who runs without goes on without, and is looked after, until they are there.
     if (snapshot.peers.length > 0)
@@ -26,3 +28,12 @@ export const awaitCertificates: ClusterRule = {
     });
   },
 };
+
+/** Who shows something else goes on with that until what is asked for is good: what comes to be good by itself nobody has to hear of. */
+function whatPeopleOwe(snapshot: ClusterSnapshot): ReturnType<ClusterRule["decide"]> {
+  const waits = SIDES.flatMap((side) => {
+    const why = whyForPeople(snapshot, side);
+    return why === undefined ? [] : [`TLS (${side}) waits: ${why}`];
+  });
+  return waits.length === 0 ? undefined : remark("await-certificates", waits.join("; "));
+}

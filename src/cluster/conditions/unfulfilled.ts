@@ -1,0 +1,39 @@
+import { isAuthWanted } from "#api/auth.ts";
+import type { Reason } from "#api/conditions.ts";
+import { stateOf } from "#cluster/auth/hindrance.ts";
+import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
+import { authReady } from "./auth-ready.ts";
+import { pendingTls } from "./tls-change.ts";
+import type { Case } from "./verdict.ts";
+
+interface Unfulfilled {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/**
+ * What of the spec is not carried out yet, whether it is on its way or nobody can tell, although no rule has anything to say of it. What has been
+ * carried out once stays so when a look is told less than the one before.
+ */
+export function unfulfilled(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
+  return unfulfilledTls(given) ?? unfulfilledAuth(given);
+}
+
+function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | undefined {
+  const pending = pendingTls(snapshot);
+  if (pending === undefined) return undefined;
+  const awaited = waitingForDeletion(snapshot);
+  const message = awaited.length === 0 ? pending : `${pending}; ${awaitedText(awaited)}`;
+  return { reason: "CertificatesChanging", message };
+}
+
+/** While etcd cannot be asked, its last word counts. */
+function unfulfilledAuth(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
+  const { cluster } = given.snapshot;
+  const wanted = isAuthWanted(cluster.spec);
+  const isEnabled = stateOf(given.snapshot)?.enabled ?? cluster.status?.auth?.enabled;
+  if (wanted === undefined || isEnabled === wanted) return undefined;
+  const told = authReady(given);
+  if (told === undefined) return undefined;
+  return { reason: told.reason, message: `spec.auth.enabled: ${wanted} is not carried out yet: ${told.message}` };
+}
