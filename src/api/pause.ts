@@ -9,3 +9,9 @@ export function pausedBy({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spe
   ];
   return said.length === 0 ? undefined : said.join(" and ");
 }
+
+/** The cluster as it is once nobody pauses it any more. */
+export function withoutPause(cluster: EtcdCluster): EtcdCluster {
+  const { [PAUSED_ANNOTATION]: _, ...annotations } = cluster.metadata.annotations ?? {};
+  return { ...cluster, metadata: { ...cluster.metadata, annotations }, spec: { ...cluster.spec, paused: false } };
+}

@@ -6,6 +6,7 @@ import { awaitedText, isRolling, updateStatus, waitingForDeletion } from "#clust
 import { isReady } from "#kube/pod.ts";
 import { available } from "./available.ts";
 import { changeReason, isChanging } from "./change.ts";
+import { heldByPause } from "./held-by-pause.ts";
 import { blocked, missing } from "./hindrance.ts";
 import { unfulfilled } from "./unfulfilled.ts";
 import { type Case, sickText, type Verdict } from "./verdict.ts";
@@ -49,6 +50,8 @@ export function ready(given: Case): Verdict {
     return no("ClientServiceSilent", `nobody answers through the client Service yet: ${throughService.why}`);
   if (throughService === undefined && !isCalledReady(snapshot) && clientAddress(snapshot) !== undefined)
     return no("ClientServiceSilent", "nobody has been asked through the client Service yet");
+  const held = heldByPause(given);
+  if (held !== undefined) return held;
   const pending = unfulfilled(given);
   if (pending !== undefined) return no(pending.reason, pending.message);
   const even =
