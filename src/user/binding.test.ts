@@ -192,7 +192,7 @@ const unbound = (with_: Partial<UserSnapshot>, cluster = etcdOf()) =>
 
 test.each<[string, UserSnapshot, string]>([
   ["nobody to sign", unbound({ signer: absent }), "the authority that signs its certificate is not there yet"],
-  ["a signer that could not be read", unbound({ signer: unknown("away") }), "who signs its certificate could not be read: away"],
+  ["a signer that could not be read", unbound({ signer: unknown("away") }), "who signs its certificate is not known: away"],
   ["an authority of no use", unbound({ signer: present(signerOf(undefined, { trouble: "it has no tls.key" })) }), "Secret my-etcd-client-ca is of no use: it has no tls.key"],
   ["nobody to trust", unbound({ trust: undefined }), "it is not known yet by whom members' certificates are signed"],
   ["a request of somebody else", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is asked for the certificate of Secret app-binding-tls"],

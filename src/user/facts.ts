@@ -6,6 +6,7 @@ import {
   ROTATED_FOR_ANNOTATION,
   TRUST_FILE,
 } from "#api/names.ts";
+import { type Observed, unknown } from "#base/observed.ts";
 import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { passwordTrouble } from "#etcd/auth.ts";
@@ -77,6 +78,20 @@ export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAut
   if (believes === undefined) return [];
   const doubting = membersIn(pods).filter((pod) => !believes(pod));
   return doubting.map(memberOf);
+}
+
+/**
+ * The authority, unless it is none of those by whom members are known: what it signs would be of no use from its first day on. So it is where somebody has
+ * put another authority into its Secret, alone.
+ * @param trust by whom members are known; undefined: that is not known yet
+ */
+export function namedAmong(trust: string | undefined, signer: Observed<CertificateFacts>): Observed<CertificateFacts> {
+  if (trust === undefined || signer.is !== "present") return signer;
+  const authority = authorityIn(signer.value, true);
+  if (authority === undefined) return signer;
+  const key = authorityKeyOf(authority);
+  if (parsedIn(trust).some((each) => authorityKeyOf(each) === key)) return signer;
+  return unknown(`Secret ${signer.value.secretName} holds another authority than those by whom members are known`);
 }
 
 /** Whether some member believes who shows this certificate. */

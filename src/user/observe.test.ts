@@ -23,8 +23,8 @@ function pod(hostname: string, trusted: readonly (typeof OWN)[], isLost = false)
   } as never);
 }
 
-/** @param peers by name @param signer by whom bindings are signed */
-async function seen(pods: readonly Pod[], peers: readonly string[], signer = NEXT) {
+/** @param peers by name @param signer by whom bindings are signed @param trusted by whom members are known; undefined: nobody knows yet */
+async function seen(pods: readonly Pod[], peers: readonly string[], signer = NEXT, trusted?: readonly (typeof OWN)[]) {
   const { user, binding } = userLook();
   const found = { binding, signer: present(signerOf(signer)), isIssuedTaken: false, request: absent };
   const reads = {
@@ -38,7 +38,7 @@ async function seen(pods: readonly Pod[], peers: readonly string[], signer = NEX
       password: () => Promise.resolve(present("fits")),
     },
     bindings: { look: () => Promise.resolve(found) },
-    identities: { identityOf: () => undefined },
+    identities: { identityOf: () => trusted && { ca: bundle(...trusted), cert: "", key: "" } },
     clock: new FakeClock(NOW),
   } as unknown as UserReads;
   const snapshot = await observeUser(reads, { namespace: "foo", name: "app" }, signal);
@@ -60,4 +60,17 @@ test("nor does it keep the pair of a binding believed", async () => {
   expect((await seen([pod("a", [OWN], true), ...members], ["a", "b"])).isBelieved).toBe(false);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b"])).isBelieved).toBe(false);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b", "c"])).isBelieved).toBe(true);
+});
+
+test("while all EtcdPeers are gone, their pods still keep the pair of a binding believed: it would be taken away for good", async () => {
+  expect((await seen([pod("a", [OWN])], [])).isBelieved).toBe(true);
+  expect((await seen([pod("a", [OWN]), pod("b", [NEXT])], ["b"])).isBelieved).toBe(false);
+});
+
+test("nothing is signed by another authority than those by whom members are known", async () => {
+  const signerAmong = async (trusted?: readonly (typeof OWN)[]) => (await seen([], [], NEXT, trusted)).signer;
+  expect((await signerAmong([OWN, NEXT])).is).toBe("present");
+  expect((await signerAmong()).is).toBe("present");
+  const why = "Secret my-etcd-client-ca holds another authority than those by whom members are known";
+  expect(await signerAmong([OWN])).toEqual({ is: "unknown", why });
 });

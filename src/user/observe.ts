@@ -18,7 +18,7 @@ import type { KubeClient } from "#kube/client.ts";
 import { type Pod, SECRETS } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
-import { currentPods, doubtersOf, isBelieved, PASSWORD_KEY } from "#user/facts.ts";
+import { currentPods, doubtersOf, isBelieved, namedAmong, PASSWORD_KEY } from "#user/facts.ts";
 import type { BindingReads } from "#user/reads.ts";
 import { type BindingFacts, claimOf, hasPassword, isOwned, type UserSnapshot } from "#user/snapshot.ts";
 
@@ -74,17 +74,24 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
     reads.bindings.look(user, cluster, signal),
     missingOf(reads, { ...known, found }, cluster, signal),
   ]);
-  const { binding, signer } = bound;
+  const { binding } = bound;
   const isMember = (peer: string) => reads.peers.get({ namespace, name: peer }) !== undefined;
-  const pods = currentPods(reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), isMember);
+  const pods = reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`);
+  const members = currentPods(pods, isMember);
+  const trust = identity && bundleOf(certificatesIn(identity.ca));
+  const isSigner = issuerOf(cluster) === "Operator";
+  const signer = isSigner ? namedAmong(trust, bound.signer) : bound.signer;
   return present({
     ...known,
     ...bound,
+    signer,
     found,
     missingRoles,
-    trust: identity && bundleOf(certificatesIn(identity.ca)),
-    doubters: signer.is === "present" ? doubtersOf(pods, signer.value, issuerOf(cluster) === "Operator") : [],
-    isBelieved: binding.is === "present" && isBelieved(pods, binding.value.certificate),
+    trust,
+    doubters: signer.is === "present" ? doubtersOf(members, signer.value, isSigner) : [],
+    // What nobody believes is taken away for good. Where all EtcdPeers are gone for a moment, their pods still do.
+    isBelieved:
+      binding.is === "present" && isBelieved(members.length === 0 ? pods : members, binding.value.certificate),
     password: await passwordOf(reads, { ...known, found, binding }, cluster, signal),
   });
 }

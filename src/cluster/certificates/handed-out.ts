@@ -3,8 +3,8 @@ import { isUnasked } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
 
 /**
- * Members that would let applications in no more which come to show this, by name. Nobody, where nobody is asked for it, or where they have had nothing,
- * or what the same authority has signed: what they have is believed as little.
+ * Members that would let applications in no more which come to show this, by name. Nobody, where nobody is asked for it, or where they have had nothing
+ * that works, or what the same authority has signed: what they have is believed as little.
  * @param facts what they have by now
  */
 export function lettingOut(
@@ -12,6 +12,7 @@ export function lettingOut(
   source: SeenCertificate,
   facts: SeenCertificate | undefined,
 ): readonly string[] {
-  const isSafe = facts === undefined || facts.signerId === source.signerId || isUnasked(snapshot, "application");
+  const isWorking = facts !== undefined && facts.trouble === undefined && snapshot.takenAtMs < facts.notAfterMs;
+  const isSafe = !isWorking || facts.signerId === source.signerId || isUnasked(snapshot, "application");
   return isSafe ? [] : withoutBelief(snapshot, "client", source);
 }

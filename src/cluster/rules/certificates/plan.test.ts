@@ -416,6 +416,22 @@ testPlans("certificates", [
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
+    name: "unless what they have has ended",
+    given: withHandout(
+      doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
+      present({ ...handed, notAfterMs: NOW }),
+    ),
+    expect: "hand-out: handOut",
+  },
+  {
+    name: "or is of no use",
+    given: withHandout(
+      doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
+      present({ ...handed, trouble: "it has no tls.key" }),
+    ),
+    expect: "hand-out: handOut",
+  },
+  {
     name: "nor an EtcdPeer that is gone",
     given: doubted(orphaned(issuing)),
     expect: "restore-peer: createPeer my-etcd-1 fenced",

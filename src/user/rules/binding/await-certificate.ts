@@ -33,7 +33,7 @@ function whyNone(snapshot: UserSnapshot): string {
   const said = request.is === "present" ? [requestWords(request.value)] : [];
   if (issuer === "CertManager" && signer.is !== "present")
     return ["cert-manager has not issued its certificate yet", ...said].join("; ");
-  if (signer.is === "unknown") return `who signs its certificate could not be read: ${signer.why}`;
+  if (signer.is === "unknown") return `who signs its certificate is not known: ${signer.why}`;
   if (issuer !== undefined && signer.is === "absent")
     return "the authority that signs its certificate is not there yet";
   if (signer.is === "present" && signer.value.trouble !== undefined)
