@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CLIENT_TLS_VOLUME } from "#api/names.ts";
 import { type MemberTemplate, revisionOf } from "#api/revision.ts";
-import { unknown } from "#base/observed.ts";
 import { othersDown, whyUnfit } from "#cluster/fitness.ts";
 import { type KnownMember, memberNamed } from "#cluster/members.ts";
 import {
@@ -38,7 +37,6 @@ import {
   withCanary,
   withCrashing,
   withoutPod,
-  withoutPrevious,
   withPeer,
   withPod,
   withRunning,
@@ -663,86 +661,6 @@ describe("the first one that got something new", () => {
     },
   ];
   for (const { name, given, is } of cases) test(name, () => expect(canary(given)?.name).toBe(is));
-});
-
-describe("half of what is wanted, where a member cannot go to its release", () => {
-  const LIMITED_ONLY = { ...OLD, podTemplate: LIMITED };
-  /** One of two has restarted with it, and there is no quorum, so that nothing is converted. */
-  const tried = triedWith(LIMITED_ONLY, { ...BEFORE, podTemplate: LIMITED });
-  const stopped = withStop(tried, "my-etcd-1");
-  const next = (given: ClusterSnapshot) => nextTemplate(given, peerNamed(given, "my-etcd-1")!);
-
-  function triedWith(half: MemberTemplate, template: typeof OLD, previous: MemberTemplate = OLD): ClusterSnapshot {
-    const asked = wanting(template, { replicas: 2, down: ["my-etcd-1"] });
-    const turned = madeFrom(withTurn(asked, "my-etcd-1", half, { previous }), "my-etcd-1", half);
-    return withUpdate({ ...withCrashing(turned, "my-etcd-1"), members: unknown("no leader") });
-  }
-
-  test("is on trial", () => {
-    expect(next(tried)).toEqual(LIMITED_ONLY);
-    expect(canary(tried)?.name).toBe("my-etcd-1");
-  });
-
-  test("also where there is no way to the release, and another one is for most", () => {
-    const asked = withUpdated(wanting(NEXT_MINOR), "my-etcd-2");
-    const spec = { ...asked.cluster.spec, version: "3.5.35", podTemplate: LIMITED };
-    const edited = { ...asked, cluster: { ...asked.cluster, spec } };
-    const half = { ...NEXT_MINOR, podTemplate: LIMITED };
-    const turned = withTurn(edited, "my-etcd-2", half);
-    const given = withUpdate(withPod(madeFrom(turned, "my-etcd-2", half), "my-etcd-2", notReady), {
-      to: OLD.version,
-    });
-    expect(canary(given)?.name).toBe("my-etcd-2");
-    expect(nextTemplate(given, peerNamed(given, "my-etcd-2")!)).toEqual(half);
-    const judged = withUpdate(given, { to: OLD.version, stopped: { member: "my-etcd-2", message: "it ended" } });
-    expect(judged.peers.map((peer) => nextTemplate(judged, peer))).toEqual([OLD, OLD, NEXT_MINOR]);
-  });
-
-  test("is none where the release is all that is new", () => {
-    expect(canary(triedWith(OLD, BEFORE, { ...OLD, version: "3.6.15" }))).toBeUndefined();
-  });
-
-  test("nor as soon as it is to get the whole", () => {
-    const given = triedWith(LIMITED_ONLY, { ...NEWER, podTemplate: LIMITED });
-    expect(next(given)).toEqual({ ...NEWER, podTemplate: LIMITED });
-    expect(canary(given)).toBeUndefined();
-  });
-
-  test("nor when it has been well with it", () => {
-    expect(canary(withoutPrevious(tried, "my-etcd-1"))).toBeUndefined();
-    expect(next(withoutPrevious(stopped, "my-etcd-1"))).toEqual(LIMITED_ONLY);
-  });
-
-  test("nor of an update that is not on record", () => {
-    expect(canary(withUpdate(tried, { revision: "0" }))).toBeUndefined();
-    const { update: _, ...status } = tried.cluster.status!;
-    expect(canary({ ...tried, cluster: { ...tried.cluster, status } })).toBeUndefined();
-  });
-
-  test("is put back, although it could go on to the whole by then", () => {
-    expect(next(stopped)).toEqual(OLD);
-    expect(next(withStop(triedWith(LIMITED_ONLY, { ...NEWER, podTemplate: LIMITED }), "my-etcd-1"))).toEqual(OLD);
-    expect(isAboutToRestart(madeFrom(stopped, "my-etcd-1", OLD), peerNamed(stopped, "my-etcd-1")!)).toBe(false);
-  });
-
-  test("and that is the end of it", () => {
-    const back = withoutPrevious(withPeer(stopped, "my-etcd-1", { spec: OLD }), "my-etcd-1");
-    expect(next(back)).toEqual(OLD);
-    expect(isAboutToRestart(back, peerNamed(back, "my-etcd-1")!)).toBe(true);
-    expect(next(madeFrom(back, "my-etcd-1", OLD))).toEqual(OLD);
-  });
-
-  test("is judged to the end while the spec is refused", () => {
-    expect(canary(refusing(tried))?.name).toBe("my-etcd-1");
-    expect(next(refusing(stopped))).toEqual(OLD);
-  });
-
-  test("has its time to come up", () => {
-    const made = (creationTimestamp: string) => withPod(tried, "my-etcd-1", { metadata: { creationTimestamp } });
-    const isUp = (given: ClusterSnapshot) => isComingUp(given, memberIn(given, "my-etcd-1"));
-    expect(isUp(made("2026-01-01T11:50:01Z"))).toBe(true);
-    expect(isUp(made("2026-01-01T11:50:00Z"))).toBe(false);
-  });
 });
 
 describe("a member is coming up", () => {

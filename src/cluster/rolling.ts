@@ -73,22 +73,10 @@ export const wantedRevision = remembered((snapshot): string => {
   return isJudged ? update.revision : revisionOf(wantedTemplate(snapshot));
 });
 
-function isWithSomebody(snapshot: ClusterSnapshot, revision: string): boolean {
-  return snapshot.peers.some((peer) => {
-    const running = runningRevision(snapshot.pods.get(peer.metadata.name));
-    return revisionOf(templateOf(peer)) === revision || running === revision || hasHalf(snapshot, peer);
-  });
-}
-
-/**
- * Whether the member got all of the update on record but its release, to which it could not go, and some of that is new to it: until it has been well
- * with that, it is judged as those are that got the whole.
- */
-function hasHalf({ cluster }: ClusterSnapshot, { spec }: EtcdPeer): boolean {
-  const { update } = cluster.status ?? {};
-  if (update === undefined || spec.previous === undefined) return false;
-  const isOfIt = (template: MemberTemplate) => revisionOf({ ...template, version: update.to }) === update.revision;
-  return isOfIt(spec) && !isOfIt(spec.previous);
+function isWithSomebody({ peers, pods }: ClusterSnapshot, revision: string): boolean {
+  return peers.some(
+    (peer) => revisionOf(templateOf(peer)) === revision || runningRevision(pods.get(peer.metadata.name)) === revision,
+  );
 }
 
 /** What the member is to run next: what is wanted and it can run by now, unless that has been tried in vain. */
@@ -103,7 +91,8 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
     // Half of them may have been updated when something is asked for that is refused: each keeps what it runs until that is put right.
     return whyRefused(snapshot).length > 0 ? (unusedTurn(snapshot, peer) ?? own) : nextWanted(snapshot, peer);
   }
-  if (!isTriedInVain(snapshot, peer)) return staleTurn(snapshot, peer) ?? own;
+  const wanted = wantedRevision(snapshot);
+  if (revisionOf(own) !== wanted) return staleTurn(snapshot, peer) ?? own;
   if (hasComeUp(snapshot, peer)) return own;
   return openBack(snapshot, peer)[0] ?? own;
 }
@@ -268,8 +257,7 @@ export function isAboutToRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boo
 }
 
 function isTriedInVain(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  if (stoppedUpdate(snapshot) === undefined) return false;
-  return revisionOf(templateOf(peer)) === wantedRevision(snapshot) || hasHalf(snapshot, peer);
+  return stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) === wantedRevision(snapshot);
 }
 
 /** Whether the member's next pod would be made from what its EtcdPeer says: the ReplicaSet controller has taken it over. */
@@ -293,13 +281,6 @@ export function isMendedByTurn(snapshot: ClusterSnapshot, member: KnownMember): 
   return isLate && running !== wantedRevision(snapshot) && lackedReadiness(snapshot, member) === "beside etcd";
 }
 
-/** Whether what the member has is on trial: what is wanted, or half of it, as long as it is to get nothing else. */
-function isOnTrial(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
-  const own = revisionOf(templateOf(peer));
-  if (own === wantedRevision(snapshot)) return true;
-  return hasHalf(snapshot, peer) && (whyRefused(snapshot).length > 0 || revisionOf(nextWanted(snapshot, peer)) === own);
-}
-
 /**
  * The first member that was restarted with what is wanted, as long as nobody has been well with it. That somebody has been stands on record,
  * so that time in which nobody can be asked takes nothing back. Who has lost its data comes up with nothing, whatever it got, and is replaced.
@@ -314,8 +295,8 @@ export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
     const { name } = member;
     const peer = peerNamed(snapshot, name);
     const pod = snapshot.pods.get(name);
-    if (peer?.spec.previous === undefined || hasNothing(snapshot, member) || !isOnTrial(snapshot, peer)) return false;
-    return pod === undefined || runningRevision(pod) === revisionOf(templateOf(peer));
+    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasNothing(snapshot, member);
+    return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
   });
 }
 
@@ -327,10 +308,8 @@ export function isComingUp(snapshot: ClusterSnapshot, member: KnownMember): bool
   return hasGotNew(snapshot, member) && isYoung(snapshot, member) && !hasNothing(snapshot, member);
 }
 
-/** Whether the member's pod was made from what the update on record brings, or from half of it. */
-export function hasGotNew(snapshot: ClusterSnapshot, { name }: KnownMember): boolean {
-  const running = runningRevision(snapshot.pods.get(name));
-  const peer = peerNamed(snapshot, name);
-  const half = peer !== undefined && hasHalf(snapshot, peer) ? revisionOf(templateOf(peer)) : undefined;
-  return running !== undefined && [snapshot.cluster.status?.update?.revision, half].includes(running);
+/** Whether the member's pod was made from what the update on record brings. */
+export function hasGotNew({ cluster, pods }: ClusterSnapshot, { name }: KnownMember): boolean {
+  const running = runningRevision(pods.get(name));
+  return running !== undefined && running === cluster.status?.update?.revision;
 }

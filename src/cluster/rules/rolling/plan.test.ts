@@ -1,4 +1,3 @@
-import { unknown } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor, unpublished, withArrival, withBudget, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { withAlarms } from "#kit/cluster-changes.ts";
@@ -24,12 +23,10 @@ import {
   withRestarted,
   withStop,
   withTurn,
-  withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
 import { switching, turnedTo } from "#kit/cluster-switch.ts";
 import { listedBy } from "#kit/cluster-tls.ts";
-import { withResources } from "#kit/pod-template.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 // How a running cluster is changed, member by member, and how that is stopped and taken back.
@@ -59,19 +56,6 @@ const bothTried = withStop(
   "my-etcd-1",
 );
 const back = wanting(BEFORE);
-/** One of two has got the new pod template alone, since nobody can go to the release before without a quorum, and does not come up. */
-const LIMITED = { ...OLD, podTemplate: withResources({ limits: { cpu: "1" } }) };
-const halfTried = madeFrom(
-  withTurn(
-    wanting({ ...LIMITED, version: BEFORE.version }, { replicas: 2, down: ["my-etcd-1"] }),
-    "my-etcd-1",
-    LIMITED,
-    { previous: OLD },
-  ),
-  "my-etcd-1",
-  LIMITED,
-);
-const withHalf = withBudget(withUpdate(withCrashing({ ...halfTried, members: unknown("no leader") }, "my-etcd-1")));
 const one = wanting(NEWER, { replicas: 1 });
 const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
 
@@ -273,16 +257,6 @@ testPlans("rolling", [
     name: "also when it is the only one",
     given: withStop(withCanary(one, "my-etcd-0"), "my-etcd-0"),
     expect: "put-back: replacePeer my-etcd-0 fenced",
-  },
-  {
-    name: "stops the update also when the first one got half of it, and there is no quorum to go back to the minor before",
-    given: silentFor(withHalf, "my-etcd-1", 600_000),
-    expect: "stop-update: stopUpdate",
-  },
-  {
-    name: "puts that one back",
-    given: withStop(withHalf, "my-etcd-1"),
-    expect: "put-back: replacePeer my-etcd-1 fenced",
   },
   {
     name: "restarts the only one, which hangs with what it was put back from",
