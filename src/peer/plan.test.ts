@@ -624,6 +624,11 @@ const verdicts: {
     expect: "False MemberUnreachable",
   },
   {
+    name: "one of whom something else is True",
+    given: answering({ leaderId: undefined }, { ...READY, type: "Other" }),
+    expect: "False MemberUnreachable",
+  },
+  {
     name: "a ready member without a leader, as during an election,",
     given: answering({ leaderId: undefined }, READY),
     expect: "True MemberHealthy",

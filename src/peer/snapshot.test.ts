@@ -1,10 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
-import { claim, NOW, pod } from "#kit/cluster.ts";
+import { claim, cluster, NOW, pod } from "#kit/cluster.ts";
 import { peer } from "#kit/peer.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
-import { isInTrouble, isOwnClaim, type PeerSnapshot, waitsForVolume, whyNotReady } from "#peer/snapshot.ts";
+import { isInTrouble, isOwnClaim, type PeerSnapshot, pauseOf, waitsForVolume, whyNotReady } from "#peer/snapshot.ts";
+
+test("a pause keeps a cluster from what is done to its members, and not from going", () => {
+  const { cluster: running } = cluster();
+  const paused = { ...running, spec: { ...running.spec, paused: true } };
+  const deletionTimestamp = "2026-01-01T12:00:00Z";
+  expect(pauseOf(paused)).toBe("spec.paused is true");
+  expect(pauseOf({ ...paused, metadata: { ...paused.metadata, deletionTimestamp } })).toBeUndefined();
+  expect(pauseOf(running)).toBeUndefined();
+  expect(pauseOf(undefined)).toBeUndefined();
+});
 
 describe("whose claim is it?", () => {
   const { clusterID, memberID } = peer().peer.spec;

@@ -210,6 +210,18 @@ test.each<[string, UserSnapshot, string]>([
   ["its own end", look({ deleting: true, held: false }), "the user in etcd is gone"],
 ])("what is said of %s", (_, given, expected) => expect(said(given)).toBe(expected)); // biome-ignore format: a table
 
+test("what is yet to be copied is waited for, while writing it rests", () => {
+  const given = unbound({ signer: present(issuedFacts()) }, MANAGED);
+  const rest = { because: "a quota says no", forMs: 1_000, isBrief: false };
+  const plan = planUser(given, (rule) => (rule === "write-binding" ? rest : undefined));
+  expect(plan).toMatchObject({ next: "wait", because: "its Secret is yet to be made" });
+});
+
+test("a pair of another name is made anew, whoever wrote it there", () => {
+  expect(planUser(look({ pair: { commonName: "binding:app" } }))).toMatchObject({ next: "settled" });
+  expect(planUser(look({ pair: { commonName: "root" } }))).toMatchObject({ next: "step", rule: "write-binding" });
+});
+
 test("cert-manager's own words are told, those that say what is wrong", () => {
   const draft = born<Certificate>(bindingRequest(etcdUser(), MANAGED));
   const conditions = [

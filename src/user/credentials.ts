@@ -104,7 +104,8 @@ export function pairDue(snapshot: UserSnapshot, binding: BindingFacts): string |
   if (cluster === undefined) return undefined;
   if (certificate === undefined) return "it has no certificate";
   if (certificate.trouble !== undefined) return certificate.trouble;
-  if (certificate.madeFor !== madeForOf(user, cluster)) return "its certificate was made for something else";
+  if (certificate.madeFor !== madeForOf(user, cluster) || isNamedOtherwise(user, cluster, certificate))
+    return "its certificate was made for something else";
   if (signer.is !== "present") return undefined;
   if (certificate.signerId !== signer.value.fingerprint) return "its authority is followed by another one";
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, "client");

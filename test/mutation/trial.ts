@@ -30,6 +30,8 @@ const MUTATED = [
   "certificates/purposes.ts",
   "certificates/trusted.ts",
   "certificates/usable.ts",
+  "certificates/newcomer.ts",
+  "certificates/handed-out.ts",
   "certificates/due.ts",
   "certificates/rotation.ts",
   "certificates/bindings.ts",
@@ -93,6 +95,7 @@ const MUTATED = [
   "conditions/**/*.ts",
   "desired/**/*.ts",
   "heir.ts",
+  "growth.ts",
   "rules/**/*.ts",
   "spec-times.ts",
   "waivers.ts",
@@ -282,6 +285,10 @@ class Tests {
       titles.push(name);
       body();
       titles.pop();
+    };
+    describe.each = (rows: readonly unknown[]) => (name: string, body: (...row: readonly unknown[]) => void) => {
+      for (const [n, row] of rows.entries())
+        describe(`${name} ${n}`, () => body(...(Array.isArray(row) ? row : [row])));
     };
     const vitest = { test, it: test, describe, expect: this.#expect };
     this.#load(

@@ -442,7 +442,7 @@ testPlans("certificates", [
     expect: "hand-out: handOut",
   },
   { name: "as is everybody else", given: toldOfNext, expect: "trust-map: replaceTrustMap" },
-  { name: "once", given: toldAllOfNext, expect: "renew-stopped: replacePeer my-etcd-1 fenced" },
+  { name: "and once they are told", given: toldAllOfNext, expect: "renew-stopped: replacePeer my-etcd-1 fenced" },
   { name: "and no more than once", given: withHandout(issuing, present(handed)), expect: "settled" },
   {
     name: "tells applications of nobody else while half of what members are to show is there",

@@ -24,7 +24,7 @@ function isWhole(snapshot: UserSnapshot): boolean {
   const { certificate } = own;
   if (certificate === undefined || certificate.trouble !== undefined) return false;
   // Who logs in by a password is nobody by its certificate, or whom an issuer makes of it.
-  return issuerOf(cluster) !== "CertManager" || hasPassword({ user }) || !isNamedOtherwise(user, cluster, certificate);
+  return hasPassword({ user }) || !isNamedOtherwise(user, cluster, certificate);
 }
 
 function whyNone(snapshot: UserSnapshot): string {

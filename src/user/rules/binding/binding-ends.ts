@@ -20,9 +20,9 @@ export const bindingEnds: UserRule = {
 
 function endingOf({ user, cluster, binding, takenAtMs }: UserSnapshot): readonly string[] {
   const own = ownBinding({ user, binding });
-  const endsMs = own?.certificate?.notAfterMs ?? 0;
-  if (own?.certificate === undefined || cluster === undefined || endsMs === 0) return [];
-  if (!isLate(own.certificate, lifeOf(cluster.spec, "client"), takenAtMs)) return [];
+  if (own?.certificate === undefined || cluster === undefined) return [];
+  const { notAfterMs: endsMs } = own.certificate;
+  if (endsMs === 0 || !isLate(own.certificate, lifeOf(cluster.spec, "client"), takenAtMs)) return [];
   const verb = endsMs <= takenAtMs ? "has ended" : "ends";
   return [`the certificate in Secret ${own.name} ${verb} at ${rfc3339(endsMs)}, and has not been renewed`];
 }
