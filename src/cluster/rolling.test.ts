@@ -409,6 +409,8 @@ describe("what a member is to run next", () => {
       }, wanting(NEWER));
       const given = withTurn(said, "my-etcd-2", NEWER);
       expect(next(given)).toEqual([EARLY, EARLY, EARLY]);
+      // Nor who runs nothing at the moment.
+      expect(next(withoutPod(given, "my-etcd-2")).at(-1)).toEqual(EARLY);
       // Who runs what the others could not go to keeps it.
       const runs = saying(madeFrom(given, "my-etcd-2", NEWER), "my-etcd-2", { version: NEWER.version });
       expect(next(runs).map(({ version }) => version)).toEqual(["3.5.21", "3.5.21", "3.6.17"]);

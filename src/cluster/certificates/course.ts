@@ -118,7 +118,7 @@ export function whyForPeople(snapshot: ClusterSnapshot, side: Side): string | un
   const faults = faultsOf(snapshot, side);
   const theirs = faults.filter(({ isForPeople }) => isForPeople).map(({ message }) => message);
   if (theirs.length > 0) return [...new Set(theirs)].join("; ");
-  return side === "client" && faults.length === 0 ? whyMismatched(snapshot) : undefined;
+  return side === "client" ? whyMismatched(snapshot) : undefined;
 }
 
 /** Whether it is only not known whether what is asked for can be shown: nobody could look, or etcd could not be asked. */

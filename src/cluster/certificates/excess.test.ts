@@ -1,29 +1,23 @@
 import { expect, test } from "vitest";
-import { courses } from "#cluster/certificates/course.ts";
 import { faultOf } from "#cluster/certificates/fault.ts";
-import { authorityOf } from "#cluster/certificates/usable.ts";
+import { authorityOf, whyTooLong } from "#cluster/certificates/usable.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { tlsReady } from "#cluster/conditions/tls-ready.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { NOW } from "#kit/cluster.ts";
 import { OWN, secured, THEIRS, withMade } from "#kit/cluster-tls.ts";
-import { turnedClients } from "#kit/cluster-turn.ts";
-import { QuickIssuer } from "#kit/quick-certificates.ts";
 
 // More is to be trusted than an EtcdPeer can say.
 
-const issuer = new QuickIssuer();
-const times = { fromMs: NOW - 1_000, untilMs: NOW + 1_000_000_000 };
-
-/** Authorities that have signed nothing, in PEM, of about so many characters in all. */
-async function others(length: number): Promise<string> {
+/** What looks like authorities that have signed nothing, in PEM, of about so many characters in all. */
+function others(length: number): string {
   let pem = "";
-  while (pem.length < length) pem += (await issuer.newAuthority("other", times)).certificate;
+  for (let n = 0; pem.length < length; n++)
+    pem += `-----BEGIN CERTIFICATE-----\n${Buffer.alloc(300, n).toString("base64")}\n-----END CERTIFICATE-----\n`;
   return pem;
 }
 
-const [LONG, HALF, OTHER_HALF] = [await others(33_000), await others(17_000), await others(17_000)];
+const [LONG, HALF] = [others(33_000), others(17_000)];
 const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
 const BROUGHT = {
   peer: { provider: "Secret", secret: { secretName: "their-peer" } },
@@ -61,24 +55,7 @@ test("an authority that says so is told of, and goes on to sign", () => {
   expect(authorityOf(given, "peer")).toBeDefined();
 });
 
-test("what is asked for is waited for while both are too much", () => {
-  expect(courses(turnedClients).client.at).toBe("trust");
-  const peers = turnedClients.peers.map((peer) => {
-    const { peer: side, client, ...rest } = peer.spec.tls!;
-    return {
-      ...peer,
-      spec: {
-        ...peer.spec,
-        tls: { ...rest, ...(side && { peer: side }), client: { ...client!, trust: client!.trust + HALF } },
-      },
-    };
-  });
-  const given = withMade({ ...turnedClients, peers }, { server: theirs(OTHER_HALF) });
-  expect(courses(given).client).toMatchObject({
-    at: "waiting",
-    why: expect.stringMatching(
-      /^the certificates in ca.crt of Secret their-server and those that members trust by now are 3\d{4} characters/,
-    ),
-  });
-  expect(courses(withMade(turnedClients, { server: theirs(OTHER_HALF) })).client.at).toBe("trust");
+test("as many characters as members can be given are not too many", () => {
+  expect(whyTooLong("x".repeat(32_768))).toBeUndefined();
+  expect(whyTooLong("x".repeat(32_769))).toMatch(/^32769 characters in PEM/);
 });

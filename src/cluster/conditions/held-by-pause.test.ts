@@ -26,6 +26,7 @@ function paused({ snapshot = cluster(), spec = {}, isByAnnotation = false, befor
   const { cluster: live } = snapshot;
   const [status, reason, observedGeneration] = before ?? ["True", "AllMembersHealthy", GENERATION - 1];
   const told = { type: "Ready", status, reason, observedGeneration, message: "", lastTransitionTime: "" } as const;
+  const other = { ...told, type: "Available", status: "True", observedGeneration: GENERATION } as const;
   const annotations = { ...live.metadata.annotations, ...(isByAnnotation ? { [PAUSED_ANNOTATION]: "true" } : {}) };
   return {
     ...snapshot,
@@ -33,7 +34,7 @@ function paused({ snapshot = cluster(), spec = {}, isByAnnotation = false, befor
       ...live,
       metadata: { ...live.metadata, annotations, generation: GENERATION },
       spec: { ...live.spec, ...spec, paused: !isByAnnotation } as EtcdClusterSpec,
-      status: { ...live.status, conditions: [told] },
+      status: { ...live.status, conditions: [other, told] },
     },
   };
 }

@@ -76,7 +76,7 @@ function reasonOfRemark(rule: string, given: Pick<Case, "plan" | "snapshot">): R
   if (rule === "administrators") return hindranceOf(given.snapshot)?.reason;
   if (rule !== "await-certificates") return REASON_OF_RULE[rule];
   const told = tlsReady(given);
-  return told === undefined || told.status === "True" ? "CertificatesPending" : told.reason;
+  return told?.reason ?? "CertificatesPending";
 }
 
 function reasonOf(own: Reason | undefined, code: string | undefined): Reason {

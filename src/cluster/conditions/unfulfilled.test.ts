@@ -56,6 +56,8 @@ const cases: {
   readonly ready: Said;
   readonly progressing: Said;
   readonly remarks?: readonly string[];
+  /** Whether the message ends with these words. */
+  readonly isAll?: boolean;
 }[] = [
   {
     name: "people have yet to make all that they bring",
@@ -87,8 +89,9 @@ const cases: {
   {
     name: "clients come to trust what members are to show",
     given: hearing,
-    ready: ["False", "CertificatesChanging", "members trust what they are to show, and clients come to do so"],
-    progressing: ["True", "Waiting", "members trust what they are to show, and clients come to do so"],
+    ready: ["False", "CertificatesChanging", "has to say for 150 s whom clients are to trust besides"],
+    progressing: ["True", "Waiting", "has to say for 150 s whom clients are to trust besides"],
+    isAll: true,
   },
   {
     name: "etcd cannot be asked whether it asks for users",
@@ -121,15 +124,29 @@ function rootUnread(snapshot: ClusterSnapshot): ClusterSnapshot {
   return auth === undefined ? snapshot : { ...snapshot, auth: { ...auth, rootSecret: unknown(NO_RIGHT) } };
 }
 
-test.each(cases)("nobody is told that it is done: $name", ({ given, ready, progressing, remarks }) => {
+test.each(cases)("nobody is told that it is done: $name", ({ given, ready, progressing, remarks, isAll }) => {
   const plan = planCluster(given);
   expect([plan.next, plan.aside?.map(({ rule }) => rule)]).toEqual(["settled", remarks]);
   for (const [type, [status, reason, words]] of [
     ["Ready", ready],
     ["Progressing", progressing],
   ] as const)
-    expect(says(given, type)).toEqual([status, reason, expect.stringContaining(words)]);
+    expect(says(given, type)).toEqual([
+      status,
+      reason,
+      isAll ? expect.stringMatching(new RegExp(`${words}$`)) : expect.stringContaining(words),
+    ]);
 });
+
+test("while a step is left, Progressing tells that", () => {
+  const given = withoutBudget(guarded({ state: NO_WORD }));
+  expect(planCluster(given).next).toBe("step");
+  expect(says(given, "Progressing")[2]).toMatch(/^disruption-budget: /);
+});
+
+function withoutBudget(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return { ...snapshot, budget: undefined };
+}
 
 test("where people restart members they are told whom, as long as what members show is not what is asked for", () => {
   const given = withMade(turnedTo({ peer: BROUGHT.peer }, ON_DELETE), { peer: theirs });

@@ -97,6 +97,13 @@ describe("forecast: what happens by itself", () => {
       expect(answer(given, name)).toMatchObject({ raftIndex: 30, raftAppliedIndex: 30 });
   });
 
+  test("who is given up stays lost, and nobody else does", () => {
+    const five = cluster({ replicas: 5, down: [NAME, "my-etcd-2"] });
+    const given = sickFor(five, NAME, 10_000_000);
+    expect(answer(given)).toBeUndefined();
+    expect(answer(given, "my-etcd-2")).toBeDefined();
+  });
+
   test("what a member has told of itself counts", () => {
     expect(answer(saying(cluster(), NAME, { version: "3.6.2" }))?.version).toBe("3.6.2");
   });

@@ -36,7 +36,7 @@ export const handOut: ClusterRule = {
     if (doubting.length === 0) return step("hand-out", tells, { ...what, facts });
     // They go on with the pair that they have, and are told all the same by whom members are known.
     const isTold = ids.every((id) => facts.trustIds.includes(id));
-    if (isTold || facts.trouble !== undefined) return remark("hand-out", keptText(facts, source, doubting));
+    if (isTold) return remark("hand-out", keptText(facts, source, doubting));
     const lacks = `Secret ${facts.secretName}: its ca.crt lacks whom members are to be known by`;
     return step("hand-out", lacks, { ...what, source: facts, facts, trust: united(facts.trust, trust) });
   },

@@ -33,7 +33,7 @@ export const fallAsleep: ClusterRule = {
 function takenBack(snapshot: ClusterSnapshot): readonly Proposal<ClusterStep>[] {
   return snapshot.peers.flatMap((live) => {
     const template = unusedTurn(snapshot, live);
-    if (template === undefined || live.spec.bootstrap !== undefined || !hasTurn(snapshot, live)) return [];
+    if (template === undefined || !hasTurn(snapshot, live)) return [];
     const because = `${live.metadata.name} has yet to restart, and wakes with what it runs: etcd ${template.version}`;
     return [step("fall-asleep", because, { do: "replacePeer", live, peer: revisedPeer(live, template, undefined) })];
   });
