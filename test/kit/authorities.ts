@@ -1,4 +1,4 @@
-// Certificates of four authorities whose keys nobody has any more: tables that are tried a thousand times cannot wait for new ones.
+// Certificates of five authorities whose keys nobody has any more: tables that are tried a thousand times cannot wait for new ones.
 
 export const OWN_PEM = `-----BEGIN CERTIFICATE-----
 MIIBejCCAR+gAwIBAgIQaolIucCNy55KYnKPi1m7+DAKBggqhkjOPQQDAjAbMRkw
@@ -48,5 +48,31 @@ Af8ECDAGAQH/AgEAMA4GA1UdDwEB/wQEAwIBBjAdBgNVHQ4EFgQUkiWLmUVGSPNR
 0zYOU+H1flU1X64wCgYIKoZIzj0EAwIDSQAwRgIhAKNkY2z62EsHGAHLQOvNAPjU
 4J61LxrGFnIE+PMGtUiSAiEA9Go1malXpEDqqM062s5sHVPtX4WcRXUqyElEJibf
 IGg=
+-----END CERTIFICATE-----
+`;
+
+/** Made with openssl, as the one below. */
+export const CORP_PEM = `-----BEGIN CERTIFICATE-----
+MIIBYzCCAQigAwIBAgIBATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
+DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExRFBa3U2uPGbYsJZxI1xm64ZVNUt
+84zv3+5462AdxnpeLU6SPe8SGZPh8sqQ0iTucVMhdPhWUmUwMgELFB1Q0aNTMFEw
+HQYDVR0OBBYEFPIm6jc90RYyYV/Yhvg+bUnwcuV/MB8GA1UdIwQYMBaAFPIm6jc9
+0RYyYV/Yhvg+bUnwcuV/MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAw
+RgIhANxGnfRx3QkLy+4COTef4Z8aTeU5HS8yh3QHvXOVAmijAiEAuoUflyDYO+ju
+4RsbMAXCwcnt93MdGpDDKmx32+/MYK4=
+-----END CERTIFICATE-----
+`;
+
+/** The same authority, with its name and key, whose certificate was made anew. */
+export const RENEWED_PEM = `-----BEGIN CERTIFICATE-----
+MIIBYjCCAQigAwIBAgIBAjAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
+DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExRFBa3U2uPGbYsJZxI1xm64ZVNUt
+84zv3+5462AdxnpeLU6SPe8SGZPh8sqQ0iTucVMhdPhWUmUwMgELFB1Q0aNTMFEw
+HQYDVR0OBBYEFPIm6jc90RYyYV/Yhvg+bUnwcuV/MB8GA1UdIwQYMBaAFPIm6jc9
+0RYyYV/Yhvg+bUnwcuV/MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAw
+RQIgQli1UgHPasYvN8CLU7/9kqN4UCLdiSG7py83nMvD6EsCIQCD9qhxc6D5p7A3
+R+XGD9oF2LzhLlwO9kX9Fili4bBr7Q==
 -----END CERTIFICATE-----
 `;

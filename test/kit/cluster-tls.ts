@@ -24,7 +24,7 @@ import { trustMap } from "#cluster/desired/certificates.ts";
 import { headlessService } from "#cluster/desired/services.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate, SeenCertificates } from "#cluster/snapshot.ts";
 import type { ConfigMap, Pod, Service } from "#kube/kinds.ts";
-import { BRIEF_PEM, NEXT_PEM, OWN_PEM, THEIRS_PEM } from "./authorities.ts";
+import { BRIEF_PEM, CORP_PEM, NEXT_PEM, OWN_PEM, RENEWED_PEM, THEIRS_PEM } from "./authorities.ts";
 import { born, cluster, NOW } from "./cluster.ts";
 
 // Snapshots (cluster.ts) of clusters whose members speak TLS. What is seen of a Secret is written down here; what a real one says is asked in
@@ -49,6 +49,9 @@ export const NEXT = authority(NEXT_PEM);
 export const THEIRS = authority(THEIRS_PEM);
 /** It lasts no more than 90 days. */
 export const BRIEF = authority(BRIEF_PEM);
+/** One authority, and the certificate that was made anew for its name and key. */
+export const CORP = authority(CORP_PEM);
+export const RENEWED = authority(RENEWED_PEM);
 
 export function bundle(...all: readonly Authority[]): string {
   return all.map(({ pem }) => pem).join("");

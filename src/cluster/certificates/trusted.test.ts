@@ -1,34 +1,11 @@
 import { expect, test } from "vitest";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { trustingAs, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { CORP_PEM as CORP, RENEWED_PEM as RENEWED } from "#kit/authorities.ts";
 import { withUnknownKey } from "#kit/certificates.ts";
 import { bundle, OWN, running, secured, started } from "#kit/cluster-tls.ts";
 
-/** An authority: made with openssl, as the two below. */
-const CORP = `-----BEGIN CERTIFICATE-----
-MIIBYzCCAQigAwIBAgIBATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
-DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
-MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExRFBa3U2uPGbYsJZxI1xm64ZVNUt
-84zv3+5462AdxnpeLU6SPe8SGZPh8sqQ0iTucVMhdPhWUmUwMgELFB1Q0aNTMFEw
-HQYDVR0OBBYEFPIm6jc90RYyYV/Yhvg+bUnwcuV/MB8GA1UdIwQYMBaAFPIm6jc9
-0RYyYV/Yhvg+bUnwcuV/MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAw
-RgIhANxGnfRx3QkLy+4COTef4Z8aTeU5HS8yh3QHvXOVAmijAiEAuoUflyDYO+ju
-4RsbMAXCwcnt93MdGpDDKmx32+/MYK4=
------END CERTIFICATE-----
-`;
-/** The same one, with its name and key, whose certificate was made anew. */
-const RENEWED = `-----BEGIN CERTIFICATE-----
-MIIBYjCCAQigAwIBAgIBAjAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
-DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
-MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExRFBa3U2uPGbYsJZxI1xm64ZVNUt
-84zv3+5462AdxnpeLU6SPe8SGZPh8sqQ0iTucVMhdPhWUmUwMgELFB1Q0aNTMFEw
-HQYDVR0OBBYEFPIm6jc90RYyYV/Yhvg+bUnwcuV/MB8GA1UdIwQYMBaAFPIm6jc9
-0RYyYV/Yhvg+bUnwcuV/MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAw
-RQIgQli1UgHPasYvN8CLU7/9kqN4UCLdiSG7py83nMvD6EsCIQCD9qhxc6D5p7A3
-R+XGD9oF2LzhLlwO9kX9Fili4bBr7Q==
------END CERTIFICATE-----
-`;
-/** One of the same name with another key. */
+/** It has the name of CORP, and another key; made with openssl, as that one. */
 const NAMESAKE = `-----BEGIN CERTIFICATE-----
 MIIBYjCCAQigAwIBAgIBAzAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
 DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
