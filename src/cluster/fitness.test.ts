@@ -3,7 +3,7 @@ import { lackedReadiness } from "#cluster/fitness.ts";
 import { memberNamed } from "#cluster/members.ts";
 import { isMendedByTurn } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, unpublished } from "#kit/cluster.ts";
+import { ALWAYS_WELL, cluster, unpublished } from "#kit/cluster.ts";
 import { madeFrom, NEWER, saying, UNREADY_BESIDE, wanting, withoutPod, withPod } from "#kit/cluster-rolling.ts";
 
 const NAME = "my-etcd-2";
@@ -54,16 +54,7 @@ describe("all that the member lacks is its pod's readiness", () => {
 describe("its turn may be what mends it", () => {
   const late = (given: ClusterSnapshot, ms: number): ClusterSnapshot => {
     const { id } = memberNamed(given, NAME)!;
-    const none = {
-      knownForMs: 0,
-      sickForMs: 0,
-      wellMsAgo: 0,
-      lostForMs: 0,
-      silentForMs: 0,
-      unfitForMs: 0,
-      triedForMs: 0,
-    };
-    return { ...given, histories: new Map([[id, { ...none, unreadyForMs: ms }]]) };
+    return { ...given, histories: new Map([[id, { ...ALWAYS_WELL, knownForMs: 0, unreadyForMs: ms }]]) };
   };
   const wanted = unready(wanting(NEWER));
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [

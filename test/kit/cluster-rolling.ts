@@ -10,7 +10,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { isRelease } from "#etcd/version.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { born, cluster, sickFor, withBudget } from "./cluster.ts";
+import { ALWAYS_WELL, born, cluster, sickFor, withBudget } from "./cluster.ts";
 
 // Changes of a snapshot (cluster.ts) that members go through while the cluster is changed member by member.
 
@@ -87,16 +87,7 @@ function withSeenBudget(snapshot: ClusterSnapshot): ClusterSnapshot {
 /** The snapshot in which this process has found the first one that got something new silent for so long. */
 export function silentFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const { id } = snapshot.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
-  const history = {
-    knownForMs: 3_600_000,
-    sickForMs: ms,
-    wellMsAgo: ms,
-    lostForMs: 0,
-    silentForMs: ms,
-    unfitForMs: ms,
-    triedForMs: 0,
-    unreadyForMs: 0,
-  };
+  const history = { ...ALWAYS_WELL, sickForMs: ms, wellMsAgo: ms, silentForMs: ms, unfitForMs: ms };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
 }
 

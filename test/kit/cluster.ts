@@ -18,7 +18,7 @@ import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
 import { newIdentity } from "#cluster/desired/identity.ts";
 import { fencedPeer, intendedPeer, joiningPeer, newPeer } from "#cluster/desired/peer.ts";
 import { clientService, headlessService } from "#cluster/desired/services.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterSnapshot, MemberHistory } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { clusterIdFromHex, type EndpointStatus, type Member, type MemberList, memberIdFromHex } from "#etcd/types.ts";
 import type { Draft, KubeObject, PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
@@ -350,51 +350,29 @@ export function changedPeer(snapshot: ClusterSnapshot, name: string, metadata: o
   return { ...snapshot, peers };
 }
 
+/** What is remembered of a member that has been looked at for an hour, and was always well. */
+export const ALWAYS_WELL: MemberHistory = {
+  knownForMs: 3_600_000,
+  sickForMs: 0,
+  wellMsAgo: 0,
+  lostForMs: 0,
+  silentForMs: 0,
+  unfitForMs: 0,
+  triedForMs: 0,
+  unreadyForMs: 0,
+};
+
 /** The snapshot in which this process has known the member, healthy or not, for so long. */
 export function knownFor(snapshot: ClusterSnapshot, id: string, ms: number): ClusterSnapshot {
-  return {
-    ...snapshot,
-    histories: new Map([
-      ...snapshot.histories,
-      [
-        id,
-        {
-          knownForMs: ms,
-          sickForMs: 0,
-          wellMsAgo: 0,
-          lostForMs: 0,
-          silentForMs: 0,
-          unfitForMs: 0,
-          triedForMs: 0,
-          unreadyForMs: 0,
-        },
-      ],
-    ]),
-  };
+  const history = { ...ALWAYS_WELL, knownForMs: ms };
+  return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
 }
 
 /** The snapshot in which this process has found the member unhealthy for so long. */
 export function sickFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const { id } = snapshot.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
-  return {
-    ...snapshot,
-    histories: new Map([
-      ...snapshot.histories,
-      [
-        id,
-        {
-          knownForMs: 3_600_000,
-          sickForMs: ms,
-          wellMsAgo: ms,
-          lostForMs: ms,
-          silentForMs: ms,
-          unfitForMs: ms,
-          triedForMs: 0,
-          unreadyForMs: 0,
-        },
-      ],
-    ]),
-  };
+  const history = { ...ALWAYS_WELL, sickForMs: ms, wellMsAgo: ms, lostForMs: ms, silentForMs: ms, unfitForMs: ms };
+  return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
 }
 
 /** The same, of which nobody has said whether it speaks TLS. */

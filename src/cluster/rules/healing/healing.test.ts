@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { awaitHealth } from "#cluster/rules/healing/await-health.ts";
 import { replaceLost } from "#cluster/rules/healing/replace-lost.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, sickFor, unpublished, withRemoval } from "#kit/cluster.ts";
+import { ALWAYS_WELL, cluster, sickFor, unpublished, withRemoval } from "#kit/cluster.ts";
 import { dialled, THEIRS, withJoined, withMember, withoutClaim } from "#kit/cluster-changes.ts";
 
 const settled = cluster();
@@ -14,16 +14,7 @@ const five = cluster({ replicas: 5 });
 function silentFor(snapshot: ClusterSnapshot, ms: Readonly<Record<string, number>>): ClusterSnapshot {
   return Object.entries(ms).reduce((given, [name, each]) => {
     const { id } = five.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
-    const history = {
-      knownForMs: 3_600_000,
-      sickForMs: 0,
-      wellMsAgo: 0,
-      lostForMs: 0,
-      silentForMs: each,
-      unfitForMs: each,
-      triedForMs: 0,
-      unreadyForMs: 0,
-    };
+    const history = { ...ALWAYS_WELL, silentForMs: each, unfitForMs: each };
     const late = unpublished(given, name, id);
     return { ...late, histories: new Map([...late.histories, [id, history] as const]) };
   }, snapshot);

@@ -10,6 +10,7 @@ import { scaleUp } from "#cluster/rules/membership/scale-up.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import {
+  ALWAYS_WELL,
   claim,
   cluster,
   knownFor,
@@ -50,16 +51,15 @@ const crashing = (knownMs: number) => {
 /** The learner takes no part for so long, and is known for a minute besides that. */
 function sick(snapshot: ClusterSnapshot, sickMs: number): ClusterSnapshot {
   const history = {
+    ...ALWAYS_WELL,
     knownForMs: MINUTE,
     sickForMs: sickMs,
     wellMsAgo: undefined,
     lostForMs: sickMs,
     silentForMs: sickMs,
     unfitForMs: sickMs,
-    triedForMs: 0,
-    unreadyForMs: 0,
   };
-  return { ...snapshot, histories: new Map([...snapshot.histories, [LATER_ID, history]]) };
+  return { ...snapshot, histories: new Map(snapshot.histories).set(LATER_ID, history) };
 }
 
 /** Its claim has a volume, and no pod of it can be made. */
@@ -251,14 +251,13 @@ test("give-up-learner: who could not be started and counts as lost makes no room
   const unbound = claim("my-etcd-3", { "etcd.improbable.io/member-id": LATER_ID }, { bound: false });
   const given = { ...rest, members: present({ ...members.value, members: voters }), claims: [...rest.claims, unbound] };
   const lost = {
+    ...ALWAYS_WELL,
     knownForMs: 1_000,
     sickForMs: HOUR,
     wellMsAgo: undefined,
     lostForMs: HOUR,
     silentForMs: HOUR,
     unfitForMs: HOUR,
-    triedForMs: 0,
-    unreadyForMs: 0,
   };
   expect(giveUpLearner.decide({ ...given, histories: new Map([[LATER_ID, lost]]) })).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { unknown } from "#base/observed.ts";
 import { memberNamed } from "#cluster/members.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { changedPeer, cluster, sickFor, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
+import { ALWAYS_WELL, changedPeer, cluster, sickFor, unpublished, withArrival, withoutMember } from "#kit/cluster.ts";
 import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/cluster-changes.ts";
 import {
   answering,
@@ -64,16 +64,7 @@ const PREVIOUS = "step.peer.spec.previous";
 /** The snapshot in which this process has found the member healthy, and not fit to be counted on for so long. */
 function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
   const { id } = memberNamed(snapshot, name)!;
-  const history = {
-    knownForMs: 3_600_000,
-    sickForMs: 0,
-    wellMsAgo: 0,
-    lostForMs: 0,
-    silentForMs: 0,
-    unfitForMs: ms,
-    triedForMs: 0,
-    unreadyForMs: 0,
-  };
+  const history = { ...ALWAYS_WELL, unfitForMs: ms };
   return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
 }
 
