@@ -108,11 +108,19 @@ test("no Job is made for a claim that a cluster may be taking, whatever the cach
   expect(verbs(await requestsOf(createJob, known, { cluster: present(cluster) }))).toContain("create jobs");
 });
 
+test("no claim is told that a cluster has taken, whatever the cache says", async () => {
+  const tell: RestoreStep = { do: "tellClaim", claim, annotations };
+  const taken = present(clusterOf(snapshot, true));
+  await expect(requestsOf(tell, snapshot, { cluster: taken })).rejects.toMatchObject({ code: "KubeConflict" });
+  const waiting = present(clusterOf(snapshot));
+  expect(verbs(await requestsOf(tell, snapshot, { cluster: waiting }))).toContain("patch persistentvolumeclaims");
+});
+
 test("a claim is told, and deleted, only as it was read", async () => {
   const { uid, resourceVersion } = claim.metadata;
   const preconditions = { uid, resourceVersion };
   const told = await requestsOf({ do: "tellClaim", claim, annotations });
-  expect(told.requests).toEqual([
+  expect(told.requests.filter(({ verb }) => verb !== "get")).toEqual([
     {
       verb: "patch",
       of: "persistentvolumeclaims",

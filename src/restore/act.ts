@@ -1,12 +1,12 @@
 import { CLAIMS_FINALIZER } from "#api/names.ts";
-import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
-import { isOurs, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { isOurs, isTaken, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
@@ -39,6 +39,7 @@ export async function actOnRestore(
     case "deleteJob":
       return await deleteJob(kube, step.job, signal);
     case "tellClaim":
+      await needUntaken(kube, snapshot, signal);
       return await tellClaim(kube, step.claim, step.annotations, signal);
     case "deleteClaim":
       return await deleteClaim(kube, step.claim, signal);
@@ -75,11 +76,29 @@ async function needNoCluster(
   { restore, cluster }: RestoreSnapshot,
   signal: AbortSignal,
 ): Promise<void> {
-  const ref = { namespace: restore.metadata.namespace, name: restore.spec.clusterTemplate.clusterName };
-  const live = await liveAt(kube, ETCD_CLUSTERS, ref, signal);
+  const live = await liveCluster(kube, restore, signal);
   if (live === undefined) return;
   if (live.metadata.uid === cluster?.metadata.uid && live.status?.identity === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdCluster ${ref.name} is there; the cache does not show it yet`);
+  throw unseen(`EtcdCluster ${live.metadata.name} is there`);
+}
+
+/** Whose data a claim holds is for the cluster to say that has taken it, which the cache may not show yet. */
+async function needUntaken(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
+  const live = await liveCluster(kube, snapshot.restore, signal);
+  if (live !== undefined && isTaken({ ...snapshot, cluster: live }))
+    throw unseen(`EtcdCluster ${live.metadata.name} has taken the claims`);
+}
+
+async function liveCluster(
+  kube: RestoreWrites,
+  { metadata: { namespace }, spec }: EtcdRestore,
+  signal: AbortSignal,
+): Promise<EtcdCluster | undefined> {
+  return await liveAt(kube, ETCD_CLUSTERS, { namespace, name: spec.clusterTemplate.clusterName }, signal);
+}
+
+function unseen(what: string): OperatorError {
+  return new OperatorError("KubeConflict", `${what}; the cache does not show it yet`);
 }
 
 /** Patches only this very claim, and only as it was read. */
@@ -130,6 +149,6 @@ async function needKnownClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, s
   for (const { name, claim } of snapshot.members) {
     const live = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
     if (live !== undefined && live.metadata.uid !== claim?.metadata.uid && isOurs(snapshot, live))
-      throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it yet`);
+      throw unseen(`claim ${name} is there`);
   }
 }

@@ -22,7 +22,7 @@ export function wrongWrite(world: RestoreWorld, write: ApiWrite): readonly strin
 }
 
 function wrongOfClaim(
-  { taken, filled, claims }: RestoreWorld,
+  { taken, filled, claims, cluster }: RestoreWorld,
   restore: EtcdRestore,
   { verb, before, after }: ApiWrite,
 ): readonly string[] {
@@ -30,7 +30,11 @@ function wrongOfClaim(
   const claim = before!;
   const { uid } = restore.metadata;
   if (claim.metadata.labels?.[RESTORED_FROM] !== uid) return ["it is somebody else's"];
-  if (taken.has(claim.metadata.uid)) return ["a cluster has taken it"];
+  const takenBy = taken.get(claim.metadata.uid);
+  // Of a cluster that has come and gone while the operator saw neither, nothing is left to be seen but what the claim said of it: to say that again is true.
+  const isGone = takenBy !== cluster?.status?.identity?.clusterID;
+  const isSaidAgain = after?.metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] === takenBy;
+  if (takenBy !== undefined && !(isGone && isSaidAgain)) return ["a cluster has taken it"];
   if (verb === "delete") return isTold(claim) ? ["it holds data"] : [];
   const own = claims.filter(({ metadata }) => metadata.labels?.[RESTORED_FROM] === uid);
   const isFirst = !own.some((each) => each.metadata.uid !== claim.metadata.uid && isTold(each as Live));
