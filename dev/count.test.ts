@@ -74,6 +74,15 @@ test("count: why something failed is told with where, by the test's line of the 
   ]);
 });
 
+test("count: a property that failed has the seed by which it is told again", () => {
+  const message =
+    'Error: Property failed after 33 tests\n{ seed: 7, path: "32:1", endOnFailure: true }\nCounterexample: [0]';
+  const assertionResults = [{ fullName: "a", status: "failed", failureMessages: [message] }];
+  expect(countOf({ testResults: [{ ...file, status: "failed", assertionResults }] }, 1).failures).toEqual([
+    '/repo/a.test.ts: a – Error: Property failed after 33 tests { seed: 7, path: "32:1", endOnFailure: true }',
+  ]);
+});
+
 test("count: what failed has its file, its name and why, also around tests", () => {
   const assertionResults = [
     { fullName: "a thing passed", status: "passed", failureMessages: [] },

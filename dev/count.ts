@@ -141,9 +141,14 @@ const MAX_WHY_LENGTH = 300;
 /** One of our own lines in a stack. */
 const THROWN_AT = /^ +at .*?([^/\s]+\.ts:\d+):\d+\)?$/;
 
+/** By what a property is told again: https://fast-check.dev/docs/tutorials/quick-start/read-test-reports/ */
+const SEED = /^\{ seed: /;
+
 function because(thrown: string | null | undefined): string {
-  const [line = "", ...stack] = stripVTControlCharacters(thrown ?? "").split("\n");
-  if (line === "") return "";
+  const [first = "", ...stack] = stripVTControlCharacters(thrown ?? "").split("\n");
+  if (first === "") return "";
+  // What was drawn at random and failed is lost without it.
+  const line = SEED.test(stack[0] ?? "") ? `${first} ${stack[0]}` : first;
   const own = stack
     .filter((each) => !each.includes("/node_modules/"))
     .flatMap((each) => THROWN_AT.exec(each)?.[1] ?? []);
