@@ -18,13 +18,13 @@ export function timesOf(spec: EtcdClusterSpec, defaults: SpecTimes): SpecTimes {
 }
 
 /** How long a member may be lost before it is replaced, in milliseconds; infinite when it is never. */
-export function replaceAfterMs({ replacement }: EtcdClusterSpec, otherwiseMs: number): number {
+function replaceAfterMs({ replacement }: EtcdClusterSpec, otherwiseMs: number): number {
   const after = replacement?.after;
   if (after === undefined) return otherwiseMs;
   return after === "Never" ? Number.POSITIVE_INFINITY : (millisecondsOf(after) ?? otherwiseMs);
 }
 
 /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
-export function memberTimeoutMs({ updateStrategy }: EtcdClusterSpec, otherwiseMs: number): number {
+function memberTimeoutMs({ updateStrategy }: EtcdClusterSpec, otherwiseMs: number): number {
   return millisecondsOf(updateStrategy.memberTimeout ?? "") ?? otherwiseMs;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
-import { memberTimeoutMs, replaceAfterMs } from "#cluster/spec-times.ts";
+import { timesOf } from "#cluster/spec-times.ts";
 import { DAY_MS } from "#kit/certificates.ts";
 import { cluster, NOW, sickFor } from "#kit/cluster.ts";
 import { NEWER, wanting, withCanary } from "#kit/cluster-rolling.ts";
@@ -136,9 +136,11 @@ describe("status.plan", () => {
 
 test("what a cluster says of its times counts before what the operator was told", () => {
   const spec = cluster().cluster.spec;
-  const of = (value: string) => replaceAfterMs({ ...spec, replacement: { after: value } }, 7);
-  expect([replaceAfterMs(spec, 7), replaceAfterMs({ ...spec, replacement: {} }, 7)]).toEqual([7, 7]);
-  expect([of("1m"), of("Never"), of("soon")]).toEqual([60_000, Number.POSITIVE_INFINITY, 7]);
-  expect(memberTimeoutMs(spec, 7)).toBe(7);
-  expect(memberTimeoutMs({ ...spec, updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } }, 7)).toBe(60_000);
+  const told = { replaceAfterMs: 7, memberTimeoutMs: 8 };
+  const of = (says: Partial<typeof spec>) => timesOf({ ...spec, ...says }, told);
+  const after = (value: string) => of({ replacement: { after: value } }).replaceAfterMs;
+  expect([of({}), of({ replacement: {} })]).toEqual([told, told]);
+  expect([after("1m"), after("Never"), after("soon")]).toEqual([60_000, Number.POSITIVE_INFINITY, 7]);
+  const timeout = of({ updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } });
+  expect(timeout).toEqual({ ...told, memberTimeoutMs: 60_000 });
 });
