@@ -11,7 +11,7 @@ import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { isReady } from "#kube/pod.ts";
+import { hostnameOf, isReady } from "#kube/pod.ts";
 import type { CacheView } from "#runtime/controller.ts";
 
 // Which member is asked?
@@ -152,8 +152,7 @@ export class EtcdCalls {
   /** Where members can be asked, in this order, and why there is nobody else. */
   #endpoints(cluster: EtcdCluster): [readonly Endpoint[], string] {
     const members = cluster.status?.members ?? [];
-    const memberOf = ({ metadata, spec }: Pod) =>
-      members.find(({ name }) => name === (spec?.hostname ?? metadata.name));
+    const memberOf = (pod: Pod) => members.find(({ name }) => name === hostnameOf(pod));
     const seen = this.#podsOf(cluster)
       .filter((pod) => isReady(pod) && memberOf(pod)?.learner !== true)
       .map((pod) => ({ isLeader: memberOf(pod)?.leader === true, at: endpointOf(pod, this.#sources.identities) }))

@@ -2,7 +2,7 @@ import { CLIENT_PORT, CLIENT_SCHEME_ANNOTATION, CLUSTER_LABEL, ETCD_CONTAINER, p
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { dialAddress } from "#kube/pod.ts";
+import { dialAddress, hostnameOf } from "#kube/pod.ts";
 
 // Who says whether a member is asked over TLS?
 //   Its own pod, by an annotation that it was made with: what the cluster's spec says may not have reached it yet.
@@ -29,8 +29,8 @@ export const noIdentities: Identities = { identityOf: () => undefined };
 export function endpointOf(pod: Pod, identities: Identities): Observed<Endpoint> {
   const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
   if (address === undefined) return absent;
-  const { namespace = "", name } = pod.metadata;
-  return endpointAt(address, pod, peerHost(namespace, clusterOf(pod), pod.spec?.hostname ?? name), identities);
+  const { namespace = "" } = pod.metadata;
+  return endpointAt(address, pod, peerHost(namespace, clusterOf(pod), hostnameOf(pod)), identities);
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   type PodDisruptionBudget,
   type Service,
 } from "#kube/kinds.ts";
-import { currentPod } from "#kube/pod.ts";
+import { currentPods } from "#kube/pod.ts";
 import type { CacheView } from "#runtime/controller.ts";
 
 /** By cluster: `namespace/name` of the EtcdCluster. */
@@ -76,7 +76,7 @@ export function cachedParts(caches: ClusterCaches, cluster: EtcdCluster): Cached
     foreignPeers: all.filter((peer) => !peers.includes(peer)),
     restore: caches.restores.get({ namespace, name }),
     claims: caches.claims.byIndex(CLUSTER_INDEX, index),
-    pods: podsByPeer(caches, index),
+    pods: currentPods(caches.pods.byIndex(CLUSTER_INDEX, index)),
   };
 }
 
@@ -98,14 +98,4 @@ export function versionsOf(parts: CachedParts): string {
   const versions = (objects: Iterable<KubeObject | undefined>) =>
     Array.from(objects, (object) => object?.metadata.resourceVersion ?? "-").join(" ");
   return [single, ...several, parts.pods.values()].map(versions).join("|");
-}
-
-function podsByPeer(caches: ClusterCaches, index: string): ReadonlyMap<string, Pod> {
-  const all = Map.groupBy(caches.pods.byIndex(CLUSTER_INDEX, index), (pod) => pod.spec?.hostname ?? pod.metadata.name);
-  const current = new Map<string, Pod>();
-  for (const [peer, pods] of all) {
-    const pod = currentPod(pods);
-    if (pod !== undefined) current.set(peer, pod);
-  }
-  return current;
 }

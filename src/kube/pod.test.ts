@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Pod } from "#kube/kinds.ts";
 import {
   currentPod,
+  currentPods,
   dialAddress,
   hasRun,
   isContainerReady,
@@ -252,6 +253,18 @@ for (const { name, pods, expect: wanted } of choices) {
     expect(currentPod([...pods].reverse())?.metadata.name).toBe(wanted);
   });
 }
+
+test("the current pods: one of each hostname, which is the pod's own name where it says none", () => {
+  const called = (hostname: string, metadata: object) => ({ ...pod(running, metadata), spec: { hostname } }) as Pod;
+  const [old, young] = [called("a", { name: "a-1", ...GOING }), called("a", { name: "a-2" })];
+  const [other, plain] = [called("b", { name: "b-1" }), pod(running, { name: "p" })];
+  expect([...currentPods([old, young, other, plain])]).toEqual([
+    ["a", young],
+    ["b", other],
+    ["p", plain],
+  ]);
+  expect([...currentPods([])]).toEqual([]);
+});
 
 const addresses: { name: string; status: object; expect: string | undefined }[] = [
   { name: "an IPv4 address", status: running, expect: "10.0.0.1:2379" },

@@ -8,6 +8,21 @@ export function currentPod(pods: readonly Pod[]): Pod | undefined {
   return newestFirst.find((pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod)) ?? newestFirst[0];
 }
 
+/** Of each hostname the pod that counts: one that cannot end, since its node is lost, may be followed by another one of the same hostname. */
+export function currentPods(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
+  const current = new Map<string, Pod>();
+  for (const [hostname, own] of Map.groupBy(pods, hostnameOf)) {
+    const pod = currentPod(own);
+    if (pod !== undefined) current.set(hostname, pod);
+  }
+  return current;
+}
+
+/** What the pod calls itself: https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-hostname-and-subdomain-field */
+export function hostnameOf({ metadata, spec }: Pod): string {
+  return spec?.hostname ?? metadata.name;
+}
+
 function createdAt(pod: Pod): string {
   return pod.metadata.creationTimestamp ?? "";
 }

@@ -9,7 +9,7 @@ import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, madeForOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish, trustWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
-import { currentPods, doubtersOf, isBelieved } from "#user/facts.ts";
+import { doubtersOf, isBelieved, memberPods } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { tellTrust } from "#user/rules/binding/tell-trust.ts";
@@ -347,7 +347,7 @@ describe("of each member the pod counts", () => {
     ["that is about to end, as long as no other one follows it", [old], [old]],
     ["of nobody without an EtcdPeer", [made("gone", "08", LOST), made("gone", "09"), other], [other]],
   ])("%s", (_, pods, expected) => {
-    expect(currentPods(pods, (name) => name !== "gone")).toEqual(expected);
+    expect(memberPods(pods, (name) => name !== "gone")).toEqual(expected);
   });
 });
 

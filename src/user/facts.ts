@@ -11,7 +11,7 @@ import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 import { passwordTrouble } from "#etcd/auth.ts";
 import { controllerOf, type Pod, type Secret } from "#kube/kinds.ts";
-import { currentPod, isOver } from "#kube/pod.ts";
+import { currentPods, hostnameOf, isOver } from "#kube/pod.ts";
 import type { BindingFacts } from "#user/snapshot.ts";
 
 /** The key of a binding Secret that holds the password. */
@@ -58,13 +58,8 @@ function believerOf(signer: CertificateFacts, isAuthority: boolean): ((pod: Pod)
  * trust for ever whom members trusted then.
  * @param isMember whether there is an EtcdPeer of this name
  */
-export function currentPods(pods: readonly Pod[], isMember: (name: string) => boolean): readonly Pod[] {
-  const byMember = Map.groupBy(pods, memberOf);
-  return [...byMember].flatMap(([name, own]) => (isMember(name) ? (currentPod(own) ?? []) : []));
-}
-
-function memberOf({ metadata, spec }: Pod): string {
-  return spec?.hostname ?? metadata.name;
+export function memberPods(pods: readonly Pod[], isMember: (name: string) => boolean): readonly Pod[] {
+  return [...currentPods(pods)].flatMap(([name, pod]) => (isMember(name) ? pod : []));
 }
 
 /** What is left on record of a pod that was evicted is no member, and would trust for ever whom members trusted then. */
@@ -77,7 +72,7 @@ export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAut
   const believes = believerOf(signer, isAuthority);
   if (believes === undefined) return [];
   const doubting = membersIn(pods).filter((pod) => !believes(pod));
-  return doubting.map(memberOf);
+  return doubting.map(hostnameOf);
 }
 
 /**

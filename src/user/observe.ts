@@ -18,7 +18,7 @@ import type { KubeClient } from "#kube/client.ts";
 import { type Pod, SECRETS } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
-import { currentPods, doubtersOf, isBelieved, namedAmong, PASSWORD_KEY } from "#user/facts.ts";
+import { doubtersOf, isBelieved, memberPods, namedAmong, PASSWORD_KEY } from "#user/facts.ts";
 import type { BindingReads } from "#user/reads.ts";
 import { type BindingFacts, claimOf, hasPassword, isOwned, type UserSnapshot } from "#user/snapshot.ts";
 
@@ -77,7 +77,7 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
   const { binding } = bound;
   const isMember = (peer: string) => reads.peers.get({ namespace, name: peer }) !== undefined;
   const pods = reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`);
-  const members = currentPods(pods, isMember);
+  const members = memberPods(pods, isMember);
   const trust = identity && bundleOf(certificatesIn(identity.ca));
   const isSigner = issuerOf(cluster) === "Operator";
   const signer = isSigner ? namedAmong(trust, bound.signer) : bound.signer;
