@@ -1,7 +1,7 @@
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { type Opinion, type Proposal, remark } from "#runtime/decide.ts";
+import { forbiddenBy, type Opinion, type Proposal, remark } from "#runtime/decide.ts";
 
 /** The first of these that no guard forbids. Where all are forbidden, people are told why the first one is, and the rules below speak: that may be what helps. */
 export function firstPossible(
@@ -23,9 +23,5 @@ export function possibleOne(
 }
 
 function whyForbidden(snapshot: ClusterSnapshot, { step }: Proposal<ClusterStep>): string | undefined {
-  for (const guard of CLUSTER_GUARDS) {
-    const why = guard.forbids(snapshot, step);
-    if (why !== undefined) return why;
-  }
-  return undefined;
+  return forbiddenBy(CLUSTER_GUARDS, snapshot, step)?.why;
 }

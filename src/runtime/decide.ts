@@ -140,12 +140,23 @@ function guarded<Snapshot, Step>(
   snapshot: Snapshot,
   proposal: Proposal<Step>,
 ): Proposal<Step> | Wait {
-  for (const guard of guards) {
-    const why = guard.forbids(snapshot, proposal.step);
-    if (why === undefined) continue;
-    return wait(guard.name, `${why} (held back: ${proposal.rule})`, GUARDED_RECHECK_MS, { warn: true });
+  const forbidden = forbiddenBy(guards, snapshot, proposal.step);
+  if (forbidden === undefined) return proposal;
+  const because = `${forbidden.why} (held back: ${proposal.rule})`;
+  return wait(forbidden.guard, because, GUARDED_RECHECK_MS, { warn: true });
+}
+
+/** The first of the guards by which the step may not be made, by name, and why; `undefined` when it may be. */
+export function forbiddenBy<Snapshot, Step>(
+  guards: readonly Guard<Snapshot, Step>[],
+  snapshot: Snapshot,
+  step: Step,
+): { readonly guard: string; readonly why: string } | undefined {
+  for (const { name, forbids } of guards) {
+    const why = forbids(snapshot, step);
+    if (why !== undefined) return { guard: name, why };
   }
-  return proposal;
+  return undefined;
 }
 
 /** @param soonestMs when the first of the resting steps may be made again */
