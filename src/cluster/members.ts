@@ -77,7 +77,7 @@ function membersIn(snapshot: ClusterSnapshot): readonly KnownMember[] {
 function listed(snapshot: ClusterSnapshot, member: Member): KnownMember {
   const id = hexOf(member.id);
   const host = hostIn(member.peerUrls[0]);
-  const inUrl = host.split(".")[0] ?? "";
+  const inUrl = labelIn(member.peerUrls[0]);
   const isOurUrl = isOurName(snapshot, inUrl) && ownUrls(snapshot, inUrl).some((url) => member.peerUrls.includes(url));
   const name = nameOfId(snapshot, id) ?? (isOurUrl ? inUrl : undefined);
   return {
@@ -119,6 +119,11 @@ function hostIn(url: string | undefined): string {
   return url !== undefined && URL.canParse(url) ? new URL(url).hostname : (url ?? "");
 }
 
+/** What a member of ours is called in its URL. */
+function labelIn(url: string | undefined): string {
+  return hostIn(url).split(".")[0] ?? "";
+}
+
 function isOurName(snapshot: ClusterSnapshot, name: string): boolean {
   return ordinalOf(snapshot.cluster.metadata.name, name) !== undefined;
 }
@@ -149,6 +154,13 @@ export function mayHoldData({ spec }: PersistentVolumeClaim): boolean {
 
 export function memberNamed(snapshot: ClusterSnapshot, name: string): KnownMember | undefined {
   return knownMembers(snapshot).find((member) => member.name === name);
+}
+
+/** Whether who runs in pods of this name may be a member: etcd lists it by its ID, its name or its host, or could not be asked. */
+export function mayBeMember(snapshot: ClusterSnapshot, name: string): boolean {
+  if (snapshot.members.is !== "present" || memberNamed(snapshot, name) !== undefined) return true;
+  const isCalledSo = (member: Member) => member.name === name || member.peerUrls.some((url) => labelIn(url) === name);
+  return snapshot.members.value.members.some(isCalledSo);
 }
 
 export function votersOf(snapshot: ClusterSnapshot): readonly KnownMember[] {

@@ -11,6 +11,7 @@ import type { MemberTemplate } from "#api/revision.ts";
 import { operatorSecretName, type Side } from "#api/tls.ts";
 import { authorityKeyOf, bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
 import { secretNameOf } from "#cluster/certificates/purposes.ts";
+import { mayBeMember } from "#cluster/members.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
 
@@ -115,11 +116,14 @@ function membersWithout(
     .map(({ metadata }) => metadata.name);
 }
 
-/** Pods that trust somebody, and have outlived their EtcdPeers, by name: until they end they are members that believe nobody else. */
-export function leftTrusting({ peers, pods }: Members, side: Side): readonly string[] {
-  const known = new Set(peers.map(({ metadata }) => metadata.name));
-  const left = [...pods].filter(([name, pod]) => !known.has(name) && pod.metadata.annotations?.[TRUST[side]]);
-  return left.map(([name]) => name);
+/**
+ * Pods that trust somebody, and have outlived their EtcdPeers, of each member one: until they end they may be members that believe nobody else. Whom etcd
+ * does not list takes no part any more, and its pod may never end, when its node is lost.
+ */
+export function leftTrusting(snapshot: ClusterSnapshot, side: Side): ReadonlyMap<string, Pod> {
+  const known = new Set(snapshot.peers.map(({ metadata }) => metadata.name));
+  const left = [...snapshot.pods].filter(([name, pod]) => !known.has(name) && pod.metadata.annotations?.[TRUST[side]]);
+  return new Map(left.filter(([name]) => mayBeMember(snapshot, name)));
 }
 
 /** Every certificate that members are to trust by now, each of them once. */

@@ -1,7 +1,11 @@
+import { unknown } from "#base/observed.ts";
 import type { Phase } from "#cluster/certificates/rotation.ts";
 import * as guards from "#cluster/guards/trust.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import { withoutMember } from "#kit/cluster.ts";
+import { stranger, withEachMember, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import {
   asking,
   asksClients,
@@ -56,6 +60,9 @@ const lastTrusts = running(withNext, ["my-etcd-1", "my-etcd-2"]);
 const swapped = withMade(certified, { peerCA: { by: NEXT } });
 
 const noAuthority = withSeen(certified, { peerCA: { is: "absent" } });
+
+/** The pod of one of them has outlived its EtcdPeer. */
+const leftOver = withoutPeers(noAuthority, "my-etcd-0");
 
 const brokenCA = withMade(certified, { peerCA: { trouble: "its tls.key is not the key of its tls.crt" } });
 
@@ -313,9 +320,33 @@ promised(guards, {
     { name: "and nowhere else", given: certified, step: STEPS.issueAuthority, is: "forbidden" },
     {
       name: "nor while somebody runs on whose EtcdPeer is gone, and who trusts another one",
-      given: { ...noAuthority, peers: noAuthority.peers.slice(1) },
+      given: leftOver,
       step: STEPS.issueAuthority,
       is: "forbidden",
+    },
+    {
+      name: "also while etcd lists it by nothing but its URL",
+      given: { ...withEachMember(leftOver, (_, n) => (n === 0 ? { id: memberIdFromHex("f00"), name: "" } : {})) },
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
+      name: "or as one that somebody else has added, by its name or its host",
+      given: withMember(withoutMember(leftOver, "my-etcd-0"), stranger({ peerUrls: ["https://my-etcd-0:2380"] })),
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
+      name: "and while nobody knows whether it is a member",
+      given: { ...leftOver, members: unknown("no leader") },
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
+      name: "who is no member any more has nobody to believe: on a node that is lost its pod ends never",
+      given: withoutMember(leftOver, "my-etcd-0"),
+      step: STEPS.issueAuthority,
+      is: "allowed",
     },
     {
       name: "who runs on and trusts nobody is no hindrance",

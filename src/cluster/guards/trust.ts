@@ -116,7 +116,9 @@ export const authorityKept: ClusterGuard = {
       const is = snapshot.certificates?.[AUTHORITY_OF[step.side]]?.is;
       if (is !== "absent") return "the authority may be there";
       const left = leftTrusting(snapshot, step.side);
-      return left.length === 0 ? undefined : `${left.join(", ")} would not trust it, whose EtcdPeers are gone`;
+      return left.size === 0
+        ? undefined
+        : `${[...left.keys()].join(", ")} would not trust it, whose EtcdPeers are gone`;
     }
     if (step.do !== "rotateAuthority" || step.facts.trouble === undefined) return undefined;
     return `Secret ${step.facts.secretName}: ${step.facts.trouble}`;

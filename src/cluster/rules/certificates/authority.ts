@@ -5,6 +5,7 @@ import { forgottenBy, isOurs, seen } from "#cluster/certificates/usable.ts";
 import { brokenAuthorityText, foreignSecretText, forgetfulText, WHAT_FOR } from "#cluster/certificates/words.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import type { Pod } from "#kube/kinds.ts";
 import { remark, step } from "#runtime/decide.ts";
 
 /**
@@ -20,6 +21,13 @@ export const authority: ClusterRule = {
   },
 };
 
+/** Why it is not made yet, and what a person does about a pod that cannot end. */
+function waitsForText(left: ReadonlyMap<string, Pod>): string {
+  const pods = [...left.values()].map(({ metadata }) => `pod ${metadata.name}`).join(", ");
+  const why = `and not made yet: ${[...left.keys()].join(", ")}, whose EtcdPeers are gone, would not trust it`;
+  return `${why}; what is on a node that is gone for good ends when it is deleted by force: ${pods}`;
+}
+
 function opinionOn(snapshot: ClusterSnapshot, side: Side) {
   const { cluster, certificates } = snapshot;
   const { namespace } = cluster.metadata;
@@ -28,11 +36,7 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
     const name = secretNameOf(cluster, purpose);
     // They get their EtcdPeers back (restore-peer), by which they come to trust it.
     const left = leftTrusting(snapshot, side);
-    if (left.length > 0)
-      return remark(
-        "authority",
-        `Secret ${namespace}/${name} is not there, and not made yet: ${left.join(", ")}, whose EtcdPeers are gone, would not trust it`,
-      );
+    if (left.size > 0) return remark("authority", `Secret ${namespace}/${name} is not there, ${waitsForText(left)}`);
     // Whom members trust by what comes from somewhere else is no part of it: members trust both until nobody shows that any more.
     const isLost = isInUse(snapshot, SHOWN_ON[side]);
     const trust = isLost ? united(...trustInUse(snapshot, side)) : "";

@@ -6,7 +6,7 @@ import { certificateRequest, trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { boundTo } from "#kit/bindings.ts";
 import { DAY_MS } from "#kit/certificates.ts";
-import { born, cluster, NOW, sickFor, withBudget } from "#kit/cluster.ts";
+import { born, cluster, NOW, sickFor, withBudget, withoutMember } from "#kit/cluster.ts";
 import { stranger, withIntent, withMember, withoutPeers } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import { NEWER } from "#kit/cluster-rolling.ts";
@@ -875,6 +875,11 @@ testPlans("certificates", [
     name: "but not while a pod has outlived its EtcdPeer, which gets that back first",
     given: orphaned(lostAuthority),
     expect: "restore-peer: createPeer my-etcd-1 fenced",
+  },
+  {
+    name: "one that is no member any more gets none back, and is not waited for: on a lost node its pod cannot end",
+    given: withoutMember(orphaned(lostAuthority), "my-etcd-1"),
+    expect: "authority: issueAuthority peer",
   },
   {
     name: "and that of the other side does not wait for it",

@@ -128,7 +128,9 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
   {
     name: "for whom an authority that is lost waits",
     given: withoutPeers(withSeen(settled, { peerCA: absent, clientCA: absent }), "my-etcd-1"),
-    told: [`authority: ${CA} is not there, and not made yet: my-etcd-1, whose EtcdPeers are gone, would not trust it`],
+    told: [
+      `authority: ${CA} is not there, and not made yet: my-etcd-1, whose EtcdPeers are gone, would not trust it; what is on a node that is gone for good ends when it is deleted by force: pod my-etcd-1-abcde`,
+    ],
   },
   {
     name: "why applications go on with what they have",
