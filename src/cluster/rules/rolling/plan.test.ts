@@ -1,9 +1,11 @@
+import { templateOf } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { cluster, sickFor, unpublished, withArrival, withBudget, withoutMember, withRemoval } from "#kit/cluster.ts";
 import { withAlarms } from "#kit/cluster-changes.ts";
 import { testPlans } from "#kit/cluster-plan.ts";
 import {
   BEFORE,
+  CRASHING,
   downgrading,
   madeFrom,
   NEWER,
@@ -25,8 +27,11 @@ import {
   withTurn,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { wanted as wantingFewer } from "#kit/cluster-sleep.ts";
+import { certified } from "#kit/cluster-steps.ts";
 import { switching, turnedTo } from "#kit/cluster-switch.ts";
-import { listedBy } from "#kit/cluster-tls.ts";
+import { listedBy, running, withSeen } from "#kit/cluster-tls.ts";
+import { ofBoth, shows } from "#kit/cluster-turn.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 
 // How a running cluster is changed, member by member, and how that is stopped and taken back.
@@ -58,6 +63,17 @@ const bothTried = withStop(
 const back = wanting(BEFORE);
 const one = wanting(NEWER, { replicas: 1 });
 const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
+
+/** One is to show again what all others do, which cannot be read, and its container has ended for so long with what it went over to. */
+function unshown(sickMs: number): ClusterSnapshot {
+  const name = "my-etcd-1";
+  const own = templateOf(certified.peers.find(({ metadata }) => metadata.name === name)!);
+  const gone = running(certified, [name], shows("their-peer", ofBoth));
+  const endpoints = new Map([...gone.endpoints].filter(([each]) => each !== name));
+  const back = withTurn({ ...gone, endpoints }, name, own);
+  const ended = withPod(withCrashing(back, name, sickMs), name, { status: { ...CRASHING, conditions: [] } });
+  return withSeen(ended, { peer: { is: "unknown", why: "secrets is forbidden" } });
+}
 
 testPlans("rolling", [
   {
@@ -314,6 +330,26 @@ testPlans("rolling", [
     name: "and makes its pod anew, also without a quorum",
     given: withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"), "my-etcd-2"),
     expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "replaces who is lost although its pod may not be made anew: nobody knows what it would show",
+    given: unshown(600_000),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "and has it go where fewer are wanted",
+    given: wantingFewer(unshown(60_000), 2),
+    expect: "scale-down: markRemoval my-etcd-1 scale-down",
+  },
+  {
+    name: "begins nothing else before, while as many are wanted as there are",
+    given: unshown(60_000),
+    expect: "warn: shown-when-trusted",
+  },
+  {
+    name: "nor while one that runs has to wait for another one, however many are wanted",
+    given: wantingFewer(withTurn(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-2"), 2),
+    expect: "warn: restart-keeps-quorum",
   },
   {
     name: "gives a member whose pod nobody may make what is wanted by now",

@@ -3,6 +3,7 @@ import { recheckMs } from "#base/recheck.ts";
 import { dueUrl } from "#cluster/certificates/scheme.ts";
 import { holdsEvictions, isBudgetSeen } from "#cluster/desired/disruption-budget.ts";
 import { isKeptAwake, whyHeldUp } from "#cluster/dying-claims.ts";
+import { possibleOne } from "#cluster/first-possible.ts";
 import { isHeldByCertificates } from "#cluster/growth.ts";
 import { heirOf } from "#cluster/heir.ts";
 import {
@@ -17,6 +18,7 @@ import {
 } from "#cluster/members.ts";
 import { isAboutToRestart, isMendedByTurn, isOutdated, isTemplateReady, templateOf } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { isDown } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { wishText } from "#cluster/update-status.ts";
 import { isWaived, waivedText, whyAwaited } from "#cluster/waivers.ts";
@@ -73,7 +75,9 @@ export const restartMember: ClusterRule = {
     const waived = waivedText(snapshot, name, isUnseen);
     const wish = wishText(snapshot, templateOf(peer));
     const because = `${name} restarts with etcd ${peer.spec.version}${wish}${waived}`;
-    return step("restart-member", because, { do: "restartPod", name, pod });
+    const restart = step("restart-member", because, { do: "restartPod", name, pod } as const);
+    // Nor for that of one in which nothing runs, and which may not restart: why, has been told (restart-stopped.ts).
+    return isResizing(snapshot) && isDown(snapshot, name) ? possibleOne(snapshot, [restart]) : restart;
   },
 };
 
