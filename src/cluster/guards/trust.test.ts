@@ -64,6 +64,12 @@ const noAuthority = withSeen(certified, { peerCA: { is: "absent" } });
 /** The pod of one of them has outlived its EtcdPeer. */
 const leftOver = withoutPeers(noAuthority, "my-etcd-0");
 
+/** There is a pod of one that is neither listed nor on record. */
+const unrecorded = {
+  ...noAuthority,
+  pods: new Map([...noAuthority.pods, ["my-etcd-7", noAuthority.pods.get("my-etcd-0")!]]),
+};
+
 const brokenCA = withMade(certified, { peerCA: { trouble: "its tls.key is not the key of its tls.crt" } });
 
 /** Gives applications what this authority has signed. */
@@ -326,21 +332,39 @@ promised(guards, {
     },
     {
       name: "also while etcd lists it by nothing but its URL",
-      given: { ...withEachMember(leftOver, (_, n) => (n === 0 ? { id: memberIdFromHex("f00"), name: "" } : {})) },
+      given: withEachMember(leftOver, (_, n) => (n === 0 ? { id: memberIdFromHex("f00"), name: "" } : {})),
       step: STEPS.issueAuthority,
       is: "forbidden",
     },
     {
-      name: "or as one that somebody else has added, by its name or its host",
+      name: "or as one that somebody else has added, by its host",
       given: withMember(withoutMember(leftOver, "my-etcd-0"), stranger({ peerUrls: ["https://my-etcd-0:2380"] })),
       step: STEPS.issueAuthority,
       is: "forbidden",
     },
     {
-      name: "and while nobody knows whether it is a member",
-      given: { ...leftOver, members: unknown("no leader") },
+      name: "or by its name",
+      given: withMember(withoutMember(leftOver, "my-etcd-0"), stranger({ name: "my-etcd-0" })),
       step: STEPS.issueAuthority,
       is: "forbidden",
+    },
+    {
+      name: "or by nothing but its ID",
+      given: withEachMember(leftOver, (_, n) => (n === 0 ? { name: "", peerUrls: ["https://10.1.2.3:2380"] } : {})),
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
+      name: "and while nobody knows whether it is a member, of which nothing is on record",
+      given: { ...unrecorded, members: unknown("no leader") },
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
+      name: "etcd knows that it is none",
+      given: unrecorded,
+      step: STEPS.issueAuthority,
+      is: "allowed",
     },
     {
       name: "who is no member any more has nobody to believe: on a node that is lost its pod ends never",
