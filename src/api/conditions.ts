@@ -53,6 +53,10 @@ export const REASONS = {
     "etcd has raised the alarm NOSPACE: it refuses every write until its database is smaller than its quota.",
   BackedUp: "The latest run of every schedule of the cluster left a good backup; the message names it.",
   BackupMissing: "A schedule of the cluster left no good backup, or makes none; the message says which one, and why.",
+  BackupPending:
+    "Members go to the newer minor release of spec.version when a backup of the moment before is stored; the message says how far that is.",
+  BackupFailed:
+    "The backup before members go to the newer minor release of spec.version has failed, and nobody goes there; the message says why, and what to do.",
   NoSchedule: "No EtcdBackupSchedule names the cluster any more.",
   Settled: "There is nothing to do.",
   Acting: "The operator makes the change that the message names.",

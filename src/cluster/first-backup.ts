@@ -103,6 +103,11 @@ export function nextSchedule(snapshot: ClusterSnapshot): EtcdBackupSchedule | un
   );
 }
 
+/** Whether the one that is missing cannot come by itself: by each schedule one has failed, and none goes on. */
+export function haveAllFailed(snapshot: ClusterSnapshot): boolean {
+  return activeFirstBackup(snapshot) === undefined && nextSchedule(snapshot) === undefined;
+}
+
 /** Why nobody goes to a newer minor release yet, as a clause: the backup before is not stored. `undefined` when nobody has to wait for one. */
 export function whyNotBackedUp(snapshot: ClusterSnapshot): string | undefined {
   if (schedulesOfFirstBackup(snapshot).length === 0) return undefined;

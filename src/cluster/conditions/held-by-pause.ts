@@ -3,6 +3,7 @@ import { planCluster } from "#cluster/plan.ts";
 import { pausedText } from "#cluster/rules/life/paused.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { blocked, missing } from "./hindrance.ts";
+import { unfulfilled } from "./unfulfilled.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
 // Why is not everything told that a pause holds up?
@@ -25,11 +26,12 @@ function wasReady({ cluster: { metadata, status } }: ClusterSnapshot): boolean {
   return told?.status === "True" && told.observedGeneration === metadata.generation;
 }
 
-/** What the operator would do next, or people would have to. */
+/** What the operator would do next, or waits for, or people would have to do. */
 function nextText(snapshot: ClusterSnapshot): string | undefined {
   const plan = planCluster(snapshot);
   // Told by UpToDate alone, as without a pause: members that people restart are Ready with what they run. All others that are to have a turn are Rolling.
   if (plan.next === "step" && plan.rule === "give-turn") return undefined;
   if (plan.next === "step") return `${plan.rule}: ${plan.because}`;
-  return (blocked({ snapshot, plan }) ?? missing({ snapshot, plan }))?.message;
+  const given = { snapshot, plan };
+  return (blocked(given) ?? missing(given) ?? unfulfilled(given))?.message;
 }

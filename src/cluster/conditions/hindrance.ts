@@ -1,5 +1,6 @@
 import type { Reason } from "#api/conditions.ts";
 import { hindranceOf } from "#cluster/auth/hindrance.ts";
+import { haveAllFailed } from "#cluster/first-backup.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { Aside } from "#runtime/decide.ts";
 import { tlsReady } from "./tls-ready.ts";
@@ -42,6 +43,9 @@ const HOLDING = new Set(CLUSTER_RULES.flatMap(({ name, holds }) => (holds ? [nam
 export function blocked({ plan, snapshot }: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
   if (plan.next !== "wait") return undefined;
   if (plan.rule === "await-certificates") return plan.warn ? ofCertificates({ snapshot, plan }) : undefined;
+  // While one goes on, or is to be made, nobody has to do anything.
+  if (plan.rule === "backup-first")
+    return haveAllFailed(snapshot) ? { reason: "BackupFailed", message: plan.because } : undefined;
   if (HOLDING.has(plan.rule)) return { reason: "StepRefused", message: `${plan.rule}: ${plan.because}` };
   const reason = REASON_OF_RULE[plan.rule];
   return reason === undefined ? undefined : { reason, message: plan.because };

@@ -3,6 +3,7 @@ import type { Reason } from "#api/conditions.ts";
 import { stateOf } from "#cluster/auth/hindrance.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { authReady } from "./auth-ready.ts";
+import { pendingRelease } from "./pending-release.ts";
 import { pendingTls } from "./tls-change.ts";
 import type { Case } from "./verdict.ts";
 
@@ -16,7 +17,7 @@ interface Unfulfilled {
  * carried out once stays so when a look is told less than the one before.
  */
 export function unfulfilled(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
-  return unfulfilledTls(given) ?? unfulfilledAuth(given);
+  return unfulfilledTls(given) ?? pendingRelease(given.snapshot) ?? unfulfilledAuth(given);
 }
 
 function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | undefined {

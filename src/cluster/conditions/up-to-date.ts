@@ -4,10 +4,11 @@ import { stoppedUpdate, whyRefused } from "#cluster/rolling.ts";
 import { pausedText } from "#cluster/rules/life/paused.ts";
 import { sleeps } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isForming, isPaused, peerNamed, remembered } from "#cluster/snapshot.ts";
-import { awaitedText, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
+import { awaitedText, isUpdating, updateStatus, waitingForDeletion } from "#cluster/update-status.ts";
 import { whyNoVersionPath } from "#cluster/version-path.ts";
 import { runningRevision } from "#cluster/versions.ts";
 import { isRelease, isSameMinor } from "#etcd/version.ts";
+import { pendingRelease } from "./pending-release.ts";
 import { pendingTls } from "./tls-change.ts";
 import type { Case, Verdict } from "./verdict.ts";
 
@@ -29,9 +30,9 @@ export function upToDate({ snapshot, own }: Pick<Case, "snapshot" | "own">): Ver
   const count = `${own.length - behind.length} of ${own.length} members run what the spec asks for`;
   if (behind.length === 0 && update === undefined) {
     // What they can be given by now need not be all that is asked for.
-    const pending = pendingTls(snapshot);
-    if (pending !== undefined)
-      return no("CertificatesChanging", `${count} as far as it can be given to them; ${pending}`);
+    const changing = pendingTls(snapshot);
+    if (changing !== undefined)
+      return no("CertificatesChanging", `${count} as far as it can be given to them; ${changing}`);
     return { status: "True", reason: "UpToDate", message: count };
   }
   if (asleep) return no("Asleep", `${count}; the others get it when they have started again`);
@@ -39,6 +40,8 @@ export function upToDate({ snapshot, own }: Pick<Case, "snapshot" | "own">): Ver
   if (awaited.length > 0 && behind.every((name) => awaited.includes(name)))
     return no("WaitsForDeletion", `${count}; ${awaitedText(awaited)}`);
   if (isPaused(snapshot)) return no("Paused", `${count}; ${pausedText(snapshot)}`);
+  const pending = isUpdating(snapshot) ? undefined : pendingRelease(snapshot);
+  if (pending !== undefined) return no(pending.reason, `${count}; ${pending.message}`);
   if (update !== undefined) {
     const waiting = update.waitingFor === undefined ? "" : `; ${update.waitingFor} is not fit yet`;
     return no("Rolling", `${count}${waiting}`);
