@@ -26,8 +26,10 @@ import {
   NEWER,
   OLD,
   ON_DELETE,
+  UNREADY_BESIDE,
   wanting,
   withCanary,
+  withPod,
   withStop,
   withTurn,
   withUpdate,
@@ -409,6 +411,22 @@ const cases: readonly Case[] = [
     name: "all members run it",
     given: withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"),
     ready: ["True", "AllMembersHealthy"],
+    progressing: ["False", "Settled"],
+  },
+  {
+    name: "all members run it, and the pod of the last one is not ready yet",
+    given: withUpdate(withPod(withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"), "my-etcd-2", UNREADY_BESIDE)), // biome-ignore format: one thing
+    ready: ["False", "PodsNotReady"],
+    progressing: [
+      "True",
+      "Waiting",
+      /^the update to etcd 3\.6\.17 ends once my-etcd-2 is ready by the kubelet's word$/,
+    ],
+  },
+  {
+    name: "a pod is not ready, and nobody is being updated",
+    given: withPod(settled, "my-etcd-2", UNREADY_BESIDE),
+    ready: ["False", "PodsNotReady"],
     progressing: ["False", "Settled"],
   },
   {

@@ -73,6 +73,13 @@ export function updateStatus(snapshot: ClusterSnapshot): UpdateStatus | undefine
   };
 }
 
+/** Whom the update on record waits for at its end, as a sentence; `undefined` when there is none, or it waits for nobody. */
+export function unfinishedText(snapshot: ClusterSnapshot): string | undefined {
+  const { to, waitingFor } = updateStatus(snapshot) ?? {};
+  const member = ownVoters(snapshot).find(({ name }) => name === waitingFor);
+  return member && `the update to etcd ${to} ends once ${member.name} ${whyUnfit(snapshot, member)}`;
+}
+
 /** Whether a member gets that because the spec asks for it, for people: what is put back, or was asked for before it was refused, it does not ask for. */
 export function wishText(snapshot: ClusterSnapshot, template: MemberTemplate): string {
   const isTriedInVain = stoppedUpdate(snapshot) !== undefined && revisionOf(template) !== wantedRevision(snapshot);

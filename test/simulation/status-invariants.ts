@@ -1,3 +1,5 @@
+import { runningRevision } from "#cluster/versions.ts";
+import type { Pod } from "#kube/kinds.ts";
 import type { Condition } from "#runtime/conditions.ts";
 import type { Invariant } from "./memory.ts";
 
@@ -44,16 +46,29 @@ export const readyIsTrue: Invariant = {
 
 export const settledIsTrue: Invariant = {
   name: "settled is true",
-  promise: "That there is nothing to do is never said while a member is not healthy.",
+  promise:
+    "That there is nothing to do is never said while a member is not healthy, or runs something else than the spec asks for, nor while an update is on record.",
   breaks(event) {
     if (event.is !== "clusterStatus") return undefined;
     const { conditions, members } = event.status;
     const sick = members?.find(({ healthy, name }) => !healthy && !isOfSomebodyElse(name));
     const isSettled = conditions?.some(({ reason }) => reason === "Settled") ?? false;
     const isGoing = event.snapshot.cluster.metadata.deletionTimestamp !== undefined;
-    return isSettled && sick !== undefined && !isGoing ? `${sick.name} is not healthy` : undefined;
+    if (!isSettled || isGoing) return undefined;
+    if (sick !== undefined) return `${sick.name} is not healthy`;
+    const behind = members?.find(
+      ({ name, upToDate }) => upToDate === false && isGoingOn(event.snapshot.pods.get(name)),
+    );
+    if (behind !== undefined) return `${behind.name} runs something else`;
+    const { update } = event.status;
+    return update === undefined ? undefined : `the update to etcd ${update.to} is on record`;
   },
 };
+
+/** Whether the pod says what it was made from, and nobody has deleted it. */
+function isGoingOn(pod: Pod | undefined): boolean {
+  return runningRevision(pod) !== undefined && pod?.metadata.deletionTimestamp === undefined;
+}
 
 /** By the name under which it was added (world-administrator.ts): the operator cannot ask it how it is. */
 function isOfSomebodyElse(name: string): boolean {

@@ -1,5 +1,6 @@
 import { isWaking, sleepText } from "#cluster/sleep.ts";
 import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
+import { unfinishedText } from "#cluster/update-status.ts";
 import { changeReason, isChanging } from "./change.ts";
 import { blocked, missing, notDone } from "./hindrance.ts";
 import { unfulfilled } from "./unfulfilled.ts";
@@ -42,8 +43,8 @@ function judged(given: Case): Verdict {
         : "Waiting";
   if (plan.next === "settled" && putOff !== undefined)
     return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
-  const pending = plan.next === "settled" ? unfulfilled(given) : undefined;
-  if (pending !== undefined) return { status: "True", reason: changing, message: pending.message };
+  const owed = plan.next === "settled" ? (unfulfilled(given)?.message ?? unfinishedText(snapshot)) : undefined;
+  if (owed !== undefined) return { status: "True", reason: changing, message: owed };
   const aside = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
   const message = `${plan.rule}: ${plan.because}`;
