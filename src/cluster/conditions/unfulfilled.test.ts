@@ -6,7 +6,7 @@ import { wantedTemplate } from "#cluster/rolling.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import { guarded, LOCKED, PREPARED } from "#kit/cluster-auth.ts";
-import { ON_DELETE, withTurn } from "#kit/cluster-rolling.ts";
+import { NEWER, ON_DELETE, wanting, withTurn, saying as withWords } from "#kit/cluster-rolling.ts";
 import { goingTo, made, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/cluster-tls.ts";
 import { clientsTrusting, ofBoth, seenToo, telling } from "#kit/cluster-turn.ts";
 
@@ -156,6 +156,26 @@ test("where people restart members they are told whom, as long as what members s
   );
   for (const words of ["tls.peer: members come to trust what they are to show", "when somebody deletes their pods"])
     expect(says(inTurn, "Ready")).toEqual(["False", "CertificatesChanging", expect.stringContaining(words)]);
+});
+
+const people = wanting(NEWER, { spec: ON_DELETE });
+const untold = withWords(withTurn(people, "my-etcd-2"), "my-etcd-1", { raftAppliedIndex: -2_000 });
+
+test("where people restart members, it is not done before each of them is to get it; afterwards nobody waits for them", () => {
+  const one = withTurn(untold, "my-etcd-0");
+  const all = withTurn(withTurn(withTurn(people, "my-etcd-2"), "my-etcd-1"), "my-etcd-0");
+  expect(says(untold, "Ready")).toEqual([
+    "False",
+    "Waiting",
+    "my-etcd-0, my-etcd-1 have yet to be given what the spec asks for",
+  ]);
+  expect(says(one, "Ready")[2]).toBe("my-etcd-1 has yet to be given what the spec asks for");
+  expect(says(untold, "Progressing")).toEqual([
+    "True",
+    "Waiting",
+    "give-turn: my-etcd-1 has its turn once my-etcd-1 has caught up with the others",
+  ]);
+  expect(says(all, "Ready").slice(0, 2)).toEqual(["True", "AllMembersHealthy"]);
 });
 
 const carriedOut: { readonly name: string; readonly given: ClusterSnapshot }[] = [

@@ -1,6 +1,8 @@
 import { isAuthWanted } from "#api/auth.ts";
 import type { Reason } from "#api/conditions.ts";
 import { stateOf } from "#cluster/auth/hindrance.ts";
+import { isOutdated } from "#cluster/rolling.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { authReady } from "./auth-ready.ts";
 import { pendingRelease } from "./pending-release.ts";
@@ -17,7 +19,8 @@ interface Unfulfilled {
  * carried out once stays so when a look is told less than the one before.
  */
 export function unfulfilled(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
-  return unfulfilledTls(given) ?? pendingRelease(given.snapshot) ?? unfulfilledAuth(given);
+  const { snapshot } = given;
+  return unfulfilledTls(given) ?? pendingRelease(snapshot) ?? unfulfilledTurns(snapshot) ?? unfulfilledAuth(given);
 }
 
 function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | undefined {
@@ -26,6 +29,14 @@ function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | und
   const awaited = waitingForDeletion(snapshot);
   const message = awaited.length === 0 ? pending : `${pending}; ${awaitedText(awaited)}`;
   return { reason: "CertificatesChanging", message };
+}
+
+/** Nobody waits for people who restart members; but whom they restart before would come back with what it has. All others that lack it are Rolling. */
+function unfulfilledTurns(snapshot: ClusterSnapshot): Unfulfilled | undefined {
+  const names = snapshot.peers.filter((peer) => isOutdated(snapshot, peer)).map(({ metadata }) => metadata.name);
+  if (names.length === 0) return undefined;
+  const message = `${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to be given what the spec asks for`;
+  return { reason: "Waiting", message };
 }
 
 /** While etcd cannot be asked, its last word counts. */
