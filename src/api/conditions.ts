@@ -69,6 +69,8 @@ export const REASONS = {
   Waking: "Members were stopped, because spec.replicas was 0, and are starting again with their data.",
   Paused:
     "By spec.paused or the annotation etcd.improbable.io/paused: the operator looks and tells, and changes nothing.",
+  NoEditWaits:
+    "The operator is paused, and no edit of the spec waits for the end of that: what the spec asks for was there and healthy before, or since.",
   NotPaused:
     "Neither spec.paused nor the annotation etcd.improbable.io/paused pauses any more: the operator acts again.",
   ClientServiceSilent: "Every member is healthy, and whoever connects through the client Service is not answered yet.",

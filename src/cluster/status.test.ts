@@ -397,9 +397,12 @@ const cases: readonly Case[] = [
   },
   {
     name: "it is paused while people have yet to restart a member: no drain waits for that",
-    given: withTurn(wanting(NEWER, { spec: { ...ON_DELETE, paused: true } }), "my-etcd-2"),
+    given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
+      (given, name) => withTurn(given, name),
+      wanting(NEWER, { spec: { ...ON_DELETE, paused: true } }),
+    ),
     ready: ["True", "AllMembersHealthy"],
-    paused: ["True", "Paused", /^nothing is changed while spec\.paused is true$/],
+    paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true$/],
   },
   {
     name: "people restart members, and the first one is down",
@@ -522,7 +525,7 @@ const cases: readonly Case[] = [
     given: cluster({ annotations: { "etcd.improbable.io/paused": "true" } }),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Paused"],
-    paused: ["True", "Paused", /^nothing is changed while the annotation etcd\.improbable\.io\/paused is "true"$/],
+    paused: ["True", "NoEditWaits", /^nothing is changed while the annotation etcd\.improbable\.io\/paused is "true"$/],
   },
   {
     name: "it is paused while a member is about to restart",
@@ -536,13 +539,13 @@ const cases: readonly Case[] = [
     given: cluster({ spec: { paused: true } }),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Paused", /^nothing is changed while spec\.paused is true$/],
-    paused: ["True", "Paused", /^nothing is changed while spec\.paused is true$/],
+    paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true$/],
   },
   {
     name: "it is paused by both",
     given: cluster({ spec: { paused: true }, annotations: { "etcd.improbable.io/paused": "true" } }),
     ready: ["True", "AllMembersHealthy"],
-    paused: ["True", "Paused", /^nothing is changed while spec\.paused is true and the annotation .* is "true"$/],
+    paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true and the annotation .* is "true"$/],
   },
   {
     name: "the annotation says that it is not paused",

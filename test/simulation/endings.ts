@@ -81,7 +81,7 @@ class Ending {
     if (metadata.deletionTimestamp !== undefined)
       return isHeldUp ? undefined : "it was to be deleted and is still there";
     if (spec.paused || metadata.annotations?.[PAUSED_ANNOTATION] === "true")
-      return this.#says("Paused", "True", "Paused") ?? this.#says("Progressing", "False", "Paused");
+      return this.#says("Paused", "True", this.#pauseReason()) ?? this.#says("Progressing", "False", "Paused");
     if (spec.replicas === 0 && (status?.identity === undefined || status.sleep !== undefined)) {
       // Who was about to wake, and is not wanted any more, may be kept awake.
       const members = this.#world.etcd.truth.named(status?.identity?.clusterID)?.members.values() ?? [];
@@ -109,6 +109,12 @@ class Ending {
       this.#wrongMembers(identity) ??
       this.#wrongUsers(identity)
     );
+  }
+
+  /** What was Ready in the pause is remembered to have been, whatever has become of it since. */
+  #pauseReason(): string {
+    const [ready, paused] = [this.#condition("Ready"), this.#condition("Paused")];
+    return ready?.status === "True" || paused?.reason === "NoEditWaits" ? "NoEditWaits" : "Paused";
   }
 
   /** Users are as spec.auth says wherever a quorum can be asked, or the condition says what a person must do. */

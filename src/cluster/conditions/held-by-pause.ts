@@ -1,3 +1,4 @@
+import type { ConditionType, Reason } from "#api/conditions.ts";
 import { withoutPause } from "#api/pause.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { pausedText } from "#cluster/rules/life/paused.ts";
@@ -9,28 +10,33 @@ import type { Case, Verdict } from "./verdict.ts";
 // Why is not everything told that a pause holds up?
 //   What comes to differ while nobody edits anything, such as a certificate that is due, is no less ready by that. So what this generation of the
 //   spec was once seen to have been given counts. Whether it is the edit or something else that waits nobody can tell afterwards: then it is told.
+// And when Ready was False in between, such as for a member that was not well?
+//   Ready has forgotten by then what it was before. Paused remembers it, by its reason, for as long as the pause lasts and nobody edits the spec.
+
+/** The reason of Paused from when this generation of the spec was seen to be there and healthy. */
+export const NO_EDIT_WAITS = "NoEditWaits" satisfies Reason;
 
 /** What the spec asks for and is not done because the cluster is paused; `undefined` when nothing is, or this spec was carried out before. */
 export function heldByPause({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
   const paused = pausedText(snapshot);
-  if (paused === undefined || wasReady(snapshot)) return undefined;
+  if (paused === undefined || wasCarriedOut(snapshot)) return undefined;
   const held = nextText({ ...snapshot, cluster: withoutPause(snapshot.cluster) });
   return held === undefined
     ? undefined
     : { status: "False", reason: "Paused", message: `${paused}; not done meanwhile: ${held}` };
 }
 
-/** Whether this generation of the spec was there and healthy once, by the status. */
-function wasReady({ cluster: { metadata, status } }: ClusterSnapshot): boolean {
-  const told = status?.conditions?.find(({ type }) => type === "Ready");
-  return told?.status === "True" && told.observedGeneration === metadata.generation;
+/** Whether this generation of the spec was seen to be there and healthy, by the status: by the last look, or by an earlier one of this pause. */
+export function wasCarriedOut({ cluster: { metadata, status } }: Pick<ClusterSnapshot, "cluster">): boolean {
+  const told = (type: ConditionType) =>
+    status?.conditions?.find((each) => each.type === type && each.observedGeneration === metadata.generation);
+  const paused = told("Paused");
+  return told("Ready")?.status === "True" || (paused?.status === "True" && paused.reason === NO_EDIT_WAITS);
 }
 
 /** What the operator would do next, or waits for, or people would have to do. */
 function nextText(snapshot: ClusterSnapshot): string | undefined {
   const plan = planCluster(snapshot);
-  // Told by UpToDate alone, as without a pause: members that people restart are Ready with what they run. All others that are to have a turn are Rolling.
-  if (plan.next === "step" && plan.rule === "give-turn") return undefined;
   if (plan.next === "step") return `${plan.rule}: ${plan.because}`;
   const given = { snapshot, plan };
   return (blocked(given) ?? missing(given) ?? unfulfilled(given))?.message;
