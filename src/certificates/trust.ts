@@ -1,4 +1,9 @@
 import type { X509Certificate } from "node:crypto";
+import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+
+// What is an authority known by?
+//   By its name and its key: so does whoever verifies. Its own certificate may be made anew, and both may stand side by side in a bundle; each of
+//   them vouches for the same. By the SHA-256 of a certificate alone it would be taken for two.
 
 /** Whether the authority has signed the certificate. One whose key cannot be read has issued nothing, and is asked no further. */
 export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
@@ -30,4 +35,56 @@ export function signersOf(
     last = between.find((each) => each !== certificate && isSignedBy(certificate, each));
   }
   return signers;
+}
+
+/** By whom somebody is believed. */
+export interface Signed {
+  /** SHA-256 of a certificate of the authority; undefined when nobody is known to have signed. */
+  readonly signerId: string | undefined;
+  /** PEM text that has it. */
+  readonly trust: string;
+}
+
+/** An authority, by what is seen of its Secret. */
+interface Authority {
+  readonly fingerprint: string;
+  readonly trust: string;
+}
+
+/** What an authority has signed is believed by it. */
+export function asSigner({ fingerprint, trust }: Authority): Signed {
+  return { signerId: fingerprint, trust };
+}
+
+/**
+ * Whether a bundle names the authority by which somebody is believed, by name and key; no bundle does when that is not known.
+ * Made for one who is asked about again and again: the authority is looked for at the first question, and not before.
+ */
+export function namerOf({ signerId, trust }: Signed): (bundle: string) => boolean {
+  let key: string | undefined;
+  return (bundle) => {
+    key ??= parsedIn(trust)
+      .filter((each) => idOf(each) === signerId)
+      .map(authorityKeyOf)
+      .at(0);
+    return key !== undefined && parsedIn(bundle).some((each) => authorityKeyOf(each) === key);
+  };
+}
+
+/** Whether one of these authorities vouches for who is believed by this one. */
+export function vouches(bundle: string, signed: Signed): boolean {
+  return namerOf(signed)(bundle);
+}
+
+/** Whether one authority has signed both. What nobody is known to have signed is like nothing else. */
+export function isSameSigner(one: Signed, other: Signed): boolean {
+  if (one.signerId === undefined || other.signerId === undefined) return false;
+  if (one.signerId === other.signerId) return true;
+  const own = parsedIn(other.trust).find((each) => idOf(each) === other.signerId);
+  return own !== undefined && vouches(own.toString(), one);
+}
+
+/** Whether it is this authority that has signed it, whichever of its certificates is named. */
+export function hasSigned(authority: Authority, signed: Signed | undefined): boolean {
+  return signed !== undefined && isSameSigner(asSigner(authority), signed);
 }

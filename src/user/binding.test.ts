@@ -4,7 +4,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
 import { born } from "#kit/cluster.ts";
-import { bundle } from "#kit/cluster-tls.ts";
+import { bundle, CORP, RENEWED } from "#kit/cluster-tls.ts";
 import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, madeForOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish, trustWish } from "#user/desired/binding.ts";
@@ -152,6 +152,16 @@ test("what is of no use is replaced also by what some member would not believe",
   expect(bindingWish(look({ pair: { trouble: "t" }, with: doubted }))?.pair).toBe("issue");
   expect(bindingWish(look({ pair: { trouble: "t" }, with: { signer: absent } }))).toBeUndefined();
   expect(bindingWish(look({ bound: null, with: doubted }))?.pair).toBe("issue");
+});
+
+test("a pair is not made anew by an authority that has signed it already, whichever of its certificates stands first", () => {
+  const trust = bundle(CORP, RENEWED);
+  const signer = present(signerOf(RENEWED, { trust, trustIds: [CORP.id, RENEWED.id] }));
+  const by = (id: string | undefined) =>
+    bindingWish(look({ pair: { signerId: id, trust }, with: { signer } }))?.because;
+  expect([by(CORP.id), by(RENEWED.id)]).toEqual([undefined, undefined]);
+  expect(by(undefined)).toBe("its authority is followed by another one");
+  expect(bindingWish(look({ with: { signer } }))?.because).toBe("its authority is followed by another one");
 });
 
 test("why credentials are made anew", () => {

@@ -9,6 +9,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 import type { LeafWish } from "#certificates/issue.ts";
 import { isIssued } from "#certificates/request.ts";
+import { hasSigned } from "#certificates/trust.ts";
 import { type BindingFacts, hasPassword, type UserSnapshot } from "#user/snapshot.ts";
 
 // Why does who logs in by a password get a certificate, too?
@@ -107,7 +108,7 @@ export function pairDue(snapshot: UserSnapshot, binding: BindingFacts): string |
   if (certificate.madeFor !== madeForOf(user, cluster) || isNamedOtherwise(user, cluster, certificate))
     return "its certificate was made for something else";
   if (signer.is !== "present") return undefined;
-  if (certificate.signerId !== signer.value.fingerprint) return "its authority is followed by another one";
+  if (!hasSigned(signer.value, certificate)) return "its authority is followed by another one";
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, "client");
   // A new one that would not last longer helps nobody.
   const isLonger = Math.min(takenAtMs + durationMs, signer.value.notAfterMs) > certificate.notAfterMs;

@@ -8,7 +8,8 @@ import {
 } from "#api/names.ts";
 import { type Observed, unknown } from "#base/observed.ts";
 import { type CertificateFacts, factsOf, textIn } from "#certificates/facts.ts";
-import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { asSigner, namerOf } from "#certificates/trust.ts";
 import { passwordTrouble } from "#etcd/auth.ts";
 import { controllerOf, type Pod, type Secret } from "#kube/kinds.ts";
 import { currentPods, hostnameOf, isOver } from "#kube/pod.ts";
@@ -38,19 +39,9 @@ export function bindingFactsOf(secret: Secret): BindingFacts {
   };
 }
 
-/** The authority by which somebody is believed: the one that signs, or that has signed. */
-function authorityIn({ fingerprint, signerId, trust }: CertificateFacts, isAuthority: boolean) {
-  const id = isAuthority ? fingerprint : signerId;
-  return parsedIn(trust).find((each) => idOf(each) === id);
-}
-
-/** Whether a member believes who shows what it signs, or has signed. What a member trusts stands on its pod. */
-function believerOf(signer: CertificateFacts, isAuthority: boolean): ((pod: Pod) => boolean) | undefined {
-  const authority = authorityIn(signer, isAuthority);
-  if (authority === undefined) return undefined;
-  const key = authorityKeyOf(authority);
-  return ({ metadata }) =>
-    parsedIn(metadata.annotations?.[CLIENT_TRUST_ANNOTATION] ?? "").some((each) => authorityKeyOf(each) === key);
+/** Whether the member believes whom this tells. What a member trusts stands on its pod. */
+function believes(isNamedIn: ReturnType<typeof namerOf>, { metadata }: Pod): boolean {
+  return isNamedIn(metadata.annotations?.[CLIENT_TRUST_ANNOTATION] ?? "");
 }
 
 /**
@@ -67,11 +58,11 @@ function membersIn(pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => !isOver(pod));
 }
 
-/** Members that would not believe whom it signs, or has signed, by name. */
+/** Members that would not believe whom it signs, or has signed, by name; nobody when it is not known who that is. */
 export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAuthority: boolean): readonly string[] {
-  const believes = believerOf(signer, isAuthority);
-  if (believes === undefined) return [];
-  const doubting = membersIn(pods).filter((pod) => !believes(pod));
+  const isNamedIn = namerOf(isAuthority ? asSigner(signer) : signer);
+  if (!isNamedIn(signer.trust)) return [];
+  const doubting = membersIn(pods).filter((pod) => !believes(isNamedIn, pod));
   return doubting.map(hostnameOf);
 }
 
@@ -82,15 +73,15 @@ export function doubtersOf(pods: readonly Pod[], signer: CertificateFacts, isAut
  */
 export function namedAmong(trust: string | undefined, signer: Observed<CertificateFacts>): Observed<CertificateFacts> {
   if (trust === undefined || signer.is !== "present") return signer;
-  const authority = authorityIn(signer.value, true);
-  if (authority === undefined) return signer;
-  const key = authorityKeyOf(authority);
-  if (parsedIn(trust).some((each) => authorityKeyOf(each) === key)) return signer;
+  // What does not name itself is of no use, and told as that.
+  const isNamedIn = namerOf(asSigner(signer.value));
+  if (isNamedIn(trust) || !isNamedIn(signer.value.trust)) return signer;
   return unknown(`Secret ${signer.value.secretName} holds another authority than those by whom members are known`);
 }
 
 /** Whether some member believes who shows this certificate. */
 export function isBelieved(pods: readonly Pod[], certificate: CertificateFacts | undefined): boolean {
-  const believes = certificate && believerOf(certificate, false);
-  return believes !== undefined && membersIn(pods).some(believes);
+  if (certificate === undefined) return false;
+  const isNamedIn = namerOf(certificate);
+  return membersIn(pods).some((pod) => believes(isNamedIn, pod));
 }

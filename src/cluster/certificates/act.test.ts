@@ -14,6 +14,7 @@ import { seen as certificateOf } from "#cluster/certificates/usable.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot, LeafPurpose, Purpose } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { renewed } from "#kit/certified-authority.ts";
 import { cluster, NOW } from "#kit/cluster.ts";
 import { goingTo, running, unissued, withSeen } from "#kit/cluster-tls.ts";
 import { type Draft, type KubeObject, keyOf, type Secret } from "#kube/kinds.ts";
@@ -344,6 +345,37 @@ describe("an authority that is followed by another one", () => {
       trouble: undefined,
     });
   });
+
+  test.each(["older", "newer"] as const)(
+    "of one name and key is the same one: a person has renewed its certificate, and the %s one stands first in ca.crt",
+    async (first) => {
+      const all = copied();
+      const name = "my-etcd-peer-ca";
+      const before = all.named(name);
+      const older = { certificate: textIn(before, "tls.crt"), key: textIn(before, "tls.key") };
+      const newer = await renewed(older, { fromMs: NOW - 1_000, untilMs: NOW + 3_600 * 86_400_000 });
+      const bundle = first === "older" ? [older, newer] : [newer, older];
+      const texts = {
+        "tls.crt": newer.certificate,
+        "tls.key": older.key,
+        "ca.crt": bundle.map(({ certificate }) => certificate).join(""),
+      };
+      const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+      const metadata = { ...before.metadata, resourceVersion: "by hand" };
+      all.all.set(`foo/${name}`, { ...before, metadata, data: Object.fromEntries(data) });
+      const pair = textIn(all.named("my-etcd-peer-tls"), "tls.crt");
+      expect(await carryOn(all, members)).toEqual(["spreadTrust peer"]);
+      const trusting = running(all.seenBy(members));
+      expect(await carryOn(all, trusting)).toEqual(["rotateAuthority peer", "spreadTrust peer"]);
+      const settled = running(all.seenBy(trusting));
+      expect(await carryOn(all, settled)).toEqual([]);
+      // What they show is as good as before, and nobody had to make it anew.
+      expect(textIn(all.named("my-etcd-peer-tls"), "tls.crt")).toBe(pair);
+      const { fingerprint, trustIds } = factsOf(all.named(name), "authority");
+      expect(trustIds).toEqual([fingerprint]);
+      expect(factsOf(all.named("my-etcd-peer-tls"), "leaf")).toMatchObject({ trustIds, trouble: undefined });
+    },
+  );
 
   test("that is lost is trusted beside the one that is made in its place", async () => {
     const all = copied();

@@ -1,13 +1,14 @@
 import { applicationCertificateName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
+import { vouches } from "#certificates/trust.ts";
 import { whyStranger } from "#cluster/auth/users.ts";
 import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { type Fault, faultOf } from "#cluster/certificates/fault.ts";
 import { shownIn, showsAsked } from "#cluster/certificates/former.ts";
 import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import { leavesOf, SHOWN_ON, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { secretsInUse, trustInUse, united, vouches, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { secretsInUse, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isOfEarlier, isOurs, isUnasked, seen, usable, whyTooLong } from "#cluster/certificates/usable.ts";
 import { type ClusterSnapshot, isOwned, remembered, type SeenCertificate } from "#cluster/snapshot.ts";
 

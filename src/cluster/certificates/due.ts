@@ -2,9 +2,10 @@ import { lifeOf } from "#api/tls.ts";
 import { fingerprint, isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
+import { hasSigned, vouches } from "#certificates/trust.ts";
 import { isShownByMembers, leavesOf, orderOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { hasReached } from "#cluster/certificates/rotation.ts";
-import { isInUse, united, vouches, withoutTrust } from "#cluster/certificates/trusted.ts";
+import { isInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { authorityOf, isOurs, isUnasked, lackOf, usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 
@@ -34,7 +35,7 @@ export function dueOf(
   // A clock that says that it was not there yet is wrong about all other times, too.
   if (authority === undefined || authority.notBeforeMs > snapshot.takenAtMs) return undefined;
   if (found === undefined || found.is === "unknown") return undefined;
-  const isSigner = found.is === "present" && found.value.signerId === authority.fingerprint;
+  const isSigner = found.is === "present" && hasSigned(authority, found.value);
   const isSafe = isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
   // What is signed by one that has ended nobody believes; whatever is there is no worse.
   const isOver = authority.notAfterMs <= snapshot.takenAtMs;
@@ -76,7 +77,7 @@ function whyNewPair(
   if (leaf.madeFor !== madeForOf(snapshot, purpose)) return "it was made for something else than the spec says by now";
   const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, sideOf(purpose));
   // What is about to end is waited for no longer: nobody would believe it soon.
-  if (leaf.signerId !== authority.fingerprint)
+  if (!hasSigned(authority, leaf))
     return leaf.notAfterMs - takenAtMs <= renewBeforeMs / 2 ||
       !isInUse(snapshot, purpose) ||
       mayBeKnown(snapshot, purpose, leaf, authority)
@@ -96,12 +97,13 @@ function mayBeKnown(
   snapshot: ClusterSnapshot,
   purpose: LeafPurpose,
   { signerId = "" }: SeenCertificate,
-  { fingerprint: id }: SeenCertificate,
+  authority: SeenCertificate,
 ): boolean {
   // Who cannot be told by a Secret of ours is not waited for.
   const side = sideOf(purpose);
   const all = leavesOf(snapshot.cluster, side).flatMap((each) => usable(snapshot, each) ?? []);
-  const hasHeard = (each: SeenCertificate) => each.signerId === id || hasReached(snapshot, side, each, id);
+  const hasHeard = (each: SeenCertificate) =>
+    hasSigned(authority, each) || hasReached(snapshot, side, each, authority.fingerprint);
   return all.every(hasHeard) || !isTrusted(snapshot, purpose, signerId);
 }
 

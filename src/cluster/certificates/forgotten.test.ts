@@ -57,6 +57,12 @@ const cases: { name: string; given: ClusterSnapshot; by?: object; isForgotten: b
   { name: "when it lacks whoever may have signed what is there", given: unknown, isForgotten: true },
   { name: "unless it names all who may have", given: unknown, by: { next: OWN }, isForgotten: false },
   {
+    name: "unless it is the one who may have, whose certificate was made anew",
+    given: trusting(bundle(CORP), undefined, unknown),
+    by: { by: RENEWED },
+    isForgotten: false,
+  },
+  {
     name: "when it lacks one of those who may have, and a single member does not trust it yet",
     given: trusting(both, ["my-etcd-0", "my-etcd-1"], unknown),
     isForgotten: true,

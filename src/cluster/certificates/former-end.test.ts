@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { present } from "#base/observed.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
 import { boundTo } from "#kit/bindings.ts";
+import { authority, DAY_MS } from "#kit/certificates.ts";
+import { renewed } from "#kit/certified-authority.ts";
 import { NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
 import { BRIEF, bundle, made, OWN, THEIRS, withMade } from "#kit/cluster-tls.ts";
@@ -41,6 +44,15 @@ test.each([
   ["what is shown ends in a moment", by(OWN, { notAfterMs: NOW + 1 }), "2026-01-01T12:00:00Z", false],
 ] as const)("what members show is about to be worth nothing: %s", (_, facts, now, expected) => {
   expect(isAtItsEnd(facts, at(now))).toBe(expected);
+});
+
+test("of several certificates of the authority the last to end counts", async () => {
+  const ca = await authority();
+  const soon = await renewed(ca, { fromMs: NOW - 90 * DAY_MS, untilMs: NOW + DAY_MS });
+  const signerId = idOf(parsedIn(soon.certificate)[0]!);
+  const given = (trust: string) => isAtItsEnd(by(OWN, { signerId, trust }), NOW);
+  expect([given(soon.certificate), given(soon.certificate + ca.certificate)]).toEqual([true, false]);
+  expect(given(soon.certificate + OWN.pem)).toBe(true);
 });
 
 /** What members show has ended, or ends in a moment. */

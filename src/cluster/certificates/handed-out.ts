@@ -1,3 +1,4 @@
+import { isSameSigner } from "#certificates/trust.ts";
 import { withoutBelief } from "#cluster/certificates/trusted.ts";
 import { isUnasked } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
@@ -13,6 +14,6 @@ export function lettingOut(
   facts: SeenCertificate | undefined,
 ): readonly string[] {
   const isWorking = facts !== undefined && facts.trouble === undefined && snapshot.takenAtMs < facts.notAfterMs;
-  const isSafe = !isWorking || facts.signerId === source.signerId || isUnasked(snapshot, "application");
+  const isSafe = !isWorking || isSameSigner(source, facts) || isUnasked(snapshot, "application");
   return isSafe ? [] : withoutBelief(snapshot, "client", source);
 }

@@ -1,12 +1,27 @@
 import { describe, expect, test } from "vitest";
 import { CLIENT_TRUST_ANNOTATION, PEER_TLS_VOLUME, PEER_TRUST_ANNOTATION } from "#api/names.ts";
+import { lettingOut } from "#cluster/certificates/handed-out.ts";
 import { purposesOf, sideOf } from "#cluster/certificates/purposes.ts";
-import { phaseOf } from "#cluster/certificates/rotation.ts";
+import { phaseOf, rotationWait } from "#cluster/certificates/rotation.ts";
 import { notShowing, secretsInUse, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isIssuedHere, lackOf, seen } from "#cluster/certificates/usable.ts";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { boundTo } from "#kit/bindings.ts";
 import { cluster } from "#kit/cluster.ts";
-import { bundle, NEXT, OWN, running, secured, THEIRS, unissued, withMade } from "#kit/cluster-tls.ts";
+import {
+  bundle,
+  CORP,
+  made,
+  NEXT,
+  OWN,
+  RENEWED,
+  running,
+  secured,
+  THEIRS,
+  unissued,
+  withMade,
+} from "#kit/cluster-tls.ts";
 import { seenToo } from "#kit/cluster-turn.ts";
 import type { Pod } from "#kube/kinds.ts";
 
@@ -114,17 +129,18 @@ describe("who trusts an authority", () => {
 });
 
 describe("who shows what an authority has signed", () => {
+  const authority = ({ id, pem }: typeof NEXT) => ({ fingerprint: id, trust: pem });
   const trusting = running(withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both } }));
   const peer = withMade(trusting, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
-  const late = (snapshot: ClusterSnapshot, id = NEXT.id) => notShowing(snapshot, "peer", id);
+  const late = (snapshot: ClusterSnapshot, by = NEXT) => notShowing(snapshot, "peer", authority(by));
   const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 
   test("is who has it on record, and whose pod was made from that", () => {
     expect(late(settled)).toEqual(all);
     // By one authority alone nobody tells who has signed.
-    expect(late(settled, OWN.id)).toEqual(all);
+    expect(late(settled, OWN)).toEqual(all);
     expect(late(running(peer))).toEqual([]);
-    expect(late(running(peer), OWN.id)).toEqual(all);
+    expect(late(running(peer), OWN)).toEqual(all);
     expect(late(running(peer, ["my-etcd-1"]))).toEqual(["my-etcd-0", "my-etcd-2"]);
     expect(late({ ...running(peer), pods: peer.pods })).toEqual(all);
     expect(late({ ...running(peer), peers: peer.peers })).toEqual(all);
@@ -148,10 +164,10 @@ describe("who shows what an authority has signed", () => {
   });
 
   test("is asked on each side by itself", () => {
-    expect(notShowing(running(peer), "client", NEXT.id)).toEqual(all);
+    expect(notShowing(running(peer), "client", authority(NEXT))).toEqual(all);
     const client = running(clients(switched, { by: NEXT, trust: both }, {}));
-    expect(notShowing(client, "client", NEXT.id)).toEqual([]);
-    expect(notShowing(client, "peer", NEXT.id)).toEqual(all);
+    expect(notShowing(client, "client", authority(NEXT))).toEqual([]);
+    expect(notShowing(client, "peer", authority(NEXT))).toEqual(all);
   });
 
   test("is not asked of who shows nothing there", () => {
@@ -160,6 +176,31 @@ describe("who shows what an authority has signed", () => {
     expect(late({ ...running(peer), pods: bare.pods })).toEqual([]);
     expect(late({ ...running(peer), peers: bare.peers })).toEqual([]);
   });
+});
+
+test("by whichever of its certificates an authority is named that has signed: what it alone has signed is not waited for", () => {
+  const corps = bundle(CORP, RENEWED);
+  const formed = secured({}, {}, { by: CORP, trust: corps });
+  const bindings = [boundTo({ trustIds: [CORP.id, RENEWED.id], signerId: CORP.id })];
+  const given = seenToo(withMade(formed, { clientCA: { by: RENEWED, trust: corps } }), { bindings });
+  expect(notShowing(given, "client", { fingerprint: RENEWED.id, trust: corps })).toEqual([]);
+  expect(phaseOf(given, "client")?.phase).toBe("drop");
+  const guard = CLUSTER_GUARDS.find(({ name }) => name === "trusted-first");
+  const facts = seen(given, "clientCA")!;
+  const step = { do: "rotateAuthority", side: "client", phase: "drop", facts } as const;
+  expect(guard?.forbids(given, step)).toBeUndefined();
+  const late = seenToo(given, { bindings: [boundTo({ trustIds: [CORP.id, RENEWED.id] })] });
+  expect([phaseOf(late, "client"), rotationWait(late, "client")]).toEqual([
+    undefined,
+    expect.stringContaining("Secret shop-binding of EtcdUser shop has to have a certificate"),
+  ]);
+});
+
+test("what the same authority has signed is as good to applications as what they have, also where a member believes neither", () => {
+  const has = made(settled, "application", { by: CORP });
+  const others = (by: typeof CORP) => lettingOut(settled, made(settled, "application", { by }), has);
+  expect(others(RENEWED)).toEqual([]);
+  expect(others(NEXT)).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
 });
 
 test("Secrets are in use that members have on record, and that their pods show", () => {

@@ -2,6 +2,7 @@ import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { rotationWish } from "#api/rotation-wish.ts";
 import type { Side } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { hasSigned } from "#certificates/trust.ts";
 import { whyBindingFormer, whyBindingUntold } from "#cluster/certificates/bindings.ts";
 import { leavesOf } from "#cluster/certificates/purposes.ts";
 import { notShowing, withoutTrust } from "#cluster/certificates/trusted.ts";
@@ -59,7 +60,9 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
   if (live === undefined || live.notBeforeMs > snapshot.takenAtMs) return undefined;
   const { cluster } = snapshot;
   const leaves = leavesOf(cluster, side).map((purpose) => usable(snapshot, purpose));
-  const { nextId, fingerprint: ownId } = live;
+  const { nextId, fingerprint: ownId, trust } = live;
+  // Several of its certificates may be trusted, each by the same name and key.
+  const isOwn = (leaf: SeenCertificate | undefined) => hasSigned(live, leaf);
   const sinceMs = snapshot.takenAtMs - Math.min(...leaves.map((leaf) => leaf?.knownForMs ?? 0));
   // At its end all would be cut off: whoever is late by then is not waited for, neither before the next one signs nor before that one can be made.
   const isEnding = live.notAfterMs - snapshot.takenAtMs <= NEXT_BEFORE_MS / 2;
@@ -73,16 +76,18 @@ function dueOn(snapshot: ClusterSnapshot, side: Side): Due | undefined {
     return { phase: "switch", because: "every member trusts the authority that is to follow", live, waitsFor, sinceMs };
   }
   if (live.trustIds.length > 1) {
-    const isReached = leaves.every((leaf) => leaf?.signerId === ownId && hasReached(snapshot, side, leaf, ownId));
+    const isReached = leaves.every((leaf) => isOwn(leaf) && hasReached(snapshot, side, leaf, ownId));
     const because = "all that the authority before has signed is replaced";
     // Who was made to show what it signs was made to trust it, too.
-    if (!isReached || notShowing(snapshot, side, ownId).length > 0) return undefined;
+    if (!isReached || notShowing(snapshot, side, live).length > 0) return undefined;
     const waitsFor =
-      side === "peer" || isEnding ? undefined : whyBindingFormer(snapshot, (id) => id === ownId, sinceMs);
+      side === "peer" || isEnding
+        ? undefined
+        : whyBindingFormer(snapshot, (signerId) => hasSigned(live, { signerId, trust }), sinceMs);
     return { phase: "drop", because, live, waitsFor, sinceMs };
   }
   // What is begun has to come to its end: all that it has signed must be as it should be.
-  if (!leaves.every((leaf) => leaf?.signerId === ownId)) return undefined;
+  if (!leaves.every(isOwn)) return undefined;
   const asked = rotationWish(snapshot.cluster, side);
   if (asked !== undefined && live.rotatedFor !== asked)
     return { phase: "add", because: `the annotation ${ROTATE_CA_ANNOTATION} asks for another authority`, live };

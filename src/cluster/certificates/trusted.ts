@@ -9,7 +9,8 @@ import {
 } from "#api/names.ts";
 import type { MemberTemplate } from "#api/revision.ts";
 import { operatorSecretName, type Side } from "#api/tls.ts";
-import { authorityKeyOf, bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
+import { bundleOf, certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
+import { hasSigned, namerOf, type Signed } from "#certificates/trust.ts";
 import { secretNameOf } from "#cluster/certificates/purposes.ts";
 import { mayBeMember } from "#cluster/members.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
@@ -52,50 +53,29 @@ export function withoutTrust(
  * Members that would not believe whoever shows this certificate, by name; nobody when it says by itself that nobody vouches for it. Who signed it
  * is known by name and key: an authority whose own certificate was renewed is the same to those that trust the one before.
  */
-export function withoutBelief(
-  snapshot: Members,
-  side: Side,
-  { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">,
-): readonly string[] {
-  if (signerId === undefined) return [];
-  let key: string | undefined;
-  return membersWithout(snapshot, side, trust, (text) => {
-    // Looked for when somebody trusts another text, and not before: this is asked at each look at each cluster.
-    key ??= keyOf(signerId, trust);
-    return parsedIn(text).some((each) => authorityKeyOf(each) === key);
-  });
+export function withoutBelief(snapshot: Members, side: Side, signed: Signed): readonly string[] {
+  // Usually everybody trusts one text, and nothing is read: this is asked at each look at each cluster.
+  return signed.signerId === undefined ? [] : membersWithout(snapshot, side, signed.trust, namerOf(signed));
 }
 
-/** Whether one of these authorities vouches for who shows it; known by name and key. */
-export function vouches(bundle: string, { signerId, trust }: Pick<SeenCertificate, "signerId" | "trust">): boolean {
-  const signer = parsedIn(trust).find((each) => idOf(each) === signerId);
-  if (signer === undefined) return false;
-  const key = authorityKeyOf(signer);
-  return parsedIn(bundle).some((each) => authorityKeyOf(each) === key);
-}
-
-/** Members that may show what another authority has signed, by name; whatever their Secret holds by now. @param id SHA-256 of the authority */
+/** Members that may show what another authority has signed, by name; whatever their Secret holds by now. */
 export function notShowing(
   { peers, pods, certificates }: Members & Pick<ClusterSnapshot, "certificates">,
   side: Side,
-  id: string,
+  authority: Pick<SeenCertificate, "fingerprint" | "trust">,
 ): readonly string[] {
+  const isBy = (signerId: string | undefined, trust: string) => hasSigned(authority, { signerId, trust });
   const late = peers.filter(({ metadata: { name }, spec }) => {
     const own = spec.tls?.[side];
     const said = pods.get(name)?.metadata.annotations;
     // Who speaks no TLS there shows nothing.
-    const isShown = said?.[TRUST[side]] !== undefined;
+    const trust = said?.[TRUST[side]];
     // The kubelet may have given it what another pod of its node had.
     const isNew = (certificates?.podsForMs?.get(name) ?? REACHED_MS) < REACHED_MS;
-    return (own !== undefined && own.signer !== id) || (isShown && (said[SIGNER[side]] !== id || isNew));
+    const isLate = own !== undefined && !isBy(own.signer, own.trust);
+    return isLate || (trust !== undefined && (isNew || !isBy(said?.[SIGNER[side]], trust)));
   });
   return late.map(({ metadata }) => metadata.name);
-}
-
-/** What the authority with this SHA-256 is known by, of those in a bundle. */
-function keyOf(id: string, bundle: string): string | undefined {
-  const authority = parsedIn(bundle).find((each) => idOf(each) === id);
-  return authority && authorityKeyOf(authority);
 }
 
 /** @param bundle what needs no look @param trusts whether such a bundle suffices */

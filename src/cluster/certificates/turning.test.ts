@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
 import { certificatesIn } from "#certificates/pem.ts";
+import { vouches } from "#certificates/trust.ts";
 import { bothIn, courses, hasBegun, isUnread } from "#cluster/certificates/course.ts";
-import { vouches } from "#cluster/certificates/trusted.ts";
 import { memberTls } from "#cluster/certificates.ts";
 import { trustMap } from "#cluster/desired/certificates.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";

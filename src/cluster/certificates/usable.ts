@@ -5,15 +5,9 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
+import { vouches } from "#certificates/trust.ts";
 import { AUTHORITY_OF, isShownByMembers, orderOf, SHOWN_ON, sideOf } from "#cluster/certificates/purposes.ts";
-import {
-  isInUse,
-  secretsInUse,
-  trustInUse,
-  vouches,
-  withoutBelief,
-  withoutTrust,
-} from "#cluster/certificates/trusted.ts";
+import { isInUse, secretsInUse, trustInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import type { ClusterSnapshot, Purpose, SeenCertificate } from "#cluster/snapshot.ts";
 
 /** What its Secret says, whoever it belongs to and whether or not it is good. */
@@ -113,7 +107,7 @@ export function forgottenBy(
   // Who has signed it nobody knows where its own ca.crt does not say so: it may be anybody whom members trust.
   const isLost =
     signerId === undefined
-      ? parsedIn(inUse).some((each) => !trustIds.includes(idOf(each)))
+      ? parsedIn(inUse).some((each) => !vouches(trust, { signerId: idOf(each), trust: inUse }))
       : vouches(inUse, shown) && !vouches(trust, shown);
   if (!isLost) return undefined;
   // What some do not believe is made anew by whom all of them trust.

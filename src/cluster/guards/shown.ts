@@ -1,9 +1,10 @@
 import type { MemberTemplate } from "#api/revision.ts";
 import { providerOf, type Side } from "#api/tls.ts";
+import { vouches } from "#certificates/trust.ts";
 import { formerTls, lookedAt } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { mountedIn, REACHED_MS, secretsInUse, vouches, withoutBelief } from "#cluster/certificates/trusted.ts";
+import { mountedIn, REACHED_MS, secretsInUse, withoutBelief } from "#cluster/certificates/trusted.ts";
 import { isInTime, isUnasked, isWithheld, seen } from "#cluster/certificates/usable.ts";
 import { peerIn, restartedBy } from "#cluster/guards/touched.ts";
 import { unbelieving } from "#cluster/guards/trust.ts";

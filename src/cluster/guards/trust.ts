@@ -1,16 +1,10 @@
 import type { Side } from "#api/tls.ts";
+import { hasSigned, vouches } from "#certificates/trust.ts";
 import { formerTls, issuedTls } from "#cluster/certificates/former.ts";
 import { lettingOut } from "#cluster/certificates/handed-out.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { AUTHORITY_OF, leavesOf, SIDES, sideOf } from "#cluster/certificates/purposes.ts";
-import {
-  isInUse,
-  leftTrusting,
-  notShowing,
-  vouches,
-  withoutBelief,
-  withoutTrust,
-} from "#cluster/certificates/trusted.ts";
+import { isInUse, leftTrusting, notShowing, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { isUnasked, seen, usable } from "#cluster/certificates/usable.ts";
 import { WHAT_FOR } from "#cluster/certificates/words.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
@@ -27,7 +21,7 @@ export const trustedFirst: ClusterGuard = {
       const { purpose, authority, facts } = step;
       const snapshot = issuedTls(keptTls(given), sideOf(purpose));
       const id = authority.fingerprint;
-      const isSafe = facts?.signerId === id || isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
+      const isSafe = hasSigned(authority, facts) || isUnasked(snapshot, purpose) || !isInUse(snapshot, purpose);
       return isSafe ? undefined : untrusting(snapshot, sideOf(purpose), id);
     }
     if (step.do === "handOut") {
@@ -39,11 +33,9 @@ export const trustedFirst: ClusterGuard = {
     if (phase === "switch")
       return facts.nextId === undefined ? "no authority is to follow" : untrusting(snapshot, side, facts.nextId);
     if (phase !== "drop") return undefined;
-    const old = leavesOf(snapshot.cluster, side).find(
-      (purpose) => usable(snapshot, purpose)?.signerId !== facts.fingerprint,
-    );
+    const old = leavesOf(snapshot.cluster, side).find((purpose) => !hasSigned(facts, usable(snapshot, purpose)));
     if (old !== undefined) return `the authority before may still vouch for ${WHAT_FOR[old]}`;
-    const late = notShowing(snapshot, side, facts.fingerprint);
+    const late = notShowing(snapshot, side, facts);
     if (late.length > 0) return `${late.join(", ")} may still show what the authority before has signed`;
     return untrusting(snapshot, side, facts.fingerprint);
   },

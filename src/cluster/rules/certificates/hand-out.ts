@@ -2,6 +2,7 @@ import { applicationCertificateName } from "#api/names.ts";
 import { providerOf } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
+import { isSameSigner } from "#certificates/trust.ts";
 import { bothIn, courses, hasBegun } from "#cluster/certificates/course.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { lettingOut } from "#cluster/certificates/handed-out.ts";
@@ -65,5 +66,5 @@ function sourceOf(snapshot: ClusterSnapshot) {
 function hasGone(snapshot: ClusterSnapshot): boolean {
   const given = snapshot.certificates?.handout;
   const asked = usable(snapshot, "application");
-  return given?.is === "present" && asked?.signerId !== undefined && given.value.signerId === asked.signerId;
+  return given?.is === "present" && asked !== undefined && isSameSigner(asked, given.value);
 }
