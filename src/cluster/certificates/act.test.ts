@@ -9,6 +9,7 @@ import { issuer } from "#certificates/issue.ts";
 import { isPair } from "#certificates/pem.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { needAsSeen } from "#cluster/certificates/act.ts";
+import { faultOf } from "#cluster/certificates/fault.ts";
 import { phaseOf } from "#cluster/certificates/rotation.ts";
 import { seen as certificateOf } from "#cluster/certificates/usable.ts";
 import { planCluster } from "#cluster/plan.ts";
@@ -376,6 +377,47 @@ describe("an authority that is followed by another one", () => {
       expect(factsOf(all.named("my-etcd-peer-tls"), "leaf")).toMatchObject({ trustIds, trouble: undefined });
     },
   );
+
+  test("that somebody has exchanged while nothing is there by which members would come to trust it is told of, with an advice that helps", async () => {
+    const all = copied();
+    const [authorityName, shownName] = ["my-etcd-peer-ca", "my-etcd-peer-tls"];
+    const [before, shown] = [all.named(authorityName), all.named(shownName)];
+    const other = await issuer.newAuthority("their own", { fromMs: NOW - 1_000, untilMs: NOW + 3_000 * 86_400_000 });
+    const put = (all: Secrets, trust: string) => {
+      const texts = { "tls.crt": other.certificate, "tls.key": other.key, "ca.crt": trust };
+      const data = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+      const metadata = { ...before.metadata, resourceVersion: `by hand ${trust.length}` };
+      all.all.set(`foo/${authorityName}`, { ...before, metadata, data: Object.fromEntries(data) });
+    };
+    const lost = withSeen(members, { peer: { is: "absent" } });
+    const told = (all: Secrets) => {
+      const plan = planCluster(all.seenBy(lost));
+      return plan.aside?.map(({ rule, because }) => `${rule}: ${because}`);
+    };
+    const WHY =
+      "authority: Secret foo/my-etcd-peer-tls, what members show to each other, is not there, and is not made: my-etcd-0, my-etcd-1, my-etcd-2 would not trust what Secret my-etcd-peer-ca signs; put the Secret back, or put into Secret my-etcd-peer-ca the pair of the authority that they trust, with its ca.crt; where neither is left, restore a backup into another EtcdCluster";
+    put(all, other.certificate);
+    all.all.delete(`foo/${shownName}`);
+    expect([await carryOn(all, lost), told(all)]).toEqual([[], [WHY]]);
+    expect(faultOf(all.seenBy(lost), "peer")?.message).toBe(WHY.replace("authority: ", ""));
+    // What helps where the Secret is there does not: nobody learns of it.
+    put(all, other.certificate + textIn(before, "tls.crt"));
+    expect([await carryOn(all, lost), told(all)]).toEqual([[], [WHY]]);
+    const remade = copied();
+    for (const name of [authorityName, shownName]) remade.all.delete(`foo/${name}`);
+    const nothing = withSeen(lost, { peerCA: { is: "absent" } });
+    expect(await carryOn(remade, nothing)).toEqual(["issueAuthority peer"]);
+    expect(told(remade)).toEqual([WHY]);
+    // The Secret is put back: from there on all goes as with any authority that is exchanged.
+    all.all.set(`foo/${shownName}`, shown);
+    expect(await carryOn(all, members)).toEqual(["spreadTrust peer"]);
+    // Or the authority is.
+    all.all.delete(`foo/${shownName}`);
+    all.all.set(`foo/${authorityName}`, { ...before, metadata: { ...before.metadata, resourceVersion: "back" } });
+    expect(await carryOn(all, lost)).toEqual(["issueLeaf peer"]);
+    expect(told(all)).toBeUndefined();
+    expect(factsOf(all.named(shownName), "leaf").signerId).toBe(factsOf(before, "authority").fingerprint);
+  });
 
   test("that is lost is trusted beside the one that is made in its place", async () => {
     const all = copied();

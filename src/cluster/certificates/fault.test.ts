@@ -40,3 +40,19 @@ test("what has ended with the authority that has signed it says so: another one 
   const own = { ...secured(), takenAtMs: endsMs };
   expect(faultOf(withMade(own, { peerCA: { lastsMs: endsMs - NOW } }), "peerCA")?.message).toMatch(/:00:00Z$/);
 });
+
+test("what waits for an authority that cannot sign is not about to be made, and people hear what that lacks", () => {
+  const trouble = "its tls.key is an RSA key of 2048 bits; it must be an ECDSA key on P-256, or an Ed25519 key";
+  const given = withSeen(withMade(certified, { peerCA: { trouble } }), { peer: absent });
+  expect(faultOf(given, "peer")).toMatchObject({
+    reason: "CertificatesPending",
+    message:
+      "Secret foo/my-etcd-peer-tls, what members show to each other, is made once Secret my-etcd-peer-ca can sign",
+    isForPeople: false,
+  });
+  expect(faultOf(given, "peerCA")).toMatchObject({
+    reason: "CertificateInvalid",
+    message: `Secret foo/my-etcd-peer-ca, the authority by which members know each other: ${trouble}`,
+    isForPeople: true,
+  });
+});

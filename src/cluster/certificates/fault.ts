@@ -4,7 +4,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { consentText } from "#certificates/consent.ts";
 import { missingRightText } from "#certificates/missing-right.ts";
 import { hasFailed, requestWords } from "#certificates/request.ts";
-import { isAuthority, isShownByMembers, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
+import { AUTHORITY_OF, isAuthority, isShownByMembers, secretNameOf, sideOf } from "#cluster/certificates/purposes.ts";
 import { isInUse, withoutBelief, withoutTrust } from "#cluster/certificates/trusted.ts";
 import {
   authorityOf,
@@ -15,9 +15,17 @@ import {
   isUnasked,
   isWithheld,
   lackOf,
+  seen,
   whyTooLong,
 } from "#cluster/certificates/usable.ts";
-import { endText, foreignSecretText, forgetfulText, notFilledText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import {
+  endText,
+  foreignSecretText,
+  forgetfulText,
+  lostPairText,
+  notFilledText,
+  WHAT_FOR,
+} from "#cluster/certificates/words.ts";
 import { NOT_SERVED } from "#cluster/rules/certificates/certificate-request.ts";
 import { takenText } from "#cluster/rules/identity/name-taken.ts";
 import {
@@ -133,12 +141,14 @@ function missing(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): 
 function unmade(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): Fault {
   const side = sideOf(purpose);
   const signer = authorityOf(snapshot, side);
+  const authority = seen(snapshot, AUTHORITY_OF[side]);
+  if (!isAuthority(purpose) && signer === undefined && authority !== undefined)
+    return no("CertificatesPending", `${subject} is made once Secret ${authority.secretName} can sign`, false);
   const isShown = !isAuthority(purpose) && isInUse(snapshot, purpose);
   const doubting =
     signer === undefined || !isShown ? [] : withoutTrust(snapshot, side, [signer.fingerprint], signer.trust);
   if (doubting.length === 0) return no("CertificatesPending", `${subject} is about to be made`, false);
-  const why = `${doubting.join(", ")} would not trust what Secret ${signer?.secretName} signs`;
-  return no("CertificateMissing", `${subject} is not there, and is not made: ${why}; put the Secret back`);
+  return no("CertificateMissing", lostPairText(subject, signer?.secretName ?? "", doubting));
 }
 
 function requestFault(snapshot: ClusterSnapshot, purpose: LeafPurpose, subject: string): Fault {

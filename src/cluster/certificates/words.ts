@@ -36,7 +36,29 @@ export function forgetfulText(namespace: string, name: string, side: Side, shown
   return `Secret ${namespace}/${name} signs nothing: its ca.crt lacks the authority by which Secret ${shown} is believed; add that, which EtcdPeers have under spec.tls.${side}.trust, or put the former pair back, or delete it: then another authority is made, and members restart so that they trust both`;
 }
 
-/** What is wrong with the Secret of an authority, and what a person can do about it. @param trouble a clause about it */
-export function brokenAuthorityText(namespace: string, name: string, trouble: string): string {
-  return `Secret ${namespace}/${name} cannot sign: ${trouble}; put it right, or delete it: then another authority is made, and members restart so that they trust both`;
+/**
+ * What is wrong with the Secret of an authority, and what a person can do about it. @param trouble a clause about it
+ * @param lost the Secret of what members show, if that is not there: by it they would come to trust another authority
+ */
+export function brokenAuthorityText(
+  namespace: string,
+  name: string,
+  trouble: string,
+  lost: string | undefined,
+): string {
+  const instead =
+    lost === undefined
+      ? "or delete it: then another authority is made, and members restart so that they trust both"
+      : `and do not delete it: members could not come to trust another authority while Secret ${lost} is not there`;
+  return `Secret ${namespace}/${name} cannot sign: ${trouble}; put it right, ${instead}`;
+}
+
+/**
+ * Where what members show is not there, and they do not trust who could make it anew; and what a person can do about it: whom they trust they learn
+ * from that Secret alone, so neither another authority nor another ca.crt helps.
+ * @param subject the Secret that is not there, as the subject of a sentence @param authority the Secret of who signs by now
+ */
+export function lostPairText(subject: string, authority: string, doubting: readonly string[]): string {
+  const why = `${doubting.join(", ")} would not trust what Secret ${authority} signs`;
+  return `${subject} is not there, and is not made: ${why}; put the Secret back, or put into Secret ${authority} the pair of the authority that they trust, with its ca.crt; where neither is left, restore a backup into another EtcdCluster`;
 }

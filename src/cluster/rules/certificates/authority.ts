@@ -1,8 +1,14 @@
 import type { Side } from "#api/tls.ts";
 import { AUTHORITY_OF, SHOWN_ON, SIDES, secretNameOf } from "#cluster/certificates/purposes.ts";
-import { isInUse, leftTrusting, trustInUse, united } from "#cluster/certificates/trusted.ts";
+import { isInUse, leftTrusting, trustInUse, united, withoutTrust } from "#cluster/certificates/trusted.ts";
 import { forgottenBy, isOurs, seen } from "#cluster/certificates/usable.ts";
-import { brokenAuthorityText, foreignSecretText, forgetfulText, WHAT_FOR } from "#cluster/certificates/words.ts";
+import {
+  brokenAuthorityText,
+  foreignSecretText,
+  forgetfulText,
+  lostPairText,
+  WHAT_FOR,
+} from "#cluster/certificates/words.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -50,7 +56,20 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
   if (found === undefined) return undefined;
   const { secretName, trouble } = found;
   if (!isOurs(snapshot, found)) return remark("authority", foreignSecretText(namespace, secretName));
-  if (trouble !== undefined) return remark("authority", brokenAuthorityText(namespace, secretName, trouble));
+  const lost = lostPair(snapshot, side);
+  if (trouble !== undefined) return remark("authority", brokenAuthorityText(namespace, secretName, trouble, lost));
   const forgotten = forgottenBy(snapshot, side, found);
-  return forgotten && remark("authority", forgetfulText(namespace, secretName, side, forgotten.secretName));
+  if (forgotten !== undefined)
+    return remark("authority", forgetfulText(namespace, secretName, side, forgotten.secretName));
+  const doubting = lost === undefined ? [] : withoutTrust(snapshot, side, [found.fingerprint], found.trust);
+  if (doubting.length === 0) return undefined;
+  const subject = `Secret ${namespace}/${lost}, ${WHAT_FOR[SHOWN_ON[side]]},`;
+  return remark("authority", lostPairText(subject, secretName, doubting));
+}
+
+/** The Secret of what members show, when it is not there: what it holds they go on with, and whom to trust they do not learn. */
+function lostPair(snapshot: ClusterSnapshot, side: Side): string | undefined {
+  const purpose = SHOWN_ON[side];
+  const isLost = snapshot.certificates?.[purpose]?.is === "absent" && isInUse(snapshot, purpose);
+  return isLost ? secretNameOf(snapshot.cluster, purpose) : undefined;
 }

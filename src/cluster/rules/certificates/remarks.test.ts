@@ -147,6 +147,13 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
+    name: "that it must not be deleted while members could come to trust no other one",
+    given: withSeen(withMade(settled, { peerCA: { trouble: "it has no tls.key" } }), { peer: absent }),
+    told: [
+      `authority: ${CA} cannot sign: it has no tls.key; put it right, and do not delete it: members could not come to trust another authority while Secret my-etcd-peer-tls is not there`,
+    ],
+  },
+  {
     name: "who has the name of a certificate",
     given: withMade(settled, { server: { isOurs: false } }),
     told: [`leaf: Secret foo/my-etcd-server-tls ${FOREIGN}`],
