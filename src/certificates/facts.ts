@@ -10,6 +10,7 @@ import {
 } from "#api/names.ts";
 import { commonNameIn } from "#certificates/common-name.ts";
 import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
+import { whyNoSigner } from "#certificates/signing-key.ts";
 import { isSignedBy, signersOf } from "#certificates/trust.ts";
 import { controllerOf, type Secret } from "#kube/kinds.ts";
 
@@ -159,10 +160,13 @@ function troubleOf(secret: Secret, kind: Kind, { chain, trusted, signers, next }
   if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE_FILE} is no authority that signs itself`;
   if (!trusted.some((each) => idOf(each) === idOf(shown)))
     return `its ${CERTIFICATE_FILE} is not among its ${TRUST_FILE}`;
+  const fields = { certificate: CERTIFICATE_FILE, key: KEY_FILE };
+  const unfit = whyNoSigner(shown, textIn(secret, KEY_FILE), fields);
+  if (unfit !== undefined) return unfit;
   const hasNextKey = textIn(secret, NEXT_KEY).trim() !== "";
   if (next === undefined) return hasNextKey ? `it has ${NEXT_KEY} without ${NEXT_CERTIFICATE}` : undefined;
   if (!isPair(next, textIn(secret, NEXT_KEY))) return `its ${NEXT_KEY} is not the key of its ${NEXT_CERTIFICATE}`;
-  return undefined;
+  return whyNoSigner(next, textIn(secret, NEXT_KEY), { certificate: NEXT_CERTIFICATE, key: NEXT_KEY });
 }
 
 /** The subject's other names, as Node lists them: `DNS:a, IP Address:127.0.0.1`. */

@@ -1,6 +1,10 @@
-import { randomBytes, type webcrypto } from "node:crypto";
+import { randomBytes, type webcrypto, X509Certificate } from "node:crypto";
+import type { X509Certificate as PeculiarCertificate } from "@peculiar/x509";
+import { invariant } from "#base/invariant.ts";
 import { isAddress } from "#certificates/names.ts";
-import type { KeyPair } from "#certificates/pem.ts";
+import { type KeyPair, keyIn } from "#certificates/pem.ts";
+import { signingBy } from "#certificates/signing-key.ts";
+import { isSignedBy } from "#certificates/trust.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
@@ -57,18 +61,22 @@ export async function newAuthority(commonName: string, { fromMs, untilMs }: Vali
 export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPair> {
   const x509 = await library();
   const issuer = new x509.X509Certificate(authority.certificate);
-  const der = x509.PemConverter.decodeFirst(authority.key);
-  const signingKey = await crypto.subtle.importKey("pkcs8", der, ALGORITHM, false, ["sign"]);
+  const authorityKey = keyIn(authority.key);
+  const signingAlgorithm = signingBy(authorityKey);
+  invariant(authorityKey !== undefined && signingAlgorithm !== undefined, "an authority has a key to sign by");
+  const der = authorityKey.export({ type: "pkcs8", format: "der" });
+  const signingKey = await crypto.subtle.importKey("pkcs8", der, signingAlgorithm, false, ["sign"]);
   const keys = await newKeys();
   const { commonName, names, usages, fromMs, untilMs } = wish;
   const alternatives = names.map((value) => ({ type: isAddress(value) ? ("ip" as const) : ("dns" as const), value }));
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serialNumber(),
     ...(commonName === undefined ? {} : { subject: [{ CN: [commonName] }] }),
-    issuer: issuer.subject,
+    // As the authority has written it: etcd compares names byte by byte.
+    issuer: issuer.subjectName,
     publicKey: keys.publicKey,
     signingKey,
-    signingAlgorithm: ALGORITHM,
+    signingAlgorithm,
     notBefore: new Date(fromMs),
     notAfter: new Date(Math.min(untilMs, issuer.notAfter.getTime())),
     extensions: [
@@ -77,10 +85,24 @@ export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPa
       new x509.ExtendedKeyUsageExtension(usages.map((usage) => x509.ExtendedKeyUsage[usage])),
       // Who has no name of its own is known by these alone: then they are critical (RFC 5280, 4.2.1.6).
       ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternatives, commonName === undefined)]),
-      await x509.AuthorityKeyIdentifierExtension.create(issuer),
+      await keyIdentifierOf(issuer),
     ],
   });
+  const isBelieved = isSignedBy(
+    new X509Certificate(certificate.toString("pem")),
+    new X509Certificate(authority.certificate),
+  );
+  invariant(isBelieved, "what an authority has signed is believed by who trusts it");
   return { certificate: inPem(certificate.toString("pem")), key: await keyInPem(keys.privateKey) };
+}
+
+/** By which of its keys the authority has signed: as it calls it itself, however it has come to that. */
+async function keyIdentifierOf(authority: PeculiarCertificate) {
+  const x509 = await library();
+  const own = authority.getExtension(x509.SubjectKeyIdentifierExtension);
+  return own === null
+    ? await x509.AuthorityKeyIdentifierExtension.create(authority)
+    : new x509.AuthorityKeyIdentifierExtension(own.keyId);
 }
 
 export const issuer: Issuer = { newAuthority, newLeaf };

@@ -1,4 +1,5 @@
 import { createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
+import { writtenNames } from "#certificates/der.ts";
 
 /** A certificate and its key, both in PEM. Keys go to Secrets and to TLS, and nowhere else. */
 export interface KeyPair {
@@ -45,12 +46,14 @@ export function idOf(certificate: X509Certificate): string {
 }
 
 /**
- * What an authority is known by to whoever verifies: its name and its key. A certificate that was made anew for the same key vouches for the same.
+ * What an authority is known by to whoever verifies: its name, as it is written, and its key. A certificate that was made anew for the same key vouches for the same.
  * SHA-256, in hexadecimal. One whose key is of no kind that can be read vouches for nobody, and is known by itself alone.
  */
 export function authorityKeyOf(authority: X509Certificate): string {
   const key = publicKeyOf(authority);
-  return key === undefined ? idOf(authority) : hash("sha256", `${authority.subject}\n${key.toString("hex")}`, "hex");
+  return key === undefined
+    ? idOf(authority)
+    : hash("sha256", Buffer.concat([writtenNames(authority).subject, key]), "hex");
 }
 
 function publicKeyOf(certificate: X509Certificate): Buffer | undefined {

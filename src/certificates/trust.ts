@@ -1,13 +1,18 @@
 import type { X509Certificate } from "node:crypto";
+import { writtenNames } from "#certificates/der.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 
 // What is an authority known by?
 //   By its name and its key: so does whoever verifies. Its own certificate may be made anew, and both may stand side by side in a bundle; each of
 //   them vouches for the same. By the SHA-256 of a certificate alone it would be taken for two.
 
-/** Whether the authority has signed the certificate. One whose key cannot be read has issued nothing, and is asked no further. */
+/**
+ * Whether the authority has signed the certificate, and is called there as it calls itself, byte by byte: so etcd asks. One whose key cannot be read has
+ * issued nothing, and is asked no further.
+ */
 export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
-  return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+  const isCalled = () => writtenNames(certificate).issuer.equals(writtenNames(authority).subject);
+  return certificate.checkIssued(authority) && isCalled() && certificate.verify(authority.publicKey);
 }
 
 /** Whether it is valid, and stays so for this long. One that begins later is none: whoever made it had a wrong clock. */

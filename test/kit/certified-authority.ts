@@ -14,6 +14,13 @@ export async function renewed(authority: KeyPair, validity: Validity): Promise<K
   return await certified(subject, authority.key, authority, validity);
 }
 
+/** Another authority, with the name of this one and a key of its own. */
+export async function namesake({ certificate }: KeyPair, validity: Validity): Promise<KeyPair> {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const key = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  return await certified(new x509.X509Certificate(certificate).subject, key, { certificate, key }, validity);
+}
+
 /** An authority for which another one vouches. */
 export async function intermediate(signer: KeyPair, validity: Validity): Promise<KeyPair> {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

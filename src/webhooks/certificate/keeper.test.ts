@@ -5,6 +5,7 @@ import type { Clock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
 import { certificatesIn } from "#certificates/pem.ts";
+import { namesake } from "#kit/certified-authority.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import { SOON_MS } from "#kit/soon.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -443,7 +444,8 @@ describe("a Secret that is", () => {
     await replica.keeper.look(signal);
     const { authority } = objects.material;
     const forger = await newAuthority(clock.wallMs());
-    const forged = { certificate: authority.certificate, key: forger.key };
+    const nowMs = clock.wallMs();
+    const forged = await namesake(authority, { fromMs: nowMs, untilMs: nowMs + 3_650 * 86_400_000 });
     const host = webhookHost(NAMESPACE);
     for (const serving of [
       await newServing(forger, host, clock.wallMs()),

@@ -1,0 +1,48 @@
+import type { KeyObject, X509Certificate } from "node:crypto";
+import { extensionsOf } from "#certificates/der.ts";
+import { keyIn } from "#certificates/pem.ts";
+
+// By which authorities can the operator sign?
+//   By those that it makes, and by those of people that are like them: with an ECDSA key on P-256, or an Ed25519 key, for whatever name and use.
+//   Whatever else one says would be found out when something is signed, again and again, or by etcd, when it is too late.
+
+const CURVE = "prime256v1";
+const ECDSA = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+
+/** How something is signed by this key, in the words of Web Crypto; undefined when the operator cannot. */
+export function signingBy(key: KeyObject | undefined): typeof ECDSA | { readonly name: "Ed25519" } | undefined {
+  if (key?.asymmetricKeyDetails?.namedCurve === CURVE) return ECDSA;
+  return key?.asymmetricKeyType === "ed25519" ? { name: "Ed25519" } : undefined;
+}
+
+/** OID 2.5.29.30, as DER has it. */
+const NAME_CONSTRAINTS = "551d1e";
+const [SERVER_AUTH, CLIENT_AUTH, ANY_USE] = ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2", "2.5.29.37.0"];
+
+/**
+ * Why the operator cannot sign by an authority, as a clause that quotes nothing of its key; undefined when it can.
+ * @param key in PEM @param fields under which names its Secret has both
+ */
+export function whyNoSigner(
+  authority: X509Certificate,
+  key: string,
+  fields: { readonly certificate: string; readonly key: string },
+): string | undefined {
+  const is = keyIn(key);
+  if (signingBy(is) === undefined)
+    return `its ${fields.key} is ${kindOf(is)}; it must be an ECDSA key on P-256, or an Ed25519 key`;
+  if (extensionsOf(authority).includes(NAME_CONSTRAINTS))
+    return `its ${fields.certificate} has name constraints; it must have none, since members have names such as localhost`;
+  const uses = (authority.keyUsage as readonly string[] | undefined) ?? [];
+  const isForBoth = uses.includes(ANY_USE) || [SERVER_AUTH, CLIENT_AUTH].every((use) => uses.includes(use));
+  if (uses.length > 0 && !isForBoth)
+    return `its ${fields.certificate} has an extended key usage; it must have none, or serverAuth and clientAuth`;
+  return undefined;
+}
+
+function kindOf(key: KeyObject | undefined): string {
+  const { modulusLength, namedCurve } = key?.asymmetricKeyDetails ?? {};
+  if (modulusLength !== undefined) return `an RSA key of ${modulusLength} bits`;
+  if (namedCurve !== undefined) return `an ECDSA key on ${namedCurve}`;
+  return `a key of the kind ${key?.asymmetricKeyType ?? "unknown"}`;
+}
