@@ -15,6 +15,7 @@ import { ProgressBoard } from "../progress.ts";
 import type { ArchiveTask } from "../task.ts";
 import { archiveChanges } from "./archive.ts";
 import { changesKey } from "./layout.ts";
+import type { Base } from "./origin.ts";
 import { type Archived, type Reach, walk } from "./walk.ts";
 
 const PREFIX = "backups/changes";
@@ -75,9 +76,9 @@ type World = ReturnType<typeof world>;
 async function archived(
   { store }: World,
   revision: bigint,
-  { atMs = START + 10 ** 9, key }: { atMs?: number; key?: EncryptionKey | undefined } = {},
+  { atMs = START + 10 ** 9, startedMs = atMs, key }: Partial<Base> & { key?: EncryptionKey | undefined } = {},
 ) {
-  const base = { clusterID: "cdf", revision, atMs };
+  const base = { clusterID: "cdf", revision, startedMs, atMs };
   const revisions: Archived[] = [];
   const walking = walk(base, { store, prefix: PREFIX, key, signal: never }, () => false);
   for (;;) {
@@ -327,7 +328,7 @@ describe("an archive", () => {
     await first.stop();
     const beforeMs = w.clock.wallMs();
     w.etcd.goBackTo(1n);
-    await w.clock.advance(60_000);
+    await w.clock.advance(6 * 60_000);
     const second = w.start(keep);
     for (let hour = 2n; hour < 9n; hour++) {
       await w.until("there is a new one", () => w.store.keys.some((key) => key.includes("cdf-0002/")));
@@ -373,26 +374,94 @@ describe("an archive", () => {
     const w = world();
     const first = w.start();
     await w.until("it follows", upTo(first, 1n));
+    const beforeMs = w.clock.wallMs();
+    await w.clock.advance(6 * 60_000);
     for (let n = 2; n < 4; n++) w.etcd.commit(`a=${n}`);
     await w.until("it is stored", upTo(first, 3n));
     await first.stop();
-    const beforeMs = w.clock.wallMs();
     happens(w.etcd);
     await w.clock.advance(60_000);
     const second = w.start();
     await w.until("there is a new one", () => w.store.keys.some((key) => key.includes("cdf-0002/")));
     const base = w.etcd.revision;
     w.etcd.commit("new=1");
-    await w.until("it is stored", () => w.store.keys.length === 4);
+    await w.until("it is stored", upTo(second, base + 1n));
     assert.equal(second.board.now.archive?.gaps, 1);
     assert.equal(first.board.now.archive?.since, undefined);
     const began = w.store.keys.find((key) => key.includes("cdf-0002/"));
     const since = Date.parse(second.board.now.archive?.since ?? "");
-    assert.ok(began !== undefined && since >= beforeMs + 60_000 && since <= w.clock.wallMs());
+    assert.ok(began !== undefined && since >= beforeMs + 7 * 60_000 && since <= w.clock.wallMs());
     assert.deepEqual((await archived(w, base)).revisions.map(textOf), [["new=1"]]);
     // A backup of before belongs to the old one.
     assert.deepEqual((await archived(w, 2n, { atMs: beforeMs })).revisions.map(textOf), [["a=3"]]);
     await second.stop();
+  });
+
+  /** The first history is known to have gone on until `endMs`; etcd counts on from revision 2 in another one, which the archiver finds at `beganMs`. */
+  async function twoHistories() {
+    const w = world();
+    const first = w.start();
+    await w.until("it follows", upTo(first, 1n));
+    w.etcd.commit("old=2");
+    for (let n = 3n; n < 6n; n++) {
+      w.etcd.commit(`old=${n}`);
+      await w.until("it is stored", upTo(first, n));
+      await w.clock.advance(n < 5n ? 15 * 60_000 : 1_000);
+    }
+    await first.stop();
+    const endMs = Date.parse(first.board.now.archive?.time ?? "");
+    w.etcd.goBackTo(2n);
+    await w.clock.advance(20 * 60_000);
+    const second = w.start();
+    await w.until("there is a new one", () => second.board.now.archive?.since !== undefined);
+    const beganMs = Date.parse(second.board.now.archive?.since ?? "");
+    for (let n = 3; n < 6; n++) w.etcd.commit(`new=${n}`);
+    await w.until("it is stored", upTo(second, 5n));
+    await second.stop();
+    return { w, endMs, beganMs };
+  }
+
+  test("of two histories is added to a backup only where no clock that is minutes wrong makes it the other one's", async () => {
+    const { w, endMs, beganMs } = await twoHistories();
+    const texts = async (startedMs: number, atMs: number) =>
+      (await archived(w, 2n, { startedMs, atMs })).revisions.flatMap(textOf);
+    const [old, fresh] = [3, 4, 5]
+      .map((n) => [`old=${n}`, `new=${n}`])
+      .reduce<[string[], string[]]>(
+        ([a, b], [x = "", y = ""]) => [
+          [...a, x],
+          [...b, y],
+        ],
+        [[], []],
+      );
+    const MARGIN = 5 * 60_000;
+    assert.deepEqual(await texts(endMs - MARGIN - 9_000, endMs - MARGIN), old);
+    assert.deepEqual(await texts(beganMs + MARGIN, beganMs + MARGIN + 9_000), fresh);
+    // Made right behind the beginning, on a node whose clock is ten seconds behind; before the archiver noticed it; while it went over.
+    for (const [startedMs, atMs] of [
+      [beganMs - 8_000, beganMs - 5_000],
+      [beganMs + 5_000, beganMs + 8_000],
+      [endMs + MARGIN, endMs + MARGIN + 1_000],
+      [endMs - MARGIN - 9_000, endMs - MARGIN + 1],
+      [beganMs + MARGIN - 1, beganMs + MARGIN + 9_000],
+      [endMs - 2 * MARGIN, beganMs + 2 * MARGIN],
+    ] as const)
+      assert.match(
+        await refusal(texts(startedMs, atMs)),
+        /^ArchiveGap: .* brought back to an earlier state, between .*; a backup from before .* or from after .* is needed$/,
+      );
+  });
+
+  test("is read up to where it is broken, also when another history begins there", async () => {
+    const { w, endMs, beganMs } = await twoHistories();
+    const before = { startedMs: endMs - 21 * 60_000, atMs: endMs - 21 * 60_000 };
+    const last = changesKey(FOLDER, 5n);
+    w.store.objects.get(last)!.bytes[60]! ^= 1;
+    assert.match(await refusal(archived(w, 2n, before)), /^ArchiveCorrupt: .*005\.changes is not as it was stored/);
+    const near = { startedMs: endMs - 10 * 60_000, atMs: endMs - 10 * 60_000 };
+    assert.match(await refusal(archived(w, 2n, near)), /^ArchiveGap: .* began anew/);
+    const after = await archived(w, 2n, { atMs: beganMs + 5 * 60_000 });
+    assert.equal(after.revisions.length, 3);
   });
 
   test("begins a new history with another key, and is read with the right one only", async () => {
@@ -510,7 +579,7 @@ describe("what is stored is refused", () => {
   test("an archive of another cluster, and a base that is older than it", async () => {
     const w = await threeObjects();
     const place = { store: w.store, prefix: PREFIX, key: undefined, signal: never };
-    const stranger = walk({ clusterID: "abc", revision: 1n, atMs: START }, place, () => false).next();
+    const stranger = walk({ clusterID: "abc", revision: 1n, startedMs: START, atMs: START }, place, () => false).next();
     assert.match(await refusal(stranger), /^ArchiveGap: nothing of the cluster abc/);
     assert.match(await refusal(archived(w, 0n)), /^ArchiveGap: revisions 1 to 1 are not archived \(Began/);
     w.store.objects.delete(changesKey(FOLDER, 0n));

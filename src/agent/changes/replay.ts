@@ -18,9 +18,10 @@ import { writeAll } from "../restore/fetch.ts";
 import { onDisk } from "../restore/work-dir.ts";
 import { readStored } from "../stored.ts";
 import { type ReplayTask, SNAPSHOT_FILE } from "../task.ts";
+import type { Base } from "./origin.ts";
 import { isoOf } from "./recorder.ts";
 import { Stop } from "./until.ts";
-import { type Archived, type Base, walk } from "./walk.ts";
+import { type Archived, walk } from "./walk.ts";
 
 export interface ReplayParts {
   readonly store: ObjectStore;
@@ -87,7 +88,8 @@ async function baseOf(task: ReplayTask, source: SnapshotSource, { store, clock, 
   const { revision: expected } = await factsOf(join(task.workDir, SNAPSHOT_FILE));
   const revision = await firstAnswer(source, clock, signal);
   if (revision !== expected) throw diverged(`the throw-away etcd is at revision ${revision}`, expected);
-  return { clusterID: manifest.cluster.id, revision, atMs: Date.parse(manifest.completedAt) };
+  const [startedMs, atMs] = [Date.parse(manifest.startedAt), Date.parse(manifest.completedAt)];
+  return { clusterID: manifest.cluster.id, revision, startedMs, atMs };
 }
 
 interface Applied {

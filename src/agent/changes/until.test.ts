@@ -7,7 +7,7 @@ import { Stop } from "./until.ts";
 const T = Date.UTC(2026, 0, 1);
 const at = (seconds: number) => new Date(T + seconds * 1000).toISOString();
 /** A backup that was complete at second 0, with revision 10. */
-const base = { clusterID: "cdf", revision: 10n, atMs: T };
+const base = { clusterID: "cdf", revision: 10n, startedMs: T, atMs: T };
 
 function revision(number: number, heard: number, after?: number) {
   const afterMs = after === undefined ? undefined : T + after * 1000;

@@ -1,7 +1,8 @@
 import { AgentError } from "../error.ts";
 import type { Until } from "../task.ts";
+import type { Base } from "./origin.ts";
 import { isoOf } from "./recorder.ts";
-import type { Archived, Base, Reach } from "./walk.ts";
+import type { Archived, Reach } from "./walk.ts";
 
 /** Where a replay ends. */
 export class Stop {

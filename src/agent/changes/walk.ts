@@ -1,9 +1,9 @@
-import type { ObjectStore } from "#objectstore/store.ts";
 import { AgentError } from "../error.ts";
 import { isStoreError } from "../store-error.ts";
 import { changesKey, folderOf, namedBy } from "./layout.ts";
 import type { DeleteLine, LeaseLine, PutLine } from "./line.ts";
-import { type Ends, endsOf, linesOf, type ReadAccess } from "./read.ts";
+import { type Base, originOf, quietUntil, type WalkAccess } from "./origin.ts";
+import { type Ends, linesOf } from "./read.ts";
 
 /** A revision as it is archived. */
 export interface Archived {
@@ -13,19 +13,6 @@ export interface Archived {
   readonly afterMs: number | undefined;
   readonly leases: readonly LeaseLine[];
   readonly changes: readonly (PutLine | DeleteLine)[];
-}
-
-export interface WalkAccess extends ReadAccess {
-  readonly store: ObjectStore;
-  readonly prefix: string;
-}
-
-/** Where a walk starts: the snapshot to which the changes are added. */
-export interface Base {
-  readonly clusterID: string;
-  readonly revision: bigint;
-  /** When the snapshot was complete. */
-  readonly atMs: number;
 }
 
 /** How far the archive reaches. */
@@ -80,7 +67,7 @@ interface Listed {
 
 async function list(base: Base, access: WalkAccess): Promise<Listed> {
   const { store, prefix, signal } = access;
-  const number = await historyOf(base, access);
+  const number = await originOf(base, access);
   const folder = folderOf(prefix, { clusterID: base.clusterID, number });
   let start = -1n;
   let lastFirst = -1n;
@@ -103,32 +90,6 @@ async function list(base: Base, access: WalkAccess): Promise<Listed> {
 function tooOld({ revision }: Base, { folder, oldest }: Pick<Listed, "folder" | "oldest">): AgentError {
   const behind = `the archive ${folder} begins with revision ${oldest}, and the backup ends with ${revision}`;
   return new AgentError("ArchiveGap", `${behind}; a later backup is needed`);
-}
-
-/** Which history the snapshot is of: the one that went on when it was taken. */
-async function historyOf({ clusterID, atMs }: Base, access: WalkAccess): Promise<number> {
-  const { store, prefix, signal } = access;
-  const numbers = new Set<number>();
-  for await (const { key } of store.list(`${prefix}/${clusterID}-`, { signal })) {
-    const named = namedBy(prefix, key);
-    if (named?.clusterID === clusterID) numbers.add(named.number);
-  }
-  const sorted = [...numbers].sort((a, b) => b - a);
-  for (const number of sorted) {
-    const key = changesKey(folderOf(prefix, { clusterID, number }), 0n);
-    const began = await endsOf(key, access).catch((thrown: unknown) => {
-      if (isStoreError(thrown, "NoSuchObject")) return undefined; // Deleted when it was old enough.
-      throw thrown;
-    });
-    if (began === undefined || Date.parse(began.closing.until) <= atMs) return number;
-  }
-  const first = sorted.at(-1);
-  // The very first one goes on from what a backup has that was made a moment before.
-  if (first === 1) return first;
-  if (first === undefined)
-    throw new AgentError("ArchiveGap", `nothing of the cluster ${clusterID} is archived below ${prefix}`);
-  const began = `what is left of the archive of the cluster ${clusterID} below ${prefix} began after the backup was made`;
-  throw new AgentError("ArchiveGap", `${began}, when etcd had other data; a later backup is needed`);
 }
 
 async function* revisionsIn(lines: ReturnType<typeof linesOf>): AsyncGenerator<Archived, Ends> {
@@ -170,17 +131,4 @@ function check({ key, opening, closing }: Ends, first: bigint, before: Ends | un
     const what = `revisions ${base.revision + 1n} to ${closing.last} are not archived (${gap.reason}: ${gap.message})`;
     throw new AgentError("ArchiveGap", `${what}; a backup from behind them is needed`);
   }
-}
-
-async function quietUntil(last: Ends, quiets: readonly string[], access: ReadAccess): Promise<number> {
-  let untilMs = Date.parse(last.closing.until);
-  for (const key of quiets) {
-    const quiet = await endsOf(key, access).catch((thrown: unknown) => {
-      if (isStoreError(thrown, "NoSuchObject")) return undefined; // The archiver has stored a newer one.
-      throw thrown;
-    });
-    if (quiet?.opening.previous?.sha256 !== last.sha256) continue;
-    untilMs = Math.max(untilMs, Date.parse(quiet.closing.until));
-  }
-  return untilMs;
 }

@@ -17,7 +17,16 @@ import type { ScheduleRule } from "#schedule/step.ts";
 /** So long after a backup was made no other one is made for the archive's sake, in milliseconds: what hinders it passes, or does not. */
 const PAUSE_MS = 10 * 60_000;
 
-/** The archive has begun, or has a gap, and no backup holds what is before: one is made at once, since changes are of no use without it. */
+/**
+ * So long after etcd was found to be brought back to an earlier state a backup is certain to be of what came then, in milliseconds. A restore keeps five minutes from
+ * that moment (MARGIN_MS in src/agent/changes/origin.ts); as much again is for the clocks of the API server and of the backup's node.
+ */
+const SURE_MS = 10 * 60_000;
+
+/**
+ * The archive has begun, or has a gap, and no backup holds what is before: one is made at once, since changes are of no use without it. Where etcd was brought back
+ * to an earlier state it is made ten minutes later: of one from before that nobody could be sure which state it holds.
+ */
 export const closeGap: ScheduleRule = {
   name: "close-gap",
   decide(snapshot) {
@@ -26,6 +35,8 @@ export const closeGap: ScheduleRule = {
     const fromRevision = revisionIn(from);
     if (fromRevision === undefined || schedule.spec.suspend || isClusterAsleep(snapshot)) return undefined;
     if (backups.some(isActive)) return undefined;
+    const sureMs = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since) + SURE_MS;
+    if (takenAtMs < sureMs) return undefined;
     // An etcd that was made anew counts from the beginning, and one whose data was restored counts back; which one an agent of an earlier release means, it does not say.
     const isCovered = backups.some(
       (backup) =>
@@ -33,7 +44,7 @@ export const closeGap: ScheduleRule = {
         isBeside(backup, archive) &&
         revisionOf(backup) >= fromRevision - 1n &&
         (clusterID === undefined || etcdOf(backup) === clusterID) &&
-        (since === undefined || madeAtMs(backup) >= Date.parse(since)),
+        madeAtMs(backup) >= sureMs,
     );
     // What is told of an etcd that is gone no backup of the one in its place makes up for: the archive will tell of that one.
     const isOutdated =
