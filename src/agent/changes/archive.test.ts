@@ -397,6 +397,45 @@ describe("an archive", () => {
     await second.stop();
   });
 
+  test("tells first what the base itself had last, wherever objects end", async () => {
+    const w = world();
+    const archiver = w.start();
+    await w.until("it follows", upTo(archiver, 1n));
+    w.etcd.commit("a=2");
+    w.etcd.commit("a=3");
+    await w.until("it is stored", upTo(archiver, 3n));
+    w.etcd.commit("a=4");
+    await w.until("it is stored", upTo(archiver, 4n));
+    await archiver.stop();
+    const told = async (revision: bigint) => {
+      const base = { clusterID: "cdf", revision, startedMs: START, atMs: START };
+      const numbers: bigint[] = [];
+      for await (const one of walk(
+        base,
+        { store: w.store, prefix: PREFIX, key: undefined, signal: never },
+        () => false,
+      ))
+        numbers.push(one.revision);
+      return numbers;
+    };
+    assert.deepEqual(await told(1n), [2n, 3n, 4n]);
+    assert.deepEqual(await told(2n), [2n, 3n, 4n]);
+    assert.deepEqual(await told(3n), [2n, 3n, 4n]);
+    assert.deepEqual(await told(4n), [4n]);
+    // It is not needed for what comes behind the base.
+    const own = changesKey(FOLDER, 2n);
+    w.store.objects.get(own)!.bytes[60]! ^= 1;
+    assert.deepEqual(await told(3n), [4n]);
+    w.store.objects.get(own)!.bytes[60]! ^= 1;
+    let reads = 0;
+    w.store.before = (call) => {
+      if (call === `get ${own}` && ++reads === 2) w.store.objects.delete(own);
+    };
+    assert.deepEqual(await told(3n), [4n]);
+    assert.ok(reads === 2 && !w.store.keys.includes(own));
+    assert.deepEqual(await told(3n), [4n]);
+  });
+
   /** The first history is known to have gone on until `endMs`; etcd counts on from revision 2 in another one, which the archiver finds at `beganMs`. */
   async function twoHistories() {
     const w = world();
@@ -458,7 +497,7 @@ describe("an archive", () => {
     const last = changesKey(FOLDER, 5n);
     w.store.objects.get(last)!.bytes[60]! ^= 1;
     assert.match(await refusal(archived(w, 2n, before)), /^ArchiveCorrupt: .*005\.changes is not as it was stored/);
-    const near = { startedMs: endMs - 10 * 60_000, atMs: endMs - 10 * 60_000 };
+    const near = { startedMs: endMs - 60_000, atMs: endMs - 60_000 };
     assert.match(await refusal(archived(w, 2n, near)), /^ArchiveGap: .* began anew/);
     const after = await archived(w, 2n, { atMs: beganMs + 5 * 60_000 });
     assert.equal(after.revisions.length, 3);

@@ -42,6 +42,26 @@ describe("a replay ends", () => {
     else assert.equal(is, expected);
   });
 
+  test.each<[Until, Parameters<typeof revision>, boolean | RegExp]>([
+    [{ revision: "12" }, [10, 99], false],
+    [{ time: at(5) }, [10, 5], false],
+    // By the archiver's clock what the backup has came too late: it cannot be left out.
+    [
+      { time: at(5) },
+      [10, 5.001],
+      /^BadTask: the backup has revision 10, of .*:05\.001Z, .*:05\.000Z; take an older backup$/,
+    ],
+    [{ time: at(5) }, [9, 6], /^BadTask: the backup has revision 9, of/],
+    [{ time: at(5) }, [10, 8, 5.001], /^BadTask: the backup has revision 10, of/],
+    // Heard late: the backup, which was complete in time, has it, so that it does not matter when it was.
+    [{ time: at(5) }, [10, 8, 2], false],
+    [{ time: at(5) }, [9, 8, 5], false],
+  ])("%j, which the backup's own %j must not be behind: %s", (until, heard, expected) => {
+    const is = told(() => new Stop(until, base).isBefore(revision(...heard)));
+    if (expected instanceof RegExp) assert.match(String(is), expected);
+    else assert.equal(is, expected);
+  });
+
   test.each<[Until, number, number, RegExp | undefined]>([
     [{ revision: "12" }, 12, 0, undefined],
     [{ revision: "12" }, 11, 99, /^ArchiveGap: the archive ends with revision 11, .* what is wanted is revision 12$/],

@@ -9,9 +9,11 @@ export class Stop {
   readonly #revision: bigint | undefined;
   /** Used when it is not by revision. */
   readonly #timeMs: number;
+  readonly #base: Base;
 
   /** @throws AgentError BadTask when the snapshot is from behind it */
   constructor(until: Until, base: Base) {
+    this.#base = base;
     this.#revision = "revision" in until ? BigInt(until.revision) : undefined;
     this.#timeMs = "time" in until ? Date.parse(until.time) : 0;
     const isBehind = this.#revision !== undefined ? this.#revision < base.revision : this.#timeMs < base.atMs;
@@ -27,11 +29,20 @@ export class Stop {
     return this.#revision === undefined ? isoOf(this.#timeMs) : `revision ${this.#revision}`;
   }
 
-  /** Whether this revision and all after it stay out. @throws AgentError ArchiveGap when nobody knows */
+  /**
+   * Whether this revision and all after it stay out. What the backup has cannot be left out: of that is only asked whether it may be in.
+   * @throws AgentError ArchiveGap when nobody knows, BadTask when the backup has what is to stay out
+   */
   isBefore({ revision, atMs, afterMs }: Archived): boolean {
     if (this.#revision !== undefined) return revision > this.#revision;
     if (atMs <= this.#timeMs) return false;
-    if (afterMs === undefined || afterMs > this.#timeMs) return true;
+    const isCertain = afterMs === undefined || afterMs > this.#timeMs;
+    if (revision <= this.#base.revision) {
+      if (!isCertain) return false; // The backup was complete before.
+      const has = `the backup has revision ${revision}, of ${isoOf(atMs)}`;
+      throw new AgentError("BadTask", `${has}, and what is wanted is before that: ${this.text}; take an older backup`);
+    }
+    if (isCertain) return true;
     const when = `between ${isoOf(afterMs)} and ${isoOf(atMs)}`;
     throw new AgentError(
       "ArchiveGap",

@@ -3,7 +3,7 @@ import { isStoreError } from "../store-error.ts";
 import { changesKey, folderOf, namedBy } from "./layout.ts";
 import type { DeleteLine, LeaseLine, PutLine } from "./line.ts";
 import { type Base, originOf, quietUntil, type WalkAccess } from "./origin.ts";
-import { type Ends, linesOf } from "./read.ts";
+import { type Ends, endsOf, linesOf } from "./read.ts";
 
 /** A revision as it is archived. */
 export interface Archived {
@@ -31,7 +31,7 @@ export interface Reach {
 export async function* walk(base: Base, access: WalkAccess, isEnough: () => boolean): AsyncGenerator<Archived, Reach> {
   const listed = await list(base, access);
   let before: Ends | undefined;
-  for (let first: bigint | undefined = listed.start; first !== undefined; ) {
+  for (let first: bigint | undefined = listed.own ?? listed.start; first !== undefined; ) {
     const key = changesKey(listed.folder, first);
     const lines = linesOf(key, access);
     let ends: Ends;
@@ -39,6 +39,10 @@ export async function* walk(base: Base, access: WalkAccess, isEnough: () => bool
       ends = yield* revisionsIn(lines);
     } catch (thrown) {
       if (!isStoreError(thrown, "NoSuchObject")) throw thrown;
+      if (first === listed.own) {
+        first = listed.start;
+        continue;
+      }
       if (first <= listed.lastFirst && listed.start === 0n && before?.opening.first === "0") throw tooOld(base, listed);
       if (first <= listed.lastFirst) {
         throw new AgentError("ArchiveCorrupt", `${key} is missing, although there are objects behind it`);
@@ -56,6 +60,8 @@ export async function* walk(base: Base, access: WalkAccess, isEnough: () => bool
 
 interface Listed {
   readonly folder: string;
+  /** The object that ends with the base's last revision, if there is one. It is not needed, and goes first when it is old. */
+  readonly own: bigint | undefined;
   /** The object that has what comes behind the base. */
   readonly start: bigint;
   /** The last one. */
@@ -70,6 +76,7 @@ async function list(base: Base, access: WalkAccess): Promise<Listed> {
   const number = await originOf(base, access);
   const folder = folderOf(prefix, { clusterID: base.clusterID, number });
   let start = -1n;
+  let former = -1n;
   let lastFirst = -1n;
   let oldest: bigint | undefined;
   const quiets: string[] = [];
@@ -78,12 +85,26 @@ async function list(base: Base, access: WalkAccess): Promise<Listed> {
     if (named?.kind === "quiet") quiets.push(key);
     if (named?.kind !== "changes") continue;
     if (named.first <= base.revision + 1n && named.first > start) start = named.first;
+    if (named.first <= base.revision && named.first > former) former = named.first;
     if (named.first > lastFirst) lastFirst = named.first;
     if (named.first > 0n && (oldest === undefined || named.first < oldest)) oldest = named.first;
   }
-  const listed = { folder, start, lastFirst, oldest, quiets };
+  const isBetween = former >= 0n && start > former;
+  const own = isBetween && (await isEndedBy(base, changesKey(folder, former), access)) ? former : undefined;
+  const listed = { folder, own, start, lastFirst, oldest, quiets };
   if (start < 0n) throw tooOld(base, listed);
   return listed;
+}
+
+/** Whether an object's last revision is the base's. Of one that is gone or broken nobody asks for more: what comes behind the base is in the next one. */
+async function isEndedBy({ revision }: Base, key: string, access: WalkAccess): Promise<boolean> {
+  try {
+    return BigInt((await endsOf(key, access)).closing.last) === revision;
+  } catch (thrown) {
+    const isCorrupt = thrown instanceof AgentError && thrown.reason === "ArchiveCorrupt";
+    if (isCorrupt || isStoreError(thrown, "NoSuchObject")) return false;
+    throw thrown;
+  }
 }
 
 /** What came behind the base was deleted when it was old enough. The first object of a history stays longer: it has no changes. */
