@@ -317,6 +317,30 @@ describe("an archive", () => {
     await archiver.stop();
   });
 
+  test("is not deleted for a clock that is days ahead of the store", async () => {
+    const w = world();
+    w.store.now = () => new Date(w.clock.wallMs());
+    const keep = { keepForSeconds: 7 * 24 * 60 * 60 };
+    const first = w.start(keep);
+    await w.until("it follows", upTo(first, 1n));
+    for (let n = 2n; n < 5n; n++) {
+      w.etcd.commit(`a=${n}`);
+      await w.until("it is stored", upTo(first, n));
+    }
+    await first.stop();
+    const changes = () => w.store.keys.filter((key) => key.endsWith(".changes"));
+    const before = changes();
+    // By the clock of the node on which the archiver is started anew; the store's is right.
+    const right = w.clock.wallMs();
+    w.store.now = () => new Date(right);
+    await w.clock.advance(8 * 24 * 60 * 60_000);
+    const second = w.start(keep);
+    await w.until("it has pruned", upTo(second, 4n));
+    await second.stop();
+    assert.deepEqual(changes(), before);
+    assert.equal((await archived(w, 1n)).revisions.length, 3);
+  });
+
   test("of a history that has gone on elsewhere is never added to a backup from before that, however old it is", async () => {
     const w = world();
     w.store.now = () => new Date(w.clock.wallMs());

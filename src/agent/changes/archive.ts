@@ -164,10 +164,11 @@ class Archiver {
     const { keepForSeconds, prefix } = this.#task;
     if (keepForSeconds === undefined || clock.monotonicMs() < this.#pruneAtMs) return;
     this.#pruneAtMs = clock.monotonicMs() + PRUNE_EVERY_MS;
-    const beforeMs = clock.wallMs() - keepForSeconds * 1000;
+    const place = { prefix, clusterID: keeper.clusterID, last: keeper.stored.ends.key };
+    const age = { nowMs: clock.wallMs(), keepForMs: keepForSeconds * 1000 };
     try {
-      const count = await prune(store, prefix, keeper.clusterID, keeper.stored.ends.key, beforeMs, signal);
-      log.info({ count }, `objects with changes from before ${isoOf(beforeMs)} are deleted`);
+      const count = await prune(store, place, age, signal);
+      log.info({ count }, `objects with changes that are older than ${keepForSeconds} s are deleted`);
     } catch (thrown) {
       const { reason, message } = asAgentError(thrown);
       log.warn({ code: reason, error: message }, "objects with old changes cannot be deleted now");
