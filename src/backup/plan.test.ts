@@ -183,6 +183,8 @@ const cases: { name: string; given: BackupSnapshot; expect: string; because?: st
   { name: "believes no deletion of somebody else's", given: ofRemoval(removing("succeeded"), { ownerReferences: [] }), expect: "wait: await-deletion" },
   { name: "waits for the end of a deletion whose pod has ended", given: endedPodOf(removing("running")), expect: "wait: await-deletion", because: "its object is being deleted" },
   { name: "deletes the object of a Job that is not on record yet", given: going({ stage: "succeeded", status: { phase: "BackingUp" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "writes down that its Job was made before it ends it", given: going({ status: { phase: "BackingUp" } }), expect: "wait: stop-backup", because: "that its Job was made is written down before it is ended" },
+  { name: "ends a Job that is on record, whatever ran", given: going({ stage: "made" }), expect: "stop-backup: deleteJob nightly" },
   { name: "lets go when the Job of its name is somebody else's", given: withJob(going({ stage: "succeeded", status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "leaves somebody else's Job at work", given: withJob(going({ status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
   { name: "lets go when its spec names no place", given: going({ stage: "new", status: { phase: "Failed" }, spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },

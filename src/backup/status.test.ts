@@ -273,6 +273,30 @@ test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
   expect(statusOf(backup(given)).nothingStored).toBe(told);
 }); // biome-ignore format: a table
 
+test.each<[string, Parameters<typeof backup>[0], EtcdBackupStatus]>([
+  ["while its agent runs", {}, { jobName: "nightly" }],
+  ["while its pod does not run", { stage: "starting" }, { jobName: "nightly", nothingStored: true }],
+  ["when it has ended", { stage: "succeeded" }, { jobName: "nightly" }],
+  [
+    "also where the spec names no place any more",
+    { stage: "new", with: { taking: attempt(backup(), "running") }, spec: { destination: {} } },
+    { jobName: "nightly" },
+  ],
+])(
+  "that its Job was made is told of a backup that is being deleted before anybody looked: %s",
+  (_, given, expected) => {
+    const spec = { ...given?.spec, objectPolicy: "Delete" };
+    const { jobName, nothingStored, objectKey } = statusOf(backup({ ...given, spec, deleting: true, held: true }));
+    expect({ jobName, ...(nothingStored === undefined ? {} : { nothingStored }) }).toEqual(expected);
+    expect(objectKey === undefined).toBe(given?.spec !== undefined);
+  },
+);
+
+test("nothing is told of the Job of a name that is somebody else's, nor of none", () => {
+  const going = { spec: { objectPolicy: "Delete" }, deleting: true, held: true };
+  expect(statusOf(backup({ ...going, stage: "new" }))).not.toHaveProperty("jobName");
+});
+
 describe("what keeps the plan from being carried out is told:", () => {
   const refused = (code?: string): Rest => ({ because: "no", forMs: 1_000, isBrief: false, ...(code && { code }) });
 

@@ -51,10 +51,10 @@ export function failingStatus({ metadata, status = {} }: EtcdBackup, because: st
 function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   const { backup, taking } = snapshot;
   const target = targetOf(snapshot);
-  if (typeof target === "string") return {};
   const isMade = taking !== undefined && isOwned(snapshot, taking.job);
-  const made = isMade ? { objectKey: target.key, jobName: backupJobName(backup.metadata.name) } : {};
-  return { objectURL: target.url, ...made };
+  const made = isMade ? { jobName: backupJobName(backup.metadata.name) } : {};
+  if (typeof target === "string") return made;
+  return { objectURL: target.url, ...(isMade ? { objectKey: target.key } : {}), ...made };
 }
 
 /** Of a backup whose Job is made: whether it has stored nothing so far. */
@@ -130,7 +130,7 @@ function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: 
       ? { reason: "DeletingObject", message: plan.next === "settled" ? "it is about to be deleted" : plan.because }
       : { reason: "ObjectNotDeleted", message: mayKeepObject(snapshot) ? lack : `${lack}; ${letGoText(snapshot)}` };
   const conditions = condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word);
-  return withNothing(snapshot, { ...before, conditions });
+  return withNothing(snapshot, { ...placeOf(snapshot), ...before, conditions });
 }
 
 /** What is found of the object is for ever. */

@@ -38,6 +38,10 @@ const REPORTS: Readonly<Record<string, AgentReport>> = {
   verify: SAME,
 };
 
+function taskOf({ spec }: Job): AgentTask {
+  return JSON.parse(spec?.template.spec?.containers[0]?.env?.[0]?.value ?? "") as AgentTask;
+}
+
 /** The pod's container is the one that the Job names. */
 function withWorkerOf({ spec }: Job, pod: Pod): Pod {
   const name = spec?.template.spec?.containers[0]?.name ?? "";
@@ -149,6 +153,7 @@ class World {
       delete: ({ plural }: Resource<KubeObject>, { name }: Ref, options: { preconditions: object }) =>
         change(`delete ${name}`, () => {
           needSame(plural, name, options.preconditions);
+          this.#outrun(name);
           this.objects.delete(`${plural}/${name}`);
           return undefined;
         }),
@@ -177,9 +182,17 @@ class World {
     this.#collect();
   }
 
+  /** An agent whose Job is ended has stored its object just before. */
+  #outrun(name: string): void {
+    const job = this.find<Job>(JOBS.plural, name);
+    const pod = this.all<Pod>("pods").find((each) => controllerOf(each)?.uid === job?.metadata.uid);
+    if (job === undefined || pod?.status?.phase !== "Running") return;
+    const task = taskOf(job);
+    if (task.kind === "backup") this.stored.add(task.key);
+  }
+
   #end(job: Job, pod: Pod): void {
-    const [agent] = job.spec?.template.spec?.containers ?? [];
-    const task = JSON.parse(agent?.env?.[0]?.value ?? "") as AgentTask;
+    const task = taskOf(job);
     if (task.kind === "backup") this.stored.add(task.key);
     if (task.kind === "delete") this.stored.delete(task.key);
     this.put("pods", {
@@ -246,6 +259,8 @@ interface Scenario {
   readonly spec: object;
   /** No pod of a Job starts. */
   readonly areStuck?: boolean;
+  /** No operator takes the place of one that has died before a person deletes it. */
+  readonly isLeftAlone?: boolean;
   /** When a person deletes it. */
   readonly deletesWhen?: (world: World) => boolean;
   readonly mustWrite: readonly string[];
@@ -283,6 +298,17 @@ const scenarios: readonly Scenario[] = [
     name: "a backup that is deleted while its agent runs",
     spec: { objectPolicy: "Delete" },
     deletesWhen: (world) => world.all("pods").length > 0,
+    mustWrite: ["create nightly", "delete nightly", "create delete-0123456789-uid-of-backup"],
+    end: (world) => {
+      expect(world.stored.size).toBe(0);
+      expect([...world.objects.keys()]).toEqual([]);
+    },
+  },
+  {
+    name: "a backup that is deleted while its agent runs and no operator does",
+    spec: { objectPolicy: "Delete" },
+    isLeftAlone: true,
+    deletesWhen: (world) => world.all("pods").length > 0 || world.clock.wallMs() > START_MS + 5_000,
     mustWrite: ["create nightly", "delete nightly", "create delete-0123456789-uid-of-backup"],
     end: (world) => {
       expect(world.stored.size).toBe(0);
@@ -329,19 +355,25 @@ const scenarios: readonly Scenario[] = [
 
 const ROUNDS = 40;
 
-async function run({ spec, deletesWhen, areStuck = false }: Scenario, fault?: Fault): Promise<World> {
+async function run(
+  { spec, deletesWhen, areStuck = false, isLeftAlone = false }: Scenario,
+  fault?: Fault,
+): Promise<World> {
   const world = new World(fault);
   world.areStuck = areStuck;
   world.put(ETCD_BACKUPS.plural, etcdBackup({ spec }));
   let look = operator(world);
+  let isAlone = false;
   for (let round = 0; round < ROUNDS; round++) {
-    for (let again = 0; again < 3; again++) {
+    for (let again = 0; again < 3 && !isAlone; again++) {
       await look();
       if (!world.isDead) continue;
       world.isDead = false;
       look = operator(world);
+      isAlone = isLeftAlone && world.backup !== undefined && world.backup.metadata.deletionTimestamp === undefined;
     }
     const isDeletedNow = deletesWhen?.(world) === true && world.remove();
+    if (isDeletedNow) isAlone = false;
     if (!isDeletedNow) world.goOn();
     await world.clock.advance(1_000);
   }

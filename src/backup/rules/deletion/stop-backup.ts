@@ -16,9 +16,13 @@ export const stopBackup: BackupRule = {
     const { taking } = snapshot;
     if (!isLeaving(snapshot) || mayKeepObject(snapshot)) return undefined;
     const job = taking !== undefined && isOwned(snapshot, taking.job) ? taking.job : undefined;
-    if (snapshot.backup.status?.nothingStored === true && !isNothingStored(snapshot))
+    const { jobName, nothingStored } = snapshot.backup.status ?? {};
+    if (nothingStored === true && !isNothingStored(snapshot))
       return wait("stop-backup", "that its agent has run is written down before its Job is ended", NOTED_RECHECK_MS);
     if (job !== undefined && stateOf(job) === "active" && job.metadata.deletionTimestamp === undefined) {
+      // Without it whoever comes next would find neither Job nor pods, and take it that nothing was ever stored.
+      if (jobName === undefined)
+        return wait("stop-backup", "that its Job was made is written down before it is ended", NOTED_RECHECK_MS);
       const because = `Job ${job.metadata.name} is ended before its object is deleted`;
       return step("stop-backup", because, { do: "deleteJob", job });
     }
