@@ -38,7 +38,8 @@ import { SharedStrings } from "#kube/shared-strings.ts";
 import { PEER_INDEX } from "#peer/observe.ts";
 import { RESTORE_INDEX, TARGET_INDEX } from "#restore/observe.ts";
 import { keyText } from "#runtime/controller.ts";
-import { ARCHIVE_INDEX, RESTORED_INDEX, SCHEDULE_INDEX } from "#schedule/observe.ts";
+import { ARCHIVE_INDEX, BEGINNING_INDEX, RESTORED_INDEX, SCHEDULE_INDEX } from "#schedule/observe.ts";
+import { beginningOf } from "#schedule/snapshot.ts";
 import { isIn, isOfCluster, mayConcernCluster, mayConcernMember, type Shard } from "#shards/belonging.ts";
 import {
   ofAnotherShard,
@@ -71,6 +72,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
         const { namespace, name } = cluster.metadata;
         return shard === undefined || isIn(shard, namespace, name) ? cluster : ofAnotherShard(cluster);
       },
+      indexes: { [BEGINNING_INDEX]: backupOfCluster },
     }),
     peers: new Cache<EtcdPeer>({
       ...all,
@@ -173,6 +175,11 @@ function namespaceOfArchive({ metadata, spec }: EtcdBackup): readonly string[] {
 function backupOfRestore({ metadata, spec }: EtcdRestore): readonly string[] {
   const { backupName } = spec.source;
   return backupName === undefined ? [] : [`${metadata.namespace}/${backupName}`];
+}
+
+function backupOfCluster(cluster: EtcdCluster): readonly string[] {
+  const name = beginningOf(cluster);
+  return name === undefined ? [] : [`${cluster.metadata.namespace}/${name}`];
 }
 
 function clusterOfAccess({ metadata, spec }: EtcdRole | EtcdUser): readonly string[] {

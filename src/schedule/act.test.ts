@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore, EtcdRestoreSpec, EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { answered } from "#kit/answered.ts";
 import { NOW } from "#kit/cluster.ts";
-import { run, schedule } from "#kit/schedule.ts";
+import { run, schedule, source } from "#kit/schedule.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { actOnSchedule, type ScheduleWrites, writeStatus } from "#schedule/act.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
@@ -32,6 +33,7 @@ function recorder(
   live: Observed<KubeObject>,
   seen: Observed<KubeObject> = alive,
   restores: readonly EtcdRestore[] = [],
+  clusters: readonly EtcdCluster[] = [],
 ) {
   const requests: Request[] = [];
   const note = (
@@ -51,7 +53,7 @@ function recorder(
     },
     list: (of: Resource<KubeObject>, { namespace }: { namespace: string }, options: never) => {
       note("list", of, namespace, undefined, options);
-      return Promise.resolve({ items: restores });
+      return Promise.resolve({ items: of.plural === "etcdclusters" ? clusters : restores });
     },
     create: (of: Resource<KubeObject>, draft: KubeObject, options: never) => {
       note("create", of, draft.metadata.name, undefined, options);
@@ -103,6 +105,7 @@ test.each<[string, Observed<KubeObject>, string]>([
 
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
 const restored = { verb: "list", what: "etcdrestores/foo", options: {} };
+const begun = { verb: "list", what: "etcdclusters/foo", options: {} };
 const looked = { verb: "get", what: `etcdbackups/${newer.metadata.name}`, options: {} };
 
 test("a good backup is deleted, as it was read, once the later one was looked at", async () => {
@@ -115,13 +118,14 @@ test("a good backup is deleted, as it was read, once the later one was looked at
     asked,
     looked,
     restored,
+    begun,
     { verb: "delete", what: `etcdbackups/${older.metadata.name}`, options },
   ]);
 });
 
 test("one that stored nothing is deleted without looking at another backup", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keepers: [] }, absent);
-  expect(requests.map(({ verb }) => verb)).toEqual(["get", "list", "delete"]);
+  expect(requests.map(({ verb }) => verb)).toEqual(["get", "list", "list", "delete"]);
   expect(requests[0]).toEqual(asked);
   const failed = { ...older, status: { ...older.status, phase: "Failed" as const } };
   const unread = await requestsOf({ do: "deleteBackup", backup: failed, keepers: [] }, absent);
@@ -141,6 +145,7 @@ test("an object is given away in one write, with the finalizer, and kept in one"
     asked,
     looked,
     restored,
+    begun,
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   const given = { ...older, metadata: { ...older.metadata, finalizers: [OBJECT_FINALIZER, "theirs"] } };
@@ -148,6 +153,7 @@ test("an object is given away in one write, with the finalizer, and kept in one"
     asked,
     looked,
     restored,
+    begun,
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   expect(await requestsOf({ do: "keepObject", backup: given }, absent)).toEqual([patch(null, ["theirs"])]);
@@ -189,9 +195,27 @@ test.each<[string, EtcdRestoreSpec["source"], EtcdRestoreStatus | undefined, boo
     if (goes) await done;
     else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
     expect(requests.map(({ verb }) => verb).slice(0, 3)).toEqual(["get", "get", "list"]);
-    expect(requests).toHaveLength(goes ? 4 : 3);
+    expect(requests).toHaveLength(goes ? 5 : 3);
   }
 }); // biome-ignore format: a table
+
+test.each<[string, object, EtcdCluster["status"], boolean]>([
+  ["one that is to begin with it", { fromBackup: { backupName: older.metadata.name } }, undefined, false],
+  ["one that has begun", { fromBackup: { backupName: older.metadata.name } }, { identity: {} } as never, true],
+  ["one that is to begin with another one", { fromBackup: { backupName: newer.metadata.name } }, undefined, true],
+])("whether a backup goes, with an EtcdCluster without an EtcdRestore: %s", async (_, bootstrap, status, goes) => {
+  const cluster = { ...source({}), spec: { ...source({}).spec, bootstrap }, status } as EtcdCluster;
+  for (const what of ["deleteBackup", "giveObject"] as const) {
+    const { kube } = recorder(present<KubeObject>(newer), alive, [], [cluster]);
+    const done = actOnSchedule(kube, { do: what, backup: older, keepers: [newer] }, snapshot, signal);
+    if (goes) await done;
+    else
+      await expect(done).rejects.toMatchObject({
+        code: "KubeConflict",
+        message: expect.stringContaining("is to begin with EtcdBackup"),
+      });
+  }
+});
 
 test("the status is written to the schedule as it was read", async () => {
   const { kube, requests } = recorder(absent);

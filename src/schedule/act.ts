@@ -1,5 +1,6 @@
 import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import {
   ETCD_BACKUP_SCHEDULES,
@@ -12,7 +13,7 @@ import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
-import { isReading, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
+import { beginningOf, isReading, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
 /** What this room writes to. */
@@ -78,14 +79,18 @@ async function needKeepers(kube: ScheduleWrites, keepers: readonly EtcdBackup[],
   }
 }
 
-/** Somebody may have asked just now for a restore from what was about to go. */
+/** Somebody may have asked just now for a restore from what was about to go, or for an EtcdCluster that begins with it. */
 async function needNoRestore(kube: ScheduleWrites, { metadata, status }: EtcdBackup, signal: AbortSignal) {
   if (status?.phase !== "Completed") return;
   const { namespace, name } = metadata;
   const { items } = await kube.list(ETCD_RESTORES, { namespace }, { signal });
   const reader = items.find((restore) => restore.spec.source.backupName === name && isReading(restore));
-  if (reader === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdRestore ${reader.metadata.name} reads EtcdBackup ${name}`);
+  if (reader !== undefined)
+    throw new OperatorError("KubeConflict", `EtcdRestore ${reader.metadata.name} reads EtcdBackup ${name}`);
+  const clusters = await kube.list(ETCD_CLUSTERS, { namespace }, { signal });
+  const beginner = clusters.items.find((cluster) => beginningOf(cluster) === name);
+  if (beginner === undefined) return;
+  throw new OperatorError("KubeConflict", `EtcdCluster ${beginner.metadata.name} is to begin with EtcdBackup ${name}`);
 }
 
 /** Deletes only this very backup, and only as it was read: whoever has just said that it stays is heard. */

@@ -51,7 +51,7 @@ const lastGoodStays: ScheduleGuard = {
   },
 };
 
-/** A backup from which an EtcdRestore is to be filled is neither deleted nor given away. */
+/** A backup from which an EtcdRestore is to be filled, or with which an EtcdCluster is to begin, is neither deleted nor given away. */
 const restoredStays: ScheduleGuard = {
   name: "restored-stays",
   forbids({ restoring }, step) {
@@ -59,7 +59,9 @@ const restoredStays: ScheduleGuard = {
     if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
     if (step.backup.status?.phase !== "Completed") return undefined;
     const { name } = step.backup.metadata;
-    return restoring.has(name) ? `an EtcdRestore reads EtcdBackup ${name}` : undefined;
+    return restoring.has(name)
+      ? `an EtcdRestore reads EtcdBackup ${name}, or an EtcdCluster is to begin with it`
+      : undefined;
   },
 };
 

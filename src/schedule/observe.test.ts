@@ -10,6 +10,7 @@ import { archiveOf, counted, etcdBackupSchedule, run, source, TEMPLATE } from "#
 import { scheduleKeysFor } from "#schedule/controller.ts";
 import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
 import { planSchedule } from "#schedule/plan.ts";
+import { beginningOf } from "#schedule/snapshot.ts";
 import { scheduleStatus } from "#schedule/status.ts";
 
 const HOUR = 3_600_000;
@@ -20,6 +21,7 @@ function reads(
   backups: readonly EtcdBackup[],
   cluster?: EtcdCluster,
   restores: readonly EtcdRestore[] = [],
+  beginning: readonly string[] = [],
 ): ScheduleReads {
   return {
     schedules: { get: () => schedule, byIndex: () => [] },
@@ -31,7 +33,10 @@ function reads(
         return index === "schedule" && value === "foo/nightly" ? backups : [];
       },
     },
-    clusters: { get: () => cluster },
+    clusters: {
+      get: () => cluster,
+      byIndex: (index, value) => (index === "beginning" && beginning.includes(value) ? [source({})] : []),
+    },
     restores: {
       byIndex: (index, value) =>
         restores.filter(({ spec }) => index === "restored" && value === `foo/${spec.source.backupName}`),
@@ -72,6 +77,28 @@ test("from which of its backups somebody has yet to be restored", () => {
   const all = [read, ended, failed, filled, unread];
   const seen = observeSchedule(reads(etcdBackupSchedule(), all, undefined, restores), KEY);
   expect(seen).toMatchObject({ value: { restoring: new Set([read.metadata.name]) } });
+});
+
+test("a backup with which an EtcdCluster is yet to begin is read, also before it has an EtcdRestore", () => {
+  const [older, newer] = [run(NOW - HOUR), run(NOW)];
+  const seen = observeSchedule(
+    reads(etcdBackupSchedule(), [older, newer], undefined, [], [`foo/${older.metadata.name}`]),
+    KEY,
+  );
+  expect(seen).toMatchObject({ value: { restoring: new Set([older.metadata.name]) } });
+});
+
+test("an EtcdCluster is yet to begin with its backup until it has an identity, or is being deleted", () => {
+  const { metadata, spec } = source({});
+  const begins = { ...spec, bootstrap: { fromBackup: { backupName: "old" } } };
+  const of = (status: object | undefined, more: object = {}, given: object = begins) =>
+    beginningOf({ ...source({}), metadata: { ...metadata, ...more }, spec: given, status } as EtcdCluster);
+  expect(of(undefined)).toBe("old");
+  expect(of({ conditions: [] })).toBe("old");
+  expect(of({ identity: {} })).toBeUndefined();
+  expect(of(undefined, { deletionTimestamp: rfc3339(NOW) })).toBeUndefined();
+  expect(of(undefined, {}, spec)).toBeUndefined();
+  expect(of(undefined, {}, { ...spec, bootstrap: { fromBackup: { object: {} } } })).toBeUndefined();
 });
 
 test("its archive is none of its backups", () => {

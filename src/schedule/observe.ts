@@ -27,11 +27,13 @@ export const SCHEDULE_INDEX = "schedule";
 export const ARCHIVE_INDEX = "archive";
 /** EtcdRestores by the EtcdBackup that they name: `namespace/name` of it. */
 export const RESTORED_INDEX = "restored";
+/** EtcdClusters by the EtcdBackup with which they are yet to begin: `namespace/name` of it. */
+export const BEGINNING_INDEX = "beginning";
 
 export interface ScheduleReads {
   readonly schedules: CacheView<EtcdBackupSchedule>;
   readonly backups: CacheView<EtcdBackup>;
-  readonly clusters: Pick<CacheView<EtcdCluster>, "get">;
+  readonly clusters: Pick<CacheView<EtcdCluster>, "get" | "byIndex">;
   readonly restores: Pick<CacheView<EtcdRestore>, "byIndex">;
   readonly clock: Clock;
 }
@@ -57,8 +59,11 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
     const made = runAt(ms);
     return made !== undefined && isOwned(seen, made) ? made : undefined;
   };
-  const isRead = (backup: EtcdBackup) =>
-    reads.restores.byIndex(RESTORED_INDEX, `${namespace}/${backup.metadata.name}`).some(isReading);
+  const isRead = ({ metadata }: EtcdBackup) => {
+    const text = `${namespace}/${metadata.name}`;
+    const isBeginning = reads.clusters.byIndex(BEGINNING_INDEX, text).length > 0;
+    return isBeginning || reads.restores.byIndex(RESTORED_INDEX, text).some(isReading);
+  };
   const taken = archive === undefined ? reads.backups.get({ namespace, name: archiveBackupName(name) }) : undefined;
   return present({
     ...seen,

@@ -23,7 +23,7 @@ export interface ScheduleSnapshot {
   readonly wantedRun: EtcdBackup | undefined;
   /** Those that an earlier schedule of the name has marked and not deleted: nobody else takes the marks back. */
   readonly left: readonly EtcdBackup[];
-  /** Names of its own from which an EtcdRestore is to be filled, and has yet to be. */
+  /** Names of its own from which an EtcdRestore is to be filled, or an EtcdCluster is to begin, and has yet to. */
   readonly restoring: ReadonlySet<string>;
   /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
   readonly archive: EtcdBackup | undefined;
@@ -67,6 +67,12 @@ export function isActive(backup: EtcdBackup): boolean {
 /** Whether it may yet read the object of the EtcdBackup that it names: it has not ended, and its claims are not all filled. */
 export function isReading({ status }: EtcdRestore): boolean {
   return status?.phase !== "Completed" && status?.phase !== "Failed" && status?.begun !== true;
+}
+
+/** With which EtcdBackup the EtcdCluster is yet to begin: while it is paused, sleeps or has to wait, no EtcdRestore tells of that. */
+export function beginningOf({ metadata, spec, status }: EtcdCluster): string | undefined {
+  const isOver = metadata.deletionTimestamp !== undefined || status?.identity !== undefined;
+  return isOver ? undefined : spec.bootstrap?.fromBackup.backupName;
 }
 
 /** Whether its object is stored, stays so far, and was not found wrong. */

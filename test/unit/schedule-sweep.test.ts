@@ -196,7 +196,8 @@ class World {
           this.backups.set(name, this.#stored({ ...live, metadata } as EtcdBackup));
           return this.backups.get(name);
         }),
-      list: () => Promise.resolve({ items: this.restores }),
+      list: ({ plural }: Resource<KubeObject>) =>
+        Promise.resolve({ items: plural === "etcdrestores" ? this.restores : [] }),
       delete: async ({ plural }: Resource<KubeObject>, { name }: Ref, { preconditions }: { preconditions: object }) =>
         await this.#change(() => {
           const live = this.#same(plural, name, preconditions) as unknown as EtcdBackup;
@@ -214,7 +215,7 @@ class World {
     const reads: ScheduleReads = {
       schedules: { get: () => (this.isGone ? undefined : this.#shown.schedule), byIndex: () => [] },
       backups: { get: ({ name }) => this.#shown.backups.get(name), byIndex: () => [...this.#shown.backups.values()] },
-      clusters: { get: () => undefined },
+      clusters: { get: () => undefined, byIndex: () => [] },
       restores: {
         byIndex: (_, value) =>
           this.#shown.restores.filter(({ spec }) => value === `${KEY.namespace}/${spec.source.backupName}`),
