@@ -93,6 +93,26 @@ test("createJob: is not done for a backup that is gone, or going, or another one
   });
 });
 
+test("createJob: is not done for a backup that has ended by now", async () => {
+  for (const phase of ["Completed", "Failed"] as const) {
+    const ended = { ...snapshot.backup, status: { phase } };
+    await expect(requestsOf(createJob, snapshot, present(ended))).rejects.toMatchObject({ code: "KubeConflict" });
+  }
+});
+
+test("createVerificationJob: is done for a backup that is still to be verified", async () => {
+  const step = { ...createJob, do: "createVerificationJob" } as BackupStep;
+  const { backup: its } = snapshot;
+  const live = (phase: "BackingUp" | "Completed" | "Failed", verify = true, verified?: "True") => {
+    const conditions = verified && [{ type: "Verified", status: verified, reason: "", message: "", observedGeneration: 1, lastTransitionTime: "" }]; // biome-ignore format: one
+    const status = { phase, ...(conditions && { conditions }) };
+    return present({ ...its, spec: { ...its.spec, verify }, status } as EtcdBackup);
+  };
+  expect(verbs(await requestsOf(step, snapshot, live("Completed")))).toEqual(["get etcdbackups", "create jobs"]);
+  for (const no of [live("Failed"), live("Completed", false), live("Completed", true, "True")])
+    await expect(requestsOf(step, snapshot, no)).rejects.toMatchObject({ code: "KubeConflict" });
+});
+
 test("createJob: costs no other request for a backup that was just made", async () => {
   const young = { ...snapshot, takenAtMs: Date.parse(snapshot.backup.metadata.creationTimestamp ?? "") + 1_000 };
   expect(verbs(await requestsOf(createJob, young, absent))).toEqual(["create jobs"]);

@@ -1,7 +1,14 @@
 import { BACKUP_LABEL, backupJobName, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import { hasEnded } from "#backup/job-state.ts";
-import { asksForDeletion, type BackupSnapshot, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import {
+  asksForDeletion,
+  type BackupSnapshot,
+  hasEnded as hasEndedBackup,
+  isOwned,
+  isToBeVerified,
+  mayKeepObject,
+} from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -35,8 +42,10 @@ export async function actOnBackup(
       await needNobodyStoring(kube, snapshot, signal);
       return await releaseBackup(kube, snapshot.backup, signal);
     case "createJob":
+      await needBackup(kube, snapshot, (live) => !hasEndedBackup({ backup: live }), signal);
+      return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createVerificationJob":
-      await needBackup(kube, snapshot, signal);
+      await needBackup(kube, snapshot, (live) => isToBeVerified({ backup: live }), signal);
       return stored(JOBS, await kube.create(JOBS, step.job, { signal }));
     case "createDeletionJob":
       await needNobodyStoring(kube, snapshot, signal);
@@ -63,15 +72,21 @@ const YOUNG_MS = 30_000;
 
 /**
  * A create has no precondition that could tell that the cache is behind. What is made for a backup that is gone would store an object that
- * nobody asks for any more. So the API server is asked first, except for a young backup, which costs no request.
+ * nobody asks for any more, and what is made for one that has ended nobody looks for. So the API server is asked first, except for a young backup, which costs no request.
  */
-async function needBackup(kube: BackupWrites, { backup, takenAtMs }: BackupSnapshot, signal: AbortSignal) {
+async function needBackup(
+  kube: BackupWrites,
+  { backup, takenAtMs }: BackupSnapshot,
+  isWanted: (live: EtcdBackup) => boolean,
+  signal: AbortSignal,
+) {
   const { name, creationTimestamp } = backup.metadata;
   const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
   if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
   const live = await liveOf(kube, ETCD_BACKUPS, backup, signal);
-  if (live !== undefined && live.metadata.deletionTimestamp === undefined) return;
-  throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} is gone`);
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined)
+    throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} is gone`);
+  if (!isWanted(live)) throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} has ended`);
 }
 
 /** What deletes the object is a Job, which does not tell that the cache of backups is behind: whoever has just said that the object stays is heard. */

@@ -45,7 +45,7 @@ export function isOwned({ backup }: BackupSnapshot, object: KubeObject): boolean
 }
 
 /** Completed and Failed are for ever. */
-export function hasEnded({ backup }: BackupSnapshot): boolean {
+export function hasEnded({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.status?.phase === "Completed" || backup.status?.phase === "Failed";
 }
 

@@ -103,6 +103,27 @@ test.each<[string, Observed<KubeObject>, string]>([
   }
 }); // biome-ignore format: a table
 
+test.each<[string, string | undefined, boolean]>([
+  ["the same", snapshot.schedule.status?.lastScheduleTime, true],
+  ["a later one", "2026-01-01T12:30:00Z", false],
+  ["none any more", undefined, false],
+])(
+  "a run is made only if the latest one that is on record is the one that was seen: %s",
+  async (_, lastScheduleTime, isMade) => {
+    const { schedule: given } = snapshot;
+    const live = { ...given, status: { ...given.status, lastScheduleTime } };
+    const { kube, requests } = recorder(absent, present<KubeObject>(live));
+    const done = actOnSchedule(kube, create, snapshot, signal);
+    if (isMade) await done;
+    else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
+    expect(requests.map(({ verb }) => verb)).toEqual(isMade ? ["get", "create"] : ["get"]);
+    // What goes does not go by runs.
+    const other = recorder(present<KubeObject>(newer), present<KubeObject>(live));
+    await actOnSchedule(other.kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
+    expect(other.requests.at(-1)?.verb).toBe("delete");
+  },
+);
+
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
 const restored = { verb: "list", what: "etcdrestores/foo", options: {} };
 const begun = { verb: "list", what: "etcdclusters/foo", options: {} };

@@ -28,7 +28,7 @@ export async function actOnSchedule(
 ): Promise<Written> {
   switch (step.do) {
     case "createBackup":
-      await needSchedule(kube, schedule, signal);
+      needNoOtherRun(schedule, await needSchedule(kube, schedule, signal));
       return stored(ETCD_BACKUPS, await kube.create(ETCD_BACKUPS, step.backup, { signal }));
     case "deleteBackup":
       await needSchedule(kube, schedule, signal);
@@ -65,9 +65,21 @@ export async function writeStatus(
  */
 async function needSchedule(kube: ScheduleWrites, schedule: EtcdBackupSchedule, signal: AbortSignal) {
   const { metadata } = schedule;
-  const live = (await liveOf(kube, ETCD_BACKUP_SCHEDULES, schedule, signal))?.metadata;
-  if (live !== undefined && live.generation === metadata.generation && live.deletionTimestamp === undefined) return;
+  const live = await liveOf(kube, ETCD_BACKUP_SCHEDULES, schedule, signal);
+  const isSame = live?.metadata.generation === metadata.generation && live?.metadata.deletionTimestamp === undefined;
+  if (live !== undefined && isSame) return live;
   throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${metadata.name} has changed`);
+}
+
+/** Of a run whose EtcdBackup is gone by now only the status tells, and it may say more than the cache: another operator was the leader a moment ago. */
+function needNoOtherRun({ metadata, status }: EtcdBackupSchedule, live: EtcdBackupSchedule) {
+  const time = live.status?.lastScheduleTime;
+  if (time === status?.lastScheduleTime) return;
+  throw outOfDate(
+    ETCD_BACKUP_SCHEDULES,
+    metadata,
+    `the latest run of EtcdBackupSchedule ${metadata.name} is that of ${time}`,
+  );
 }
 
 /** The good backups for which another one may go are looked at once more: somebody may be deleting them just now. */
