@@ -5,6 +5,7 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
+import { failuresIn } from "#schedule/failures.ts";
 import { calendarFor, isMade, newSinceMs, runsOf } from "#schedule/runs.ts";
 import { isActive, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
@@ -23,6 +24,7 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
     active: backups.filter(isActive).map(({ metadata }) => metadata.name),
     ...lastOf(snapshot),
     ...archiveTold(snapshot),
+    ...failuresTold(snapshot),
     ...(dryRun === undefined ? {} : { dryRun }),
     conditions: conditionsOf(snapshot, plan),
   };
@@ -54,6 +56,11 @@ function archiveTold({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStat
   const isFine = complete === undefined || complete.reason === "Archiving";
   const { message: _, ...rest } = told;
   return { archive: { name: archive.metadata.name, ...rest, ...(isFine ? {} : { message: complete.message }) } };
+}
+
+function failuresTold(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archiveFailures"> {
+  const failures = failuresIn(snapshot);
+  return failures === undefined ? {} : { archiveFailures: failures };
 }
 
 function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {

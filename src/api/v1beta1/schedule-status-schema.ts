@@ -53,6 +53,15 @@ export const scheduleStatusSchema = z
       .optional()
       .describe("The latest backup that was restored into a throw-away member and found whole."),
     archive: archiveStatusSchema.extend({ name: z.string().describe("The EtcdBackup that does it.") }).optional(),
+    archiveFailures: z
+      .object({
+        count: z.number().int().describe("How many have failed in a row."),
+        time: time.describe("When the latest one did."),
+      })
+      .optional()
+      .describe(
+        "Of archives that failed before they had worked for a while: the next one is made ever later, up to half an hour.",
+      ),
     dryRun: dryRunSchema.optional(),
     conditions: conditionsSchema(SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS).optional(),
   })

@@ -4,11 +4,9 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
 import { step } from "#runtime/decide.ts";
 import { archiveFor } from "#schedule/desired/backup.ts";
+import { isToBeReplaced } from "#schedule/failures.ts";
 import { isDeleting, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
-
-/** So long an archive that has failed can be looked at before another one is made, in milliseconds. */
-const PAUSE_MS = 60_000;
 
 /** Whether it lies in the folder of an EtcdCluster that is gone. */
 function isLeft({ spec, status }: EtcdBackup, cluster: EtcdCluster): boolean {
@@ -17,12 +15,11 @@ function isLeft({ spec, status }: EtcdBackup, cluster: EtcdCluster): boolean {
 }
 
 /** Why it goes; undefined: it stays. */
-function whyItGoes(archive: EtcdBackup, { schedule, cluster, takenAtMs }: ScheduleSnapshot): string | undefined {
+function whyItGoes(archive: EtcdBackup, snapshot: ScheduleSnapshot): string | undefined {
+  const { schedule, cluster } = snapshot;
   const wanted = archiveFor(schedule);
   if (wanted === undefined) return "spec.archive is not given any more";
-  const { phase, completionTime = "" } = archive.status ?? {};
-  if (phase === "Failed" && takenAtMs - Date.parse(completionTime) >= PAUSE_MS)
-    return "it has failed, and another one is made";
+  if (isToBeReplaced(snapshot, archive)) return "it has failed, and another one is made";
   if (!isSameData(wanted.spec, archive.spec)) return "the schedule says another one by now";
   if (cluster === undefined || !isLeft(archive, cluster)) return undefined;
   return `EtcdCluster ${cluster.metadata.name} was made again: its backups lie elsewhere, and restores of these look for changes there`;
