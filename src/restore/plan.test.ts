@@ -34,6 +34,7 @@ function stepText(step: RestoreStep): string {
 
 const MINUTE = 60_000;
 const STARTED = { phase: "Pending", startTime: "2026-01-01T12:00:00Z" } as const;
+const ARCHIVE = { archive: { keepForSeconds: 3_600 } };
 const FAILED = { phase: "Failed" } as const;
 const FAILED_NOW = { phase: "Failed", completionTime: "2026-01-01T12:00:00Z" } as const;
 const COMPLETED = { phase: "Completed" } as const;
@@ -171,6 +172,8 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "however long it takes", given: later(restore({ stage: "new", status: STARTED, with: { backup: sourceBackup({ phase: "BackingUp" }) } }), 100 * MINUTE), expect: "wait: await-source" },
   { name: "waits for one that is not there", given: restore({ stage: "new", with: { backup: undefined } }), expect: "warn: await-source", because: "there is no EtcdBackup nightly in this namespace" },
   { name: "though not for ever", given: later(restore({ stage: "new", status: STARTED, with: { backup: undefined } }), 10 * MINUTE), expect: "warn: restore-failed", because: /^BackupNotFound: .*; it was waited for 10 minutes$/ },
+  { name: "refuses the EtcdBackup of an archive, which holds no snapshot and is never done", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }, ARCHIVE) } }), expect: "warn: restore-failed", because: "SpecRefused: spec.source.backupName is nightly, which archives changes and holds no snapshot; it must be an EtcdBackup of the same cluster and place that is Completed" },
+  { name: "so it is when that has failed", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }, ARCHIVE) } }), expect: "warn: restore-failed", because: "spec.until" },
   { name: "refuses one that has failed", given: restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } }), expect: "warn: restore-failed", because: "BackupFailed: EtcdBackup nightly has failed: its status does not say why" },
   { name: "refuses one whose data is known to be wrong, and says how to have it all the same", given: restore({ stage: "new", with: { backup: sourceBackup({ objectURL: "s3://b/k", conditions: [verdict("False", "VerificationFailed")] }) } }), expect: "warn: restore-failed", because: "BackupFailed: its verification found the data of EtcdBackup nightly wrong: VerificationFailed: a key differs; who wants it all the same names its object in spec.source.object (s3://b/k)" },
   { name: "takes one whose verification could not be made", given: restore({ stage: "new", with: { backup: sourceBackup({ conditions: [verdict("False", "PodPending")] }) } }), expect: "hold-restore: holdRestore" },

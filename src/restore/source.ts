@@ -30,6 +30,7 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
       reason: "BackupNotFound",
       message: `EtcdBackup ${backupName} is being deleted, and its object may go with it`,
     };
+  if (backup.spec.archive !== undefined) return lackOfArchive(backupName);
   switch (backup.status?.phase) {
     case "Completed":
       return lackOfData(backup);
@@ -41,6 +42,12 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
     default:
       return { reason: "BackupNotCompleted", message: `EtcdBackup ${backupName} is still under way` };
   }
+}
+
+/** An archive is never done, and has no snapshot: its changes are read with that of a backup. */
+function lackOfArchive(backupName: string): Lack {
+  const message = `spec.source.backupName is ${backupName}, which archives changes and holds no snapshot; it must be an EtcdBackup of the same cluster and place that is Completed, and spec.until says up to where the changes are wanted`;
+  return { reason: "SpecRefused", message, isFinal: true };
 }
 
 /** Data that is known to be wrong is brought back only by who says where it lies, and so has heard of it. */
