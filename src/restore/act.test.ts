@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { CLAIMS_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
@@ -129,11 +129,42 @@ test("a claim is told, and deleted, only as it was read", async () => {
     },
   ]);
   expect(told.written).toMatchObject({ kind: "stored" });
-  const gone = await requestsOf({ do: "deleteClaim", claim });
-  expect(gone.requests).toEqual([
+  const gone = await requestsOf({ do: "deleteClaim", claim }, restore({ deleting: true }));
+  expect(gone.requests.filter(({ verb }) => verb !== "get")).toEqual([
     { verb: "delete", of: "persistentvolumeclaims", what: "restored-0", options: { preconditions } },
   ]);
   expect(gone.written).toMatchObject({ kind: "deleted", uid, ref: { namespace: "foo", name: "restored-0" } });
+});
+
+describe("a claim of a restore that was given up", () => {
+  const given = restore({ deleting: true });
+  const remove: RestoreStep = { do: "deleteClaim", claim };
+
+  test("is deleted when the API server knows of nobody who may live on it", async () => {
+    const wanted = ["get etcdrestores", "get etcdclusters", ...Array(3).fill("get persistentvolumeclaims")];
+    expect(verbs(await requestsOf(remove, given, { claim: present(claim) }))).toEqual([
+      ...wanted,
+      "delete persistentvolumeclaims",
+    ]);
+    expect(verbs(await requestsOf(remove, given))).toContain("delete persistentvolumeclaims");
+  });
+
+  const began = { ...given.restore, status: { phase: "Failed", begun: true } } as const;
+  test.each<{ what: string; live: Live }>([
+    { what: "a cluster has taken the claims", live: { cluster: present(clusterOf(given, true)) } },
+    { what: "a cluster was made of the claims", live: { cluster: present(clusterOf(given)) } },
+    { what: "another claim says whose data it holds", live: { claim: present(claimAt(given, "restored-1", true)) } },
+    { what: "it is on record that a cluster may have begun", live: { restore: present(began) } },
+    { what: "the EtcdRestore is neither deleted nor failed", live: { restore: present(etcdRestore()) } },
+    { what: "the EtcdRestore is gone", live: { restore: absent } },
+  ])("is not when $what, and no cache shows it yet", async ({ live }) => {
+    await expect(requestsOf(remove, given, live)).rejects.toMatchObject({ code: "KubeConflict" });
+  });
+
+  test("nor when the API server does not say so", async () => {
+    for (const live of [{ restore: unknown("no") }, { cluster: unknown("no") }, { claim: unknown("no") }])
+      await expect(requestsOf(remove, given, live)).rejects.toMatchObject({ code: "KubeUnavailable" });
+  });
 });
 
 test("a Job is ended by its uid, and its pods with it", async () => {

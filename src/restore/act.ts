@@ -6,7 +6,7 @@ import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
-import { isOurs, isTaken, type RestoreSnapshot } from "#restore/snapshot.ts";
+import { isGivenUp, isOurs, isTaken, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
@@ -42,6 +42,7 @@ export async function actOnRestore(
       await needUntaken(kube, snapshot, signal);
       return await tellClaim(kube, step.claim, step.annotations, signal);
     case "deleteClaim":
+      await needGivenUp(kube, snapshot, signal);
       return await deleteClaim(kube, step.claim, signal);
     case "createCluster":
       await needRestore(kube, snapshot, signal);
@@ -87,6 +88,35 @@ async function needUntaken(kube: RestoreWrites, snapshot: RestoreSnapshot, signa
   const live = await liveCluster(kube, snapshot.restore, signal);
   if (live !== undefined && isTaken({ ...snapshot, cluster: live }))
     throw unseen(`EtcdCluster ${live.metadata.name} has taken the claims`);
+}
+
+/**
+ * That nobody lives on the claims of a restore that was given up is known by all of them, by the cluster and by the record: that one was told, or taken,
+ * makes no conflict of another one that is deleted.
+ */
+async function needGivenUp(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
+  const { restore } = snapshot;
+  const live = await liveOf(kube, ETCD_RESTORES, restore, signal);
+  if (live === undefined)
+    throw outOfDate(ETCD_RESTORES, restore.metadata, `EtcdRestore ${restore.metadata.name} is gone`);
+  const cluster = await liveCluster(kube, restore, signal);
+  const members = await liveMembers(kube, snapshot, signal);
+  if (!isGivenUp({ ...snapshot, restore: live, cluster, members }))
+    throw unseen("the claims are complete, or the restore was not given up");
+}
+
+async function liveMembers(
+  kube: RestoreWrites,
+  { restore, members }: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<readonly RestoredMember[]> {
+  const { namespace } = restore.metadata;
+  return await Promise.all(
+    members.map(async (member) => {
+      const claim = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name: member.name }, signal);
+      return { ...member, claim };
+    }),
+  );
 }
 
 async function liveCluster(
