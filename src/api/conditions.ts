@@ -82,7 +82,8 @@ export const REASONS = {
     "spec.updateStrategy.type is OnDelete: members get what the spec asks for when somebody deletes their pods; the message names them.",
   NoVersionPath: "Members cannot go to spec.version from what they run; the message says what to do instead.",
   Restoring: "The cluster begins with a stored snapshot, and its EtcdRestore is under way; the message says how it is.",
-  RestoreFailed: "The EtcdRestore by which the cluster was to begin has failed; the message says why and what to do.",
+  RestoreFailed:
+    "The EtcdRestore by which the cluster was to begin has failed, or the claims are gone that it has filled; the message says why and what to do.",
   SpecRefused:
     "The spec asks for what no member could run; the message names the field, what it is and what it may be. Members keep what they have.",
   Monitored: "The PodMonitor that leads to the members' metrics is there.",

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RESTORED_FROM } from "#api/names.ts";
 import { DEFAULT_TLS } from "#api/tls.ts";
 import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
 import { keepQuorum } from "#cluster/guards/quorum.ts";
@@ -65,6 +66,12 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     name: "beginning with nothing what is to begin with a backup",
     guard: "restored-first",
     given: cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } }),
+    step: { do: "recordIdentity", identity },
+  },
+  {
+    name: "beginning with nothing what a restore has made",
+    guard: "restored-first",
+    given: cluster({ stage: "new", annotations: { [RESTORED_FROM]: "uid-of-restore" } }),
     step: { do: "recordIdentity", identity },
   },
   { name: "bootstrapping a member that has joined", guard: "bootstrap-once", given: cluster(), step: peerStep },

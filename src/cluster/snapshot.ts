@@ -1,4 +1,4 @@
-import { ordinalOf, peerHost, peerName, peerUrl, type Scheme } from "#api/names.ts";
+import { ordinalOf, peerHost, peerName, peerUrl, RESTORED_FROM, type Scheme } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { peerSchemeOf } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
@@ -194,6 +194,11 @@ export function remembered<T>(answer: (snapshot: ClusterSnapshot) => T): (snapsh
 
 export function identityOf(snapshot: Pick<ClusterSnapshot, "cluster">): ClusterIdentity | undefined {
   return snapshot.cluster.status?.identity;
+}
+
+/** The uid of the EtcdRestore that has made the EtcdCluster of claims that it has filled; undefined: a person has made it. */
+export function restoredFrom({ cluster }: Pick<ClusterSnapshot, "cluster">): string | undefined {
+  return cluster.metadata.annotations?.[RESTORED_FROM];
 }
 
 /** Whether a person has asked the operator to change nothing about this cluster. */

@@ -4,7 +4,7 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { answered } from "#kit/answered.ts";
 import { claimAt, clusterOf, etcdRestore, foreignClaim, jobOf, restore } from "#kit/etcd-restore.ts";
-import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
+import type { KubeObject, PersistentVolumeClaim, Ref, Resource } from "#kube/kinds.ts";
 import { actOnRestore, type RestoreWrites, writeStatus } from "#restore/act.ts";
 import { restoredCluster } from "#restore/desired/cluster.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
@@ -29,6 +29,8 @@ interface Live {
   readonly restore?: Observed<KubeObject>;
   readonly cluster?: Observed<EtcdCluster>;
   readonly claim?: Observed<KubeObject>;
+  /** Where not all of them are the same. */
+  readonly claimNamed?: (name: string) => Observed<KubeObject>;
 }
 
 /** @returns what was asked of the API server, in order */
@@ -41,7 +43,8 @@ async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, liv
   const kube = {
     get: (resource: Resource<KubeObject>, ref: Ref, options: never) => {
       note("get", resource, ref, options);
-      if (resource.plural === "persistentvolumeclaims") return answered(live.claim ?? absent);
+      if (resource.plural === "persistentvolumeclaims")
+        return answered(live.claimNamed?.(ref.name) ?? live.claim ?? absent);
       const there = resource.plural === "etcdrestores" ? live.restore : live.cluster;
       return answered<KubeObject>(there ?? (resource.plural === "etcdrestores" ? present(of.restore) : absent));
     },
@@ -75,7 +78,6 @@ test("what is made is made for a restore that is there", async () => {
       ["get etcdrestores", "create persistentvolumeclaims"],
     ],
     [createJob, ["get etcdrestores", "get etcdclusters", "create jobs"]],
-    [{ do: "createCluster", cluster: restoredCluster(snapshot) }, ["get etcdrestores", "create etcdclusters"]],
   ];
   const another = etcdRestore();
   const gone = [
@@ -93,6 +95,43 @@ test("what is made is made for a restore that is there", async () => {
       code: "KubeUnavailable",
     });
   }
+});
+
+describe("the cluster", () => {
+  const told = restore({ stage: "told" });
+  const make: RestoreStep = { do: "createCluster", cluster: restoredCluster(told) };
+  const claimsOf = (change: (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined) => ({
+    claimNamed: (name: string) => {
+      const known = told.members.find((member) => member.name === name)?.claim;
+      const there = known === undefined ? undefined : name === "restored-1" ? change(known) : known;
+      return there === undefined ? absent : present(there);
+    },
+  });
+
+  test("is made for a restore that is there, and of claims that are", async () => {
+    const done = await requestsOf(make, told, claimsOf((claim) => claim)); // biome-ignore format: one line
+    const asked = ["get etcdrestores", ...Array(3).fill("get persistentvolumeclaims")];
+    expect(verbs(done)).toEqual([...asked, "create etcdclusters"]);
+    expect(done.written).toMatchObject({ kind: "stored" });
+  });
+
+  test.each<[string, (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined]>([
+    ["is gone", () => undefined],
+    [
+      "is being deleted",
+      (claim) => ({ ...claim, metadata: { ...claim.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
+    ],
+    ["is another one by now", (claim) => ({ ...claim, metadata: { ...claim.metadata, uid: "another" } })],
+    ["does not say any more whose it is", (claim) => ({ ...claim, metadata: { ...claim.metadata, annotations: {} } })],
+  ])("is not when a claim %s, and the cache does not show it yet", async (_, change) => {
+    const known = { plural: "persistentvolumeclaims", name: "restored-1" };
+    await expect(requestsOf(make, told, claimsOf(change))).rejects.toMatchObject({ code: "KubeConflict", known });
+  });
+
+  test("nor when its restore is gone", async () => {
+    const live = { ...claimsOf((claim) => claim), restore: absent };
+    await expect(requestsOf(make, told, live)).rejects.toMatchObject({ code: "KubeConflict" });
+  });
 });
 
 test("no Job is made for a claim that a cluster may be taking, whatever the cache says", async () => {

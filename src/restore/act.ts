@@ -6,7 +6,14 @@ import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
-import { isGivenUp, isOurs, isTaken, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
+import {
+  isGivenUp,
+  isHandedOver,
+  isOurs,
+  isTaken,
+  type RestoredMember,
+  type RestoreSnapshot,
+} from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
@@ -46,6 +53,7 @@ export async function actOnRestore(
       return await deleteClaim(kube, step.claim, signal);
     case "createCluster":
       await needRestore(kube, snapshot, signal);
+      await needClaims(kube, snapshot, signal);
       return stored(ETCD_CLUSTERS, await kube.create(ETCD_CLUSTERS, step.cluster, { signal }));
   }
 }
@@ -88,6 +96,17 @@ async function needUntaken(kube: RestoreWrites, snapshot: RestoreSnapshot, signa
   const live = await liveCluster(kube, snapshot.restore, signal);
   if (live !== undefined && isTaken({ ...snapshot, cluster: live }))
     throw unseen(`EtcdCluster ${live.metadata.name} has taken the claims`);
+}
+
+/** A cluster that is made of claims which are gone would wait for them, and nobody would know why it was made. */
+async function needClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
+  const live = await liveMembers(kube, snapshot, signal);
+  for (const { name, claim } of snapshot.members) {
+    const there = live.find((member) => member.name === name)?.claim;
+    if (there?.metadata.uid === claim?.metadata.uid && isHandedOver(snapshot, there)) continue;
+    if (claim === undefined) throw unseen(`claim ${name} is not as it was`);
+    throw outOfDate(PERSISTENT_VOLUME_CLAIMS, claim.metadata, `claim ${name} is gone, or going`);
+  }
 }
 
 /**

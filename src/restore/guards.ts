@@ -5,10 +5,10 @@ import {
   isComplete,
   isDeleting,
   isGivenUp,
+  isHandedOver,
   isHeld,
   isOurs,
   isOwned,
-  isStaying,
   isTaken,
   isTold,
   untoldClaims,
@@ -84,9 +84,7 @@ const wholeOnly: RestoreGuard = {
   name: "whole-only",
   forbids(snapshot, step) {
     if (step.do !== "createCluster") return undefined;
-    const lacking = snapshot.members.find(
-      ({ claim }) => !isStaying(claim) || !isOurs(snapshot, claim) || !isTold(claim),
-    );
+    const lacking = snapshot.members.find(({ claim }) => !isHandedOver(snapshot, claim));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
     return snapshot.cluster && `EtcdCluster ${snapshot.cluster.metadata.name} is there`;
   },

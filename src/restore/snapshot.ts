@@ -64,6 +64,11 @@ export function isStaying(claim: PersistentVolumeClaim | undefined): claim is Pe
   return claim !== undefined && claim.metadata.deletionTimestamp === undefined;
 }
 
+/** Whether a cluster can begin with the claim: it was handed over by this restore, and is there to stay. */
+export function isHandedOver(snapshot: RestoreSnapshot, claim: PersistentVolumeClaim | undefined): boolean {
+  return isStaying(claim) && isOurs(snapshot, claim) && isTold(claim);
+}
+
 /** Claims that this restore has made and that hold nobody's data: they may be half filled. */
 export function untoldClaims(snapshot: RestoreSnapshot): readonly PersistentVolumeClaim[] {
   return snapshot.members.flatMap(({ claim }) =>

@@ -42,6 +42,7 @@ function begin(world: RestoreWorld): ClusterIdentity | undefined {
     return adopted;
   }
   if (cluster === undefined || cluster.spec.bootstrap !== undefined) return undefined;
+  if (cluster.metadata.annotations?.[RESTORED_FROM] !== undefined) return undefined;
   const clusterID = `b0b-${cluster.metadata.uid}`;
   const initialMembers = [0, 1, 2].map((n) => ({ name: peerName(NAME, n), id: String(n), joined: false }));
   for (const { name, id } of initialMembers) take(world, world.makeClaim(name, clusterID, id), clusterID);

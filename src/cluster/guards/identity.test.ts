@@ -1,3 +1,4 @@
+import { RESTORED_FROM } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { joiningPeer, newPeer } from "#cluster/desired/peer.ts";
 import * as guards from "#cluster/guards/identity.ts";
@@ -82,6 +83,18 @@ promised(guards, {
       name: "one claim that holds data is enough: who has none forms the cluster with it",
       given: asking(cluster({ stage: "new" }), FROM_BACKUP),
       step: { do: "recordIdentity", identity: partly },
+      is: "allowed",
+    },
+    {
+      name: "nor does what a restore has made",
+      given: cluster({ stage: "new", annotations: { [RESTORED_FROM]: "uid-of-restore" } }),
+      step: { do: "recordIdentity", identity: unjoined },
+      is: "forbidden",
+    },
+    {
+      name: "it begins with what was restored",
+      given: cluster({ stage: "new", annotations: { [RESTORED_FROM]: "uid-of-restore" } }),
+      step: STEPS.recordIdentity,
       is: "allowed",
     },
     {

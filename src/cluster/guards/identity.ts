@@ -1,7 +1,7 @@
 import { isTlsOpen } from "#cluster/default-tls.ts";
 import { peerIn } from "#cluster/guards/touched.ts";
 import { hasJoined, mayBootstrap } from "#cluster/members.ts";
-import { identityOf } from "#cluster/snapshot.ts";
+import { identityOf, restoredFrom } from "#cluster/snapshot.ts";
 import type { ClusterGuard } from "#cluster/step.ts";
 
 /** Nothing of a cluster is made before its identity is on record, and the identity is never written a second time. */
@@ -18,11 +18,12 @@ export const identityFirst: ClusterGuard = {
   },
 };
 
-/** A cluster that is to begin with a stored snapshot never begins with nothing: it is only ever what its claims say. */
+/** A cluster that is to begin with a stored snapshot, or was made of one, never begins with nothing: it is only ever what its claims say. */
 export const restoredFirst: ClusterGuard = {
   name: "restored-first",
-  forbids({ cluster }, step) {
-    if (step.do !== "recordIdentity" || cluster.spec.bootstrap === undefined) return undefined;
+  forbids(snapshot, step) {
+    if (step.do !== "recordIdentity") return undefined;
+    if (snapshot.cluster.spec.bootstrap === undefined && restoredFrom(snapshot) === undefined) return undefined;
     return step.identity.initialMembers.some(({ joined }) => joined)
       ? undefined
       : "no claim holds the data of a snapshot";

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RESTORED_FROM } from "#api/names.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
@@ -115,4 +116,13 @@ test("restore-failed: it says why, or whose the EtcdRestore is", () => {
   expect(opinion("restore-failed", restoring("Failed", told, "another"))).toMatchObject({
     because: expect.stringContaining("EtcdRestore back exists already and is not this cluster's"),
   });
+});
+
+test("restore-failed: of claims that were restored and are gone it says how to begin with nothing, also for who has copied the annotation", () => {
+  const given = cluster({ stage: "new", annotations: { [RESTORED_FROM]: "uid-of-restore" } });
+  const remedy = "kubectl annotate etcdcluster my-etcd etcd.improbable.io/restored-from-";
+  expect(opinion("restore-failed", given)).toMatchObject({
+    because: `it is to begin with what the EtcdRestore with uid uid-of-restore has restored, as its annotation etcd.improbable.io/restored-from says, and no claim of it is there; restore once more, under another name or when this EtcdCluster is gone, or have it begin with nothing: ${remedy}`,
+  });
+  expect(opinion("restore-failed", { ...given, claims: [claim("my-etcd-0")] })).toBeUndefined();
 });

@@ -3,6 +3,7 @@ import {
   PAUSED_ANNOTATION,
   PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
+  RESTORED_FROM,
 } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { born, claim, claimIdentity, cluster, endpointStatus, open, withArrival } from "#kit/cluster.ts";
@@ -21,6 +22,7 @@ const foreignService = born<Service>({
   metadata: { ...starting.headlessService!.metadata, ownerReferences: [] },
 });
 
+const RESTORED = { [RESTORED_FROM]: "uid-of-restore" };
 const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
 
 /** The EtcdRestore that this cluster has asked for. */
@@ -218,6 +220,31 @@ testPlans("identity", [
     name: "takes no EtcdRestore of somebody else for its own",
     given: cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: etcdRestore() } }),
     expect: "warn: restore-failed",
+  },
+  {
+    name: "does not begin with nothing when the claims are gone that a restore has filled for it",
+    given: cluster({ stage: "new", annotations: RESTORED }),
+    expect: "warn: restore-failed",
+  },
+  {
+    name: "begins with them while they are there",
+    given: cluster({ stage: "new", annotations: RESTORED, with: { claims: claimsOf("abc") } }),
+    expect: "adopt-claims: recordIdentity",
+  },
+  {
+    name: "says what it knows of them when they do not tell",
+    given: cluster({ stage: "new", annotations: RESTORED, with: { claims: [claim("my-etcd-0")] } }),
+    expect: "warn: claim-taken",
+  },
+  {
+    name: "asks for data of its own all the same",
+    given: cluster({ stage: "new", annotations: RESTORED, spec: FROM_BACKUP }),
+    expect: "create-restore: createRestore my-etcd",
+  },
+  {
+    name: "is who it is on record once it has begun, whatever it was made of",
+    given: cluster({ stage: "recorded", annotations: RESTORED }),
+    expect: "headless-service: createService my-etcd",
   },
   {
     name: "begins with nothing when nobody asks for more, whatever is restored",
