@@ -1,24 +1,24 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CLIENT_PORT, ETCD_CONTAINER } from "#api/names.ts";
+import { CLIENT_PORT, ETCD_CONTAINER, memberLabels, QUARANTINE_LABEL } from "#api/names.ts";
 import { DEFAULT_TLS } from "#api/tls.ts";
-import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { ClusterIdentity, EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { firstBackup } from "#cluster/desired/first-backup.ts";
-import { newIdentity } from "#cluster/desired/identity.ts";
+import { adoptedIdentity, newIdentity } from "#cluster/desired/identity.ts";
 import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import { newPeer } from "#cluster/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
-import { born, claim, cluster, open } from "#kit/cluster.ts";
+import { born, claim, claimIdentity, cluster, open } from "#kit/cluster.ts";
 import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted } from "#kit/cluster-sleep.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
-import type { Draft, KubeObject, NetworkPolicy, Resource } from "#kube/kinds.ts";
+import type { Draft, KubeObject, NetworkPolicy, PersistentVolumeClaim, Resource } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 
 // Before two of its writes the room asks the API server whether what the cache says still holds.
@@ -154,6 +154,7 @@ test("the first status tells no member's progress, however long the cluster has 
   };
   const statuses: EtcdClusterStatus[] = [];
   const kube = {
+    list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
     replace: (_: Resource<KubeObject>, draft: EtcdCluster) => {
       statuses.push(draft.status!);
       return Promise.resolve(draft);
@@ -169,23 +170,80 @@ test("the first status tells no member's progress, however long the cluster has 
   ]);
 });
 
-describe("an identity by which a kept claim's member has not joined", () => {
-  const kept = claim("my-etcd-0", {}, { bound: false });
-  const fresh = cluster({ stage: "new", with: { claims: [kept] } });
-  const step: ClusterStep = { do: "recordIdentity", identity: newIdentity(fresh) };
+describe("who the cluster is goes on record only when the API server shows the very claims by which it is known", () => {
+  const founders = newIdentity(cluster({ stage: "new" }));
+  const keep = (bound: readonly string[]) =>
+    founders.initialMembers.map(({ name, id }) => {
+      const made = claim(name, claimIdentity(founders.clusterID, id), { bound: bound.includes(name) });
+      return { ...made, metadata: { ...made.metadata, labels: memberLabels("my-etcd", name) } };
+    });
+  const kept = keep(["my-etcd-0", "my-etcd-1"]);
+  const fresh = cluster({ stage: "new" });
+  const returning = cluster({ stage: "new", with: { claims: kept } });
+  const adopted = adoptedIdentity(returning) as ClusterIdentity;
+  const [first, , third] = kept;
 
-  test("is written when the claim has no volume", async () => {
-    expect(await writesOf(step, fresh, [kept])).toEqual(["replace"]);
+  /** @param live what the API server has @returns which requests were made */
+  async function recorded(
+    snapshot: ClusterSnapshot,
+    identity: ClusterIdentity,
+    live: readonly PersistentVolumeClaim[],
+  ) {
+    const calls: string[] = [];
+    const kube = {
+      list: ({ plural }: Resource<KubeObject>, query: { namespace?: string; labelSelector?: string }) => {
+        calls.push(`list ${plural} ${query.namespace} ${query.labelSelector}`);
+        return Promise.resolve({ items: live, resourceVersion: "1" });
+      },
+      replace: (_: Resource<KubeObject>, draft: KubeObject) => {
+        calls.push("replace");
+        return Promise.resolve(draft);
+      },
+    } as unknown as ClusterWrites["kube"];
+    const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
+    await actOnCluster(writes, { do: "recordIdentity", identity }, snapshot, new AbortController().signal);
+    return calls;
+  }
+
+  test("one request asks for all of them", async () => {
+    expect(adopted.initialMembers.map(({ joined }) => joined)).toEqual([true, true, false]);
+    const labels = "app.kubernetes.io/managed-by=etcd-cluster-operator,etcd.improbable.io/cluster-name=my-etcd";
+    const asked = `list persistentvolumeclaims foo ${labels}`;
+    expect(await recorded(returning, adopted, kept)).toEqual([asked, "replace"]);
+    expect(await recorded(fresh, founders, [])).toEqual([asked, "replace"]);
+    // Those that were put aside count for nobody, whether or not a cache knows them.
+    const aside = { ...first!, metadata: { ...first!.metadata, labels: { [QUARANTINE_LABEL]: "why" } } };
+    expect(await recorded(fresh, founders, [aside])).toEqual([asked, "replace"]);
   });
 
-  test("is not when the claim has one by now", async () => {
-    const bound = { ...kept, spec: { volumeName: "volume-1" } };
-    await expect(writesOf(step, fresh, [bound])).rejects.toMatchObject({ code: "KubeConflict" });
+  const changed = (change: object, spec: object = {}) => ({
+    ...first!,
+    metadata: { ...first!.metadata, ...change },
+    spec: { ...first!.spec, ...spec },
+  });
+  test.each<[string, readonly PersistentVolumeClaim[]]>([
+    ["is gone", kept.slice(1)],
+    ["is another one by now", [changed({ uid: "another" }), ...kept.slice(1)]],
+    ["is being deleted", [changed({ deletionTimestamp: "2026-01-01T12:00:00Z" }), ...kept.slice(1)]],
+    ["holds data of somebody else", [changed({ annotations: claimIdentity("b0b", "1") }), ...kept.slice(1)]],
+    ["was put aside", [changed({ labels: { [QUARANTINE_LABEL]: "why" } }), ...kept.slice(1)]],
+  ])("nobody comes back whose claim %s, and the cache does not show it yet", async (_, live) => {
+    const known = { plural: "persistentvolumeclaims", name: "my-etcd-0" };
+    await expect(recorded(returning, adopted, live)).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("is not when the claim is another one by now", async () => {
-    const other = born({ ...kept, metadata: { ...kept.metadata } }, "another-uid");
-    await expect(writesOf(step, fresh, [other])).rejects.toMatchObject({ code: "KubeConflict" });
+  test("nor is anybody taken for new whose claim has a volume by now", async () => {
+    const bound = { ...third!, spec: { volumeName: "volume-1" } };
+    const known = { plural: "persistentvolumeclaims", name: "my-etcd-2" };
+    await expect(recorded(returning, adopted, [...kept.slice(0, 2), bound])).rejects.toMatchObject({ known });
+  });
+
+  test("nothing is begun, nor come back to without one, where a claim is there that the cache does not show", async () => {
+    const conflict = { code: "KubeConflict", message: "claim my-etcd-2 is there; the cache does not show it yet" };
+    await expect(recorded(fresh, founders, [third!])).rejects.toMatchObject(conflict);
+    const halved = cluster({ stage: "new", with: { claims: kept.slice(0, 2) } });
+    const half = adoptedIdentity(halved) as ClusterIdentity;
+    await expect(recorded(halved, half, kept)).rejects.toMatchObject(conflict);
   });
 });
 

@@ -28,8 +28,8 @@ import {
   needAsked,
   needClaimGone,
   needClaimsAsSeen,
+  needKeptClaims,
   needNotJoined,
-  needNoVolume,
   needRemoval,
   needShownAsSeen,
   needSilence,
@@ -60,7 +60,7 @@ import { wait } from "#runtime/decide.ts";
 
 /** What this room writes to. */
 export interface ClusterWrites {
-  readonly kube: Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
+  readonly kube: Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
   readonly etcd: Pick<
     EtcdClient,
     | "probe"
@@ -88,7 +88,7 @@ export async function actOnCluster(
     case "writeTls":
       return await patchSpec(kube, snapshot, { tls: step.tls }, signal);
     case "recordIdentity":
-      await needNoVolume(kube, snapshot, step.identity, signal);
+      await needKeptClaims(kube, snapshot, signal);
       return await writeStatus(kube, snapshot, firstStatus(snapshot, step.identity), signal);
     case "recordJoined":
       return await writeStatus(

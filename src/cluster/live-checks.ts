@@ -1,12 +1,14 @@
-import { CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
-import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
+import { isSameData } from "#base/hash.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { seen } from "#cluster/certificates/usable.ts";
+import { keptClaims, toldBy } from "#cluster/desired/identity.ts";
 import { ownVoters, votersOf } from "#cluster/members.ts";
 import { begunAtMs, type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { EtcdClient } from "#etcd/client.ts";
@@ -68,20 +70,32 @@ export async function needAsked(kube: Kube, { cluster }: ClusterSnapshot, signal
   throw outOfDate(ETCD_CLUSTERS, cluster.metadata, `EtcdCluster ${name} has changed`);
 }
 
-/** Asks the API server whether a kept claim never had a volume, so that its member never ran: a cache is not believed in this. */
-export async function needNoVolume(
-  kube: Kube,
+/**
+ * Who the cluster is stands on record for good: it comes from what its claims tell, or from that there are none, and a cache alone knows neither. So the
+ * API server is asked which claims there are and what they tell, in one request: once in a cluster's life.
+ */
+export async function needKeptClaims(
+  kube: Pick<KubeClient, "list">,
   snapshot: ClusterSnapshot,
-  { initialMembers }: ClusterIdentity,
   signal: AbortSignal,
 ): Promise<void> {
-  const unjoined = new Set(initialMembers.filter(({ joined }) => !joined).map(({ name }) => name));
-  for (const { metadata } of snapshot.claims.filter((claim) => unjoined.has(claim.metadata.name))) {
-    const { namespace, name, uid } = metadata;
-    const live = await kube.get(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
-    if (live.metadata.uid === uid && live.spec?.volumeName === undefined) continue;
-    throw outOfDate(PERSISTENT_VOLUME_CLAIMS, metadata, `claim ${name} has a volume`);
+  const { namespace, name } = snapshot.cluster.metadata;
+  const labelSelector = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: name });
+  const { items } = await kube.list(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector }, { signal });
+  const known = keptClaims(snapshot);
+  for (const claim of known) {
+    const live = items.find(({ metadata }) => metadata.name === claim.metadata.name);
+    if (live !== undefined && isSameData(toldBy(live), toldBy(claim))) continue;
+    throw outOfDate(
+      PERSISTENT_VOLUME_CLAIMS,
+      claim.metadata,
+      `claim ${claim.metadata.name} is gone, or tells otherwise`,
+    );
   }
+  const names = known.map(({ metadata }) => metadata.name);
+  const unseen = keptClaims({ ...snapshot, claims: items }).find(({ metadata }) => !names.includes(metadata.name));
+  if (unseen === undefined) return;
+  throw new OperatorError("KubeConflict", `claim ${unseen.metadata.name} is there; the cache does not show it yet`);
 }
 
 /** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */

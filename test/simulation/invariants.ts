@@ -92,6 +92,22 @@ const joinedIsTrue: Invariant = {
   },
 };
 
+const recordedIsThere: Invariant = {
+  name: "recorded is there",
+  promise: "Who comes back by a claim has it: no cluster is put on record by claims that only a cache still shows.",
+  breaks(event, _world, memory) {
+    if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_CLUSTERS) return undefined;
+    const [before, after] = [identityOf(event.before), identityOf(event.after)];
+    if (before !== undefined || after === undefined) return undefined;
+    const joined = after.initialMembers.filter((member) => member.joined);
+    const decisions = memory.claimedWhenDecided.get(after.clusterID) ?? [];
+    const isTrue = decisions.some((claimed) => joined.every(({ id }) => claimed.has(id)));
+    return isTrue
+      ? undefined
+      : `${joined.map(({ name }) => name).join(", ")} joined, and not all of their claims are there`;
+  },
+};
+
 const oneCluster: Invariant = {
   name: "one cluster",
   promise: "No fork: every member that is started for a cluster is part of the one cluster on record.",
@@ -245,6 +261,7 @@ export const INVARIANTS: readonly Invariant[] = [
   identityFirst,
   identityStays,
   joinedIsTrue,
+  recordedIsThere,
   oneCluster,
   frozenList,
   fence,

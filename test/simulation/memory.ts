@@ -80,6 +80,8 @@ export class Memory {
   readonly goingInPause = new Map<string, { readonly atMs: number; readonly pause: string | undefined }[]>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
+  /** By ID of a cluster that is about to be put on record: the IDs of its members with a claim, each time that it was decided. A write may come late. */
+  readonly claimedWhenDecided = new Map<string, ReadonlySet<string>[]>();
   /** Members that are to go because a person asked for fewer. */
   readonly toGo = new Set<string>();
   /** The smallest number of members that was ever asked for, by uid of the EtcdCluster. */
@@ -124,7 +126,7 @@ export class Memory {
     this.auth.note(event, world);
     this.access.note(event, world);
     if (event.is === "write") this.#noteWrite(event, world);
-    else if (event.is === "acts") this.#noteRestored(event);
+    else if (event.is === "acts") this.#noteAct(event, world);
     else if (event.is === "served") this.lastServed.set(event.service, world.step);
     else if (event.is === "listed") this.lastListed.set(hexOf(event.clusterId), world.step);
     else if (event.is === "step" || event.is === "started" || event.is === "elected") this.#noteRunning(world);
@@ -192,6 +194,18 @@ export class Memory {
     if (!templateCanStartEmpty(set)) this.fenced.add(key);
     else if (this.fenced.has(key)) this.windowSets.delete(set.metadata.uid);
     else this.windowSets.add(set.metadata.uid);
+  }
+
+  #noteAct(event: WorldEvent & { is: "acts" }, { api }: World): void {
+    this.#noteRestored(event);
+    if (!("identity" in event.step)) return;
+    const { clusterID } = event.step.identity;
+    const ids = api.list(PERSISTENT_VOLUME_CLAIMS).flatMap(({ metadata: { annotations, deletionTimestamp } }) => {
+      if (deletionTimestamp !== undefined || annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] !== clusterID) return [];
+      return annotations[CLAIM_MEMBER_ID_ANNOTATION] ?? [];
+    });
+    const before = this.claimedWhenDecided.get(clusterID) ?? [];
+    this.claimedWhenDecided.set(clusterID, [...before, new Set(ids)]);
   }
 
   /**

@@ -6,6 +6,7 @@ import { toldOf } from "./stories/scene.ts";
 import {
   deletedPeerOnADeadWatch,
   madeAgainBeforeItEverRan,
+  madeAgainOnADeadWatch,
   pausedOnADeadWatch,
   scaledDownOnADeadWatch,
 } from "./stories.ts";
@@ -26,6 +27,19 @@ test("simulation: a cluster that is made again before it ever ran comes up", asy
 // Who goes first is chosen by the caches. The one that would be left has its data on a claim that goes with its pod, so claims are asked for first.
 test("simulation: fewer members are not those of which no claim is being deleted, whatever the caches miss", async () => {
   assert.deepEqual(await scaledDownOnADeadWatch(), ["db-1"]);
+});
+
+// Who the cluster is goes on record once, for good. By claims that only the cache still shows all members would have joined, and wait for a quorum for ever.
+test("simulation: a cluster whose claims are gone is made anew, whatever the caches miss", async () => {
+  const [cluster, before] = await madeAgainOnADeadWatch(false);
+  const { identity, conditions } = cluster?.status ?? {};
+  assert.equal(conditions?.find(({ type }) => type === "Ready")?.status, "True");
+  assert.notEqual(identity?.clusterID, before);
+});
+
+test("simulation: and one whose claims are there comes back with them", async () => {
+  const [cluster, before] = await madeAgainOnADeadWatch(true);
+  assert.equal(cluster?.status?.identity?.clusterID, before);
 });
 
 // Turns and removals are written on EtcdPeers, and carried out from there: only the API server knows by then that nobody wants them any more.

@@ -105,3 +105,27 @@ export function pausedOnADeadWatch(edit: Partial<EtcdCluster["spec"]>, begun: st
     });
   });
 }
+
+/**
+ * A person deletes the cluster with its claims and makes it again, and nothing comes on the watch of claims meanwhile, and for 25 s after it.
+ * @param keepsData whether the claims stay @returns the cluster when everything is quiet, and the ID of the first one
+ */
+export function madeAgainOnADeadWatch(keepsData: boolean): Promise<readonly [EtcdCluster | undefined, string]> {
+  return seeded(1, async () => {
+    const scene = await started(3);
+    const { api, watches, people } = scene.world;
+    await scene.untilQuiet();
+    const { clusterID = "" } = scene.cluster.status?.identity ?? {};
+    const silent = PERSISTENT_VOLUME_CLAIMS.plural;
+    api.delete("person", ETCD_CLUSTERS, REF);
+    for (const { metadata } of keepsData ? [] : api.list(PERSISTENT_VOLUME_CLAIMS))
+      api.delete("person", PERSISTENT_VOLUME_CLAIMS, { ...REF, name: metadata.name });
+    const hasGone = () => keepsData || api.list(PERSISTENT_VOLUME_CLAIMS).length === 0;
+    for (let tenths = 0; tenths < 100 || !hasGone(); tenths++) await tenth(scene.world, silent);
+    people.do("createCluster");
+    for (let tenths = 0; tenths < 250; tenths++) await tenth(scene.world, silent);
+    for (const stream of watches.streams) stream.deliver(stream.behind);
+    await scene.untilQuiet();
+    return [api.find(ETCD_CLUSTERS, REF), clusterID];
+  });
+}

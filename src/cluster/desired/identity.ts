@@ -55,6 +55,18 @@ export function keptClaims(snapshot: ClusterSnapshot): readonly PersistentVolume
   return snapshot.claims.filter(({ metadata }) => metadata.labels?.[QUARANTINE_LABEL] === undefined);
 }
 
+/** All of a claim by which it is told who the cluster is. */
+export function toldBy(claim: PersistentVolumeClaim): object {
+  const { uid, annotations = {}, labels = {}, deletionTimestamp } = claim.metadata;
+  const said = [
+    CLAIM_CLUSTER_ID_ANNOTATION,
+    CLAIM_CLUSTER_TOKEN_ANNOTATION,
+    CLAIM_MEMBER_ID_ANNOTATION,
+    PEER_SCHEME_ANNOTATION,
+  ].map((annotation) => annotations[annotation]);
+  return { uid, said, aside: labels[QUARANTINE_LABEL], deletionTimestamp, hadVolume: mayHoldData(claim) };
+}
+
 /**
  * Who the cluster is by the claims that an earlier one of its name left behind.
  * @returns the identity, or in words why the claims do not tell
