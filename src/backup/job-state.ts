@@ -81,18 +81,28 @@ export function reportedFailure(attempted: Attempted, workers: Workers = AGENT):
   return reports.find((report) => report?.ok === false);
 }
 
-/** How long after the end of a Job its pod's report may still come, in milliseconds: by then every cache shows what was. */
+/** How long after the end of a Job its pod's report is waited for, in milliseconds; then the API server is asked for it (live-pods.ts). */
 const REPORT_MS = 60_000;
 
 /** Whether the Job has ended, and that of its pod, with the report, is not seen yet: Jobs and pods are seen each in their own time. */
-export function isReportDue({ takenAtMs }: { readonly takenAtMs: number }, attempted: Attempted): boolean {
-  const state = stateOf(attempted.job);
-  const last = lastEnded(attempted.pods);
-  const isSeen =
-    state === "succeeded"
-      ? last?.status?.phase === "Succeeded"
-      : last !== undefined && workingPod(attempted) === undefined;
-  return !isSeen && takenAtMs - endedAtMs(attempted.job) < REPORT_MS;
+export function isReportDue(look: { readonly takenAtMs: number }, attempted: Attempted): boolean {
+  return !isSeen(attempted) && !isOverdue(look, attempted);
+}
+
+/** Whether the Job has ended well, and nobody waits any more for that of its pod to be seen. */
+export function isUnreported(look: { readonly takenAtMs: number }, attempted: Attempted): boolean {
+  return stateOf(attempted.job) === "succeeded" && !isSeen(attempted) && isOverdue(look, attempted);
+}
+
+function isSeen({ job, pods }: Attempted): boolean {
+  const last = lastEnded(pods);
+  return stateOf(job) === "succeeded"
+    ? last?.status?.phase === "Succeeded"
+    : last !== undefined && workingPod({ job, pods }) === undefined;
+}
+
+function isOverdue({ takenAtMs }: { readonly takenAtMs: number }, { job }: Attempted): boolean {
+  return !(takenAtMs - endedAtMs(job) < REPORT_MS);
 }
 
 /** Of those that have ended, who succeeded, or else who was made last. */

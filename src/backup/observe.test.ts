@@ -172,8 +172,43 @@ test("a Job that is young, at work or over is nothing to ask about", async () =>
   expect((await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 4_999 })).listed).toEqual(
     [],
   );
-  for (const stage of ["running", "succeeded", "failed", "new"] as const)
+  for (const stage of ["running", "succeeded", "new"] as const)
     expect((await look({ snapshot: backup({ stage }), list: events, nowMs: MADE_MS + 60_000 })).listed).toEqual([]);
+});
+
+/** A minute and a second after the Job has ended. */
+const OVERDUE_MS = Date.parse("2026-01-01T12:01:00Z");
+
+test.each([
+  ["has ended well, and the cache shows none of its pods, nobody waits any more", "succeeded", []],
+  ["has failed, and the cache shows an attempt", "failed", undefined],
+] as const)("of a Job that %s: the API server says which there were, and what they told", async (_, stage, pods) => {
+  const snapshot = backup({ stage });
+  const { job, pods: live } = snapshot.taking!;
+  const world = { snapshot, nowMs: OVERDUE_MS, ...(pods === undefined ? {} : { pods }) };
+  const stranger = { ...live[0]!, metadata: { ...live[0]!.metadata, ownerReferences: [] } };
+  const { seen, listed } = await look({ ...world, list: () => Promise.resolve({ items: [stranger, ...live] }) });
+  const labelSelector = `batch.kubernetes.io/controller-uid=${job.metadata.uid}`;
+  expect(listed).toEqual([{ namespace: "foo", labelSelector }]);
+  expect(seen?.taking).toEqual({ job, pods: live });
+  expect((await look({ ...world, list: () => Promise.resolve({ items: [] }) })).seen?.taking?.pods).toEqual([]);
+  // What nobody knows is not told for ever.
+  const dark = () => Promise.reject(new OperatorError("KubeUnavailable", "no"));
+  expect((await look({ ...world, list: dark })).seen).toBeUndefined();
+  // Nor is anybody asked of what was told.
+  for (const phase of ["Completed", "Failed"] as const)
+    expect((await look({ ...world, snapshot: backup({ stage, status: { phase } }) })).listed).toEqual([]);
+});
+
+test("of a verification it is the same, until it is told", async () => {
+  const status = { phase: "Completed" } as const;
+  const given = backup({ stage: "succeeded", spec: { verify: true }, status });
+  const over = verification(given, "failed");
+  const listedOf = async (of: BackupSnapshot) => (await look({ snapshot: of, nowMs: OVERDUE_MS })).listed;
+  expect(await listedOf({ ...given, verifying: over })).toHaveLength(1);
+  const told = { type: "Verified", status: "False" as const, reason: "R", message: "m", observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" }; // biome-ignore format: one line
+  const known = { ...given, backup: { ...given.backup, status: { ...status, conditions: [told] } } };
+  expect(await listedOf({ ...known, verifying: over })).toEqual([]);
 });
 
 test("a backup is looked at without events that cannot be had", async () => {

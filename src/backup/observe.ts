@@ -3,6 +3,7 @@ import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificatio
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { hasEnded, idleSince, isRunning, stateOf, VERIFIERS, workingPod } from "#backup/job-state.ts";
+import { reported } from "#backup/live-pods.ts";
 import type { ProgressReader } from "#backup/progress.ts";
 import { type Attempted, type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
 import type { WarningsReader } from "#backup/warnings.ts";
@@ -57,10 +58,13 @@ export async function observeBackup(
   const pods = reads.pods.byIndex(BACKUP_INDEX, `${namespace}/${name}`);
   const jobNamed = (job: string) => attempted(reads.jobs.get({ namespace, name: job }), pods);
   const { uid } = backup.metadata;
-  const [taking, removing] = [jobNamed(backupJobName(name)), jobNamed(deletionJobName(uid))];
-  const verifying = jobNamed(verificationJobName(uid));
-  const owners = [taking, removing, verifying].map((each) => each?.job.metadata.uid);
   const takenAtMs = reads.clock.wallMs();
+  const removing = jobNamed(deletionJobName(uid));
+  const seen = { taking: jobNamed(backupJobName(name)), verifying: jobNamed(verificationJobName(uid)) };
+  const told = await toldOf(reads, backup, seen, takenAtMs, signal);
+  if (told.is !== "present") return told;
+  const { taking, verifying } = told.value;
+  const owners = [taking, removing, verifying].map((each) => each?.job.metadata.uid);
   const active = backup.metadata.deletionTimestamp === undefined ? (verifying ?? taking) : removing;
   const [agentsWord, warned, claim] = await Promise.all([
     progressOf(progress, active, signal),
@@ -83,6 +87,24 @@ export async function observeBackup(
     imageRepository: reads.imageRepository,
     agentImage: reads.agentImage,
   });
+}
+
+/** What is told of these Jobs for ever comes from their pods as they are. Of what is told already nobody is asked. */
+async function toldOf(
+  { kube }: BackupReads,
+  backup: EtcdBackup,
+  { taking, verifying }: Pick<BackupSnapshot, "taking" | "verifying">,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<Observed<Pick<BackupSnapshot, "taking" | "verifying">>> {
+  const take = isOpen(backup) ? await reported(kube, taking, nowMs, signal) : present(taking);
+  if (take.is !== "present") return take;
+  const verify = isToBeVerified({ backup }) ? await reported(kube, verifying, nowMs, signal) : present(verifying);
+  return verify.is === "present" ? present({ taking: take.value, verifying: verify.value }) : verify;
+}
+
+function isOpen({ status }: EtcdBackup): boolean {
+  return status?.phase !== "Completed" && status?.phase !== "Failed";
 }
 
 function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {

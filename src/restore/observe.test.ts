@@ -4,7 +4,7 @@ import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { NOW } from "#kit/cluster.ts";
 import { destinationClaim, IMAGE } from "#kit/etcd-backup.ts";
-import { clusterOf, foreignClaim, ON_VOLUME, restore, UID } from "#kit/etcd-restore.ts";
+import { clusterOf, failed, foreignClaim, ON_VOLUME, restore, UID, withMember } from "#kit/etcd-restore.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeObject, PersistentVolumeClaim, Pod, Ref } from "#kube/kinds.ts";
 import { isOpen, restoreController, restoreKeysFor } from "#restore/controller.ts";
@@ -20,6 +20,7 @@ interface World {
   readonly members?: readonly Pod[];
   readonly nowMs?: number;
   readonly find?: () => Promise<Observed<unknown>>;
+  readonly list?: () => Promise<{ items: readonly KubeObject[] }>;
   readonly revision?: (address: string) => Promise<bigint>;
 }
 
@@ -49,6 +50,10 @@ async function look(world: World = {}) {
       find: (_: unknown, { name }: Ref) => {
         asked.push(`claim ${name}`);
         return (world.find ?? (() => Promise.resolve(absent)))();
+      },
+      list: ({ plural }: { plural: string }, { labelSelector }: { labelSelector: string }) => {
+        asked.push(`${plural} ${labelSelector}`);
+        return (world.list ?? (() => Promise.resolve({ items: [] })))();
       },
     },
     etcd: {
@@ -165,6 +170,28 @@ test("claims that do not say yet that a cluster has begun with them are asked of
   expect((await look({ snapshot: { ...behind, cluster: clusterOf(behind) } })).asked).toEqual(asked);
   const other = { ...clusterOf(behind), metadata: { ...clusterOf(behind).metadata, annotations: {} } };
   expect((await look({ snapshot: { ...behind, cluster: other } })).asked).toEqual([]);
+});
+
+test("of a Job that has failed, or whose report is overdue, the API server says which pods there were, as long as no claim is told", async () => {
+  const overdueMs = Date.parse("2026-01-01T12:01:00Z");
+  const filled = restore({ stage: "filled" });
+  const { job, pods } = filled.members[1]!.filling!;
+  const unseen = withMember(filled, 1, { filling: { job, pods: [] } });
+  const question = `pods batch.kubernetes.io/controller-uid=${job.metadata.uid}`;
+  const list = () => Promise.resolve({ items: pods });
+  const { asked, seen } = await look({ snapshot: unseen, nowMs: overdueMs, list });
+  expect(asked).toEqual([question]);
+  expect(seen).toMatchObject({ members: [{}, { filling: { pods } }, {}] });
+  expect((await look({ snapshot: unseen, nowMs: NOW, list })).asked).toEqual([]);
+  const dark = () => Promise.reject(new OperatorError("KubeUnavailable", "no"));
+  expect((await look({ snapshot: unseen, nowMs: overdueMs, list: dark })).seen).toEqual(unknown("no"));
+  const over = withMember(restore(), 1, { filling: failed(job) });
+  expect((await look({ snapshot: over, list: () => Promise.resolve({ items: failed(job).pods }) })).asked).toContain(
+    question,
+  );
+  const told = restore({ stage: "told" });
+  const later = withMember(told, 1, { filling: { job, pods: [] } });
+  expect((await look({ snapshot: later, nowMs: overdueMs })).asked).toEqual([]);
 });
 
 test("Kubernetes is asked what it warns of when nothing has run for five seconds", async () => {

@@ -3,6 +3,7 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { idleSince, stateOf, workingPod } from "#backup/job-state.ts";
+import { reported } from "#backup/live-pods.ts";
 import type { Attempted } from "#backup/snapshot.ts";
 import type { WarningsReader } from "#backup/warnings.ts";
 import type { Clock } from "#base/clock.ts";
@@ -67,7 +68,13 @@ export async function observeRestore(
   if (hasEnded(known)) return present(known);
   const members = await membersOf(reads, known, signal);
   if (members.is === "unknown") return members;
-  const seen = members.is === "present" ? { ...known, members: members.value } : known;
+  const filled = await reportedOf(
+    reads,
+    members.is === "present" ? { ...known, members: members.value } : known,
+    signal,
+  );
+  if (filled.is !== "present") return filled;
+  const seen = filled.value;
   const [warned, sourceClaim, read] = await Promise.all([
     warningsOf(warnings, seen, signal),
     claimOf(reads, seen, signal),
@@ -127,6 +134,22 @@ async function membersOf(
   if (dark?.is === "unknown") return dark;
   const claims = live.map((each) => (each.is === "present" ? each.value : undefined));
   return present(seen.members.map((member) => ({ ...member, claim: claims[member.ordinal] })));
+}
+
+/** Before claims are told what they were filled with is known by the pods as they are, and so is why a Job has failed. */
+async function reportedOf(
+  { kube }: RestoreReads,
+  seen: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Observed<RestoreSnapshot>> {
+  if (isComplete(seen)) return present(seen);
+  const members: RestoredMember[] = [];
+  for (const member of seen.members) {
+    const filling = await reported(kube, member.filling, seen.takenAtMs, signal);
+    if (filling.is !== "present") return filling;
+    members.push({ ...member, filling: filling.value });
+  }
+  return present({ ...seen, members });
 }
 
 function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {

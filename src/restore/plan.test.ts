@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type AgentReport, failure } from "#agent/report.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { destinationClaim } from "#kit/etcd-backup.ts";
 import {
@@ -88,10 +89,18 @@ function lying(sha256: string): AgentReport {
   return { ...FINISHED, moved: false, sha256 };
 }
 
-/** All claims are filled, and the cache does not show yet who has filled the second one. */
-const unseen = withMember(restore({ stage: "filled", spec: BY_URL }), 1, {
-  filling: { job: succeeded(job).job, pods: [] },
-});
+/** All claims are filled, and of the pod that has filled this one nothing is to be seen. */
+function mute(snapshot: RestoreSnapshot, ordinal = 1): RestoreSnapshot {
+  return withMember(snapshot, ordinal, { filling: { ...snapshot.members[ordinal]!.filling!, pods: [] } });
+}
+
+/** The EtcdBackup, made after the Jobs were. */
+function born(backup: EtcdBackup): EtcdBackup {
+  return { ...backup, metadata: { ...backup.metadata, creationTimestamp: "2026-01-01T11:59:55Z" } };
+}
+
+/** The cache does not show yet who has filled the second claim. */
+const unseen = mute(restore({ stage: "filled", spec: BY_URL }));
 
 function theirs(of: Job): Job {
   return { ...of, metadata: { ...of.metadata, ownerReferences: [] } };
@@ -192,7 +201,11 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "refuses one that lies in its place since an earlier attempt, whatever was fetched last", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, undefined, lying("cd")) }), expect: "warn: restore-failed", because: "SnapshotCorrupt: the object has changed while it was read: the SHA-256 is ab for restored-0, and cd for restored-2" },
   { name: "takes it when it is the one of the others, whatever was fetched last", given: withMember(restore({ stage: "filled", spec: BY_URL }), 2, { filling: succeeded(job, broughtWith({ sha256: "cd" }), lying("ab")) }), expect: "tell-claims: tellClaim restored-0" },
   { name: "waits for the word of who has filled a claim", given: unseen, expect: "wait: await-claims", because: "3 of 3 claims are filled" },
-  { name: "though not for ever: the pod may be gone", given: later(unseen, MINUTE), expect: "tell-claims: tellClaim restored-0" },
+  { name: "though not for ever: the pod may be gone, and then nobody knows whether all have the same", given: later(unseen, MINUTE), expect: "warn: restore-failed", because: "AgentFailed: the pod that has filled claim restored-1 is gone, and its report with it" },
+  { name: "that need not be known where the EtcdBackup says what alone is taken", given: later(mute(restore({ stage: "filled" })), MINUTE), expect: "tell-claims: tellClaim restored-0" },
+  { name: "unless that is another one than it was", given: later(mute(restore({ stage: "filled", with: { backup: born(sourceBackup()) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
+  { name: "or does not say it", given: later(mute(restore({ stage: "filled", with: { backup: sourceBackup({ object: undefined }) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
+  { name: "nor where there is one claim", given: later(mute(restore({ stage: "filled", spec: { ...BY_URL, clusterTemplate: { clusterName: "restored", spec: { replicas: 1, tls: NO_TLS } } } }), 0), MINUTE), expect: "tell-claims: tellClaim restored-0" },
   { name: "takes one of an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },
   { name: "waits for a claim to consent", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: destinationClaim({}) } }), expect: "warn: await-source", because: `kubectl label persistentvolumeclaim backups ${BACKUP_DESTINATION_LABEL}=true` },
   { name: "waits for a claim that is not there", given: restore({ stage: "new", spec: ON_VOLUME, with: { sourceClaim: undefined } }), expect: "warn: await-source", because: "the object is on claim backups, which is not in this namespace" },

@@ -2,6 +2,8 @@ import type { RestoreReason } from "#api/conditions.ts";
 import { defectOf } from "#api/defect.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { isReportDue } from "#backup/job-state.ts";
+import type { Attempted } from "#backup/snapshot.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
 import { objectOf } from "#restore/object.ts";
 import { broughtBy, filledWith, fillingOf, isFilled } from "#restore/pods.ts";
@@ -77,17 +79,34 @@ function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
   return { reason: "SpecRefused", message, isFinal: true };
 }
 
-/** Each claim fetches for itself, and members begin with the same data or never agree: somebody may have stored another object in between. */
+/**
+ * Each claim fetches for itself, and members begin with the same data or never agree: somebody may have stored another object in between. With what a claim
+ * was filled its pod says, or else the EtcdBackup by which the agent was told what to accept.
+ */
 function lackOfSameness(snapshot: RestoreSnapshot): Lack | undefined {
-  const [first, ...others] = snapshot.members.flatMap((member) => {
+  const filled = snapshot.members.flatMap((member) => {
     const filling = isFilled(snapshot, member) ? fillingOf(snapshot, member) : undefined;
-    const sha256 = filling && filledWith(filling);
-    return sha256 === undefined ? [] : [{ name: member.name, sha256 }];
+    return filling === undefined
+      ? []
+      : [{ name: member.name, filling, sha256: filledWith(filling) ?? acceptedBy(snapshot, filling) }];
   });
+  const [first, ...others] = filled.filter(({ sha256 }) => sha256 !== undefined);
   const other = others.find(({ sha256 }) => sha256 !== first?.sha256);
-  if (first === undefined || other === undefined) return undefined;
-  const message = `the object has changed while it was read: the SHA-256 is ${first.sha256} for ${first.name}, and ${other.sha256} for ${other.name}`;
-  return { reason: "SnapshotCorrupt", message, isFinal: true };
+  if (first !== undefined && other !== undefined) {
+    const message = `the object has changed while it was read: the SHA-256 is ${first.sha256} for ${first.name}, and ${other.sha256} for ${other.name}`;
+    return { reason: "SnapshotCorrupt", message, isFinal: true };
+  }
+  const silent = filled.find(({ sha256, filling }) => sha256 === undefined && !isReportDue(snapshot, filling));
+  if (silent === undefined || snapshot.members.length === 1) return undefined;
+  const message = `the pod that has filled claim ${silent.name} is gone, and its report with it: nobody knows whether the object was the same as for the others; restore again, best from an EtcdBackup whose status says the SHA-256`;
+  return { reason: "AgentFailed", message, isFinal: true };
+}
+
+/** What alone the agent has taken for the snapshot, when its Job was made for this very EtcdBackup. */
+function acceptedBy({ backup }: RestoreSnapshot, { job }: Attempted): string | undefined {
+  if (backup === undefined) return undefined;
+  const isOfIt = Date.parse(job.metadata.creationTimestamp ?? "") > Date.parse(backup.metadata.creationTimestamp ?? "");
+  return isOfIt ? backup.status?.object?.sha256 : undefined;
 }
 
 function broughtTo(snapshot: RestoreSnapshot) {
