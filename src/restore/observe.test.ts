@@ -1,15 +1,25 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { QUARANTINE_LABEL } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { NOW } from "#kit/cluster.ts";
 import { destinationClaim, IMAGE } from "#kit/etcd-backup.ts";
-import { clusterOf, failed, foreignClaim, ON_VOLUME, restore, UID, withMember } from "#kit/etcd-restore.ts";
+import {
+  clusterOf,
+  failed,
+  foreignClaim,
+  ON_VOLUME,
+  restore,
+  sourceBackup,
+  UID,
+  withMember,
+} from "#kit/etcd-restore.ts";
 import { FakeClock } from "#kit/fake-clock.ts";
 import type { KubeObject, PersistentVolumeClaim, Pod, Ref } from "#kube/kinds.ts";
 import { isOpen, restoreController, restoreKeysFor } from "#restore/controller.ts";
 import { observeRestore, type RestoreReads } from "#restore/observe.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
+import { verdictOf } from "#restore/verdict.ts";
 
 const KEY = { namespace: "foo", name: "back" };
 const signal = new AbortController().signal;
@@ -20,6 +30,8 @@ interface World {
   readonly members?: readonly Pod[];
   readonly nowMs?: number;
   readonly find?: () => Promise<Observed<unknown>>;
+  /** What it has otherwise of anything; undefined: that is as it was. */
+  readonly live?: (kind: string, name: string) => Observed<unknown> | undefined;
   readonly list?: () => Promise<{ items: readonly KubeObject[] }>;
   readonly revision?: (address: string) => Promise<bigint>;
 }
@@ -43,11 +55,19 @@ async function look(world: World = {}) {
     restores: view([its]),
     backups: view([backup]),
     clusters: view([cluster]),
-    claims: view(claims, { "target foo/restored": claims }),
+    claims: view(claims, {
+      "target foo/restored": claims.filter(({ metadata }) => metadata.name.startsWith("restored-")),
+    }),
     jobs: view(jobs),
     pods: view(pods, { "restore foo/back": pods, "target foo/restored": world.members ?? [] }),
     kube: {
-      find: (_: unknown, { name }: Ref) => {
+      find: ({ kind }: { kind: string }, { name }: Ref) => {
+        const live = world.live?.(kind, name);
+        if (live !== undefined) return Promise.resolve(live);
+        if (kind === "EtcdCluster" || kind === "EtcdBackup") {
+          const there = kind === "EtcdCluster" ? cluster : backup;
+          return Promise.resolve(there === undefined ? absent : present(there));
+        }
         asked.push(`claim ${name}`);
         return (world.find ?? (() => Promise.resolve(absent)))();
       },
@@ -120,7 +140,11 @@ test("claims of the cluster's name are seen in their order, but for those of mem
     foreignClaim("restored-4"),
     { ...aside, metadata: { ...aside.metadata, labels: { [QUARANTINE_LABEL]: "true" } } },
   ];
-  const { otherClaims } = await seenIn({ claims });
+  const live = (_: string, name: string) => {
+    const claim = claims.find(({ metadata }) => metadata.name === name);
+    return claim && present(claim);
+  };
+  const { otherClaims } = await seenIn({ claims, live });
   expect(otherClaims.map(({ metadata }) => metadata.name)).toEqual(["restored-4", "restored-9"]);
 });
 
@@ -165,11 +189,64 @@ test("claims that do not say yet that a cluster has begun with them are asked of
   expect(dark.seen).toEqual(unknown("no"));
   // On record is that they have said so; whether they do, the cache may not know yet.
   const recorded = restore({ stage: "filled", status: { begun: true } });
-  expect((await look({ snapshot: recorded })).asked).toEqual(asked);
+  // Where that fails it for ever, they are asked of once more, with all else by which it would.
+  expect((await look({ snapshot: recorded })).asked).toEqual([...asked, ...asked]);
   // Of one that was made of them the same holds; another cluster has nothing to do with them.
-  expect((await look({ snapshot: { ...behind, cluster: clusterOf(behind) } })).asked).toEqual(asked);
+  expect((await look({ snapshot: { ...behind, cluster: clusterOf(behind) } })).asked).toEqual([...asked, ...asked]);
   const other = { ...clusterOf(behind), metadata: { ...clusterOf(behind).metadata, annotations: {} } };
-  expect((await look({ snapshot: { ...behind, cluster: other } })).asked).toEqual([]);
+  expect((await look({ snapshot: { ...behind, cluster: other } })).asked).toEqual(asked);
+});
+
+describe("before a restore has failed for ever the API server is asked", () => {
+  const told = restore({ stage: "told" });
+  const cluster = { ...clusterOf(told, true), metadata: { ...clusterOf(told).metadata, annotations: {} }, status: {} };
+  const fresh = restore({ stage: "new", with: { cluster } });
+  const gone = (kind: string, name: string) => ({ live: (...of: [string, string]) => (of.join() === `${kind},${name}` ? absent : undefined) }); // biome-ignore format: one line
+
+  test("whether the cluster is there that is in the way", async () => {
+    expect(verdictOf(await seenIn({ snapshot: fresh }))).toMatchObject({ phase: "Failed", reason: "ClusterExists" });
+    expect(verdictOf(await seenIn({ snapshot: fresh, ...gone("EtcdCluster", "restored") })).phase).toBe("Pending");
+  });
+
+  test("whether the claims are, of members and of others", async () => {
+    const claims = [foreignClaim("restored-0"), foreignClaim("restored-7")];
+    const snapshot = withMember(restore({ stage: "new" }), 0, { claim: claims[0] });
+    const there = (...names: readonly string[]) => ({
+      live: (kind: string, name: string) => {
+        if (kind !== "PersistentVolumeClaim") return undefined;
+        const claim = claims.find(({ metadata }) => metadata.name === name);
+        return claim !== undefined && names.includes(name) ? present(claim) : absent;
+      },
+    });
+    const seen = async (...names: readonly string[]) =>
+      verdictOf(await seenIn({ snapshot, claims: claims.slice(1), ...there(...names) }));
+    for (const name of ["restored-0", "restored-7"])
+      expect(await seen(name)).toMatchObject({ phase: "Failed", reason: "ClaimExists", message: expect.stringContaining(name) }); // biome-ignore format: one line
+    expect((await seen()).phase).toBe("Pending");
+  });
+
+  test("whether a claim is lost", async () => {
+    const lost = withMember(told, 1, { claim: undefined });
+    const live = (_: string, name: string) => {
+      const claim = told.members.find((member) => member.name === name)?.claim;
+      return claim === undefined ? undefined : present(claim);
+    };
+    expect(verdictOf(await seenIn({ snapshot: lost, live })).phase).toBe("Pending");
+    const others = (...of: [string, string]) => (of[1] === "restored-1" ? absent : live(...of));
+    expect(verdictOf(await seenIn({ snapshot: lost, live: others }))).toMatchObject({ reason: "ClaimLost" });
+  });
+
+  test("whether the EtcdBackup is the one that has failed", async () => {
+    const snapshot = restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } });
+    expect(verdictOf(await seenIn({ snapshot })).reason).toBe("BackupFailed");
+    const live = (kind: string) => (kind === "EtcdBackup" ? present(sourceBackup()) : undefined);
+    expect(verdictOf(await seenIn({ snapshot, live })).phase).toBe("Pending");
+  });
+
+  test("and what it does not say has not failed anybody", async () => {
+    const { seen } = await look({ snapshot: fresh, live: (kind) => (kind === "EtcdCluster" ? unknown("no") : undefined) }); // biome-ignore format: one line
+    expect(seen).toEqual(unknown("no"));
+  });
 });
 
 test("of a Job that has failed, or whose report is overdue, the API server says which pods there were, as long as no claim is told", async () => {

@@ -1,6 +1,6 @@
 import { QUARANTINE_LABEL, restoreJobName } from "#api/names.ts";
-import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
+import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { idleSince, stateOf, workingPod } from "#backup/job-state.ts";
 import { reported } from "#backup/live-pods.ts";
@@ -13,7 +13,15 @@ import { endpointOf, type Identities } from "#certificates/dial.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { clusterIdFromHex } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
-import { controllerOf, type Job, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+import {
+  controllerOf,
+  type Job,
+  type KubeObject,
+  PERSISTENT_VOLUME_CLAIMS,
+  type PersistentVolumeClaim,
+  type Pod,
+  type Resource,
+} from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
 import { memberNames, restoredIdentity } from "#restore/identity.ts";
 import { objectOf } from "#restore/object.ts";
@@ -22,11 +30,12 @@ import {
   hasBegun,
   hasEnded,
   isComplete,
+  isDeleting,
   type RestoredMember,
   type RestoreSnapshot,
   wasComplete,
 } from "#restore/snapshot.ts";
-import { isStarted } from "#restore/verdict.ts";
+import { isStarted, verdictOf } from "#restore/verdict.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
 /** By restore: `namespace/name` of the EtcdRestore. */
@@ -74,7 +83,19 @@ export async function observeRestore(
     signal,
   );
   if (filled.is !== "present") return filled;
-  const seen = filled.value;
+  const seen = await withOthers(reads, warnings, filled.value, signal);
+  if (seen.is !== "present" || isDeleting(seen.value) || verdictOf(seen.value).phase !== "Failed") return seen;
+  const live = await liveIn(reads, seen.value, signal);
+  return live.is === "present" ? await withOthers(reads, warnings, live.value, signal) : live;
+}
+
+/** With what nobody watches. */
+async function withOthers(
+  reads: RestoreReads,
+  warnings: Pick<WarningsReader, "of">,
+  seen: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Observed<RestoreSnapshot>> {
   const [warned, sourceClaim, read] = await Promise.all([
     warningsOf(warnings, seen, signal),
     claimOf(reads, seen, signal),
@@ -86,6 +107,35 @@ export async function observeRestore(
     warnings: warned,
     sourceClaim: sourceClaim.is === "present" ? sourceClaim.value : undefined,
     read,
+  });
+}
+
+/** Failed is for ever: who is in the way, what is lost, and of what it is made, is asked for before. What is gone is in nobody's way. */
+async function liveIn(
+  { kube }: RestoreReads,
+  seen: RestoreSnapshot,
+  signal: AbortSignal,
+): Promise<Observed<RestoreSnapshot>> {
+  const { namespace } = seen.restore.metadata;
+  const { source, clusterTemplate } = seen.restore.spec;
+  const { backupName } = source;
+  const find = <T extends KubeObject>(resource: Resource<T>, name: string): Promise<Observed<T>> =>
+    kube.find(resource, { namespace, name }, { signal });
+  const [cluster, backup, members, others] = await Promise.all([
+    find(ETCD_CLUSTERS, clusterTemplate.clusterName),
+    backupName === undefined ? absent : find(ETCD_BACKUPS, backupName),
+    Promise.all(seen.members.map(({ name }) => find(PERSISTENT_VOLUME_CLAIMS, name))),
+    Promise.all(seen.otherClaims.map(({ metadata }) => find(PERSISTENT_VOLUME_CLAIMS, metadata.name))),
+  ]);
+  const dark = [cluster, backup, ...members, ...others].find((each) => each.is === "unknown");
+  if (dark?.is === "unknown") return dark;
+  const known = <T>(each: Observed<T> | undefined) => (each?.is === "present" ? each.value : undefined);
+  return present({
+    ...seen,
+    cluster: known(cluster),
+    backup: known(backup),
+    members: seen.members.map((member) => ({ ...member, claim: known(members[member.ordinal]) })),
+    otherClaims: others.flatMap((each) => known(each) ?? []),
   });
 }
 

@@ -42,6 +42,10 @@ export class FallibleApi {
   readonly #shown = new Map<string, ReadonlyMap<string, Live>>();
   /** It goes up with every change. */
   version = 1_000;
+  /** What it was when the look began that is under way. */
+  lookedFrom = 1_000;
+  /** By kind and name: the version in which it went last. */
+  readonly goneAt = new Map<string, { readonly version: number; readonly object: Live }>();
 
   constructor(startMs: number) {
     this.clock = new FakeClock(startMs);
@@ -63,6 +67,14 @@ export class FallibleApi {
     return [...this.#objects].flatMap(([key, object]) =>
       key.startsWith(`${plural}/`) ? [object as unknown as T] : [],
     );
+  }
+
+  /** All of the kind that have been there at any moment of the look that is under way. */
+  allOfLook<T extends KubeObject>(plural: string): readonly T[] {
+    const gone = [...this.goneAt].filter(
+      ([key, { version }]) => key.startsWith(`${plural}/`) && version >= this.lookedFrom,
+    );
+    return [...this.all<T>(plural), ...gone.map(([, { object }]) => object as unknown as T)];
   }
 
   /** Stores the object, as anybody does. */
@@ -126,7 +138,11 @@ export class FallibleApi {
   /** What an operator may ask, until it dies. */
   client() {
     return {
-      list: () => Promise.resolve({ items: [], resourceVersion: "1" }),
+      list: ({ plural }: Resource<KubeObject>) => {
+        this.moment("request");
+        if (this.isDead) throw DEAD();
+        return Promise.resolve({ items: this.all(plural), resourceVersion: String(this.version) });
+      },
       find: ({ plural }: Resource<KubeObject>, { name }: Ref) => Promise.resolve(this.#read(plural, name)),
       get: ({ plural }: Resource<KubeObject>, { name }: Ref) => answered(this.#read(plural, name)),
       create: ({ plural }: Resource<KubeObject>, draft: KubeObject) =>
@@ -195,8 +211,10 @@ export class FallibleApi {
   /** Who waits for nothing more goes, and takes along what it owns. */
   #collect(): void {
     for (const [key, { metadata }] of this.#objects)
-      if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0)
+      if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0) {
+        this.goneAt.set(key, { version: this.version, object: this.#objects.get(key) as Live });
         this.#objects.delete(key);
+      }
     const uids = new Set([...this.#objects.values()].map(({ metadata }) => metadata.uid));
     const orphan = [...this.#objects].find(([, object]) => {
       const owner = controllerOf(object);

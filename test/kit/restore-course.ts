@@ -53,7 +53,10 @@ export function operator(world: RestoreWorld, plan = planRestore): () => Promise
       mayAct: () => !world.isDead,
     },
   );
-  return async () => void (await pass.run(KEY, signal));
+  return async () => {
+    world.lookedFrom = world.version;
+    await pass.run(KEY, signal);
+  };
 }
 
 /** So many steps of the world, at most, until nothing more happens. */

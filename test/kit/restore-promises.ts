@@ -59,14 +59,39 @@ function wholeClaims(world: RestoreWorld, restore: EtcdRestore): boolean {
   });
 }
 
-/** It is completed only when the cluster was Ready with the data of the snapshot; and what has ended has. */
-function wrongPhase({ served }: RestoreWorld, { verb, before, after }: ApiWrite): readonly string[] {
+/** It is completed only when the cluster was Ready with the data of the snapshot; it fails by what is so; and what has ended has. */
+function wrongPhase(world: RestoreWorld, { verb, before, after }: ApiWrite): readonly string[] {
+  const { served } = world;
   const [was, is] = [before, after].map((each) => (each as unknown as EtcdRestore | undefined)?.status?.phase);
   if (was === "Completed" || was === "Failed")
     return was === is || is === undefined ? [] : [`${verb}: ${was} is ${is} now`];
+  if (is === "Failed") return wrongFailure(world, after as unknown as EtcdRestore);
   if (is !== "Completed" || after === undefined) return [];
   const { clusterID } = restoredIdentity(after as unknown as EtcdRestore);
   return served.has(clusterID) ? [] : ["it is completed, and its cluster has never been Ready"];
+}
+
+/** Who is in the way was there when it was looked for, and who is lost was lost: Failed is for ever. */
+function wrongFailure(world: RestoreWorld, restore: EtcdRestore): readonly string[] {
+  const { reason, message } = restore.status?.conditions?.find(({ type }) => type === "Failed") ?? {};
+  const isTrue =
+    (reason !== "ClusterExists" || world.allOfLook(CLUSTERS).length > 0) &&
+    (reason !== "ClaimExists" ||
+      world.allOfLook<PersistentVolumeClaim>(CLAIMS).some((claim) => !isOf(restore, claim))) &&
+    (reason !== "ClaimLost" || areLost(world, restore));
+  return isTrue ? [] : [`it has failed, and that is not so: ${reason}: ${message}`];
+}
+
+function isOf({ metadata: { uid } }: EtcdRestore, { metadata }: PersistentVolumeClaim): boolean {
+  return metadata.labels?.[RESTORED_FROM] === uid;
+}
+
+/** Whether one of its claims is not there to stay, or none of them says any more whose data it holds. */
+function areLost(world: RestoreWorld, restore: EtcdRestore): boolean {
+  const claims = memberNames(restore).map((name) => world.find<PersistentVolumeClaim>(CLAIMS, name));
+  const isLost = (claim: PersistentVolumeClaim | undefined) =>
+    claim === undefined || claim.metadata.deletionTimestamp !== undefined || !isOf(restore, claim);
+  return claims.some(isLost) || !claims.some((claim) => isTold(claim as Live));
 }
 
 /** What is not as promised when nothing more happens, in sentences. */
