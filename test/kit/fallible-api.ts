@@ -72,7 +72,7 @@ export class FallibleApi {
   /** All of the kind that have been there at any moment of the look that is under way. */
   allOfLook<T extends KubeObject>(plural: string): readonly T[] {
     const gone = [...this.goneAt].filter(
-      ([key, { version }]) => key.startsWith(`${plural}/`) && version >= this.lookedFrom,
+      ([key, { version }]) => key.startsWith(`${plural}/`) && version > this.lookedFrom,
     );
     return [...this.all<T>(plural), ...gone.map(([, { object }]) => object as unknown as T)];
   }

@@ -108,3 +108,19 @@ test("with caches that are behind, each by itself, no promise is broken either",
   );
   await fc.assert(courses, { numRuns: 120 });
 });
+
+test.each<[string, Act, Act]>([
+  ["a cluster", (world) => void world.makeCluster(), (world) => world.deleteCluster()],
+  ["a claim", (world) => void world.makeClaim("restored-1"), (world) => world.deleteAll(CLAIMS)],
+])("%s that only a cache still shows fails no restore", async (_, make, remove) => {
+  const world = new RestoreWorld();
+  make(world);
+  world.show();
+  remove(world);
+  world.goOn();
+  const look = operator(world);
+  await look();
+  await settle(world, look);
+  expectKept(world, "in the end");
+  expect(phaseOf(world)).toBe("Completed");
+});
