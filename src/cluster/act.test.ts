@@ -33,6 +33,7 @@ async function writesOf(step: ClusterStep, snapshot: ClusterSnapshot, live: read
   const kube = {
     get: ({ kind }: Resource<KubeObject>, { name }: { name: string }) =>
       Promise.resolve(live.find((each) => each.kind === kind && each.metadata.name === name)),
+    list: () => Promise.resolve({ items: [...snapshot.pods.values()] }),
     create: write("create"),
     replace: write("replace"),
   } as unknown as ClusterWrites["kube"];
@@ -318,7 +319,8 @@ describe("an update that is stopped", () => {
       options.push(how);
       return Promise.resolve(object);
     };
-    const kube = { replace } as unknown as ClusterWrites["kube"];
+    const list = () => Promise.resolve({ items: [...tried.pods.values()] });
+    const kube = { replace, list } as unknown as ClusterWrites["kube"];
     await actOnCluster(
       { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer },
       step,
@@ -341,6 +343,13 @@ describe("an update that is stopped", () => {
         },
       },
     ]);
+  });
+
+  test("is none when its first member has another pod by now", async () => {
+    const list = () => Promise.resolve({ items: [] });
+    const parts = { kube: { list }, etcd: {}, identities: noIdentities, issuer } as unknown as ClusterWrites;
+    const acting = actOnCluster(parts, step, tried, new AbortController().signal);
+    await expect(acting).rejects.toMatchObject({ code: "KubeConflict", known: { plural: "pods" } });
   });
 
   test("is one that is under way", async () => {

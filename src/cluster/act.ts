@@ -34,6 +34,7 @@ import {
   needShownAsSeen,
   needSilence,
 } from "#cluster/live-checks.ts";
+import { needPodAsSeen } from "#cluster/live-pods.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -216,6 +217,7 @@ export async function actOnCluster(
       await needClaimsAsSeen(kube, snapshot, signal);
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
+      await needPodAsSeen(kube, snapshot, step, signal);
       return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);
     case "addLearner":
       return await changed(

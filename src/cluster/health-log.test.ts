@@ -45,6 +45,7 @@ test("health log: nobody is sick who is healthy", () => {
     silentForMs: 0,
     unfitForMs: 0,
     triedForMs: 0,
+    podlessForMs: 0,
     unreadyForMs: 0,
   });
 });
@@ -60,6 +61,7 @@ test("health log: nor is who takes part and does not serve clients yet", () => {
     silentForMs: 2_000,
     unfitForMs: 2_000,
     triedForMs: 0,
+    podlessForMs: 0,
     unreadyForMs: 0,
   });
 });
@@ -75,6 +77,7 @@ test("health log: who is healthy, and not ready by the kubelet's word, is not fi
     silentForMs: 0,
     unfitForMs: 2_000,
     triedForMs: 0,
+    podlessForMs: 0,
     unreadyForMs: 2_000,
   });
   expect(after([unready, 0], [unready, 1_000], [healthy, 1_000], [unready, 1_000])?.unreadyForMs).toBe(0);
@@ -286,6 +289,15 @@ test("health log: for how long what an update brings has been tried, whatever po
   expect(after(...looks, [other, 5_000], [other, 5_000])?.triedForMs).toBe(5_000);
 });
 
+test("health log: for how long it has had no pod, in a row", () => {
+  const podless = withoutPod(down, "my-etcd-2");
+  expect(after([down, 0], [down, 5_000], [podless, 5_000], [podless, 5_000], [podless, 9_000])?.podlessForMs).toBe(
+    14_000,
+  );
+  expect(after([podless, 0], [podless, 5_000], [down, 5_000])?.podlessForMs).toBe(0);
+  expect(after([podless, 0], [podless, 5_000], [down, 5_000], [podless, 5_000])?.podlessForMs).toBe(0);
+});
+
 test("health log: what was counted before it was restarted stands, and goes on once it has been put back", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
   const back = withStop(withTurn(tried, "my-etcd-2", askedIn(down.cluster.spec, undefined)), "my-etcd-2");
@@ -313,6 +325,7 @@ test("health log: a cluster that is gone leaves nothing behind", () => {
     silentForMs: 0,
     unfitForMs: 0,
     triedForMs: 0,
+    podlessForMs: 0,
     unreadyForMs: 0,
   });
 });

@@ -25,6 +25,7 @@ interface Noted {
   readonly silent: Counted;
   readonly unfit: Counted;
   readonly tried: WithSomethingNew;
+  readonly podless: Counted;
   readonly unready: Counted;
   readonly wellAtMs: number | undefined;
 }
@@ -114,6 +115,7 @@ export class HealthLog {
         silent: isHealthy(snapshot, member) ? NOTHING : counted(last?.silent ?? NOTHING, sinceMs),
         unfit: isUnfit ? counted(last?.unfit ?? NOTHING, sinceMs) : NOTHING,
         tried: isUnfit ? withNew(last?.tried, hasGotNew(snapshot, member)) : NOTHING_NEW,
+        podless: snapshot.pods.has(member.name) ? NOTHING : counted(last?.podless ?? NOTHING, sinceMs),
         unready:
           lackedReadiness(snapshot, member) === "beside etcd" ? counted(last?.unready ?? NOTHING, sinceMs) : NOTHING,
         wellAtMs: isSick ? last?.wellAtMs : atMs,
@@ -174,7 +176,8 @@ function isAwaited(snapshot: ClusterSnapshot, member: KnownMember, coming: WithS
   return isWaking || canary(snapshot)?.id === member.id || (hasTime && isComingUp(snapshot, member));
 }
 
-function historyOf({ known, sick, lost, silent, unfit, tried, unready, wellAtMs }: Noted, atMs: number): MemberHistory {
+function historyOf(noted: Noted, atMs: number): MemberHistory {
+  const { known, sick, lost, silent, unfit, tried, podless, unready, wellAtMs } = noted;
   return {
     knownForMs: known.ms,
     sickForMs: sick.ms,
@@ -182,6 +185,7 @@ function historyOf({ known, sick, lost, silent, unfit, tried, unready, wellAtMs 
     silentForMs: silent.ms,
     unfitForMs: unfit.ms,
     triedForMs: tried.ms,
+    podlessForMs: podless.ms,
     unreadyForMs: unready.ms,
     wellMsAgo: wellAtMs === undefined ? undefined : atMs - wellAtMs,
   };

@@ -12,7 +12,15 @@ import {
   sick,
   votersOf,
 } from "#cluster/members.ts";
-import { lostForMs, sickForMs, silentForMs, triedForMs, unfitForMs, unreadyForMs } from "#cluster/patience.ts";
+import {
+  lostForMs,
+  podlessForMs,
+  sickForMs,
+  silentForMs,
+  triedForMs,
+  unfitForMs,
+  unreadyForMs,
+} from "#cluster/patience.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { surplusVoter } from "#cluster/surplus.ts";
 import { type Member, memberIdFromHex } from "#etcd/types.ts";
@@ -256,8 +264,10 @@ test("members: who leads is told by the first that answers", () => {
 test("members: of whom nothing has been seen, nothing bad has been seen", () => {
   const [member] = knownMembers(settled);
   expect(
-    [sickForMs, lostForMs, silentForMs, unfitForMs, unreadyForMs, triedForMs].map((ask) => ask(settled, member!)),
-  ).toEqual([0, 0, 0, 0, 0, 0]);
+    [sickForMs, lostForMs, silentForMs, unfitForMs, unreadyForMs, triedForMs, podlessForMs].map((ask) =>
+      ask(settled, member!),
+    ),
+  ).toEqual([0, 0, 0, 0, 0, 0, 0]);
   const history = {
     knownForMs: 9,
     sickForMs: 1,
@@ -266,12 +276,15 @@ test("members: of whom nothing has been seen, nothing bad has been seen", () => 
     silentForMs: 3,
     unfitForMs: 4,
     triedForMs: 6,
+    podlessForMs: 7,
     unreadyForMs: 5,
   };
   const seen = { ...settled, histories: new Map([[ids[0]!, history]]) };
   expect(
-    [sickForMs, lostForMs, silentForMs, unfitForMs, unreadyForMs, triedForMs].map((ask) => ask(seen, member!)),
-  ).toEqual([1, 2, 3, 4, 5, 6]);
+    [sickForMs, lostForMs, silentForMs, unfitForMs, unreadyForMs, triedForMs, podlessForMs].map((ask) =>
+      ask(seen, member!),
+    ),
+  ).toEqual([1, 2, 3, 4, 5, 6, 7]);
 });
 
 /** A peer of this name that has been going away for so long. */

@@ -18,6 +18,7 @@ import { clusterStatus } from "#cluster/status.ts";
 import { type MemberId, memberIdFromHex } from "#etcd/types.ts";
 import { etcdUser } from "#kit/access.ts";
 import { cluster, endpointStatus, pod, unpublished } from "#kit/cluster.ts";
+import { NEWER, wanting, withCanary, withoutPod } from "#kit/cluster-rolling.ts";
 import { asleep } from "#kit/cluster-sleep.ts";
 import { secured } from "#kit/cluster-tls.ts";
 import { etcdBackup } from "#kit/etcd-backup.ts";
@@ -199,6 +200,29 @@ test("observe: nobody is asked about while there is nobody to give up", async ()
 });
 
 const LEADERS = [ids[0], ids[0], ids[0]];
+
+/** The last member was restarted with something new, which may take 20 s, and no cache shows where it could be asked. */
+const hasty = { updateStrategy: { type: "RollingUpdate", memberTimeout: "20s" } } as const;
+const tried = withCanary(wanting(NEWER, { spec: hasty }), "my-etcd-2");
+const UNSEEN = { looks: 3, from: withoutPod(tried, "my-etcd-2") };
+
+test("observe: before the first one that an update restarts is put back unasked the leader is asked whether it hears it", async () => {
+  const heard = await seenWith(LEADERS, { ...UNSEEN, heard: [1, 2] });
+  expect(heard.heard).toEqual(new Set([ids[2]]));
+  expect(planCluster(heard)).toMatchObject({ next: "wait", rule: "give-turn" });
+  // Nobody asks before its time is over.
+  expect((await seenWith(LEADERS, { ...UNSEEN, looks: 2, heard: [1, 2] })).heard.size).toBe(0);
+});
+
+test.each([
+  ["whom the leader does not hear", { ...UNSEEN, heard: [1] }],
+  ["of whom no leader tells", UNSEEN],
+  ["who was asked, whoever hears it", { ...UNSEEN, from: tried, silent: 2, heard: [1, 2] }],
+])("observe: it is put back %s", async (_, given) => {
+  const seen = await seenWith(LEADERS, given);
+  expect(seen.heard.size).toBe(0);
+  expect(planCluster(seen)).toMatchObject({ rule: "stop-update", step: { do: "stopUpdate", name: "my-etcd-2" } });
+});
 
 // A certificate that is not believed says nothing of whether a member is well. Here no kubelet speaks for anybody, the leader, when it is
 // asked, hears nobody, and it is looked twenty times as long as a member may be lost.

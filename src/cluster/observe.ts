@@ -23,6 +23,7 @@ import type { Monitoring } from "#cluster/monitoring.ts";
 import { givenUp, isDataWrong } from "#cluster/patience.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import { timesOf } from "#cluster/spec-times.ts";
+import { overdueCanary } from "#cluster/trial.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -145,7 +146,10 @@ function addresseeIn({ identities }: ClusterReads, seen: ClusterSnapshot, signal
   return endpoint === undefined ? undefined : { endpoint, options: ofThisCluster(seen, signal) };
 }
 
-/** Before somebody is given up the others are asked whether they hear it. */
+/**
+ * Before somebody is given up the others are asked whether they hear it; so they are about the first member that an update has restarted, before it is
+ * put back, when no cache shows where it could be asked itself: the cache may be behind.
+ */
 async function secondLook(
   reads: ClusterReads,
   healthLog: HealthLog,
@@ -154,7 +158,9 @@ async function secondLook(
   signal: AbortSignal,
 ): Promise<ClusterSnapshot> {
   const suspects = givenUp(seen).filter((member) => !isDataWrong(seen, member));
-  if (suspects.length === 0) return seen;
+  const overdue = overdueCanary(seen);
+  const unasked = overdue === undefined || seen.endpoints.has(overdue.name) ? undefined : overdue;
+  if (suspects.length === 0 && unasked === undefined) return seen;
   const leader = leaderOf(seen);
   const answer = leader === undefined ? undefined : await heardBy(reads, seen, leader, signal);
   // If nobody could be asked, or who was asked led no more, nothing has been said: then nobody is given up by this look.
@@ -162,6 +168,8 @@ async function secondLook(
   // The leader does not hear itself; that it leads is its own word and the others'.
   const isHeard = (member: KnownMember) => !isWord || member.id === leader?.id || answer.value.heard.has(idOf(member));
   const heard = suspects.filter(isHeard);
+  // Nobody's silence speaks for it: where it is needed for a quorum nobody leads, and it is put back.
+  if (unasked !== undefined && isWord && isHeard(unasked)) heard.push(unasked);
   for (const { id } of heard) if (isWord) healthLog.vouch(key, id);
   return { ...seen, heard: new Set(heard.map(({ id }) => id)) };
 }

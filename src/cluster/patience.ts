@@ -33,6 +33,11 @@ export function triedForMs(snapshot: ClusterSnapshot, member: KnownMember): numb
   return snapshot.histories.get(member.id)?.triedForMs ?? 0;
 }
 
+/** How long this process has found that the member has no pod, look by look, in milliseconds. */
+export function podlessForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
+  return snapshot.histories.get(member.id)?.podlessForMs ?? 0;
+}
+
 /** How long this process has found that the member lacks nothing but the readiness of its pod, look by look, in milliseconds. */
 export function unreadyForMs(snapshot: ClusterSnapshot, member: KnownMember): number {
   return snapshot.histories.get(member.id)?.unreadyForMs ?? 0;

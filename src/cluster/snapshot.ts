@@ -83,8 +83,8 @@ export interface ClusterSnapshot {
    */
   readonly throughService: Observed<true> | undefined;
   /**
-   * Members that are about to be given up and from whom the leader receives raft traffic all the same, by ID in hexadecimal: they
-   * run, and take part. Nobody else is asked about; see etcd/heard-peers.ts.
+   * Members that are about to be given up, or to be put back unasked, and from whom the leader receives raft traffic all the same, by ID in
+   * hexadecimal: they run, and take part. Nobody else is asked about; see etcd/heard-peers.ts.
    */
   readonly heard: ReadonlySet<string>;
   /** What this process has seen of each member up to now, by member ID; see health-log.ts. */
@@ -178,6 +178,8 @@ export interface MemberHistory {
   readonly unfitForMs: number;
   /** How much of that it had what an update brings, in milliseconds, whatever pods it was in. */
   readonly triedForMs: number;
+  /** For how long no look has found a pod of it, in milliseconds; 0 when there is one, or was at the look before. */
+  readonly podlessForMs: number;
   /** How long it has lacked nothing but the readiness of its pod: see `lackedReadiness`. */
   readonly unreadyForMs: number;
 }

@@ -359,6 +359,7 @@ export const ALWAYS_WELL: MemberHistory = {
   silentForMs: 0,
   unfitForMs: 0,
   triedForMs: 0,
+  podlessForMs: 0,
   unreadyForMs: 0,
 };
 

@@ -236,7 +236,12 @@ export class OperatorProcess {
     const client = {
       get,
       find,
-      list: watches.list,
+      list: <T extends KubeObject>(resource: Resource<T>, query: Parameters<WatchServer["list"]>[1]) => {
+        if (query.namespace === undefined) return watches.list(resource, query); // a cache reads its state
+        const text = `list ${resource.plural} ${query.namespace}`;
+        const unavailable = (why: string) => new OperatorError("KubeUnavailable", `${text}: ${why}`);
+        return calls.send({ text, changes: false, unavailable, run: () => watches.listed(resource, query) });
+      },
       watch: watches.watch,
       create: <T extends KubeObject>(resource: Resource<T>, draft: Draft<T>) =>
         send("create", resource, draft, () => api.create(actor, resource, draft)),

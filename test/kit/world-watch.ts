@@ -4,6 +4,8 @@ import type { KubeObject, Resource } from "#kube/kinds.ts";
 import type { ApiServer, LogLine } from "./world-api.ts";
 
 interface Query {
+  /** There is one only. */
+  readonly namespace?: string;
   readonly labelSelector?: string;
 }
 
@@ -98,10 +100,13 @@ export class WatchServer implements Reader {
   list = <T extends KubeObject>(
     resource: Resource<T>,
     query: Query,
-  ): Promise<{ items: T[]; resourceVersion: string }> => {
+  ): Promise<{ items: T[]; resourceVersion: string }> => Promise.resolve(this.listed(resource, query));
+
+  /** What the API server has now. */
+  listed<T extends KubeObject>(resource: Resource<T>, query: Query): { items: T[]; resourceVersion: string } {
     const items = this.#api.list(resource).filter(selector(query));
-    return Promise.resolve({ items, resourceVersion: String(this.#api.version) });
-  };
+    return { items, resourceVersion: String(this.#api.version) };
+  }
 
   watch = <T extends KubeObject>(
     resource: Resource<T>,

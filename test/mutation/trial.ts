@@ -65,6 +65,7 @@ const MUTATED = [
   "rested.ts",
   "aged.ts",
   "standstill.ts",
+  "trial.ts",
   "update-status.ts",
   "health-log.ts",
   "forecasts.ts",

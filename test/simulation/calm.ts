@@ -41,8 +41,9 @@ const TURN_MS = 20;
 /** Faults stop. What the profile says stays wrong. */
 export function heal(world: World, profile: Profile): void {
   world.tell("faults stop");
-  const { calls, etcd, kubelets, people } = world;
+  const { calls, etcd, kubelets, people, watches } = world;
   calls.faults = NO_CALL_FAULTS;
+  for (const stream of watches.streams) stream.isMute = false;
   world.api.admission.clear();
   for (const process of etcd.processes.values()) {
     process.isHidden = false;
@@ -151,7 +152,7 @@ export function everythingHappens(world: World): boolean {
   const { watches, calls, kubelets, etcd } = world;
   let some = false;
   for (const stream of watches.streams) {
-    if (stream.behind === 0) continue;
+    if (stream.behind === 0 || stream.isMute) continue;
     stream.deliver(stream.behind);
     some = true;
   }

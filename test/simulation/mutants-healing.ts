@@ -110,6 +110,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
         silentForMs: 0,
         unfitForMs: 0,
         triedForMs: 0,
+        podlessForMs: 0,
         unreadyForMs: 0,
         lostForMs: ms,
       });

@@ -63,6 +63,7 @@ import {
   peoplesCanarySpreads,
   switchedRollIsReckless,
   turnsTakeLonger,
+  unseenIsPutBack,
   upgradeIsIgnored,
   wordsRestart,
 } from "./rolling.ts";
@@ -106,6 +107,7 @@ export const STORIES = {
   peoplesCanarySpreads,
   switchedRollIsReckless,
   turnsTakeLonger,
+  unseenIsPutBack,
   refusalKeepsTheCanaryDown,
   turnOutlivesItsWish,
   unpublishedIsKept,

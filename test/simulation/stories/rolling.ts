@@ -185,3 +185,19 @@ export const turnsTakeLonger: Story = async () => {
   // All turns are alike: who is restarted last waits no longer for its turn than who was restarted second.
   return longestMs > 2 * (gaps[0] ?? 0) + 2_000 ? `between two restarts were ${gaps.join(", ")} ms` : undefined;
 };
+
+/** The watch of pods is dead just after the first restart, for longer than the first one may take to come up; it is up in a moment. */
+export const unseenIsPutBack: Story = async () => {
+  const of = await scene(3);
+  of.edit({ updateStrategy: { type: "RollingUpdate", memberTimeout: "60s" } });
+  await of.untilQuiet();
+  of.edit({ version: "3.7.3" });
+  for (let looks = 0; looks < 600 && restarts(of).length === 0; looks++) await of.forMs(50);
+  for (const stream of of.world.watches.streams) stream.isMute = stream.resource.plural === PODS.plural;
+  await of.forMs(85_000);
+  const { stopped } = of.cluster.status?.update ?? {};
+  if (stopped !== undefined) return `${stopped.member} ran, and is put back: ${stopped.message}; ${readyText(of)}`;
+  if (running(of, "3.7.3") !== 1) throw new Error("one member was to run, unseen");
+  await of.untilQuiet();
+  return running(of, "3.7.3") === 3 ? undefined : `${running(of, "3.7.3")} of 3 run 3.7.3; ${readyText(of)}`;
+};

@@ -87,6 +87,13 @@ function triedFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterS
   return { ...snapshot, histories };
 }
 
+/** The snapshot in which the member has had no pod for so long. */
+function podlessFor(snapshot: ClusterSnapshot, ms: number): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, "my-etcd-2")!;
+  const histories = new Map(snapshot.histories).set(id, { ...snapshot.histories.get(id)!, podlessForMs: ms });
+  return { ...withoutPod(snapshot, "my-etcd-2"), histories };
+}
+
 function restarts(name: string): object {
   return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
 }
@@ -512,12 +519,27 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     {
       name: "no pod at all",
-      given: withoutPod(late, "my-etcd-2"),
+      given: podlessFor(late, 600_000),
       says: { step: { message: "its pod is not created" } },
     },
     {
+      name: "no pod for almost as long as it may take, and what was amiss before its restart does not count",
+      given: podlessFor(late, 599_999),
+      says: undefined,
+    },
+    {
+      name: "nor does what was tried before its pod went, which may be something else",
+      given: triedFor(podlessFor(late, 10_000), "my-etcd-2", 600_000),
+      says: undefined,
+    },
+    {
+      name: "no pod for all of the time, and the update has begun later",
+      given: withUpdate(podlessFor(late, 600_000), { since: "2026-01-01T11:50:01Z" }),
+      says: undefined,
+    },
+    {
       name: "no pod, and somebody knows why",
-      given: withPeer(withoutPod(late, "my-etcd-2"), "my-etcd-2", { status: say("exceeded quota: few") }),
+      given: withPeer(podlessFor(late, 600_000), "my-etcd-2", { status: say("exceeded quota: few") }),
       says: { step: { message: "exceeded quota: few" } },
     },
     {

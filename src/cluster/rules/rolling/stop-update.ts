@@ -1,9 +1,8 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
-import { isVouchedFor, triedForMs, unfitForMs } from "#cluster/patience.ts";
-import { canary, stoppedUpdate } from "#cluster/rolling.ts";
+import { isVouchedFor } from "#cluster/patience.ts";
 import { type ClusterSnapshot, healthOf, saidByPeer } from "#cluster/snapshot.ts";
-import { isYoung } from "#cluster/standstill.ts";
 import type { ClusterRule } from "#cluster/step.ts";
+import { overdueCanary } from "#cluster/trial.ts";
 import { isReady, lastWords, whyNotRunning } from "#kube/pod.ts";
 import { step } from "#runtime/decide.ts";
 
@@ -11,15 +10,9 @@ import { step } from "#runtime/decide.ts";
 export const stopUpdate: ClusterRule = {
   name: "stop-update",
   decide(snapshot) {
-    const first = canary(snapshot);
-    if (first === undefined || stoppedUpdate(snapshot) !== undefined) return undefined;
+    const first = overdueCanary(snapshot);
     // The operator may be the only one that cannot see it.
-    if (isVouchedFor(snapshot, first)) return undefined;
-    // Time before the restart says nothing of what it was restarted with. A pod may be made anew more often than the first one may take.
-    if (isYoung(snapshot, first) && triedForMs(snapshot, first) < snapshot.memberTimeoutMs) return undefined;
-    const since = Date.parse(snapshot.cluster.status?.update?.since ?? "");
-    const waitedMs = Math.min(unfitForMs(snapshot, first), Math.abs(snapshot.takenAtMs - since));
-    if (waitedMs < snapshot.memberTimeoutMs) return undefined;
+    if (first === undefined || isVouchedFor(snapshot, first)) return undefined;
     const why = whyNot(snapshot, first.name, first.id);
     const seconds = Math.round(snapshot.memberTimeoutMs / 1_000);
     const because = `${first.name} did not become healthy and ready within ${seconds} s of its restart: ${why}; it is put back`;
