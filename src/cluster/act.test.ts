@@ -17,6 +17,7 @@ import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import { born, claim, claimIdentity, cluster, open } from "#kit/cluster.ts";
 import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
 import { asleep, SLEEP, tired, wanted } from "#kit/cluster-sleep.ts";
+import { answering, listing } from "#kit/live-members.ts";
 import { etcdBackupSchedule } from "#kit/schedule.ts";
 import type { Draft, KubeObject, NetworkPolicy, PersistentVolumeClaim, Resource } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
@@ -33,7 +34,7 @@ async function writesOf(step: ClusterStep, snapshot: ClusterSnapshot, live: read
   const kube = {
     get: ({ kind }: Resource<KubeObject>, { name }: { name: string }) =>
       Promise.resolve(live.find((each) => each.kind === kind && each.metadata.name === name)),
-    list: () => Promise.resolve({ items: [...snapshot.pods.values()] }),
+    list: listing(snapshot),
     create: write("create"),
     replace: write("replace"),
   } as unknown as ClusterWrites["kube"];
@@ -255,18 +256,18 @@ function liveOf({ cluster: own, claims }: ClusterSnapshot) {
 }
 
 /** What is deleted by the step, and what the room is told of it. */
-async function deletedBy(step: ClusterStep) {
+async function deletedBy(step: ClusterStep, now = cluster()) {
   const deleted: unknown[] = [];
   const kube = {
     get: liveOf(cluster()),
+    list: listing(cluster()),
     delete: ({ kind }: Resource<KubeObject>, ref: object, { preconditions }: { preconditions?: object }) => {
       deleted.push({ kind, ref, preconditions });
       return Promise.resolve();
     },
   } as unknown as ClusterWrites["kube"];
-  const etcd = {} as ClusterWrites["etcd"];
   const written = await actOnCluster(
-    { kube, etcd, identities: noIdentities, issuer },
+    { kube, etcd: answering(now), identities: noIdentities, issuer },
     step,
     cluster(),
     new AbortController().signal,
@@ -307,6 +308,12 @@ describe("a restart", () => {
   });
 });
 
+test("a restart is put off when somebody who was counted on takes no part by now", async () => {
+  const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! };
+  const now = { ...cluster(), endpoints: new Map() };
+  await expect(deletedBy(step, now)).rejects.toMatchObject({ code: "EtcdNotNow" });
+});
+
 describe("an update that is stopped", () => {
   const tried = withUpdate(withCanary(wanting(NEWER), "my-etcd-2"));
   const step: ClusterStep = { do: "stopUpdate", name: "my-etcd-2", message: "it ended" };
@@ -319,8 +326,7 @@ describe("an update that is stopped", () => {
       options.push(how);
       return Promise.resolve(object);
     };
-    const list = () => Promise.resolve({ items: [...tried.pods.values()] });
-    const kube = { replace, list } as unknown as ClusterWrites["kube"];
+    const kube = { replace, list: listing(tried) } as unknown as ClusterWrites["kube"];
     await actOnCluster(
       { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer },
       step,

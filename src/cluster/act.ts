@@ -34,7 +34,7 @@ import {
   needShownAsSeen,
   needSilence,
 } from "#cluster/live-checks.ts";
-import { needPodAsSeen } from "#cluster/live-pods.ts";
+import { needOthers, needPodAsSeen } from "#cluster/live-pods.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -65,6 +65,7 @@ export interface ClusterWrites {
   readonly etcd: Pick<
     EtcdClient,
     | "probe"
+    | "health"
     | "addLearner"
     | "promote"
     | "updateMember"
@@ -215,6 +216,8 @@ export async function actOnCluster(
       await needShownAsSeen(kube, snapshot, signal);
       await needAsSeen({ kube, issuer, snapshot: keptTls(snapshot), signal }, step);
       await needClaimsAsSeen(kube, snapshot, signal);
+      // Last: what they say is to be as young as can be.
+      await needOthers({ kube, etcd, identities }, snapshot, step, signal);
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
       await needPodAsSeen(kube, snapshot, step, signal);

@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { CLEANUP_FINALIZER, PAUSED_ANNOTATION } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
-import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
 import { needRemoval } from "#cluster/live-checks.ts";
@@ -12,6 +11,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster } from "#kit/cluster.ts";
 import { secured } from "#kit/cluster-tls.ts";
+import { answering, listing, shown } from "#kit/live-members.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 
 // Of what members show to each other nothing tells when it changes: it is read once more before somebody goes for it. So are claims before a pod is
@@ -26,12 +26,12 @@ const OWNER = "get EtcdCluster my-etcd";
 const CLAIMS = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].map((name) => `get PersistentVolumeClaim ${name}`);
 
 /**
- * Does the step. @param shown what the API server has of the Secret that members show; undefined: nothing
+ * Does the step. @param secret what the API server has of the Secret that members show; undefined: nothing
  * @param claim what it has of claim my-etcd-0, where that is not what the cache shows; `"gone"`: nothing @returns what was asked, in order
  */
 async function asked(
   step: ClusterStep,
-  shown: object | undefined,
+  secret: object | undefined,
   snapshot = certified,
   claim: object | "gone" = {},
 ): Promise<readonly string[]> {
@@ -49,15 +49,16 @@ async function asked(
       if (claim === "gone") throw new OperatorError("KubeNotFound", "it is not there");
       return { metadata: { ...known?.metadata, ...claim } };
     }
-    if (shown === undefined) throw new OperatorError("KubeNotFound", "it is not there");
-    return { metadata: { uid: "uid-of-my-etcd-peer-tls", resourceVersion: "1", ...shown } };
+    if (secret === undefined) throw new OperatorError("KubeNotFound", "it is not there");
+    return { metadata: { uid: "uid-of-my-etcd-peer-tls", resourceVersion: "1", ...secret } };
   };
   const replace = ({ kind }: Resource<KubeObject>, object: KubeObject) => {
     calls.push(`replace ${kind}`);
     return Promise.resolve(object);
   };
-  const kube = { get, replace, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
-  const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
+  const list = listing(snapshot);
+  const kube = { get, list, replace, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
+  const writes = { kube, etcd: answering(snapshot), identities: shown, issuer };
   await actOnCluster(writes, step, snapshot, new AbortController().signal);
   return calls;
 }
@@ -231,8 +232,9 @@ describe("what takes something away because the cluster asks for it is done as l
       const { metadata, spec, ...rest } = plain.cluster;
       return Promise.resolve({ ...rest, spec: { ...spec, ...live.spec }, metadata: { ...metadata, ...live.metadata } });
     };
-    const kube = { get, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
-    const writes = { kube, etcd: {} as ClusterWrites["etcd"], identities: noIdentities, issuer };
+    const list = listing(plain);
+    const kube = { get, list, patch: note("patch"), delete: note("delete") } as unknown as ClusterWrites["kube"];
+    const writes = { kube, etcd: answering(plain), identities: shown, issuer };
     await actOnCluster(writes, step, plain, new AbortController().signal);
     return calls;
   }

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { needPodAsSeen } from "#cluster/live-pods.ts";
+import { unknown } from "#base/observed.ts";
+import { needOthers, needPodAsSeen } from "#cluster/live-pods.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { NEWER, wanting, withCanary, withoutPod } from "#kit/cluster-rolling.ts";
+import { cluster, unpublished } from "#kit/cluster.ts";
+import { CRASHING, NEWER, saying, wanting, withCanary, withoutPod, withPod } from "#kit/cluster-rolling.ts";
+import { answering, listing, shown } from "#kit/live-members.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 const FIRST = { name: "my-etcd-2" };
@@ -55,5 +58,70 @@ describe("before the first one that an update has restarted is put back, its pod
       code: "KubeConflict",
       message: "pod my-etcd-2-abcde, which no cache knows, is there",
     });
+  });
+});
+
+describe("before a member is restarted, whoever was counted on is asked once more", () => {
+  const plain = cluster();
+  const UNREADY = [{ type: "Ready", status: "False" }];
+
+  /** @param now what members say by now, and which pods there are @returns who was asked, and how */
+  async function checked(given: ClusterSnapshot, now = given): Promise<readonly string[]> {
+    const asked: string[] = [];
+    const etcd = answering({ ...now, pods: given.pods }, (question) => asked.push(question));
+    const asks = { kube: { list: listing(now) }, etcd, identities: shown };
+    const step = { do: "restartPod", name: FIRST.name, pod: given.pods.get(FIRST.name)! } as const;
+    await needOthers(asks, given, step, new AbortController().signal);
+    return asked.sort();
+  }
+  const silent = (snapshot: ClusterSnapshot, name: string) => ({
+    ...snapshot,
+    endpoints: new Map(snapshot.endpoints).set(name, unknown("refused")),
+  });
+
+  test("and it restarts when they take part", async () => {
+    expect(await checked(plain)).toEqual(["probe my-etcd-0", "probe my-etcd-1"]);
+  });
+
+  test("in the way in which they were seen to", async () => {
+    const given = unpublished(plain, "my-etcd-1");
+    expect(await checked(given)).toEqual(["health my-etcd-1", "probe my-etcd-0"]);
+    const gone = { ...given, unpublished: new Map() };
+    await expect(checked(given, gone)).rejects.toMatchObject({ code: "EtcdNotNow" });
+  });
+
+  test.each([
+    ["gives no answer", silent(plain, "my-etcd-0")],
+    ["follows nobody", saying(plain, "my-etcd-0", { leaderId: undefined })],
+    ["is somebody else's", saying(plain, "my-etcd-0", { clusterId: 1n as never })],
+  ])("not when one %s by now", async (_, now) => {
+    await expect(checked(plain, now)).rejects.toMatchObject({
+      code: "EtcdNotNow",
+      message: "my-etcd-0 takes no part any more",
+    });
+  });
+
+  test.each([
+    ["is being deleted", withPod(plain, "my-etcd-0", { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } })],
+    ["is another one", withPod(plain, "my-etcd-0", { metadata: { uid: "another" } })],
+    ["is gone", withoutPod(plain, "my-etcd-0")],
+  ])("nor when the pod of one %s, and the cache does not show it yet", async (_, { pods }) => {
+    const { name, uid, resourceVersion } = plain.pods.get("my-etcd-0")!.metadata;
+    const known = { plural: "pods", namespace: "foo", name, uid, resourceVersion };
+    await expect(checked(plain, { ...plain, pods })).rejects.toMatchObject({ code: "KubeConflict", known });
+  });
+
+  test("what else a pod says does not matter, nor who was not counted on before", async () => {
+    const unready = withPod(plain, "my-etcd-0", {
+      metadata: { resourceVersion: "999" },
+      status: { conditions: UNREADY },
+    });
+    expect(await checked(plain, unready)).toHaveLength(2);
+    expect(await checked(silent(plain, "my-etcd-1"))).toEqual(["probe my-etcd-0"]);
+  });
+
+  test("nobody is when no etcd runs in the pod", async () => {
+    const stopped = withPod(silent(plain, FIRST.name), FIRST.name, { status: { ...CRASHING, conditions: UNREADY } });
+    expect(await checked(stopped, { ...stopped, endpoints: new Map() })).toEqual([]);
   });
 });

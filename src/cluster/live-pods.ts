@@ -1,11 +1,20 @@
-import { CLUSTER_LABEL } from "#api/names.ts";
+import { CLUSTER_LABEL, ETCD_CONTAINER, METRICS_PORT } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
+import { absent } from "#base/observed.ts";
+import { endpointOf, type Identities } from "#certificates/dial.ts";
+import { isHarmless } from "#cluster/guards/touched.ts";
+import { MEMBER_DEADLINE_MS } from "#cluster/member-answer.ts";
+import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
+import { currentPods, dialAddress } from "#kube/pod.ts";
 
-// What the API server says of the pods of a cluster, right before somebody goes by what a cache says of them: that may be behind.
+// What the API server says of the pods of a cluster, and what members say of themselves, right before somebody goes by what was seen of them: a cache
+// may be behind, and a look be as old as a pass may take.
 
 type Kube = Pick<KubeClient, "list">;
 
@@ -32,4 +41,62 @@ export async function needPodAsSeen(
   if (live?.uid === cached?.uid && live?.resourceVersion === cached?.resourceVersion) return;
   if (cached !== undefined) throw outOfDate(PODS, cached, `the pod of ${name} has changed`);
   throw new OperatorError("KubeConflict", `pod ${live?.name}, which no cache knows, is there`);
+}
+
+interface Asks {
+  readonly kube: Kube;
+  readonly etcd: Pick<EtcdClient, "probe" | "health">;
+  readonly identities: Identities;
+}
+
+/**
+ * Nobody is stopped for a restart for whose sake others are counted on that take no part any more, or are about to stop: each of them is asked once
+ * more, all at the same time, and so is the API server for their pods. A pod in which no etcd runs is made anew whatever the others do.
+ */
+export async function needOthers(
+  asks: Asks,
+  snapshot: ClusterSnapshot,
+  step: Extract<ClusterStep, { do: "restartPod" }>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (isHarmless(snapshot, step)) return;
+  const others = ownVoters(snapshot).filter((member) => member.name !== step.name && takesPart(snapshot, member));
+  if (others.length === 0) return;
+  const [live, now] = await Promise.all([
+    livePods(asks.kube, snapshot, signal),
+    askedAgain(asks, snapshot, others, signal),
+  ]);
+  for (const { name } of others) {
+    const cached = snapshot.pods.get(name)?.metadata;
+    const by = live.get(name)?.metadata;
+    if (cached === undefined || (by?.uid === cached.uid && by.deletionTimestamp === cached.deletionTimestamp)) continue;
+    throw outOfDate(PODS, cached, `the pod of ${name} is gone, or going`);
+  }
+  const missing = others.find((member) => !takesPart(now, member));
+  if (missing !== undefined) throw new OperatorError("EtcdNotNow", `${missing.name} takes no part any more`);
+}
+
+/** The snapshot with what these members, each of which took part, say of themselves now: in the way in which they did before. */
+async function askedAgain(
+  { etcd, identities }: Asks,
+  snapshot: ClusterSnapshot,
+  members: readonly KnownMember[],
+  signal: AbortSignal,
+): Promise<ClusterSnapshot> {
+  const endpoints = new Map(snapshot.endpoints);
+  const unpublished = new Map(snapshot.unpublished);
+  const options = { signal, deadlineMs: MEMBER_DEADLINE_MS };
+  const ask = async ({ name }: KnownMember) => {
+    const pod = snapshot.pods.get(name);
+    if (unpublished.delete(name)) {
+      const metrics = pod && dialAddress(pod, ETCD_CONTAINER, METRICS_PORT);
+      const health = metrics === undefined ? absent : await etcd.health(metrics, options);
+      if (health.is === "present") unpublished.set(name, health.value);
+      return;
+    }
+    const endpoint = pod === undefined ? absent : endpointOf(pod, identities);
+    endpoints.set(name, endpoint.is === "present" ? await etcd.probe(endpoint.value, options) : endpoint);
+  };
+  await Promise.all(members.map(ask));
+  return { ...snapshot, endpoints, unpublished };
 }

@@ -222,7 +222,7 @@ export function pod(name: string, given: { ready: boolean; fenced?: boolean }): 
     spec: { hostname: name, containers: [] },
     status: {
       phase: "Running",
-      podIP: "10.0.0.1",
+      podIP: `10.0.0.${1 + Number(name.split("-").at(-1))}`,
       conditions: [{ type: "Ready", status: given.ready ? "True" : "False" }],
     },
   } as unknown as Pod;
