@@ -187,7 +187,7 @@ export async function actOnCluster(
     case "grantRole":
     case "enableAuth":
     case "disableAuth":
-      if (step.do === "disableAuth") await needAsked(kube, snapshot, signal);
+      if (step.do === "enableAuth" || step.do === "disableAuth") await needAsked(kube, snapshot, signal);
       return await changed(actOnAuth({ kube, etcd, identities, issuer }, step, snapshot, signal));
     case "createPeer":
       await needNotJoined(kube, snapshot, step.peer, signal);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CLEANUP_FINALIZER, PAUSED_ANNOTATION } from "#api/names.ts";
+import { CLEANUP_FINALIZER, PAUSED_ANNOTATION, WAIVE_ANNOTATION } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
 import { issuer } from "#certificates/issue.ts";
@@ -242,7 +242,9 @@ describe("what takes something away because the cluster asks for it is done as l
   test.each(steps.map((step) => ({ step })))("$step.do", async ({ step }) => {
     expect(await written(step, {})).toHaveLength(1);
     const paused = { annotations: { [PAUSED_ANNOTATION]: "true" } };
-    for (const live of [{ spec: { paused: true } }, { metadata: paused }, { metadata: { generation: 99 } }])
+    const waived = { annotations: { [WAIVE_ANNOTATION]: "members-healthy until 2026-01-01T13:00:00Z" } };
+    const changed = [{ metadata: paused }, { metadata: { generation: 99 } }, { metadata: waived }];
+    for (const live of [{ spec: { paused: true } }, ...changed])
       await expect(written(step, live)).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });

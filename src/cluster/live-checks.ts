@@ -1,4 +1,11 @@
-import { CLAIM_MEMBER_ID_ANNOTATION, CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
+import {
+  CLAIM_MEMBER_ID_ANNOTATION,
+  CLUSTER_LABEL,
+  MANAGED_BY_LABEL,
+  OPERATOR,
+  selectorText,
+  WAIVE_ANNOTATION,
+} from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -60,13 +67,15 @@ export async function needNotJoined(
 
 /**
  * What is done to something else because the EtcdCluster asks for it has no precondition that would tell that it asks no more: whoever has just taken
- * an edit back, paused the cluster, or deleted it, is heard.
+ * an edit or a waiver back, paused the cluster, or deleted it, is heard.
  */
 export async function needAsked(kube: Kube, { cluster }: ClusterSnapshot, signal: AbortSignal): Promise<void> {
-  const { name, generation } = cluster.metadata;
+  const { name, generation, annotations } = cluster.metadata;
   const live = await liveOf(kube, ETCD_CLUSTERS, cluster, signal);
   const isAsSeen = live?.metadata.generation === generation && live?.metadata.deletionTimestamp === undefined;
-  if (live !== undefined && isAsSeen && pausedBy(live) === undefined) return;
+  // No generation counts annotations.
+  const isWaivedAsSeen = live?.metadata.annotations?.[WAIVE_ANNOTATION] === annotations?.[WAIVE_ANNOTATION];
+  if (live !== undefined && isAsSeen && isWaivedAsSeen && pausedBy(live) === undefined) return;
   throw outOfDate(ETCD_CLUSTERS, cluster.metadata, `EtcdCluster ${name} has changed`);
 }
 

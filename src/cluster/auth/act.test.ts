@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { clientAuthorityName } from "#api/names.ts";
+import { clientAuthorityName, PAUSED_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
@@ -115,11 +115,21 @@ describe("by its own certificate the operator", () => {
   });
 });
 
-test("etcd is not opened to everybody on the word of a cache: whoever has just asked for users again is heard", async () => {
-  const { metadata, ...rest } = settled.cluster;
-  const live = { ...rest, metadata: { ...metadata, generation: (metadata.generation ?? 1) + 1 } } as EtcdCluster;
-  await expect(done({ do: "disableAuth", asRoot: false }, { live })).rejects.toMatchObject({ code: "KubeConflict" });
-});
+test.each<[string, ClusterStep]>([
+  ["opened to everybody", { do: "disableAuth", asRoot: false }],
+  ["closed to those without a user", { do: "enableAuth" }],
+])(
+  "etcd is not %s on the word of a cache: whoever has just edited, or paused, the cluster is heard",
+  async (_, step) => {
+    const { metadata, spec, ...rest } = settled.cluster;
+    const edited = { ...metadata, generation: (metadata.generation ?? 1) + 1 };
+    const annotated = { ...metadata, annotations: { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" } };
+    for (const now of [edited, annotated]) {
+      const live = { ...rest, spec, metadata: now } as EtcdCluster;
+      await expect(done(step, { live })).rejects.toMatchObject({ code: "KubeConflict" });
+    }
+  },
+);
 
 test("as root it shows a certificate that the cluster's authority has signed for root, for a day: by a clock that is hours behind that of members, minutes would be over before they began", async () => {
   for (const step of [{ do: "addUser", user: "me" }, { do: "grantRole", user: "me" }, { do: "disableAuth" }] as const) {
