@@ -39,6 +39,22 @@ test("pass: a routine step is not told, its failure is", async () => {
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
 });
 
+test("pass: a step that the end of the term has cut off has not failed: nobody hears of it, and it is tried again", async () => {
+  const { controller, pass, told } = toy();
+  const term = new AbortController();
+  controller.next = paint;
+  controller.acting = (signal) => {
+    term.abort(new OperatorError("Cancelled", "the term is over"));
+    return Promise.reject(signal.reason);
+  };
+  expect(await pass.run(KEY, term.signal)).toEqual({ is: "withBackoff" });
+  expect([told, controller.asked]).toEqual([[], ["observe toy", "paint"]]);
+  // It does not rest either.
+  controller.acting = () => Promise.resolve({ kind: "external" });
+  await pass.run(KEY, never);
+  expect(controller.asked.at(-1)).toBe("paint");
+});
+
 test("pass: a settled object gets its status written and rests", async () => {
   const { controller, pass } = toy();
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 60_000 });
