@@ -18,6 +18,7 @@ import {
   withUpdate,
   withUpdated,
 } from "#kit/cluster-rolling.ts";
+import { asleep } from "#kit/cluster-sleep.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const healthy = cluster();
@@ -388,5 +389,21 @@ test("health log: it counts who is at rest", () => {
   expect(log.settled).toBe(1);
   log.forget(KEY);
   log.forget(other);
+  expect(log.settled).toBe(0);
+});
+
+test("health log: who sleeps is at rest once all have stopped, and no time of it is in any count", () => {
+  const gaps: number[] = [];
+  const log = new HealthLog((ms) => gaps.push(ms));
+  log.look(KEY, down, 0);
+  log.slept(KEY, { ...asleep(), pods: down.pods }, 600_000);
+  expect(log.settled).toBe(0);
+  log.slept(KEY, asleep(), 610_000);
+  log.slept(KEY, asleep(), 668_000);
+  expect(log.settled).toBe(1);
+  expect(log.look(KEY, down, 720_000).get(id)).toMatchObject({ knownForMs: 0, sickForMs: 0, wellMsAgo: undefined });
+  expect([log.settled, gaps]).toEqual([0, []]);
+  log.slept(KEY, asleep(), 730_000);
+  log.forget(KEY);
   expect(log.settled).toBe(0);
 });

@@ -2,7 +2,7 @@ import { lackedReadiness, whyUnfit } from "#cluster/fitness.ts";
 import { lacksOnlyPod } from "#cluster/learners.ts";
 import { isHealthy, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
 import { isVouchedFor } from "#cluster/patience.ts";
-import { isSettled, REST_VOUCHED_MS } from "#cluster/rest.ts";
+import { isAtRest, REST_VOUCHED_MS } from "#cluster/rest.ts";
 import { canary, hasGotNew, isComingUp } from "#cluster/rolling.ts";
 import { waking } from "#cluster/sleep.ts";
 import { type ClusterSnapshot, isPaused, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
@@ -34,7 +34,7 @@ interface Noted {
 interface Look {
   readonly lookedAtMs: number;
   readonly members: ReadonlyMap<string, Noted>;
-  /** Whether all was well, and nobody's patience ran: see rest.ts. */
+  /** Whether all was well, or asleep, and nobody's patience ran: see rest.ts. */
   readonly isSettled: boolean;
 }
 
@@ -121,7 +121,7 @@ export class HealthLog {
         wellAtMs: isSick ? last?.wellAtMs : atMs,
       });
     }
-    this.#put(key, { lookedAtMs: atMs, members, isSettled: isSettled(snapshot) });
+    this.#put(key, { lookedAtMs: atMs, members, isSettled: isAtRest(snapshot) });
     return new Map([...members].map(([id, noted]) => [id, historyOf(noted, atMs)]));
   }
 
@@ -140,6 +140,11 @@ export class HealthLog {
     if (last?.isSettled !== true) return;
     this.#tellGap(last, atMs);
     this.#put(key, { ...last, lookedAtMs: atMs });
+  }
+
+  /** Notes that the cluster sleeps: nobody's time runs, and who wakes up begins anew. @param atMs monotonic */
+  slept(key: Key, snapshot: ClusterSnapshot, atMs: number): void {
+    this.#put(key, { lookedAtMs: atMs, members: new Map(), isSettled: isAtRest(snapshot) });
   }
 
   forget(key: Key): void {

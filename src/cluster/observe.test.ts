@@ -63,6 +63,7 @@ interface Given {
   readonly serves?: readonly boolean[];
   /** Hears of each connection to the client Service. */
   readonly onService?: (address: string, deadlineMs: number) => void;
+  readonly healthLog?: HealthLog | undefined;
   readonly onProbe?: (member: number, clock: FakeClock) => Promise<void>;
 }
 
@@ -129,7 +130,7 @@ async function seenWith(leaders: readonly (string | undefined)[], given: Given =
   const certificates = new CertificateReads(kube, clock, new Keyring());
   const auth = new AuthReads(reads);
   const bindings = new BindingTimes(clock);
-  const healthLog = new HealthLog();
+  const { healthLog = new HealthLog() } = given;
   const memory = { auth, healthLog, silences: new Silences(clock, "etcd"), monitoring, certificates, bindings };
   const look = async () => {
     const seen = observeCluster(reads, memory, KEY, new AbortController().signal);
@@ -399,10 +400,15 @@ test("observe: a member of a cluster that replaces nobody is waited for, and the
 
 test("time asleep is in no count, and nobody is asked", async () => {
   const { pods } = settled;
-  const counted = async (from: ClusterSnapshot) =>
-    (await seenWith([], { from: { ...from, pods: new Map(pods) }, looks: 3 })).histories;
+  const counted = async (from: ClusterSnapshot, healthLog?: HealthLog) => {
+    const its = healthLog === undefined ? pods : from.pods;
+    return (await seenWith([], { from: { ...from, pods: new Map(its) }, looks: 3, healthLog })).histories;
+  };
   expect((await counted(cluster())).get(ids[0]!)?.sickForMs).toBe(20_000);
-  expect(await counted(asleep())).toEqual(new Map());
+  const healthLog = new HealthLog();
+  expect(await counted(asleep(), healthLog)).toEqual(new Map());
+  // It is one of those at rest, by which it is known how long each of them may be.
+  expect(healthLog.settled).toBe(1);
   const { endpoints, members } = await seenWith([], { from: asleep() });
   expect([endpoints.size, members.is]).toEqual([0, "unknown"]);
 });

@@ -116,7 +116,7 @@ export async function observeCluster(
   if (seen.members.is !== "present") certificates.doubt(key, "operator");
   // Time asleep is in no count: who wakes up begins anew.
   if (isAsleep(cluster)) {
-    healthLog.forget(key);
+    healthLog.slept(key, seen, reads.clock.monotonicMs());
     return present(seen);
   }
   const histories = healthLog.look(key, seen, reads.clock.monotonicMs());

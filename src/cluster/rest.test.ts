@@ -10,6 +10,7 @@ import { present } from "#base/observed.ts";
 import { networkPolicy } from "#cluster/desired/network-policy.ts";
 import {
   glancesAfter,
+  isAtRest,
   isCalledSettled,
   isSettled,
   LOOKS_APART_MS,
@@ -33,6 +34,7 @@ import {
   withSpec,
 } from "#kit/cluster-rested.ts";
 import { saying, UNREADY_BESIDE, withPod } from "#kit/cluster-rolling.ts";
+import { asleep, tired, wanted, woken } from "#kit/cluster-sleep.ts";
 import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
 
 const whole = calm(cluster());
@@ -223,6 +225,22 @@ describe("the rest between two looks", () => {
     const furthestMs = restMs(given, 1_000, 101_562);
     expect(MINUTELY_MS).toBeLessThan(furthestMs);
     expect(MINUTELY_MS).toBeGreaterThanOrEqual(furthestMs - 3_000);
+  });
+
+  test("is as long for one that sleeps, or has never been begun, once nobody of it has a pod", () => {
+    const never = wanted(cluster({ stage: "new" }), 0);
+    for (const [sleeping, isAt] of [
+      [asleep(), true],
+      [never, true],
+      [{ ...asleep(), pods: whole.pods }, false],
+      [tired(), false],
+      [{ ...woken(), members: { is: "unknown", why: "no leader" } } as const, false],
+    ] as const) {
+      const due = settledMs(sleeping.cluster, 1_000, 0);
+      expect(due).toBeGreaterThan(10_000);
+      expect([isAtRest(sleeping), restMs(sleeping, 1_000, 0)]).toEqual(isAt ? [true, due] : [false, 10_000]);
+    }
+    expect([isAtRest(whole), isAtRest(cluster())]).toEqual([true, false]);
   });
 
   test("each cluster has its own turn", () => {

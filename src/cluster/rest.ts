@@ -8,6 +8,7 @@ import { isCalledReady } from "#cluster/client-address.ts";
 import { isPolicyWanted } from "#cluster/desired/network-policy.ts";
 import { whyUnfit } from "#cluster/fitness.ts";
 import { knownMembers } from "#cluster/members.ts";
+import { sleeps, withPods } from "#cluster/sleep.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { isReady } from "#kube/pod.ts";
 
@@ -22,6 +23,8 @@ import { isReady } from "#kube/pod.ts";
 // And where even a look a minute is much?
 //   Four of five are glances (glances.ts): one member is asked, each in its turn, what it knows of all of them. What only a member itself
 //   knows, such as how far it is behind, is then five minutes old at most.
+// And one that sleeps?
+//   Is at rest once its members have stopped: there is nobody who could be asked, and whatever wakes it is watched.
 // Is anything decided by an old look?
 //   No. A look asks all members, whoever and whatever made it due. Only the time between two looks at a cluster at rest is longer. A glance
 //   decides nothing but that there is nothing to be looked at.
@@ -77,6 +80,11 @@ export function isSettled(snapshot: ClusterSnapshot): boolean {
   );
 }
 
+/** The same, or nobody of it runs because it sleeps: whatever there will be to do, an event tells. */
+export function isAtRest(snapshot: ClusterSnapshot): boolean {
+  return (sleeps(snapshot) && withPods(snapshot).length === 0) || isSettled(snapshot);
+}
+
 /** Why a condition may be otherwise, and nothing is amiss that a look would mend: nobody asks for a PodMonitor any more, or there cannot be one here. */
 const WELL_ALL_THE_SAME: readonly (string | undefined)[] = ["NotMonitored", "MonitorsNotServed"] satisfies Reason[];
 
@@ -123,7 +131,7 @@ export function glancesAfter(settled: number): number {
  * @param nowMs by the clock by which the pause is waited for, 0 or more
  */
 export function restMs(snapshot: ClusterSnapshot, settled: number, nowMs: number): number {
-  return isSettled(snapshot) ? settledMs(snapshot.cluster, settled, nowMs) : SHORTEST_REST_MS;
+  return isAtRest(snapshot) ? settledMs(snapshot.cluster, settled, nowMs) : SHORTEST_REST_MS;
 }
 
 /** The same of one that is at rest. */
