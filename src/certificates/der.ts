@@ -47,9 +47,14 @@ export function writtenNames(certificate: X509Certificate): { readonly issuer: B
   return { issuer: issuer?.whole ?? NOTHING, subject: subject?.whole ?? NOTHING };
 }
 
-/** Which extensions it has: the DER of their OIDs, without tag and length, in hexadecimal. */
-export function extensionsOf(certificate: X509Certificate): readonly string[] {
+/** Its extensions: what each says, by the DER of its OID without tag and length, in hexadecimal. */
+export function extensionsOf(certificate: X509Certificate): ReadonlyMap<string, Buffer> {
   const found = fieldsOf(certificate).find(({ tag }) => tag === EXTENSIONS);
   const [list] = elementsIn(found?.value ?? NOTHING);
-  return elementsIn(list?.value ?? NOTHING).map(({ value }) => elementsIn(value)[0]?.value.toString("hex") ?? "");
+  return new Map(
+    elementsIn(list?.value ?? NOTHING).map(({ value }) => {
+      const parts = elementsIn(value);
+      return [parts[0]?.value.toString("hex") ?? "", parts.at(-1)?.value ?? NOTHING];
+    }),
+  );
 }

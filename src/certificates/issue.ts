@@ -2,7 +2,7 @@ import { randomBytes, type webcrypto, X509Certificate } from "node:crypto";
 import type { X509Certificate as PeculiarCertificate } from "@peculiar/x509";
 import { invariant } from "#base/invariant.ts";
 import { isAddress } from "#certificates/names.ts";
-import { type KeyPair, keyIn } from "#certificates/pem.ts";
+import { type KeyPair, keyIn, parsedIn } from "#certificates/pem.ts";
 import { signingBy } from "#certificates/signing-key.ts";
 import { isSignedBy } from "#certificates/trust.ts";
 
@@ -60,7 +60,10 @@ export async function newAuthority(commonName: string, { fromMs, untilMs }: Vali
 
 export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPair> {
   const x509 = await library();
-  const issuer = new x509.X509Certificate(authority.certificate);
+  // Whatever else stands in the Secret, this is what it was judged by.
+  const [own] = parsedIn(authority.certificate);
+  invariant(own !== undefined, "an authority has a certificate");
+  const issuer = new x509.X509Certificate(own.toString());
   const authorityKey = keyIn(authority.key);
   const signingAlgorithm = signingBy(authorityKey);
   invariant(authorityKey !== undefined && signingAlgorithm !== undefined, "an authority has a key to sign by");
@@ -88,10 +91,7 @@ export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPa
       await keyIdentifierOf(issuer),
     ],
   });
-  const isBelieved = isSignedBy(
-    new X509Certificate(certificate.toString("pem")),
-    new X509Certificate(authority.certificate),
-  );
+  const isBelieved = isSignedBy(new X509Certificate(certificate.toString("pem")), own);
   invariant(isBelieved, "what an authority has signed is believed by who trusts it");
   return { certificate: inPem(certificate.toString("pem")), key: await keyInPem(keys.privateKey) };
 }

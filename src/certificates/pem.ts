@@ -1,5 +1,5 @@
 import { createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
-import { writtenNames } from "#certificates/der.ts";
+import { extensionsOf, writtenNames } from "#certificates/der.ts";
 
 /** A certificate and its key, both in PEM. Keys go to Secrets and to TLS, and nowhere else. */
 export interface KeyPair {
@@ -45,15 +45,23 @@ export function idOf(certificate: X509Certificate): string {
   return hash("sha256", certificate.raw, "hex");
 }
 
+/** OID 2.5.29.14, subject key identifier, as DER has it. */
+const KEY_IDENTIFIER = "551d0e";
+
 /**
- * What an authority is known by to whoever verifies: its name, as it is written, and its key. A certificate that was made anew for the same key vouches for the same.
+ * What an authority is known by to whoever verifies: its name, as it is written, its key, and what it calls that. A certificate that was made anew for the same key
+ * vouches for the same; one that calls the key otherwise, as another tool does, vouches to OpenSSL, and with it to Node, for nothing that was signed before.
  * SHA-256, in hexadecimal. One whose key is of no kind that can be read vouches for nobody, and is known by itself alone.
  */
 export function authorityKeyOf(authority: X509Certificate): string {
   const key = publicKeyOf(authority);
   return key === undefined
     ? idOf(authority)
-    : hash("sha256", Buffer.concat([writtenNames(authority).subject, key]), "hex");
+    : hash("sha256", Buffer.concat([writtenNames(authority).subject, key, identifierOf(authority)]), "hex");
+}
+
+function identifierOf(authority: X509Certificate): Buffer {
+  return extensionsOf(authority).get(KEY_IDENTIFIER) ?? Buffer.alloc(0);
 }
 
 function publicKeyOf(certificate: X509Certificate): Buffer | undefined {

@@ -58,6 +58,18 @@ describe("by an authority that people have made", () => {
     expect(isSignedBy(parsed(await leaf({ ...pair, key })), parsed(pair))).toBe(true);
   });
 
+  test("is signed by the certificate that was judged, whatever stands before it", async () => {
+    const pair = brought();
+    const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    for (const before of [pair.key, broken]) {
+      const certificate = `${before}${pair.certificate}`;
+      expect(
+        factsOf(secretOf("a", dataOf({ ...pair, certificate }, certificate)), "authority").trouble,
+      ).toBeUndefined();
+      expect(isSignedBy(parsed(await leaf({ ...pair, certificate })), parsed(pair))).toBe(true);
+    }
+  });
+
   test("nothing is stored that nobody would believe", async () => {
     const other = await authority();
     await expect(leaf({ certificate: own.certificate, key: other.key })).rejects.toThrow("believed by who trusts it");
@@ -119,4 +131,15 @@ test("one name that is written in two ways is two names to etcd", async () => {
   expect(other.subject).toBe(certificate.subject);
   expect(authorityKeyOf(other)).not.toBe(authorityKeyOf(certificate));
   expect(isSignedBy(parsed(await leaf(pair)), other)).toBe(false);
+});
+
+test("one key that is called otherwise by another tool is another authority: who verifies with OpenSSL does not believe by it what was signed before", async () => {
+  const pair = brought();
+  const kept = join(dir, "kept.key");
+  writeFileSync(kept, pair.key);
+  const [again, otherwise] = [brought(["-key", kept]), brought(["-key", kept], "subjectKeyIdentifier=0102030405")];
+  const signed = parsed(await leaf(pair));
+  expect([again, otherwise].map((each) => isSignedBy(signed, parsed(each)))).toEqual([true, false]);
+  expect(authorityKeyOf(parsed(again))).toBe(authorityKeyOf(parsed(pair)));
+  expect(authorityKeyOf(parsed(otherwise))).not.toBe(authorityKeyOf(parsed(pair)));
 });

@@ -31,7 +31,7 @@ export function whyNoSigner(
   const is = keyIn(key);
   if (signingBy(is) === undefined)
     return `its ${fields.key} is ${kindOf(is)}; it must be an ECDSA key on P-256, or an Ed25519 key`;
-  if (extensionsOf(authority).includes(NAME_CONSTRAINTS))
+  if (extensionsOf(authority).has(NAME_CONSTRAINTS))
     return `its ${fields.certificate} has name constraints; it must have none, since members have names such as localhost`;
   const uses = (authority.keyUsage as readonly string[] | undefined) ?? [];
   const isForBoth = uses.includes(ANY_USE) || [SERVER_AUTH, CLIENT_AUTH].every((use) => uses.includes(use));
@@ -42,7 +42,7 @@ export function whyNoSigner(
 
 function kindOf(key: KeyObject | undefined): string {
   const { modulusLength, namedCurve } = key?.asymmetricKeyDetails ?? {};
-  if (modulusLength !== undefined) return `an RSA key of ${modulusLength} bits`;
+  if (modulusLength !== undefined && key?.asymmetricKeyType !== "dsa") return `an RSA key of ${modulusLength} bits`;
   if (namedCurve !== undefined) return `an ECDSA key on ${namedCurve}`;
   return `a key of the kind ${key?.asymmetricKeyType ?? "unknown"}`;
 }

@@ -3,7 +3,7 @@ import { writtenNames } from "#certificates/der.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 
 // What is an authority known by?
-//   By its name and its key: so does whoever verifies. Its own certificate may be made anew, and both may stand side by side in a bundle; each of
+//   By its name, its key, and what it calls that: so does whoever verifies. Its own certificate may be made anew, and both may stand side by side in a bundle; each of
 //   them vouches for the same. By the SHA-256 of a certificate alone it would be taken for two.
 
 /**
