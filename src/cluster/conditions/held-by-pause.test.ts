@@ -23,14 +23,17 @@ interface Given {
   readonly before?: readonly [status: "True" | "False" | "Unknown", reason: string, observedGeneration: number];
   /** The same of Paused. */
   readonly pausedBefore?: readonly [status: "True" | "False", reason: string, observedGeneration: number];
+  /** The same of UpToDate. */
+  readonly upToDateBefore?: readonly [status: "True" | "False", reason: string, observedGeneration: number];
 }
 
 /** A paused cluster, all well, in its seventh generation. */
 function paused({ snapshot = cluster(), spec = {}, isByAnnotation = false, ...given }: Given): ClusterSnapshot {
   const { cluster: live } = snapshot;
-  const { before = ["True", "AllMembersHealthy", GENERATION - 1], pausedBefore } = given;
+  const { before = ["True", "AllMembersHealthy", GENERATION - 1], pausedBefore, upToDateBefore } = given;
   const told = [conditionOf("Ready", before), conditionOf("Available", ["True", "", GENERATION])];
   if (pausedBefore !== undefined) told.push(conditionOf("Paused", pausedBefore));
+  if (upToDateBefore !== undefined) told.push(conditionOf("UpToDate", upToDateBefore));
   const annotations = { ...live.metadata.annotations, ...(isByAnnotation ? { [PAUSED_ANNOTATION]: "true" } : {}) };
   return {
     ...snapshot,
@@ -150,6 +153,33 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     name: "it waits for somebody to catch up besides",
     given: { snapshot: saying(wanting(NEWER), "my-etcd-1", { raftAppliedIndex: -2_000 }), spec: ON_DELETE },
     says: ["False Paused", `${BY_SPEC}my-etcd-0, my-etcd-1, my-etcd-2 have yet to be given what the spec asks for`],
+  },
+  {
+    name: "members whom people restart have come to differ since this spec was carried out",
+    given: { snapshot: wanting(NEWER), spec: ON_DELETE, before: ["True", "AllMembersHealthy", GENERATION] },
+    says: WELL,
+  },
+  {
+    name: "an operator of before has called it Ready while they had yet to be given what an edit asks for",
+    given: {
+      snapshot: wanting(NEWER),
+      spec: ON_DELETE,
+      before: ["True", "AllMembersHealthy", GENERATION],
+      pausedBefore: ["True", "Paused", GENERATION],
+      upToDateBefore: ["False", "Paused", GENERATION],
+    },
+    says: ["False Paused", `${BY_SPEC}give-turn: the next pod of my-etcd-2 gets etcd 3.6.17 instead of 3.6.16`],
+  },
+  {
+    name: "and what is told since then counts",
+    given: {
+      snapshot: wanting(NEWER),
+      spec: ON_DELETE,
+      before: ["True", "AllMembersHealthy", GENERATION],
+      pausedBefore: ["True", "NoEditWaits", GENERATION],
+      upToDateBefore: ["False", "Paused", GENERATION],
+    },
+    says: WELL,
   },
   {
     name: "only people have yet to restart members",

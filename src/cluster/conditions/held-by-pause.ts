@@ -1,8 +1,8 @@
-import type { ConditionType, Reason } from "#api/conditions.ts";
 import { withoutPause } from "#api/pause.ts";
 import { planCluster } from "#cluster/plan.ts";
 import { pausedText } from "#cluster/rules/life/paused.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { wasCarriedOut } from "./carried-out.ts";
 import { blocked, missing } from "./hindrance.ts";
 import { unfulfilled } from "./unfulfilled.ts";
 import type { Case, Verdict } from "./verdict.ts";
@@ -13,9 +13,6 @@ import type { Case, Verdict } from "./verdict.ts";
 // And when Ready was False in between, such as for a member that was not well?
 //   Ready has forgotten by then what it was before. Paused remembers it, by its reason, for as long as the pause lasts and nobody edits the spec.
 
-/** The reason of Paused from when this generation of the spec was seen to be there and healthy. */
-export const NO_EDIT_WAITS = "NoEditWaits" satisfies Reason;
-
 /** What the spec asks for and is not done because the cluster is paused; `undefined` when nothing is, or this spec was carried out before. */
 export function heldByPause({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
   const paused = pausedText(snapshot);
@@ -24,14 +21,6 @@ export function heldByPause({ snapshot }: Pick<Case, "snapshot">): Verdict | und
   return held === undefined
     ? undefined
     : { status: "False", reason: "Paused", message: `${paused}; not done meanwhile: ${held}` };
-}
-
-/** Whether this generation of the spec was seen to be there and healthy, by the status: by the last look, or by an earlier one of this pause. */
-export function wasCarriedOut({ cluster: { metadata, status } }: Pick<ClusterSnapshot, "cluster">): boolean {
-  const told = (type: ConditionType) =>
-    status?.conditions?.find((each) => each.type === type && each.observedGeneration === metadata.generation);
-  const paused = told("Paused");
-  return told("Ready")?.status === "True" || (paused?.status === "True" && paused.reason === NO_EDIT_WAITS);
 }
 
 /** What the operator would do next, or waits for, or people would have to do. */

@@ -1,5 +1,5 @@
 import { pausedText } from "#cluster/rules/life/paused.ts";
-import { NO_EDIT_WAITS, wasCarriedOut } from "./held-by-pause.ts";
+import { NO_EDIT_WAITS, wasCarriedOut } from "./carried-out.ts";
 import { ready } from "./ready.ts";
 import type { Case, Verdict } from "./verdict.ts";
 

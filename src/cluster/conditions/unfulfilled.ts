@@ -2,9 +2,10 @@ import { isAuthWanted } from "#api/auth.ts";
 import type { Reason } from "#api/conditions.ts";
 import { stateOf } from "#cluster/auth/hindrance.ts";
 import { isOutdated } from "#cluster/rolling.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { authReady } from "./auth-ready.ts";
+import { wasCarriedOut } from "./carried-out.ts";
 import { pendingRelease } from "./pending-release.ts";
 import { pendingTls } from "./tls-change.ts";
 import type { Case } from "./verdict.ts";
@@ -31,8 +32,12 @@ function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | und
   return { reason: "CertificatesChanging", message };
 }
 
-/** Nobody waits for people who restart members; but whom they restart before would come back with what it has. All others that lack it are Rolling. */
+/**
+ * Nobody waits for people who restart members; but whom they restart before would come back with what it has. All others that lack it are Rolling. What no
+ * edit has brought, such as another authority to trust, waits for the end of a pause, and makes nobody less ready until then.
+ */
 function unfulfilledTurns(snapshot: ClusterSnapshot): Unfulfilled | undefined {
+  if (isPaused(snapshot) && wasCarriedOut(snapshot)) return undefined;
   const names = snapshot.peers.filter((peer) => isOutdated(snapshot, peer)).map(({ metadata }) => metadata.name);
   if (names.length === 0) return undefined;
   const message = `${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to be given what the spec asks for`;
