@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { idleSince, isRunning, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
+import { describe, expect, test } from "vitest";
+import { idleSince, isReportDue, isRunning, isUnreported, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { agentPod, attempt, backup, DONE, endedPod, FULL } from "#kit/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
@@ -63,4 +63,38 @@ test("the agent is told apart from what others put beside it", () => {
   const [agent] = agentPod(job, {}, { waiting: { reason: "ContainerCreating" } }).status!.containerStatuses!;
   const pod = { ...running, status: { phase: "Pending", containerStatuses: [sidecar, agent] } } as unknown as Pod;
   expect(isRunning(pod)).toBe(false);
+});
+
+describe("the report of a Job's pod is waited for for a minute", () => {
+  const ENDED_MS = Date.parse("2026-01-01T12:00:00Z");
+  const complete = {
+    ...job,
+    status: {
+      completionTime: "2026-01-01T12:00:00Z",
+      conditions: [{ type: "Complete", status: "True", lastTransitionTime: "2026-01-01T12:00:00Z" }],
+    },
+  } as Job;
+  const failed = {
+    ...job,
+    status: { conditions: [{ type: "Failed", status: "True", lastTransitionTime: "2026-01-01T12:00:00Z" }] },
+  } as Job;
+  const [done, broken] = [endedPod(job, 0, DONE), endedPod(job, 1, FULL)];
+  test.each<[string, Job, readonly Pod[], number, "due" | "unreported" | undefined]>([
+    ["of one that has ended well", complete, [], 59_999, "due"],
+    ["and then it is looked for", complete, [], 60_000, "unreported"],
+    ["unless it is there", complete, [broken, done], 60_000, undefined],
+    ["that of another attempt is not it", complete, [broken], 60_000, "unreported"],
+    ["nor does who runs yet have one", complete, [running], 60_000, "unreported"],
+    ["of one that has failed", failed, [], 59_999, "due"],
+    ["which is looked for at once, and not because of that", failed, [], 60_000, undefined],
+    ["it is there", failed, [broken], 0, undefined],
+    ["it is that of the last one", failed, [broken, running], 0, "due"],
+  ])("%s", (_, of, pods, afterMs, expected) => {
+    const look = { takenAtMs: ENDED_MS + afterMs };
+    const seen = { job: of, pods };
+    expect([isReportDue(look, seen), isUnreported(look, seen)]).toEqual([
+      expected === "due",
+      expected === "unreported",
+    ]);
+  });
 });

@@ -94,10 +94,12 @@ function mute(snapshot: RestoreSnapshot, ordinal = 1): RestoreSnapshot {
   return withMember(snapshot, ordinal, { filling: { ...snapshot.members[ordinal]!.filling!, pods: [] } });
 }
 
-/** The EtcdBackup, made after the Jobs were. */
-function born(backup: EtcdBackup): EtcdBackup {
-  return { ...backup, metadata: { ...backup.metadata, creationTimestamp: "2026-01-01T11:59:55Z" } };
+/** The EtcdBackup, made after the Jobs were; or in the same second, which may have been after them. */
+function born(backup: EtcdBackup, creationTimestamp = "2026-01-01T11:59:55Z"): EtcdBackup {
+  return { ...backup, metadata: { ...backup.metadata, creationTimestamp } };
 }
+
+const jobMadeAt = restore({ stage: "filled" }).members[1]!.filling!.job.metadata.creationTimestamp!;
 
 /** The cache does not show yet who has filled the second claim. */
 const unseen = mute(restore({ stage: "filled", spec: BY_URL }));
@@ -204,6 +206,7 @@ const cases: { name: string; given: RestoreSnapshot; expect: string; because?: s
   { name: "though not for ever: the pod may be gone, and then nobody knows whether all have the same", given: later(unseen, MINUTE), expect: "warn: restore-failed", because: "AgentFailed: the pod that has filled claim restored-1 is gone, and its report with it" },
   { name: "that need not be known where the EtcdBackup says what alone is taken", given: later(mute(restore({ stage: "filled" })), MINUTE), expect: "tell-claims: tellClaim restored-0" },
   { name: "unless that is another one than it was", given: later(mute(restore({ stage: "filled", with: { backup: born(sourceBackup()) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
+  { name: "or may be: it was made in the second in which the Job was", given: later(mute(restore({ stage: "filled", with: { backup: born(sourceBackup(), jobMadeAt) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
   { name: "or does not say it", given: later(mute(restore({ stage: "filled", with: { backup: sourceBackup({ object: undefined }) } })), MINUTE), expect: "warn: restore-failed", because: "AgentFailed" },
   { name: "nor where there is one claim", given: later(mute(restore({ stage: "filled", spec: { ...BY_URL, clusterTemplate: { clusterName: "restored", spec: { replicas: 1, tls: NO_TLS } } } }), 0), MINUTE), expect: "tell-claims: tellClaim restored-0" },
   { name: "takes one of an earlier minor release", given: restore({ stage: "claims", with: { backup: sourceBackup({ object: { ...sourceBackup().status!.object!, etcdVersion: "3.5.1" } }) } }), expect: "fill-claim: createJob 0" },

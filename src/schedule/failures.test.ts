@@ -30,6 +30,11 @@ function failing(
 
 const told = (snapshot: ScheduleSnapshot) => scheduleStatus(snapshot, planSchedule(snapshot)).archiveFailures;
 
+test("nothing is on record while none has failed", () => {
+  const snapshot = failing(undefined, 60_000, undefined);
+  expect(scheduleStatus(snapshot, planSchedule(snapshot))).not.toHaveProperty("archiveFailures");
+});
+
 test("the pause grows from a minute to half an hour", () => {
   const minutes = [1, 2, 3, 4, 5, 6, 7, 1_000].map((count) => pauseMsAfter({ count, time: "" }) / MINUTE);
   expect(minutes).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
