@@ -198,6 +198,8 @@ test.each([
   // Nor is anybody asked of what was told.
   for (const phase of ["Completed", "Failed"] as const)
     expect((await look({ ...world, snapshot: backup({ stage, status: { phase } }) })).listed).toEqual([]);
+  // Nor of one of which only its end is told: it may wait for a person for days.
+  expect((await look({ ...world, snapshot: backup({ stage, deleting: true, held: true }) })).listed).toEqual([]);
 });
 
 test("of a verification it is the same, until it is told", async () => {

@@ -103,8 +103,10 @@ async function toldOf(
   return verify.is === "present" ? present({ taking: take.value, verifying: verify.value }) : verify;
 }
 
-function isOpen({ status }: EtcdBackup): boolean {
-  return status?.phase !== "Completed" && status?.phase !== "Failed";
+/** Of one that is being deleted it is told what becomes of its object, and no phase any more. */
+function isOpen({ metadata, status }: EtcdBackup): boolean {
+  const isEnded = status?.phase === "Completed" || status?.phase === "Failed";
+  return metadata.deletionTimestamp === undefined && !isEnded;
 }
 
 function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | undefined {

@@ -6,6 +6,7 @@ import { mountedIn } from "#cluster/certificates/trusted.ts";
 import { backup, overTls } from "#kit/etcd-backup.ts";
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, ReplicaSet } from "#kube/kinds.ts";
 import { tlsVolumes } from "#peer/desired/tls.ts";
+import { beginningOf } from "#schedule/snapshot.ts";
 import {
   ofAnotherShard,
   whatMatters,
@@ -180,6 +181,16 @@ test("of another shard's cluster is kept that it is there, whether it sleeps or 
     status: { sleep: undefined, identity: undefined, conditions: [] },
   });
   expect(of({ ...about, spec })).toStrictEqual({ ...about, spec: { replicas: 3, paused: false } });
+});
+
+test("so is with what it is to begin, as long as it has not: a schedule of this shard may have made that backup", () => {
+  const bootstrap = { fromBackup: { backupName: "nightly" } };
+  const metadata = { name: "copy", namespace: "foo", uid: "1" };
+  const copy = { metadata, spec: { replicas: 3, bootstrap } } as unknown as EtcdCluster;
+  expect(beginningOf(ofAnotherShard(copy))).toBe("nightly");
+  expect(ofAnotherShard(copy).spec.bootstrap).toEqual(bootstrap);
+  const begun = { ...copy, status: { identity: { clusterID: "1" } } } as EtcdCluster;
+  expect(ofAnotherShard(begun).spec).not.toHaveProperty("bootstrap");
 });
 
 test("what others count is not kept: a change of it alone wakes nobody", () => {

@@ -45,13 +45,17 @@ export function withPhaseAlone({ status, ...claim }: PersistentVolumeClaim): Per
   return status?.phase === undefined ? claim : { ...claim, status: { phase: status.phase } };
 }
 
-/** Of a cluster about which another process decides: that it is there, and whether it sleeps, for schedules that name it. */
+/**
+ * Of a cluster about which another process decides: that it is there, and whether it sleeps, for schedules that name it; and as long as it has not begun, with what
+ * it is to, for the schedule whose backup that is.
+ */
 export function ofAnotherShard({ apiVersion, kind, metadata, spec, status }: EtcdCluster): EtcdCluster {
-  const { replicas, paused } = spec;
+  const { replicas, paused, bootstrap } = spec;
   const { sleep, identity, conditions = [] } = status ?? {};
   const ready = conditions.filter(({ type }) => type === "Ready");
   const kept = status === undefined ? {} : { status: { sleep, identity, conditions: ready } };
-  return { apiVersion, kind, metadata, spec: { replicas, paused }, ...kept } as EtcdCluster;
+  const beginning = bootstrap === undefined || identity !== undefined ? {} : { bootstrap };
+  return { apiVersion, kind, metadata, spec: { replicas, paused, ...beginning }, ...kept } as EtcdCluster;
 }
 
 /** Which member it is, what it shows, and how it fares. */

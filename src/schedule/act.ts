@@ -34,6 +34,7 @@ export async function actOnSchedule(
       await needSchedule(kube, schedule, signal);
       await needKeepers(kube, step.keepers, signal);
       await needNoRestore(kube, step.backup, signal);
+      await needNoBeginner(kube, step.backup, signal);
       return await deleteBackup(kube, step.backup, signal);
     case "giveObject":
       await needSchedule(kube, schedule, signal);
@@ -91,7 +92,7 @@ async function needKeepers(kube: ScheduleWrites, keepers: readonly EtcdBackup[],
   }
 }
 
-/** Somebody may have asked just now for a restore from what was about to go, or for an EtcdCluster that begins with it. */
+/** Somebody may have asked just now for a restore from what was about to go. */
 async function needNoRestore(kube: ScheduleWrites, { metadata, status }: EtcdBackup, signal: AbortSignal) {
   if (status?.phase !== "Completed") return;
   const { namespace, name } = metadata;
@@ -99,6 +100,12 @@ async function needNoRestore(kube: ScheduleWrites, { metadata, status }: EtcdBac
   const reader = items.find((restore) => restore.spec.source.backupName === name && isReading(restore));
   if (reader !== undefined)
     throw new OperatorError("KubeConflict", `EtcdRestore ${reader.metadata.name} reads EtcdBackup ${name}`);
+}
+
+/** Or for an EtcdCluster that begins with it. A list of these is large: it is asked for before the deletion alone, which nobody takes back. */
+async function needNoBeginner(kube: ScheduleWrites, { metadata, status }: EtcdBackup, signal: AbortSignal) {
+  if (status?.phase !== "Completed") return;
+  const { namespace, name } = metadata;
   const clusters = await kube.list(ETCD_CLUSTERS, { namespace }, { signal });
   const beginner = clusters.items.find((cluster) => beginningOf(cluster) === name);
   if (beginner === undefined) return;
