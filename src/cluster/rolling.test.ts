@@ -416,6 +416,23 @@ describe("what a member is to run next", () => {
       expect(next(runs).map(({ version }) => version)).toEqual(["3.5.21", "3.5.21", "3.6.17"]);
     });
 
+    test("who has never run does not get back what it could not start with, and goes on to what it was given", () => {
+      const FAILED = { ...OLD, version: "3.6.99" };
+      const straggler = withStraggler(cluster({ spec: { version: "3.9.0" } }), { started: false });
+      const had = withPeer(withCrashing(straggler, "my-etcd-2"), "my-etcd-2", { spec: FAILED });
+      const given = (version: string) => madeFrom(withTurn(had, "my-etcd-2", { ...OLD, version }), "my-etcd-2", FAILED);
+      const of = (snapshot: ClusterSnapshot) => nextTemplate(snapshot, peerNamed(snapshot, "my-etcd-2")!);
+      expect(of(given("3.6.17"))).toEqual(NEWER);
+      // Nor what nobody can go to: then it gets what the others run.
+      expect(of(given("3.4.1"))).toEqual(OLD);
+      expect(of(withoutPod(given("3.4.1"), "my-etcd-2"))).toEqual(OLD);
+      expect(of(refusing(given("3.6.17")))).toEqual(NEWER);
+      // Its pod may yet come up with what it had.
+      const starting = withPod(given("3.6.17"), "my-etcd-2", { status: { containerStatuses: [] } });
+      const young = withPod(starting, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T12:00:00Z" } });
+      expect(of(young)).toEqual(FAILED);
+    });
+
     test("each keeps all that it has when no member could run the rest", () => {
       expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
     });

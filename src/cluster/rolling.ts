@@ -89,7 +89,7 @@ function nextAsked(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const stopped = stoppedUpdate(snapshot);
   if (stopped === undefined) {
     // Half of them may have been updated when something is asked for that is refused: each keeps what it runs until that is put right.
-    return whyRefused(snapshot).length > 0 ? (unusedTurn(snapshot, peer) ?? own) : nextWanted(snapshot, peer);
+    return whyRefused(snapshot).length > 0 ? (turnToTakeBack(snapshot, peer) ?? own) : nextWanted(snapshot, peer);
   }
   const wanted = wantedRevision(snapshot);
   if (revisionOf(own) !== wanted) return staleTurn(snapshot, peer) ?? own;
@@ -136,16 +136,22 @@ export function unusedTurn({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPe
   return isUnused ? previous : undefined;
 }
 
+/** The same, for who runs that, or has run: who never has, and cannot start with it, goes on to what it was given. */
+function turnToTakeBack(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
+  return versionOfData(snapshot, peer.metadata.name) === undefined ? undefined : unusedTurn(snapshot, peer);
+}
+
 /** What the member is to run next of what is wanted: with its own release as long as nobody can go to what is asked for. */
 function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
   const wanted = wantedTemplate(snapshot);
   const { name } = peer.metadata;
   // Nobody can go to what is asked for: then there is no release for all of them, and each keeps the one that it runs. Nor does it go on to one that it
-  // was given before anybody knew what it has its data from.
+  // was given before anybody knew what it has its data from, or what the others have theirs from when it has none.
   if (wanted.version !== snapshot.cluster.spec.version) {
     const from = versionOfData(snapshot, name);
-    const { version } = unusedTurn(snapshot, peer) ?? peer.spec;
-    return from === undefined || whyNoPath(from, version) === undefined ? { ...wanted, version } : wanted;
+    const { version } = turnToTakeBack(snapshot, peer) ?? peer.spec;
+    const why = from === undefined ? whyNoPathTo(snapshot, version) : whyNoPath(from, version);
+    return why === undefined ? { ...wanted, version } : wanted;
   }
   if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
   const own = { ...wanted, version: peer.spec.version };

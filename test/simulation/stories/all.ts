@@ -28,7 +28,14 @@ import {
   switchedOffComesBack,
 } from "./certified.ts";
 import { learnerIsCountedLate } from "./drained.ts";
-import { formingNeverEnds, formingPollsForEver, founderForgot, founderStaysAway, readyIsUnasked } from "./forming.ts";
+import {
+  formingNeverEnds,
+  formingPollsForEver,
+  founderForgot,
+  founderIsGivenBackWhatFailed,
+  founderStaysAway,
+  readyIsUnasked,
+} from "./forming.ts";
 import {
   endlessRefusal,
   endlessRefusalOfSets,
@@ -89,6 +96,7 @@ export const STORIES = {
   formingNeverEnds,
   founderForgot,
   founderStaysAway,
+  founderIsGivenBackWhatFailed,
   formingPollsForEver,
   readyIsUnasked,
   noSpaceUnseen,

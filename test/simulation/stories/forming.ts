@@ -89,3 +89,30 @@ export const readyIsUnasked: Story = async () => {
     ? undefined
     : "Ready is True before anybody was served through the client Service";
 };
+
+/**
+ * Founders get a release that nobody has published, and a person corrects that. The first one has just been made anew with the correction
+ * when a release is asked for to which there is no way from it: the others get the correction, too, and not what they never ran.
+ */
+export const founderIsGivenBackWhatFailed: Story = async () => {
+  for (const [corrected, next] of [
+    ["3.5.21", "3.6.16"], // Nor is there a way to what they had before.
+    ["3.5.35", "3.7.3"],
+  ] as const) {
+    const of = new Scene(3);
+    await of.start();
+    of.edit({ version: "3.6.99" });
+    await of.forMs(60_000);
+    of.edit({ version: corrected });
+    const restarted = () => of.did().filter((did) => did.startsWith("restartPod")).length;
+    for (let ms = 0; restarted() === 0 && ms < 60_000; ms++) await of.forMs(1);
+    if (restarted() !== 1) throw new Error("one was to be made anew before the others");
+    of.edit({ version: next });
+    await of.forMs(5 * 60_000);
+    const versions = [...of.world.etcd.processes.values()].map(({ version }) => version);
+    const { reason, message } = of.condition("Ready") ?? {};
+    if (versions.length !== 3 || versions.some((each) => each !== corrected) || reason !== "NoVersionPath")
+      return `those that run have ${versions}; Ready says ${reason}: ${message}`;
+  }
+  return undefined;
+};
