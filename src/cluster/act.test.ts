@@ -311,7 +311,7 @@ describe("a restart", () => {
 test("a restart is put off when somebody who was counted on takes no part by now", async () => {
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! };
   const now = { ...cluster(), endpoints: new Map() };
-  await expect(deletedBy(step, now)).rejects.toMatchObject({ code: "EtcdNotNow" });
+  await expect(deletedBy(step, now)).rejects.toMatchObject({ code: "KubeConflict" });
 });
 
 describe("an update that is stopped", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
 import { unknown } from "#base/observed.ts";
 import { needOthers, needPodAsSeen } from "#cluster/live-pods.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -8,6 +9,7 @@ import { answering, listing, shown } from "#kit/live-members.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 const FIRST = { name: "my-etcd-2" };
+const LABELS = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: "my-etcd" });
 
 /** The pods of the snapshot, that of the last member changed so. */
 function podsOf({ pods }: ClusterSnapshot, change: object = {}): readonly Pod[] {
@@ -32,7 +34,7 @@ describe("before the first one that an update has restarted is put back, its pod
   }
 
   test("and it is, when that is as the cache shows it", async () => {
-    const query = { namespace: "foo", labelSelector: "etcd.improbable.io/cluster-name=my-etcd" };
+    const query = { namespace: "foo", labelSelector: LABELS };
     expect(await checked(tried, podsOf(tried))).toEqual([query]);
     expect(await checked(none, podsOf(none))).toEqual([query]);
   });
@@ -51,6 +53,15 @@ describe("before the first one that an update has restarted is put back, its pod
     const { name, uid, resourceVersion } = tried.pods.get(FIRST.name)!.metadata;
     const known = { plural: "pods", namespace: "foo", name, uid, resourceVersion };
     await expect(checked(tried, live)).rejects.toMatchObject({ code: "KubeConflict", known });
+  });
+
+  test("but another one that nobody can ask either says no more of it", async () => {
+    const refused = { phase: "Failed", reason: "TopologyAffinityError" };
+    const given = withPod(tried, FIRST.name, { status: refused });
+    const live = podsOf(given, { uid: "another", resourceVersion: "999" });
+    expect(await checked(given, live)).toHaveLength(1);
+    expect(await checked(none, live)).toHaveLength(1);
+    await expect(checked(given, podsOf(tried, { uid: "another" }))).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
   test("nor when there is one that no cache shows", async () => {
@@ -87,7 +98,7 @@ describe("before a member is restarted, whoever was counted on is asked once mor
     const given = unpublished(plain, "my-etcd-1");
     expect(await checked(given)).toEqual(["health my-etcd-1", "probe my-etcd-0"]);
     const gone = { ...given, unpublished: new Map() };
-    await expect(checked(given, gone)).rejects.toMatchObject({ code: "EtcdNotNow" });
+    await expect(checked(given, gone)).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
   test.each([
@@ -96,7 +107,7 @@ describe("before a member is restarted, whoever was counted on is asked once mor
     ["is somebody else's", saying(plain, "my-etcd-0", { clusterId: 1n as never })],
   ])("not when one %s by now", async (_, now) => {
     await expect(checked(plain, now)).rejects.toMatchObject({
-      code: "EtcdNotNow",
+      code: "KubeConflict",
       message: "my-etcd-0 takes no part any more",
     });
   });

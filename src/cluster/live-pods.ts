@@ -1,4 +1,12 @@
-import { CLUSTER_LABEL, ETCD_CONTAINER, METRICS_PORT } from "#api/names.ts";
+import {
+  CLIENT_PORT,
+  CLUSTER_LABEL,
+  ETCD_CONTAINER,
+  MANAGED_BY_LABEL,
+  METRICS_PORT,
+  OPERATOR,
+  selectorText,
+} from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
@@ -11,7 +19,7 @@ import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { outOfDate } from "#kube/out-of-date.ts";
-import { currentPods, dialAddress } from "#kube/pod.ts";
+import { currentPods, dialAddress, isReady } from "#kube/pod.ts";
 
 // What the API server says of the pods of a cluster, and what members say of themselves, right before somebody goes by what was seen of them: a cache
 // may be behind, and a look be as old as a pass may take.
@@ -25,22 +33,32 @@ async function livePods(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Pod>> {
   const { namespace, name } = cluster.metadata;
-  const query = { namespace, labelSelector: `${CLUSTER_LABEL}=${name}` };
+  // As the cache asks: whatever else has the name of a cluster on it is no member.
+  const query = { namespace, labelSelector: selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: name }) };
   return currentPods((await kube.list(PODS, query, { signal })).items);
 }
 
-/** Whoever is put back for what is known of its pod has that pod, as the cache shows it; or has none, if the cache shows none. */
+/**
+ * Whoever is put back for what is known of its pod has that pod, as the cache shows it. Where the cache shows none, or none that could be asked, another one that
+ * cannot be asked either says no more: one that is refused where it is to run may be made anew more often than anybody looks.
+ */
 export async function needPodAsSeen(
   kube: Kube,
   snapshot: ClusterSnapshot,
   { name }: { name: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const cached = snapshot.pods.get(name)?.metadata;
-  const live = (await livePods(kube, snapshot, signal)).get(name)?.metadata;
-  if (live?.uid === cached?.uid && live?.resourceVersion === cached?.resourceVersion) return;
-  if (cached !== undefined) throw outOfDate(PODS, cached, `the pod of ${name} has changed`);
-  throw new OperatorError("KubeConflict", `pod ${live?.name}, which no cache knows, is there`);
+  const cached = snapshot.pods.get(name);
+  const live = (await livePods(kube, snapshot, signal)).get(name);
+  const [before, now] = [cached?.metadata, live?.metadata];
+  if (now?.uid === before?.uid && now?.resourceVersion === before?.resourceVersion) return;
+  if (!mayBeAsked(cached) && !mayBeAsked(live)) return;
+  if (before !== undefined) throw outOfDate(PODS, before, `the pod of ${name} has changed`);
+  throw new OperatorError("KubeConflict", `pod ${now?.name}, which no cache knows, is there`);
+}
+
+function mayBeAsked(pod: Pod | undefined): boolean {
+  return pod !== undefined && (isReady(pod) || dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT) !== undefined);
 }
 
 interface Asks {
@@ -73,7 +91,8 @@ export async function needOthers(
     throw outOfDate(PODS, cached, `the pod of ${name} is gone, or going`);
   }
   const missing = others.find((member) => !takesPart(now, member));
-  if (missing !== undefined) throw new OperatorError("EtcdNotNow", `${missing.name} takes no part any more`);
+  // A conflict, as with whatever has changed since the look: the next look, which comes at once, decides anew.
+  if (missing !== undefined) throw new OperatorError("KubeConflict", `${missing.name} takes no part any more`);
 }
 
 /** The snapshot with what these members, each of which took part, say of themselves now: in the way in which they did before. */

@@ -241,7 +241,7 @@ class Finder {
           to: "the other way round",
         });
       }
-      const other = OTHER_METHOD[name];
+      const other = OTHER_METHOD.get(name);
       if (other !== undefined)
         this.#propose(node, `${receiver}.${other}(${given})`, place, { from, to: `.${other}(${given})` });
     }
@@ -351,12 +351,12 @@ const OTHER_OPERATOR: Readonly<Record<string, string>> = {
   "*": "/",
   "/": "*",
 };
-const OTHER_METHOD: Readonly<Record<string, string>> = {
-  some: "every",
-  every: "some",
-  min: "max",
-  max: "min",
-};
+const OTHER_METHOD = new Map([
+  ["some", "every"],
+  ["every", "some"],
+  ["min", "max"],
+  ["max", "min"],
+]);
 /** What a list goes on without. */
 const LEFT_OUT = new Set(["filter", "sort", "toSorted", "reverse", "slice"]);
 /** Their functions answer yes or no. */

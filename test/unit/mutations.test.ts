@@ -70,6 +70,10 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
   },
 ];
 
+test("mutations: what every object can do is no list's method", () => {
+  expect(told("const a = b.toString();").filter((words) => words.includes("native code"))).toEqual([]);
+});
+
 test.each(cases)("mutations: $name", ({ source, expect: expected }) => {
   expect(told(source)).toEqual(expected);
 });
