@@ -241,6 +241,8 @@ describe("the rest between two looks", () => {
       expect([isAtRest(sleeping), restMs(sleeping, 1_000, 0)]).toEqual(isAt ? [true, due] : [false, 10_000]);
     }
     expect([isAtRest(whole), isAtRest(cluster())]).toEqual([true, false]);
+    // Who has no pods, and is not to sleep, has something to do.
+    expect(isAtRest({ ...cluster(), pods: new Map() })).toBe(false);
   });
 
   test("each cluster has its own turn", () => {

@@ -49,7 +49,7 @@ export const NEXT = authority(NEXT_PEM);
 export const THEIRS = authority(THEIRS_PEM);
 /** It lasts no more than 90 days. */
 export const BRIEF = authority(BRIEF_PEM);
-/** One authority, and the certificate that was made anew for its name and key. */
+/** One authority, which ends as that does, and the certificate that was made anew for its name and key. */
 export const CORP = authority(CORP_PEM);
 export const RENEWED = authority(RENEWED_PEM);
 

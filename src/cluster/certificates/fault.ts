@@ -142,7 +142,7 @@ function unmade(snapshot: ClusterSnapshot, purpose: Purpose, subject: string): F
   const side = sideOf(purpose);
   const signer = authorityOf(snapshot, side);
   const authority = seen(snapshot, AUTHORITY_OF[side]);
-  if (!isAuthority(purpose) && signer === undefined && authority !== undefined)
+  if (signer === undefined && authority !== undefined)
     return no("CertificatesPending", `${subject} is made once Secret ${authority.secretName} can sign`, false);
   const isShown = !isAuthority(purpose) && isInUse(snapshot, purpose);
   const doubting =

@@ -1,15 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { present } from "#base/observed.ts";
-import { idOf, parsedIn } from "#certificates/pem.ts";
 import { courses } from "#cluster/certificates/course.ts";
 import { isAtItsEnd } from "#cluster/certificates/former-end.ts";
 import type { ClusterSnapshot, SeenBinding } from "#cluster/snapshot.ts";
 import { boundTo } from "#kit/bindings.ts";
-import { authority, DAY_MS } from "#kit/certificates.ts";
-import { renewed } from "#kit/certified-authority.ts";
 import { NOW } from "#kit/cluster.ts";
 import { certified } from "#kit/cluster-steps.ts";
-import { BRIEF, bundle, made, OWN, THEIRS, withMade } from "#kit/cluster-tls.ts";
+import { BRIEF, bundle, CORP, made, OWN, RENEWED, THEIRS, withMade } from "#kit/cluster-tls.ts";
 import {
   back,
   clientsTrusting,
@@ -39,20 +36,20 @@ test.each([
   ["of 90 days four and a half are left", by(BRIEF), "2026-02-26T00:00:00Z", true],
   ["of 90 days four and a half and a moment", by(BRIEF), "2026-02-25T23:59:59.999Z", false],
   ["the one that has signed counts", by(OWN, { trust: bundle(BRIEF, OWN) }), "2026-02-26T00:00:00Z", false],
+  [
+    "of several certificates of the authority the last to end counts",
+    by(CORP, { trust: bundle(CORP, RENEWED) }),
+    "2026-03-02T12:00:00Z",
+    false,
+  ],
+  ["whichever is named", by(RENEWED, { trust: bundle(CORP, RENEWED) }), "2026-03-02T12:00:00Z", false],
+  ["the only one", by(CORP), "2026-03-02T12:00:00Z", true],
+  ["not those of others", by(CORP, { trust: bundle(CORP, OWN) }), "2026-03-02T12:00:00Z", true],
   ["nobody knows who has signed", by(OWN, { signerId: undefined }), "2036-01-01T00:00:00Z", false],
   ["what is shown ends itself", by(OWN, { notAfterMs: NOW }), "2026-01-01T12:00:00Z", true],
   ["what is shown ends in a moment", by(OWN, { notAfterMs: NOW + 1 }), "2026-01-01T12:00:00Z", false],
 ] as const)("what members show is about to be worth nothing: %s", (_, facts, now, expected) => {
   expect(isAtItsEnd(facts, at(now))).toBe(expected);
-});
-
-test("of several certificates of the authority the last to end counts", async () => {
-  const ca = await authority();
-  const soon = await renewed(ca, { fromMs: NOW - 90 * DAY_MS, untilMs: NOW + DAY_MS });
-  const signerId = idOf(parsedIn(soon.certificate)[0]!);
-  const given = (trust: string) => isAtItsEnd(by(OWN, { signerId, trust }), NOW);
-  expect([given(soon.certificate), given(soon.certificate + ca.certificate)]).toEqual([true, false]);
-  expect(given(soon.certificate + OWN.pem)).toBe(true);
 });
 
 /** What members show has ended, or ends in a moment. */

@@ -171,6 +171,16 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     says: ["False Paused", `${BY_SPEC}give-turn: the next pod of my-etcd-2 gets etcd 3.6.17 instead of 3.6.16`],
   },
   {
+    name: "not so of people who had yet to restart members",
+    given: {
+      snapshot: wanting(NEWER),
+      spec: ON_DELETE,
+      before: ["True", "AllMembersHealthy", GENERATION],
+      upToDateBefore: ["False", "WaitsForDeletion", GENERATION],
+    },
+    says: WELL,
+  },
+  {
     name: "and what is told since then counts",
     given: {
       snapshot: wanting(NEWER),

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Reason } from "#api/conditions.ts";
 import { FIRST_BACKUP_ANNOTATION, PAUSED_ANNOTATION, WAIVE_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import { pendingRelease } from "#cluster/conditions/pending-release.ts";
 import { nameOfFirstBackup } from "#cluster/first-backup.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
@@ -249,6 +250,11 @@ const others: { readonly name: string; readonly given: ClusterSnapshot; readonly
       ready: ["False", "NoVersionPath"],
     },
   ];
+
+test("nothing is pending where there is no way to it", () => {
+  expect(pendingRelease({ ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules })).toBeUndefined();
+  expect(pendingRelease(onDelete)).toMatchObject({ reason: "BackupPending" });
+});
 
 test.each(others)("what waits for nothing is told as ever: $name", ({ given, ready }) => {
   expect(said(given, "Ready").slice(0, 2)).toEqual(ready);

@@ -3,7 +3,7 @@ import { haveAllFailed } from "#cluster/first-backup.ts";
 import { nextTemplate } from "#cluster/rolling.ts";
 import { backupFirst } from "#cluster/rules/rolling/backup-first.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { lacksFirstBackup, whyNotYet, whyNoVersionPath } from "#cluster/version-path.ts";
+import { whyNotYet, whyNoVersionPath } from "#cluster/version-path.ts";
 
 // Why is it told here, and not by what is updated?
 //   A member that cannot be given the release yet is given nothing: it keeps what it runs, and by that there is no update. The edit is not carried out
@@ -19,7 +19,7 @@ export function pendingRelease(snapshot: ClusterSnapshot): { reason: Reason; mes
     nextTemplate(snapshot, peer).version === version ? [] : (whyNotYet(snapshot, peer.metadata.name, version) ?? []),
   );
   if (why === undefined) return undefined;
-  const opinion = lacksFirstBackup(snapshot) ? backupFirst.decide(snapshot) : undefined;
+  const opinion = backupFirst.decide(snapshot);
   if (opinion === undefined || opinion.next === "settled")
     return { reason: "Waiting", message: `members do not go to ${version} yet: ${why}` };
   return { reason: haveAllFailed(snapshot) ? "BackupFailed" : "BackupPending", message: opinion.because };

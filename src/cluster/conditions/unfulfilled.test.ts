@@ -169,6 +169,12 @@ test("where people restart members, it is not done before each of them is to get
     "Waiting",
     "my-etcd-0, my-etcd-1 have yet to be given what the spec asks for",
   ]);
+  // That it was done once, as when another authority is to be trusted now, counts in a pause alone.
+  const { cluster } = untold;
+  const observedGeneration = cluster.metadata.generation ?? 0;
+  const told = { type: "Ready", status: "True", reason: "AllMembersHealthy", message: "", observedGeneration, lastTransitionTime: "" } as const; // biome-ignore format: one thing
+  const before = { ...untold, cluster: { ...cluster, status: { ...cluster.status, conditions: [told] } } };
+  expect(says(before, "Ready").slice(0, 2)).toEqual(["False", "Waiting"]);
   expect(says(one, "Ready")[2]).toBe("my-etcd-1 has yet to be given what the spec asks for");
   expect(says(untold, "Progressing")).toEqual([
     "True",

@@ -5,7 +5,6 @@ import { isOutdated } from "#cluster/rolling.ts";
 import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
 import { awaitedText, waitingForDeletion } from "#cluster/update-status.ts";
 import { authReady } from "./auth-ready.ts";
-import { wasCarriedOut } from "./carried-out.ts";
 import { pendingRelease } from "./pending-release.ts";
 import { pendingTls } from "./tls-change.ts";
 import type { Case } from "./verdict.ts";
@@ -33,11 +32,11 @@ function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | und
 }
 
 /**
- * Nobody waits for people who restart members; but whom they restart before would come back with what it has. All others that lack it are Rolling. What no
- * edit has brought, such as another authority to trust, waits for the end of a pause, and makes nobody less ready until then.
+ * Nobody waits for people who restart members; but whom they restart before would come back with what it has. All others that lack it are Rolling. In a pause it is
+ * told before, if an edit has brought it (held-by-pause.ts); what none has, such as another authority to trust, makes nobody less ready until the pause ends.
  */
 function unfulfilledTurns(snapshot: ClusterSnapshot): Unfulfilled | undefined {
-  if (isPaused(snapshot) && wasCarriedOut(snapshot)) return undefined;
+  if (isPaused(snapshot)) return undefined;
   const names = snapshot.peers.filter((peer) => isOutdated(snapshot, peer)).map(({ metadata }) => metadata.name);
   if (names.length === 0) return undefined;
   const message = `${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to be given what the spec asks for`;

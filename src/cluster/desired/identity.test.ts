@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLAIM_MEMBER_ID_ANNOTATION,
   PEER_SCHEME_ANNOTATION,
   QUARANTINE_LABEL,
 } from "#api/names.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
-import { adoptedIdentity, newIdentity } from "#cluster/desired/identity.ts";
+import { adoptedIdentity, newIdentity, toldBy } from "#cluster/desired/identity.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
@@ -27,6 +28,28 @@ test("the same cluster always computes the same identity, and one made again und
   const metadata = { ...snapshot.cluster.metadata, uid: "uid-of-the-next" };
   const again = newIdentity({ ...snapshot, cluster: { ...snapshot.cluster, metadata } });
   expect(again.clusterID).not.toBe(newIdentity(snapshot).clusterID);
+});
+
+test("who the cluster is is told by each annotation of a claim, by whether it goes or was put aside, and by whether it may hold data", () => {
+  const one = claim("my-etcd-0", claimIdentity("c1", "m1"));
+  const { metadata } = one;
+  const changed = (change: object) => ({ ...one, metadata: { ...metadata, ...change } });
+  const saying = (annotation: string) => changed({ annotations: { ...metadata.annotations, [annotation]: "other" } });
+  const others = [
+    ...[
+      CLAIM_CLUSTER_ID_ANNOTATION,
+      CLAIM_CLUSTER_TOKEN_ANNOTATION,
+      CLAIM_MEMBER_ID_ANNOTATION,
+      PEER_SCHEME_ANNOTATION,
+    ].map(saying),
+    changed({ uid: "another" }),
+    changed({ labels: { ...metadata.labels, [QUARANTINE_LABEL]: "true" } }),
+    changed({ deletionTimestamp: "2026-01-01T12:00:00Z" }),
+    { ...one, spec: { ...one.spec, volumeName: one.spec?.volumeName === undefined ? "pv-1" : undefined } },
+  ] as PersistentVolumeClaim[];
+  for (const other of others) expect(toldBy(other)).not.toEqual(toldBy(one));
+  expect(toldBy(saying("somebody-elses"))).toEqual(toldBy(one));
+  expect(toldBy(changed({ resourceVersion: "999", labels: { a: "b" } }) as PersistentVolumeClaim)).toEqual(toldBy(one));
 });
 
 function going(name: string): PersistentVolumeClaim {

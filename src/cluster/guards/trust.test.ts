@@ -337,6 +337,15 @@ promised(guards, {
       is: "forbidden",
     },
     {
+      name: "or by one URL of several",
+      given: withMember(
+        withoutMember(leftOver, "my-etcd-0"),
+        stranger({ peerUrls: ["https://10.0.0.9:2380", "https://my-etcd-0:2380"] }),
+      ),
+      step: STEPS.issueAuthority,
+      is: "forbidden",
+    },
+    {
       name: "or as one that somebody else has added, by its host",
       given: withMember(withoutMember(leftOver, "my-etcd-0"), stranger({ peerUrls: ["https://my-etcd-0:2380"] })),
       step: STEPS.issueAuthority,

@@ -154,6 +154,18 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
+    name: "that members could not come to trust an authority that was exchanged while what they show is not there, and what to do",
+    given: withSeen(withMade(settled, { peerCA: { by: NEXT } }), { peer: absent }),
+    told: [
+      "authority: Secret foo/my-etcd-peer-tls, what members show to each other, is not there, and is not made: my-etcd-0, my-etcd-1, my-etcd-2 would not trust what Secret my-etcd-peer-ca signs; put the Secret back, or put into Secret my-etcd-peer-ca the pair of the authority that they trust, with its ca.crt; where neither is left, restore a backup into another EtcdCluster",
+    ],
+  },
+  {
+    name: "not of what nobody shows yet",
+    given: withMade(unissued(), { peerCA: { by: NEXT } }),
+    told: [],
+  },
+  {
     name: "who has the name of a certificate",
     given: withMade(settled, { server: { isOurs: false } }),
     told: [`leaf: Secret foo/my-etcd-server-tls ${FOREIGN}`],
