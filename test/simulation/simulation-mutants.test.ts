@@ -4,6 +4,7 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
+import { credulousOperator } from "./credulous-operator.ts";
 import { forgetfulVoter } from "./forgetful-voter.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { MUTANTS, table } from "./mutants.ts";
@@ -42,8 +43,8 @@ test("simulation: every mutant is found, or says what else keeps the promise", H
 const OF_THE_WHOLE = ["converges", "ends well", "rests"];
 
 test("simulation: every promise is seen to be broken by something", HUNT, async () => {
-  const forgotten = await forgetfulVoter(true);
-  const broken = new Set([...(await hunted).flatMap(({ caught }) => caught?.violation?.invariant ?? []), ...forgotten]);
+  const told = [...(await forgetfulVoter(true)), ...(await credulousOperator(true))];
+  const broken = new Set([...(await hunted).flatMap(({ caught }) => caught?.violation?.invariant ?? []), ...told]);
   const promises = [...INVARIANTS.map(({ name }) => name), ...OF_THE_WHOLE];
   assert.deepEqual(
     promises.filter((name) => !broken.has(name)),
@@ -54,6 +55,11 @@ test("simulation: every promise is seen to be broken by something", HUNT, async 
 test("simulation: what a voter that forgets would lose is kept", async () => {
   assert.deepEqual([...(await forgetfulVoter(false))], []);
   assert.ok((await forgetfulVoter(true)).has("nothing lost"));
+});
+
+test("simulation: who the cluster is is put on record by claims that are there", async () => {
+  assert.deepEqual([...(await credulousOperator(false))], []);
+  assert.ok((await credulousOperator(true)).has("recorded is there"));
 });
 
 test("simulation: every rule and every guard is left out once", () => {

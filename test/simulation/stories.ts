@@ -1,6 +1,6 @@
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
-import type { World } from "#kit/world.ts";
+import type { World, WorldOptions } from "#kit/world.ts";
 import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import { seeded, settle } from "./ambient.ts";
@@ -11,8 +11,8 @@ import { Scene } from "./stories/scene.ts";
 
 const REF = { namespace: NAMESPACE, name: CLUSTER };
 
-async function started(replicas: number): Promise<Scene> {
-  const made = new Scene(replicas);
+async function started(replicas: number, more: Partial<WorldOptions> = {}): Promise<Scene> {
+  const made = new Scene(replicas, more);
   await made.start();
   return made;
 }
@@ -110,9 +110,12 @@ export function pausedOnADeadWatch(edit: Partial<EtcdCluster["spec"]>, begun: st
  * A person deletes the cluster with its claims and makes it again, and nothing comes on the watch of claims meanwhile, and for 25 s after it.
  * @param keepsData whether the claims stay @returns the cluster when everything is quiet, and the ID of the first one
  */
-export function madeAgainOnADeadWatch(keepsData: boolean): Promise<readonly [EtcdCluster | undefined, string]> {
+export function madeAgainOnADeadWatch(
+  keepsData: boolean,
+  more: Partial<WorldOptions> = {},
+): Promise<readonly [EtcdCluster | undefined, string]> {
   return seeded(1, async () => {
-    const scene = await started(3);
+    const scene = await started(3, more);
     const { api, watches, people } = scene.world;
     await scene.untilQuiet();
     const { clusterID = "" } = scene.cluster.status?.identity ?? {};
