@@ -96,7 +96,7 @@ async function heldAfter(
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const ask = () => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 });
+  const ask = () => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: SOON_MS });
   try {
     await ask();
     if (crowds) {
@@ -175,7 +175,7 @@ test("the connection that was made with an earlier certificate is closed, and on
   try {
     for (const name of ["first", "second"]) {
       const identity = { ca: authority.pem, ...(await authority.issue(name)), serverName: "db-0.db" };
-      const call = () => pool.servicesOf({ address, tls: identity }).maintenance.status({}, { timeoutMs: 5_000 });
+      const call = () => pool.servicesOf({ address, tls: identity }).maintenance.status({}, { timeoutMs: SOON_MS });
       for (let n = 0; n < 2; n++) await assert.rejects(call(), /unimplemented/i);
       await vi.waitFor(() => assert.equal(sessions.size, 1), SOON_MS);
     }
@@ -211,7 +211,7 @@ test("a call that is not answered in time takes its connection with it, and no o
     // Two hang at the first connection, and end one after the other; in between, another one is under way at the second.
     const [first, second] = [call(100), call(300)].map((each) => each.catch((thrown: unknown) => thrown));
     assert.match(String(await first), /timed out/);
-    const third = call(5_000).catch((thrown: unknown) => thrown);
+    const third = call(SOON_MS).catch((thrown: unknown) => thrown);
     assert.match(String(await second), /timed out/);
     assert.match(String(await third), /unimplemented/i);
     assert.equal(sessions.length, 2);
@@ -293,7 +293,7 @@ test("a connection that is given up in the moment in which its member says goodb
   const note = (message: unknown) => used.push((message as { stream: ClientHttp2Stream }).stream.session);
   subscribe("http2.client.stream.start", note);
   try {
-    await assert.rejects(pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: 5_000 }), /unimplemented/i);
+    await assert.rejects(pool.servicesOf({ address }).maintenance.status({}, { timeoutMs: SOON_MS }), /unimplemented/i);
     const [session] = used;
     assert(session !== undefined);
     const ended = new Promise((resolve) => session.once("close", resolve));
