@@ -12,8 +12,21 @@ export function certificatesIn(pem: string): readonly string[] {
   return parsedIn(pem).map((each) => each.toString());
 }
 
+/** So many texts are kept as they were read, those that were asked for last: each rule asks for the few of its cluster, at each look. */
+const KEPT = 64;
+const kept = new Map<string, readonly X509Certificate[]>();
+
 /** The same, as they are asked for what they say. */
 export function parsedIn(pem: string): readonly X509Certificate[] {
+  const parsed = kept.get(pem) ?? parse(pem);
+  kept.delete(pem);
+  kept.set(pem, parsed);
+  const [oldest] = kept.keys();
+  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+  return parsed;
+}
+
+function parse(pem: string): readonly X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => {
     try {
@@ -54,6 +67,15 @@ const KEY_IDENTIFIER = "551d0e";
  * SHA-256, in hexadecimal. One whose key is of no kind that can be read vouches for nobody, and is known by itself alone.
  */
 export function authorityKeyOf(authority: X509Certificate): string {
+  const known = authorityKeys.get(authority) ?? digestOf(authority);
+  authorityKeys.set(authority, known);
+  return known;
+}
+
+/** For as long as somebody has the certificate: to take its key out of it costs more than to read it. */
+const authorityKeys = new WeakMap<X509Certificate, string>();
+
+function digestOf(authority: X509Certificate): string {
   const key = publicKeyOf(authority);
   return key === undefined
     ? idOf(authority)
