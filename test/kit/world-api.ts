@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { versionSchema } from "#api/common-schema.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
@@ -8,6 +7,7 @@ import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import { type KnownObject, OperatorError } from "#base/error.ts";
+import { isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Preconditions } from "#kube/client.ts";
 import {
@@ -167,7 +167,7 @@ export class ApiServer {
     if (actor === "operator" && this.admission.get(resource.plural) === "undone") return before as KubeObject as T;
     const { spec } = filled(resource, (draft as Partial<Anything>).spec, before.spec, this.version);
     validate(resource, before.spec, spec);
-    const generation = (before.metadata.generation ?? 0) + (isDeepStrictEqual(spec, before.spec) ? 0 : 1);
+    const generation = (before.metadata.generation ?? 0) + (isSameData(spec, before.spec) ? 0 : 1);
     const { uid, creationTimestamp, deletionTimestamp } = before.metadata;
     const kept = {
       uid,
@@ -305,9 +305,10 @@ export class ApiServer {
     before: KubeObject | undefined,
     wanted: KubeObject,
   ): KubeObject {
+    if (before !== undefined && isSameData(before, wanted)) return before;
     const resourceVersion = before?.metadata.resourceVersion ?? "";
     const same = { ...wanted, metadata: { ...withoutNone(wanted.metadata), resourceVersion } };
-    if (before !== undefined && isDeepStrictEqual(plain(before), plain(same))) return before;
+    if (before !== undefined && isSameData(before, same)) return before;
     this.version += 1;
     const after = frozen({ ...same, metadata: { ...same.metadata, resourceVersion: String(this.version) } });
     this.#table(resource).set(keyOf(after), after);
@@ -343,7 +344,7 @@ function isForbidden({ plural }: AnyResource, before: unknown, after: unknown): 
   if (plural === ETCD_PEERS.plural) return isForbiddenPeer(before as EtcdPeerSpec | undefined, after as EtcdPeerSpec);
   if (plural !== REPLICA_SETS.plural || before === undefined) return false;
   const [old, next] = [before, after] as ReplicaSet["spec"][]; // immutable: ValidateReplicaSetUpdate in pkg/apis/apps/validation
-  return !isDeepStrictEqual(next?.selector, old?.selector);
+  return !isSameData(next?.selector, old?.selector);
 }
 
 /** The CEL rules in src/api/v1beta1/peer-schema.ts. */
@@ -351,7 +352,7 @@ function isForbiddenPeer(before: EtcdPeerSpec | undefined, after: EtcdPeerSpec):
   if (!VERSION.test(after.version)) return true;
   if (before === undefined) return false;
   const isGivenBack = after.bootstrap !== undefined && before.bootstrap === undefined;
-  return isGivenBack || !isDeepStrictEqual(fixedIn(after), fixedIn(before));
+  return isGivenBack || !isSameData(fixedIn(after), fixedIn(before));
 }
 
 function fixedIn({ clusterName, storage }: EtcdPeerSpec): object {
@@ -380,11 +381,6 @@ function withoutNone<T extends Partial<ObjectMeta>>(metadata: T): T {
   const isNone = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
   const some = Object.entries(metadata).filter(([, value]) => value !== undefined && !isNone(value));
   return Object.fromEntries(some) as T;
-}
-
-/** Without keys that hold undefined: JSON has none. */
-function plain(object: object): unknown {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }
 
 function frozen<T>(value: T): T {

@@ -375,26 +375,36 @@ export class Etcd {
   /** Who really leads the cluster as this member sees it: it runs, is reached, and a majority follows it. */
   leaderOf(process: Process): Process | undefined {
     if (process.leaderId === undefined) return undefined;
-    const reached = this.reachableFrom(process);
-    const leader = reached.find(
-      ({ data, leaderId }) => data.memberId === process.leaderId && leaderId === data.memberId,
+    const leader = this.#find(
+      (each) =>
+        each.data.memberId === process.leaderId && each.leaderId === process.leaderId && this.#meet(process, each),
     );
     if (leader === undefined) return undefined;
     const voters = new Set(votersOf(leader.data));
-    const following = this.reachableFrom(leader).filter(
-      ({ data }) => voters.has(data.memberId) && data.term === leader.data.term,
-    ).length;
-    return following >= quorumOf(voters.size) ? leader : undefined;
+    let missing = quorumOf(voters.size);
+    for (const each of this.processes.values()) {
+      const { memberId, term } = each.data;
+      if (voters.has(memberId) && term === leader.data.term && this.#meet(leader, each)) missing -= 1;
+      if (missing === 0) return leader; // usual, and whom else it meets is asked for a thousand times
+    }
+    return undefined;
+  }
+
+  #find(is: (process: Process) => boolean): Process | undefined {
+    for (const process of this.processes.values()) if (is(process)) return process;
+    return undefined;
   }
 
   /** The members of its cluster that it can talk to, itself included. */
   reachableFrom(process: Process): readonly Process[] {
-    if (process.isCutOff) return [process];
-    return [...this.processes.values()].filter(
-      (other) =>
-        other === process ||
-        (!other.isCutOff && other.data.clusterId === process.data.clusterId && this.believe(process, other)),
-    );
+    return [...this.processes.values()].filter((other) => this.#meet(process, other));
+  }
+
+  /** Whether two can talk to each other; everybody can to itself. */
+  #meet(process: Process, other: Process): boolean {
+    if (other === process) return true;
+    if (process.isCutOff || other.isCutOff) return false;
+    return other.data.clusterId === process.data.clusterId && this.believe(process, other);
   }
 
   /**

@@ -11,6 +11,8 @@ const SYNC_MS = 90_000;
 
 interface Mount {
   readonly secret: Secret;
+  /** Of its pod. */
+  readonly phase: number;
   /** In which look of the kubelet at the pod it was brought. */
   readonly turn: number;
   /** Whether it is what the kubelet had for another pod, and not what was there: that it comes to see soon, however rarely it looks. */
@@ -44,7 +46,9 @@ export class Mounts {
       const secret = this.#whole(namespace, name);
       if (secret === undefined) return `secret "${name}" not found`;
       const kept = this.#keptFor(pod, namespace, name);
-      this.#mounts.set(key, { secret: kept ?? secret, turn: turnOf(uid, this.#nowMs()), isKept: kept !== undefined });
+      const phase = phaseOf(uid);
+      const turn = turnOf(phase, this.#nowMs());
+      this.#mounts.set(key, { secret: kept ?? secret, phase, turn, isKept: kept !== undefined });
     }
     return undefined;
   }
@@ -70,13 +74,14 @@ export class Mounts {
     const mount = this.#mounts.get(key);
     if (mount === undefined) return undefined;
     const nowMs = this.#nowMs();
-    const turn = turnOf(uid, nowMs);
+    const { phase } = mount;
+    const turn = turnOf(phase, nowMs);
     if (turn === mount.turn) return mount.secret;
     const pod = this.#api.byUid(PODS, uid);
     const node = pod && this.#nodeOf(pod);
     if (node === undefined || (nowMs < node.bringsFromMs && !mount.isKept)) return mount.secret;
     const secret = this.#whole(namespace, name) ?? mount.secret;
-    this.#mounts.set(key, { secret, turn, isKept: false });
+    this.#mounts.set(key, { secret, phase, turn, isKept: false });
     return secret;
   }
 
@@ -103,9 +108,13 @@ export class Mounts {
   }
 }
 
-/** Which look of the kubelet at this pod the time belongs to. */
-function turnOf(uid: string, ms: number): number {
+/** Which look of the kubelet at this pod the time belongs to. @param phase of the pod */
+function turnOf(phase: number, ms: number): number {
+  return Math.floor((ms + phase) / SYNC_MS);
+}
+
+function phaseOf(uid: string): number {
   let phase = 0;
   for (let at = 0; at < uid.length; at++) phase += uid.charCodeAt(at) * 977;
-  return Math.floor((ms + phase) / SYNC_MS);
+  return phase;
 }
