@@ -377,6 +377,11 @@ export function memberLabels(cluster: string, peer: string): Readonly<Record<str
   return { ...clusterLabels(cluster), [COMPONENT_LABEL]: MEMBER_COMPONENT, [PEER_LABEL]: peer };
 }
 
+/** What selects all objects of a cluster, as the caches ask for them: whatever else has the name of a cluster on it is none of ours. */
+export function clusterSelector(cluster: string): Readonly<Record<string, string>> {
+  return { [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: cluster };
+}
+
 /** What selects the member pods of a cluster and nothing else. */
 export function memberSelector(cluster: string): Readonly<Record<string, string>> {
   return { [NAME_LABEL]: NAME_LABEL_VALUE, [CLUSTER_LABEL]: cluster, [COMPONENT_LABEL]: MEMBER_COMPONENT };

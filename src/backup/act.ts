@@ -15,7 +15,7 @@ import type { KubeClient } from "#kube/client.ts";
 import { isNamespaceGoing } from "#kube/error.ts";
 import { controllerOf, JOBS, PODS } from "#kube/kinds.ts";
 import { liveOf } from "#kube/live.ts";
-import { outOfDate } from "#kube/out-of-date.ts";
+import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
@@ -121,8 +121,7 @@ async function needKnownJob(kube: BackupWrites, snapshot: BackupSnapshot, signal
   const query = { namespace, fieldSelector: `metadata.name=${backupJobName(name)}` };
   const { items } = await kube.list(JOBS, query, { signal });
   const unseen = items.find((job) => isOwned(snapshot, job) && job.metadata.deletionTimestamp === undefined);
-  if (unseen !== undefined)
-    throw new OperatorError("KubeConflict", `Job ${unseen.metadata.name} is there; the cache does not show it yet`);
+  if (unseen !== undefined) throw notSeenYet(`Job ${unseen.metadata.name} is there`);
 }
 
 /**

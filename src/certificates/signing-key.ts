@@ -1,5 +1,6 @@
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { extensionsOf } from "#certificates/der.ts";
+import { ANY_USE, CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-usage.ts";
 import { keyIn } from "#certificates/pem.ts";
 
 // By which authorities can the operator sign?
@@ -17,7 +18,6 @@ export function signingBy(key: KeyObject | undefined): typeof ECDSA | { readonly
 
 /** OID 2.5.29.30, as DER has it. */
 const NAME_CONSTRAINTS = "551d1e";
-const [SERVER_AUTH, CLIENT_AUTH, ANY_USE] = ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2", "2.5.29.37.0"];
 
 /**
  * Why the operator cannot sign by an authority, as a clause that quotes nothing of its key; undefined when it can.

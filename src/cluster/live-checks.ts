@@ -1,11 +1,4 @@
-import {
-  CLAIM_MEMBER_ID_ANNOTATION,
-  CLUSTER_LABEL,
-  MANAGED_BY_LABEL,
-  OPERATOR,
-  selectorText,
-  WAIVE_ANNOTATION,
-} from "#api/names.ts";
+import { CLAIM_MEMBER_ID_ANNOTATION, clusterSelector, selectorText, WAIVE_ANNOTATION } from "#api/names.ts";
 import { pausedBy } from "#api/pause.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -23,7 +16,7 @@ import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS, SECRETS } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
-import { outOfDate } from "#kube/out-of-date.ts";
+import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 
 // What is asked once more, live, right before a write that cannot be taken back: a snapshot may be older than the world, and not
 // every write has a precondition that would tell. A check throws when the world has moved on; the next look decides anew.
@@ -89,7 +82,7 @@ export async function needKeptClaims(
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace, name } = snapshot.cluster.metadata;
-  const labelSelector = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: name });
+  const labelSelector = selectorText(clusterSelector(name));
   const { items } = await kube.list(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector }, { signal });
   const known = keptClaims(snapshot);
   for (const claim of known) {
@@ -103,8 +96,7 @@ export async function needKeptClaims(
   }
   const names = known.map(({ metadata }) => metadata.name);
   const unseen = keptClaims({ ...snapshot, claims: items }).find(({ metadata }) => !names.includes(metadata.name));
-  if (unseen === undefined) return;
-  throw new OperatorError("KubeConflict", `claim ${unseen.metadata.name} is there; the cache does not show it yet`);
+  if (unseen !== undefined) throw notSeenYet(`claim ${unseen.metadata.name} is there`);
 }
 
 /** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */
@@ -149,7 +141,7 @@ export async function needClaimGone(
   const { namespace } = snapshot.cluster.metadata;
   const claim = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
   if (claim?.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] !== hexOf(id)) return;
-  throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it`);
+  throw notSeenYet(`claim ${name} is there`);
 }
 
 /**
@@ -168,7 +160,7 @@ export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, si
       const isOwn = live?.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === id;
       if (cached === undefined ? !(isOwn && isGoing) : live?.uid === cached.uid && !isGoing) return;
       if (cached !== undefined) throw outOfDate(PERSISTENT_VOLUME_CLAIMS, cached, `claim ${name} is gone, or going`);
-      throw new OperatorError("KubeConflict", `claim ${name}, which no cache knows, is being deleted`);
+      throw notSeenYet(`claim ${name} is being deleted`);
     }),
   );
 }

@@ -67,7 +67,7 @@ describe("before the first one that an update has restarted is put back, its pod
   test("nor when there is one that no cache shows", async () => {
     await expect(checked(none, podsOf(tried))).rejects.toMatchObject({
       code: "KubeConflict",
-      message: "pod my-etcd-2-abcde, which no cache knows, is there",
+      message: "pod my-etcd-2-abcde is there; the cache does not show it yet",
     });
   });
 });

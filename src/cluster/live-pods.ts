@@ -1,12 +1,4 @@
-import {
-  CLIENT_PORT,
-  CLUSTER_LABEL,
-  ETCD_CONTAINER,
-  MANAGED_BY_LABEL,
-  METRICS_PORT,
-  OPERATOR,
-  selectorText,
-} from "#api/names.ts";
+import { CLIENT_PORT, clusterSelector, ETCD_CONTAINER, METRICS_PORT, selectorText } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
@@ -18,7 +10,7 @@ import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
-import { outOfDate } from "#kube/out-of-date.ts";
+import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import { currentPods, dialAddress, isReady } from "#kube/pod.ts";
 
 // What the API server says of the pods of a cluster, and what members say of themselves, right before somebody goes by what was seen of them: a cache
@@ -33,8 +25,7 @@ async function livePods(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Pod>> {
   const { namespace, name } = cluster.metadata;
-  // As the cache asks: whatever else has the name of a cluster on it is no member.
-  const query = { namespace, labelSelector: selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: name }) };
+  const query = { namespace, labelSelector: selectorText(clusterSelector(name)) };
   return currentPods((await kube.list(PODS, query, { signal })).items);
 }
 
@@ -54,7 +45,7 @@ export async function needPodAsSeen(
   if (now?.uid === before?.uid && now?.resourceVersion === before?.resourceVersion) return;
   if (!mayBeAsked(cached) && !mayBeAsked(live)) return;
   if (before !== undefined) throw outOfDate(PODS, before, `the pod of ${name} has changed`);
-  throw new OperatorError("KubeConflict", `pod ${now?.name}, which no cache knows, is there`);
+  throw notSeenYet(`pod ${now?.name} is there`);
 }
 
 function mayBeAsked(pod: Pod | undefined): boolean {

@@ -17,5 +17,14 @@ interface SeenMetadata {
 export function outOfDate({ plural }: AnyResource, seen: SeenMetadata, message: string): OperatorError {
   const { namespace, name, uid, resourceVersion } = seen;
   const known = { plural, namespace, name, uid, resourceVersion };
-  return new OperatorError("KubeConflict", `${message}; the cache does not show it yet`, { known });
+  return new OperatorError("KubeConflict", told(message), { known });
+}
+
+/** The same of what no cache knows, or of more than one object. */
+export function notSeenYet(message: string): OperatorError {
+  return new OperatorError("KubeConflict", told(message));
+}
+
+function told(message: string): string {
+  return `${message}; the cache does not show it yet`;
 }

@@ -7,7 +7,7 @@ import {
 import { isAsleep } from "#api/sleep.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
-import { OperatorError } from "#base/error.ts";
+import type { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type KubeObject,
@@ -19,7 +19,7 @@ import {
   type Resource,
 } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
-import { outOfDate } from "#kube/out-of-date.ts";
+import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import { replacing } from "#kube/replacing.ts";
 import { type PeerSnapshot, pauseOf } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
@@ -129,7 +129,7 @@ async function clusterOf(kube: PeerWrites, { metadata, spec }: EtcdPeer, signal:
 
 /** The cache of EtcdClusters is. */
 function behind({ spec }: EtcdPeer, is: string): OperatorError {
-  return new OperatorError("KubeConflict", `EtcdCluster ${spec.clusterName} ${is}; the cache does not show it yet`);
+  return notSeenYet(`EtcdCluster ${spec.clusterName} ${is}`);
 }
 
 /** Only this very claim, and only as it was read: whoever has just put it aside as a last copy is heard. */

@@ -1,11 +1,10 @@
 import { CLAIMS_FINALIZER } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
-import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
-import { outOfDate } from "#kube/out-of-date.ts";
+import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import {
   isGivenUp,
   isHandedOver,
@@ -88,14 +87,14 @@ async function needNoCluster(
   const live = await liveCluster(kube, restore, signal);
   if (live === undefined) return;
   if (live.metadata.uid === cluster?.metadata.uid && live.status?.identity === undefined) return;
-  throw unseen(`EtcdCluster ${live.metadata.name} is there`);
+  throw notSeenYet(`EtcdCluster ${live.metadata.name} is there`);
 }
 
 /** Whose data a claim holds is for the cluster to say that has taken it, which the cache may not show yet. */
 async function needUntaken(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const live = await liveCluster(kube, snapshot.restore, signal);
   if (live !== undefined && isTaken({ ...snapshot, cluster: live }))
-    throw unseen(`EtcdCluster ${live.metadata.name} has taken the claims`);
+    throw notSeenYet(`EtcdCluster ${live.metadata.name} has taken the claims`);
 }
 
 /** A cluster that is made of claims which are gone would wait for them, and nobody would know why it was made. */
@@ -104,7 +103,7 @@ async function needClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, signal
   for (const { name, claim } of snapshot.members) {
     const there = live.find((member) => member.name === name)?.claim;
     if (there?.metadata.uid === claim?.metadata.uid && isHandedOver(snapshot, there)) continue;
-    if (claim === undefined) throw unseen(`claim ${name} is not as it was`);
+    if (claim === undefined) throw notSeenYet(`claim ${name} is not as it was`);
     throw outOfDate(PERSISTENT_VOLUME_CLAIMS, claim.metadata, `claim ${name} is gone, or going`);
   }
 }
@@ -121,7 +120,7 @@ async function needGivenUp(kube: RestoreWrites, snapshot: RestoreSnapshot, signa
   const cluster = await liveCluster(kube, restore, signal);
   const members = await liveMembers(kube, snapshot, signal);
   if (!isGivenUp({ ...snapshot, restore: live, cluster, members }))
-    throw unseen("the claims are complete, or the restore was not given up");
+    throw notSeenYet("the claims are complete, or the restore was not given up");
 }
 
 async function liveMembers(
@@ -144,10 +143,6 @@ async function liveCluster(
   signal: AbortSignal,
 ): Promise<EtcdCluster | undefined> {
   return await liveAt(kube, ETCD_CLUSTERS, { namespace, name: spec.clusterTemplate.clusterName }, signal);
-}
-
-function unseen(what: string): OperatorError {
-  return new OperatorError("KubeConflict", `${what}; the cache does not show it yet`);
 }
 
 /** Patches only this very claim, and only as it was read. */
@@ -198,6 +193,6 @@ async function needKnownClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, s
   for (const { name, claim } of snapshot.members) {
     const live = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
     if (live !== undefined && live.metadata.uid !== claim?.metadata.uid && isOurs(snapshot, live))
-      throw unseen(`claim ${name} is there`);
+      throw notSeenYet(`claim ${name} is there`);
   }
 }

@@ -125,7 +125,8 @@ export async function quietUntil(last: Ends, quiets: readonly string[], access: 
   return untilMs;
 }
 
-async function thereOf(key: string, access: ReadAccess): Promise<Ends | undefined> {
+/** @returns undefined when it is gone @throws AgentError ArchiveCorrupt; StoreError */
+export async function thereOf(key: string, access: ReadAccess): Promise<Ends | undefined> {
   return await endsOf(key, access).catch((thrown: unknown) => {
     if (isStoreError(thrown, "NoSuchObject")) return undefined;
     throw thrown;

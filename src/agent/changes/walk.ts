@@ -2,8 +2,8 @@ import { AgentError } from "../error.ts";
 import { isStoreError } from "../store-error.ts";
 import { changesKey, folderOf, namedBy } from "./layout.ts";
 import type { DeleteLine, LeaseLine, PutLine } from "./line.ts";
-import { type Base, originOf, quietUntil, type WalkAccess } from "./origin.ts";
-import { type Ends, endsOf, linesOf } from "./read.ts";
+import { type Base, originOf, quietUntil, thereOf, type WalkAccess } from "./origin.ts";
+import { type Ends, linesOf } from "./read.ts";
 
 /** A revision as it is archived. */
 export interface Archived {
@@ -99,10 +99,10 @@ async function list(base: Base, access: WalkAccess): Promise<Listed> {
 /** Whether an object's last revision is the base's. Of one that is gone or broken nobody asks for more: what comes behind the base is in the next one. */
 async function isEndedBy({ revision }: Base, key: string, access: WalkAccess): Promise<boolean> {
   try {
-    return BigInt((await endsOf(key, access)).closing.last) === revision;
+    const there = await thereOf(key, access);
+    return there !== undefined && BigInt(there.closing.last) === revision;
   } catch (thrown) {
-    const isCorrupt = thrown instanceof AgentError && thrown.reason === "ArchiveCorrupt";
-    if (isCorrupt || isStoreError(thrown, "NoSuchObject")) return false;
+    if (thrown instanceof AgentError && thrown.reason === "ArchiveCorrupt") return false;
     throw thrown;
   }
 }

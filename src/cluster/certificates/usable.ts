@@ -3,6 +3,7 @@ import { isOwnSecretName } from "#api/names.ts";
 import { areClientsVerified, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
+import { CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-usage.ts";
 import { namesLacking, neededNames } from "#certificates/names.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
 import { vouches } from "#certificates/trust.ts";
@@ -114,9 +115,6 @@ export function forgottenBy(
   const isBelieved = signerId !== undefined && withoutBelief(snapshot, side, shown).length === 0;
   return isBelieved || withoutTrust(snapshot, side, [fingerprint]).length > 0 ? shown : undefined;
 }
-
-const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";
-const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 
 /** What a certificate of this purpose lacks, whoever has made it, as a clause; times excepted. */
 export function lackOf(
