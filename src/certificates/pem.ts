@@ -12,29 +12,35 @@ export function certificatesIn(pem: string): readonly string[] {
   return parsedIn(pem).map((each) => each.toString());
 }
 
-/** So many texts are kept as they were read, those that were asked for last: each rule asks for the few of its cluster, at each look. */
-const KEPT = 64;
-const kept = new Map<string, readonly X509Certificate[]>();
-
-/** The same, as they are asked for what they say. */
+/** The same, as they are asked for what they say. One that was asked for a while ago is the same object. */
 export function parsedIn(pem: string): readonly X509Certificate[] {
-  const parsed = kept.get(pem) ?? parse(pem);
-  kept.delete(pem);
-  kept.set(pem, parsed);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
-  return parsed;
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.flatMap((block) => parsed(block) ?? []);
 }
 
-function parse(pem: string): readonly X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
-    try {
-      return new X509Certificate(block);
-    } catch {
-      return []; // people may write anything into a Secret
-    }
-  });
+/**
+ * So many certificates are kept as they were read, those that were asked for last: each rule asks for the few of its cluster, at each look. Nothing else of a
+ * Secret is kept, such as a key beside them.
+ */
+const KEPT = 256;
+/** None is kept whose text is longer, in characters: a tenant may write a MiB into each of its Secrets. */
+const LONGEST_KEPT = 8_192;
+const kept = new Map<string, X509Certificate>();
+
+/** @returns undefined when it is none: people may write anything into a Secret */
+function parsed(block: string): X509Certificate | undefined {
+  let certificate = kept.get(block);
+  try {
+    certificate ??= new X509Certificate(block);
+  } catch {
+    return undefined;
+  }
+  if (block.length > LONGEST_KEPT) return certificate;
+  kept.delete(block);
+  kept.set(block, certificate);
+  const [oldest] = kept.keys();
+  if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+  return certificate;
 }
 
 /** Whether the key belongs to the certificate. @param key in PEM; what is none belongs to nothing */
