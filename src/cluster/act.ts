@@ -32,9 +32,8 @@ import {
   needNotJoined,
   needRemoval,
   needShownAsSeen,
-  needSilence,
 } from "#cluster/live-checks.ts";
-import { needOthers, needPodAsSeen } from "#cluster/live-pods.ts";
+import { needOthers, needPodAsSeen, needSilence } from "#cluster/live-pods.ts";
 import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
@@ -233,7 +232,7 @@ export async function actOnCluster(
         etcd.updateMember(follower(snapshot, identities), step.id, [step.peerUrl], ofThisCluster(snapshot, signal)),
       );
     case "removeMember":
-      await needSilence({ etcd, identities }, snapshot, step, signal);
+      await needSilence({ kube, etcd, identities }, snapshot, step, signal);
       await needClaimGone(kube, snapshot, step, signal);
       await needRemoval(kube, snapshot, step, signal);
       return await changed(etcd.removeMember(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));

@@ -4,14 +4,12 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { OperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
-import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { formerTls } from "#cluster/certificates/former.ts";
 import { keptTls } from "#cluster/certificates/kept.ts";
 import { seen } from "#cluster/certificates/usable.ts";
 import { keptClaims, toldBy } from "#cluster/desired/identity.ts";
 import { ownVoters, votersOf } from "#cluster/members.ts";
-import { begunAtMs, type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
-import type { EtcdClient } from "#etcd/client.ts";
+import { begunAtMs, type ClusterSnapshot } from "#cluster/snapshot.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, PERSISTENT_VOLUME_CLAIMS, SECRETS } from "#kube/kinds.ts";
@@ -22,9 +20,6 @@ import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 // every write has a precondition that would tell. A check throws when the world has moved on; the next look decides anew.
 
 type Kube = Pick<KubeClient, "get">;
-
-/** The last look at a member may take this long, in milliseconds: as long as any other look (member-answer.ts). */
-const LAST_LOOK_DEADLINE_MS = 1_000;
 
 /** So long after it was begun, in milliseconds, a cluster is just being formed: nobody has deleted an EtcdPeer of it yet. */
 const YOUNG_MS = 30_000;
@@ -41,7 +36,7 @@ export async function needNotJoined(
   signal: AbortSignal,
 ): Promise<void> {
   if (peer.spec?.bootstrap?.initialClusterState !== "New") return;
-  const { namespace, name, uid } = snapshot.cluster.metadata;
+  const { name } = snapshot.cluster.metadata;
   // A Service may be made anew, and Ready may come and go: neither makes an old cluster young.
   const ready = snapshot.cluster.status?.conditions?.find(({ type }) => type === "Ready");
   const readyAtMs = ready === undefined ? Infinity : Date.parse(ready.lastTransitionTime);
@@ -52,10 +47,11 @@ export async function needNotJoined(
     !snapshot.claims.some(({ metadata }) => metadata.name === peer.metadata.name)
   )
     return;
-  const live = await kube.get(ETCD_CLUSTERS, { namespace, name }, { signal });
-  const member = live.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
-  if (live.metadata.uid === uid && member?.joined === false) return;
-  throw outOfDate(ETCD_CLUSTERS, snapshot.cluster.metadata, `${peer.metadata.name} has joined`);
+  const live = await liveOf(kube, ETCD_CLUSTERS, snapshot.cluster, signal);
+  const member = live?.status?.identity?.initialMembers.find((initial) => initial.name === peer.metadata.name);
+  if (member?.joined === false) return;
+  const what = member === undefined ? `EtcdCluster ${name} has changed` : `${peer.metadata.name} has joined`;
+  throw outOfDate(ETCD_CLUSTERS, snapshot.cluster.metadata, what);
 }
 
 /**
@@ -99,22 +95,6 @@ export async function needKeptClaims(
   if (unseen !== undefined) throw notSeenYet(`claim ${unseen.metadata.name} is there`);
 }
 
-/** Looks once more at a voter that gave no answer, since it may just have come back. If it answers, the next look decides anew. */
-export async function needSilence(
-  { etcd, identities }: { readonly etcd: Pick<EtcdClient, "probe">; readonly identities: Identities },
-  snapshot: ClusterSnapshot,
-  { name }: { name: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const pod = snapshot.pods.get(name);
-  const endpoint = pod && endpointOf(pod, identities);
-  if (endpoint?.is !== "present" || snapshot.endpoints.get(name)?.is === "present") return;
-  const answer = await etcd.probe(endpoint.value, { signal, deadlineMs: LAST_LOOK_DEADLINE_MS });
-  const clusterID = identityOf(snapshot)?.clusterID;
-  if (answer.is === "present" && hexOf(answer.value.clusterId) === clusterID)
-    throw new OperatorError("EtcdNotNow", `${name} answers again`);
-}
-
 /**
  * Nobody takes a removal back. Whether the cluster is as it was when that was decided is asked once more: people may have asked for more members, paused
  * it, or said that nobody is given up. And a voter takes a copy of the data with it: whether the others' copies are there as the cache shows them, by
@@ -141,7 +121,7 @@ export async function needClaimGone(
   const { namespace } = snapshot.cluster.metadata;
   const claim = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
   if (claim?.metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] !== hexOf(id)) return;
-  throw notSeenYet(`claim ${name} is there`);
+  throw new OperatorError("KubeConflict", `claim ${name} is there; the cache does not show it`);
 }
 
 /**
@@ -160,7 +140,7 @@ export async function needClaimsAsSeen(kube: Kube, snapshot: ClusterSnapshot, si
       const isOwn = live?.annotations?.[CLAIM_MEMBER_ID_ANNOTATION] === id;
       if (cached === undefined ? !(isOwn && isGoing) : live?.uid === cached.uid && !isGoing) return;
       if (cached !== undefined) throw outOfDate(PERSISTENT_VOLUME_CLAIMS, cached, `claim ${name} is gone, or going`);
-      throw notSeenYet(`claim ${name} is being deleted`);
+      throw new OperatorError("KubeConflict", `claim ${name}, which no cache knows, is being deleted`);
     }),
   );
 }

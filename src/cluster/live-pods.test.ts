@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
 import { unknown } from "#base/observed.ts";
-import { needOthers, needPodAsSeen } from "#cluster/live-pods.ts";
+import { needOthers, needPodAsSeen, needSilence } from "#cluster/live-pods.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
 import { cluster, unpublished } from "#kit/cluster.ts";
 import { CRASHING, NEWER, saying, wanting, withCanary, withoutPod, withPod } from "#kit/cluster-rolling.ts";
 import { answering, listing, shown } from "#kit/live-members.ts";
@@ -10,6 +11,11 @@ import type { Pod } from "#kube/kinds.ts";
 
 const FIRST = { name: "my-etcd-2" };
 const LABELS = selectorText({ [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: "my-etcd" });
+
+const silent = (snapshot: ClusterSnapshot, name: string) => ({
+  ...snapshot,
+  endpoints: new Map(snapshot.endpoints).set(name, unknown("refused")),
+});
 
 /** The pods of the snapshot, that of the last member changed so. */
 function podsOf({ pods }: ClusterSnapshot, change: object = {}): readonly Pod[] {
@@ -85,11 +91,6 @@ describe("before a member is restarted, whoever was counted on is asked once mor
     await needOthers(asks, given, step, new AbortController().signal);
     return asked.sort();
   }
-  const silent = (snapshot: ClusterSnapshot, name: string) => ({
-    ...snapshot,
-    endpoints: new Map(snapshot.endpoints).set(name, unknown("refused")),
-  });
-
   test("and it restarts when they take part", async () => {
     expect(await checked(plain)).toEqual(["probe my-etcd-0", "probe my-etcd-1"]);
   });
@@ -134,5 +135,43 @@ describe("before a member is restarted, whoever was counted on is asked once mor
   test("nobody is when no etcd runs in the pod", async () => {
     const stopped = withPod(silent(plain, FIRST.name), FIRST.name, { status: { ...CRASHING, conditions: UNREADY } });
     expect(await checked(stopped, { ...stopped, endpoints: new Map() })).toEqual([]);
+  });
+});
+
+describe("before a voter that gave no answer is removed, it is looked at once more", () => {
+  const plain = cluster();
+  const given = silent(plain, FIRST.name);
+  const { id } = plain.cluster.status!.identity!.initialMembers.find(({ name }) => name === FIRST.name)!;
+
+  /** @param now what there is by now @returns who was asked, and how */
+  async function looked(before: ClusterSnapshot, now: ClusterSnapshot): Promise<readonly string[]> {
+    const asked: string[] = [];
+    const etcd = answering(now, (question) => asked.push(question));
+    const asks = { kube: { list: listing(now) }, etcd, identities: shown };
+    await needSilence(asks, before, { ...FIRST, id: memberIdFromHex(id) }, new AbortController().signal);
+    return asked.sort();
+  }
+
+  test("and it goes when it says nothing still, or has no pod, or what answers is not of this cluster", async () => {
+    expect(await looked(given, given)).toEqual(["probe my-etcd-2"]);
+    expect(await looked(given, withoutPod(given, FIRST.name))).toEqual([]);
+    expect(await looked(given, saying(plain, FIRST.name, { clusterId: 1n as never }))).toHaveLength(1);
+  });
+
+  test("not when it answers again, be it in a pod that the cache does not show", async () => {
+    const again = { code: "EtcdNotNow", message: "my-etcd-2 answers again" };
+    await expect(looked(given, plain)).rejects.toMatchObject(again);
+    await expect(looked(withoutPod(given, FIRST.name), plain)).rejects.toMatchObject(again);
+  });
+
+  test("nor when its client port is silent, as that of one that was added later may be, and it passes the health check", async () => {
+    const now = unpublished(plain, FIRST.name);
+    const before = { ...now, unpublished: new Map() };
+    await expect(looked(before, now)).rejects.toMatchObject({ code: "EtcdNotNow" });
+    expect(await looked(before, unpublished(plain, FIRST.name, "1"))).toEqual(["health my-etcd-2", "probe my-etcd-2"]);
+  });
+
+  test("whoever answered when that was decided goes for another reason", async () => {
+    expect(await looked(plain, plain)).toEqual([]);
   });
 });

@@ -5,9 +5,10 @@ import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { isHarmless } from "#cluster/guards/touched.ts";
 import { MEMBER_DEADLINE_MS } from "#cluster/member-answer.ts";
 import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
+import { hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
@@ -50,6 +51,31 @@ export async function needPodAsSeen(
 
 function mayBeAsked(pod: Pod | undefined): boolean {
   return pod !== undefined && (isReady(pod) || dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT) !== undefined);
+}
+
+/**
+ * Looks once more at a voter that gave no answer, in the pod that it has by now, and at both of its ports: it may just have come back, and the cache show another
+ * pod. If it answers, the next look decides anew.
+ */
+export async function needSilence(
+  { kube, etcd, identities }: Asks,
+  snapshot: ClusterSnapshot,
+  { name, id }: { name: string; id: MemberId },
+  signal: AbortSignal,
+): Promise<void> {
+  if (snapshot.endpoints.get(name)?.is === "present") return;
+  const pod = (await livePods(kube, snapshot, signal)).get(name);
+  const endpoint = pod && endpointOf(pod, identities);
+  if (pod === undefined || endpoint?.is !== "present") return;
+  const options = { signal, deadlineMs: MEMBER_DEADLINE_MS };
+  const metrics = isFounder(snapshot.cluster, hexOf(id)) ? undefined : dialAddress(pod, ETCD_CONTAINER, METRICS_PORT);
+  const [status, health] = await Promise.all([
+    etcd.probe(endpoint.value, options),
+    metrics === undefined ? absent : etcd.health(metrics, options),
+  ]);
+  const isAnswer = status.is === "present" && hexOf(status.value.clusterId) === identityOf(snapshot)?.clusterID;
+  if (isAnswer || (health.is === "present" && health.value === id))
+    throw new OperatorError("EtcdNotNow", `${name} answers again`);
 }
 
 interface Asks {
