@@ -377,7 +377,7 @@ export function memberLabels(cluster: string, peer: string): Readonly<Record<str
   return { ...clusterLabels(cluster), [COMPONENT_LABEL]: MEMBER_COMPONENT, [PEER_LABEL]: peer };
 }
 
-/** What selects all objects of a cluster, as the caches ask for them: whatever else has the name of a cluster on it is none of ours. */
+/** What selects the objects that the operator has made for a cluster, as the caches know them: whatever else has the name of a cluster on it is none of them. */
 export function clusterSelector(cluster: string): Readonly<Record<string, string>> {
   return { [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: cluster };
 }

@@ -32,6 +32,15 @@ test("hash: a field that every object inherits is none of its own", () => {
   expect(isSameData({ a: 1 }, { b: 1 })).toBe(false);
 });
 
+test("hash: a list that is longer by nothing is another one", () => {
+  const [one, two] = [[1], [1, undefined]];
+  expect([fingerprint(one) === fingerprint(two), isSameData(one, two), isSameData(two, one)]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
 test("what is nested more than five hundred levels deep is never the same, and nobody walks down there", () => {
   const isSame = (levels: number) => isSameData(nested(levels), nested(levels));
   expect([isSame(500), isSame(501), isSame(9_900)]).toEqual([true, false, false]);

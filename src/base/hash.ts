@@ -36,7 +36,7 @@ export function isSameData(a: unknown, b: unknown, levels = DEEPEST): boolean {
   if (Object.is(a, b)) return true;
   if (levels === 0) return false;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  if (Array.isArray(a) !== Array.isArray(b) || (Array.isArray(a) && a.length !== (b as unknown[]).length)) return false;
   let fields = 0;
   for (const key of Object.keys(a)) {
     const item: unknown = a[key as keyof typeof a];

@@ -68,7 +68,7 @@ export class Mounts {
     return others.map((each) => this.of(each, name)).find((each) => each !== undefined);
   }
 
-  /** What the pod has of the Secret by now. */
+  /** What the pod has of the Secret by now. Who asks first makes the kubelet look, whose turns are minutes long. */
   of({ metadata: { uid, namespace = "" } }: Pod, name: string): Secret | undefined {
     const key = `${uid}/${name}`;
     const mount = this.#mounts.get(key);
