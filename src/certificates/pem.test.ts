@@ -29,6 +29,21 @@ test("one that was asked for a while ago is not read again, and many others push
   expect(authorityKeyOf(parsedIn(RENEWED)[0]!)).toBe(authorityKeyOf(once!));
 });
 
+test("one of very many in one text is read each time", () => {
+  const [few, many] = [CORP.repeat(32), CORP.repeat(33)];
+  const [known] = parsedIn(CORP);
+  expect(parsedIn(few)).toEqual(Array.from({ length: 32 }, () => known));
+  expect(parsedIn(few)[0]).toBe(known);
+  expect(parsedIn(many)).toHaveLength(33);
+  expect(parsedIn(many)[0]).not.toBe(known);
+});
+
+test("what begins and never ends is walked over once", () => {
+  const endless = "-----BEGIN CERTIFICATE-----\n".repeat(40_000);
+  expect(parsedIn(`${CORP}${endless}`)).toHaveLength(1);
+  expect(parsedIn(`${CORP}-----BEGIN CERTIFICATE-----\n${RENEWED}`)).toHaveLength(1);
+});
+
 test("one that is very long is read each time", async () => {
   const { cert } = await (await newAuthority()).issue("a.".repeat(4_000));
   expect(parsedIn(cert)[0]).not.toBe(parsedIn(cert)[0]);

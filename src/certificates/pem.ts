@@ -14,30 +14,51 @@ export function certificatesIn(pem: string): readonly string[] {
 
 /** The same, as they are asked for what they say. One that was asked for a while ago is the same object. */
 export function parsedIn(pem: string): readonly X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => parsed(block) ?? []);
+  const blocks = blocksIn(pem);
+  const read = blocks.length > MOST_KEPT_OF_ONE ? parsed : remembered;
+  return blocks.flatMap((block) => read(block) ?? []);
 }
 
-/**
- * So many certificates are kept as they were read, those that were asked for last: each rule asks for the few of its cluster, at each look. Nothing else of a
- * Secret is kept, such as a key beside them.
- */
-const KEPT = 256;
-/** None is kept whose text is longer, in characters: a tenant may write a MiB into each of its Secrets. */
-const LONGEST_KEPT = 8_192;
-const kept = new Map<string, X509Certificate>();
+const [BEGIN, END] = ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"];
+
+/** In one walk, however often something begins that never ends: anybody may write a MiB into a Secret. */
+function blocksIn(pem: string): readonly string[] {
+  const blocks: string[] = [];
+  for (let at = pem.indexOf(BEGIN); at >= 0; at = pem.indexOf(BEGIN, at)) {
+    const end = pem.indexOf(END, at);
+    if (end < 0) break;
+    blocks.push(pem.slice(at, end + END.length));
+    at = end + END.length;
+  }
+  return blocks;
+}
 
 /** @returns undefined when it is none: people may write anything into a Secret */
 function parsed(block: string): X509Certificate | undefined {
-  let certificate = kept.get(block);
   try {
-    certificate ??= new X509Certificate(block);
+    return new X509Certificate(block);
   } catch {
     return undefined;
   }
-  if (block.length > LONGEST_KEPT) return certificate;
-  kept.delete(block);
-  kept.set(block, certificate);
+}
+
+/**
+ * So many certificates are kept as they were read, those that were asked for last: each rule asks for the few of its cluster, at each look. They are known by the
+ * SHA-256 of their text, of which nothing is kept, nor of what stands beside it, such as a key.
+ */
+const KEPT = 256;
+/** None is kept whose text is longer, in characters, nor one of a text of more than so many: what tenants write pushes out little of what others need. */
+const LONGEST_KEPT = 8_192;
+const MOST_KEPT_OF_ONE = 32;
+const kept = new Map<string, X509Certificate>();
+
+function remembered(block: string): X509Certificate | undefined {
+  if (block.length > LONGEST_KEPT) return parsed(block);
+  const name = hash("sha256", block, "hex");
+  const certificate = kept.get(name) ?? parsed(block);
+  if (certificate === undefined) return undefined;
+  kept.delete(name);
+  kept.set(name, certificate);
   const [oldest] = kept.keys();
   if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
   return certificate;

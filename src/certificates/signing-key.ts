@@ -1,6 +1,6 @@
 import type { KeyObject, X509Certificate } from "node:crypto";
 import { extensionsOf } from "#certificates/der.ts";
-import { CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-usage.ts";
+import { ANY_USE, CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-usage.ts";
 import { keyIn } from "#certificates/pem.ts";
 
 // By which authorities can the operator sign?
@@ -34,8 +34,7 @@ export function whyNoSigner(
   if (extensionsOf(authority).has(NAME_CONSTRAINTS))
     return `its ${fields.certificate} has name constraints; it must have none, since members have names such as localhost`;
   const uses = (authority.keyUsage as readonly string[] | undefined) ?? [];
-  // That it is for any use says nothing to OpenSSL, and with it to Node, of an authority: `check_purpose_ssl_server` in crypto/x509/v3_purp.c.
-  const isForBoth = [SERVER_AUTH, CLIENT_AUTH].every((use) => uses.includes(use));
+  const isForBoth = uses.includes(ANY_USE) || [SERVER_AUTH, CLIENT_AUTH].every((use) => uses.includes(use));
   if (uses.length > 0 && !isForBoth)
     return `its ${fields.certificate} has an extended key usage; it must have none, or serverAuth and clientAuth`;
   return undefined;
