@@ -29,7 +29,7 @@ function canonical(value: unknown): string {
 const DEEPEST = 500;
 
 /**
- * Whether both would have the same fingerprint, without making one: the first difference ends it. Never of what is nested more than 500 levels
+ * Whether both would have the same fingerprint, without making one: the first difference ends it. Lists hold no undefined, as in JSON. Never of what is nested more than 500 levels
  * deep, unless it is the very same object there.
  */
 export function isSameData(a: unknown, b: unknown, levels = DEEPEST): boolean {

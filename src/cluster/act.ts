@@ -232,9 +232,10 @@ export async function actOnCluster(
         etcd.updateMember(follower(snapshot, identities), step.id, [step.peerUrl], ofThisCluster(snapshot, signal)),
       );
     case "removeMember":
-      await needSilence({ kube, etcd, identities }, snapshot, step, signal);
       await needClaimGone(kube, snapshot, step, signal);
       await needRemoval(kube, snapshot, step, signal);
+      // Last: what it says is to be as young as can be.
+      await needSilence({ kube, etcd, identities }, snapshot, step, signal);
       return await changed(etcd.removeMember(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
     case "disarmAlarm":
       return await changed(

@@ -161,7 +161,11 @@ describe("before a voter that gave no answer is removed, it is looked at once mo
   test("not when it answers again, be it in a pod that the cache does not show", async () => {
     const again = { code: "EtcdNotNow", message: "my-etcd-2 answers again" };
     await expect(looked(given, plain)).rejects.toMatchObject(again);
-    await expect(looked(withoutPod(given, FIRST.name), plain)).rejects.toMatchObject(again);
+    const unseen = "my-etcd-2 answers, in pod my-etcd-2-abcde; the cache does not show it yet";
+    await expect(looked(withoutPod(given, FIRST.name), plain)).rejects.toMatchObject({ message: unseen });
+    const before = withPod(given, FIRST.name, { metadata: { uid: "before" }, status: { podIP: "10.9.9.9" } });
+    const known = { uid: "before" };
+    await expect(looked(before, plain)).rejects.toMatchObject({ code: "KubeConflict", message: unseen, known });
   });
 
   test("nor when its client port is silent, as that of one that was added later may be, and it passes the health check", async () => {
@@ -173,5 +177,7 @@ describe("before a voter that gave no answer is removed, it is looked at once mo
 
   test("whoever answered when that was decided goes for another reason", async () => {
     expect(await looked(plain, plain)).toEqual([]);
+    const arriving = unpublished(plain, FIRST.name);
+    expect(await looked(arriving, arriving)).toEqual([]);
   });
 });

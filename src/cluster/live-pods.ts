@@ -54,8 +54,8 @@ function mayBeAsked(pod: Pod | undefined): boolean {
 }
 
 /**
- * Looks once more at a voter that gave no answer, in the pod that it has by now, and at both of its ports: it may just have come back, and the cache show another
- * pod. If it answers, the next look decides anew.
+ * Looks once more at a member that is to go and gave no answer, in the pod that it has by now, and at both of its ports: it may just have come back, and the cache show
+ * another pod. If it answers, the next look decides anew. Who was known to take part goes for another reason.
  */
 export async function needSilence(
   { kube, etcd, identities }: Asks,
@@ -63,7 +63,7 @@ export async function needSilence(
   { name, id }: { name: string; id: MemberId },
   signal: AbortSignal,
 ): Promise<void> {
-  if (snapshot.endpoints.get(name)?.is === "present") return;
+  if (snapshot.endpoints.get(name)?.is === "present" || snapshot.unpublished.has(name)) return;
   const pod = (await livePods(kube, snapshot, signal)).get(name);
   const endpoint = pod && endpointOf(pod, identities);
   if (pod === undefined || endpoint?.is !== "present") return;
@@ -74,8 +74,11 @@ export async function needSilence(
     metrics === undefined ? absent : etcd.health(metrics, options),
   ]);
   const isAnswer = status.is === "present" && hexOf(status.value.clusterId) === identityOf(snapshot)?.clusterID;
-  if (isAnswer || (health.is === "present" && health.value === id))
-    throw new OperatorError("EtcdNotNow", `${name} answers again`);
+  if (!isAnswer && !(health.is === "present" && health.value === id)) return;
+  const [cached, live] = [snapshot.pods.get(name)?.metadata, pod.metadata];
+  if (cached === undefined) throw notSeenYet(`${name} answers, in pod ${live.name}`);
+  if (cached.uid !== live.uid) throw outOfDate(PODS, cached, `${name} answers, in pod ${live.name}`);
+  throw new OperatorError("EtcdNotNow", `${name} answers again`);
 }
 
 interface Asks {
