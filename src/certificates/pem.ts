@@ -12,7 +12,7 @@ export function certificatesIn(pem: string): readonly string[] {
   return parsedIn(pem).map((each) => each.toString());
 }
 
-/** The same, as they are asked for what they say. One that was asked for a while ago is the same object. */
+/** The same, as they are asked for what they say. One that was asked for a while ago is mostly the same object. */
 export function parsedIn(pem: string): readonly X509Certificate[] {
   const blocks = blocksIn(pem);
   const read = blocks.length > MOST_KEPT_OF_ONE ? parsed : remembered;

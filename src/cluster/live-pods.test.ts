@@ -165,6 +165,14 @@ describe("before a voter that gave no answer is removed, it is looked at once mo
     await expect(looked(withoutPod(given, FIRST.name), plain)).rejects.toMatchObject({ message: unseen });
     const before = withPod(given, FIRST.name, { metadata: { uid: "before" }, status: { podIP: "10.9.9.9" } });
     const known = { uid: "before" };
+    const younger = withPod(given, FIRST.name, { metadata: { resourceVersion: "1" } });
+    await expect(looked(younger, plain)).rejects.toMatchObject({ code: "KubeConflict", message: unseen });
+    const stranger = withPod(saying(plain, FIRST.name, { clusterId: 1n as never }), FIRST.name, {
+      metadata: { uid: "before" },
+    });
+    await expect(looked(stranger, plain)).rejects.toMatchObject({ message: unseen, known });
+    const another = { ...given, unpublished: new Map([[FIRST.name, 1n as never]]) };
+    await expect(looked(another, plain)).rejects.toMatchObject(again);
     await expect(looked(before, plain)).rejects.toMatchObject({ code: "KubeConflict", message: unseen, known });
   });
 

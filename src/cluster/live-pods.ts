@@ -1,6 +1,6 @@
 import { CLIENT_PORT, clusterSelector, ETCD_CONTAINER, METRICS_PORT, selectorText } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
-import { absent } from "#base/observed.ts";
+import { absent, type Observed } from "#base/observed.ts";
 import { endpointOf, type Identities } from "#certificates/dial.ts";
 import { isHarmless } from "#cluster/guards/touched.ts";
 import { MEMBER_DEADLINE_MS } from "#cluster/member-answer.ts";
@@ -8,7 +8,7 @@ import { type KnownMember, ownVoters, takesPart } from "#cluster/members.ts";
 import { type ClusterSnapshot, identityOf, isFounder } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import { hexOf, type MemberId } from "#etcd/types.ts";
+import { type EndpointStatus, hexOf, type MemberId } from "#etcd/types.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
@@ -55,7 +55,7 @@ function mayBeAsked(pod: Pod | undefined): boolean {
 
 /**
  * Looks once more at a member that is to go and gave no answer, in the pod that it has by now, and at both of its ports: it may just have come back, and the cache show
- * another pod. If it answers, the next look decides anew. Who was known to take part goes for another reason.
+ * another pod, or what answers where that was. If it answers, the next look decides anew. Who answered before goes for another reason.
  */
 export async function needSilence(
   { kube, etcd, identities }: Asks,
@@ -63,7 +63,10 @@ export async function needSilence(
   { name, id }: { name: string; id: MemberId },
   signal: AbortSignal,
 ): Promise<void> {
-  if (snapshot.endpoints.get(name)?.is === "present" || snapshot.unpublished.has(name)) return;
+  const recorded = identityOf(snapshot)?.clusterID;
+  const isOurs = (answer: Observed<EndpointStatus>) =>
+    answer.is === "present" && hexOf(answer.value.clusterId) === recorded;
+  if (isOurs(snapshot.endpoints.get(name) ?? absent) || snapshot.unpublished.get(name) === id) return;
   const pod = (await livePods(kube, snapshot, signal)).get(name);
   const endpoint = pod && endpointOf(pod, identities);
   if (pod === undefined || endpoint?.is !== "present") return;
@@ -73,11 +76,11 @@ export async function needSilence(
     etcd.probe(endpoint.value, options),
     metrics === undefined ? absent : etcd.health(metrics, options),
   ]);
-  const isAnswer = status.is === "present" && hexOf(status.value.clusterId) === identityOf(snapshot)?.clusterID;
-  if (!isAnswer && !(health.is === "present" && health.value === id)) return;
+  if (!isOurs(status) && !(health.is === "present" && health.value === id)) return;
   const [cached, live] = [snapshot.pods.get(name)?.metadata, pod.metadata];
   if (cached === undefined) throw notSeenYet(`${name} answers, in pod ${live.name}`);
-  if (cached.uid !== live.uid) throw outOfDate(PODS, cached, `${name} answers, in pod ${live.name}`);
+  if (cached.uid !== live.uid || cached.resourceVersion !== live.resourceVersion)
+    throw outOfDate(PODS, cached, `${name} answers, in pod ${live.name}`);
   throw new OperatorError("EtcdNotNow", `${name} answers again`);
 }
 
