@@ -5,7 +5,7 @@ import { AGENT_COMMAND, type AgentTask, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_BUNDLE, bundle } from "#dev/bundle.ts";
 import { ENVIRONMENT } from "#dev/operator-image.ts";
 
-/** The agent as the image has it: where its program lies. */
+/** Bundles the agent as for the image. @returns path of its program */
 export async function agentProgram(): Promise<string> {
   const { files } = await bundle(process.cwd(), AGENT_BUNDLE);
   return files.find(({ to }) => to === AGENT_BUNDLE.program)?.from ?? "";
@@ -14,15 +14,15 @@ export async function agentProgram(): Promise<string> {
 /** An agent in a process of its own. */
 export interface AgentProcess {
   readonly child: ChildProcess;
-  /** Resolves with what its memory was at its peak, in MB, once it has ended. */
+  /** Resolves when the process has ended, with its peak memory in MB. */
   readonly ended: Promise<number>;
-  /** So far. */
+  /** Peak memory until now. */
   readonly peakMb: number;
 }
 
 export interface AgentFlags {
   readonly reportFile: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly progressPort: number;
 }
 
@@ -58,7 +58,7 @@ export function startAgent(program: string, task: AgentTask, { reportFile, progr
 
 type Done<Kind extends AgentTask["kind"]> = Extract<AgentReport, { ok: true; kind: Kind }>;
 
-/** Runs the agent to its end. @returns what it tells, the seconds from the start of its process to the end, and what its memory was at its peak, in MB */
+/** Runs the agent to its end. @returns its report, the seconds that its process lived, and its peak memory in MB */
 export async function runAgent<Kind extends AgentTask["kind"]>(
   program: string,
   task: Extract<AgentTask, { kind: Kind }>,
@@ -69,16 +69,16 @@ export async function runAgent<Kind extends AgentTask["kind"]>(
   const seconds = (performance.now() - startMs) / 1000;
   const text = readFileSync(reportFile, "utf8");
   const report = reportIn(text);
-  if (report?.ok !== true || report.kind !== task.kind) throw new Error(`the agent has failed: ${text}`);
+  if (report?.ok !== true || report.kind !== task.kind) throw new Error(`The agent failed: ${text}`);
   return { seconds, peakMb, report: report as Done<Kind> };
 }
 
-/** 0 when it has ended. */
+/** Peak memory in MB that the kernel reports; 0 when the process has ended. */
 function peakMbOf(pid: number | undefined): number {
   try {
     const [, kib = "0"] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
     return (Number(kib) * 1024) / 1e6;
   } catch {
-    return 0; // it ended a moment ago, and its last look was one of 20 ms before
+    return 0; // the process has just ended: the sample of at most 20 ms ago counts
   }
 }

@@ -7,15 +7,16 @@ import { type Progress, progressIn } from "#agent/report.ts";
 import { type ArchiveTask, PROGRESS_PATH } from "#agent/task.ts";
 import { ARCHIVE_BYTES } from "#backup/desired/task.ts";
 import { systemClock } from "#base/clock.ts";
-import { urlOf } from "#kit/backup.ts";
-import { neverAborted, startEtcd, until } from "#kit/etcd.ts";
-import { EtcdUser } from "#kit/etcd-history.ts";
-import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
+import { neverAborted, startEtcd, until } from "#kit/etcd/etcd.ts";
+import { EtcdUser } from "#kit/etcd/etcd-history.ts";
+import { S3_ACCESS, startVersitygw } from "#kit/servers/versitygw.ts";
+import { urlOf } from "#kit/snapshots/backup.ts";
 import { type AgentProcess, agentProgram, startAgent } from "./agent-process.ts";
 import { print, rounded, say } from "./figure.ts";
 
-// The archiver, as the image has it, follows an etcd that is written to as fast as it takes it, and stores what it hears over S3, encrypted.
-// Then one revision deletes very many keys at once. What its memory was at its peak, the kernel tells.
+// Memory of the archiver while its etcd is written to as fast as it takes writes. The archiver is bundled as for the
+// image, and stores what it receives over S3, encrypted. Then one revision deletes very many keys at once. The kernel
+// reports the peak memory.
 
 const VERSION = "3.6.16";
 const SECONDS = 60;
@@ -24,9 +25,9 @@ const WRITERS = 16;
 const RANDOM_BYTES = 256;
 const REST = "a value of the bench, ".repeat(24);
 const DELETED = 50_000;
-/** Which takes etcd half a minute to tell. */
+/** Limit for archiving the deletion, in milliseconds: etcd needs half a minute to send its events. */
 const DELETION_MS = 5 * 60_000;
-/** As etcd's --max-txn-ops. */
+/** Puts in one transaction: the default of etcd's --max-txn-ops. */
 const PUTS = 128;
 
 const home = mkdtempSync(join(tmpdir(), "bench-archive-"));
@@ -62,7 +63,7 @@ async function follow(user: EtcdUser, agent: AgentProcess, progressPort: number)
   await Promise.all(Array.from({ length: WRITERS }, (_, n) => write(user, n, endMs)));
   const written = await user.revision();
   const lateMs = performance.now();
-  await until("all is stored", async () => (await archived()) >= written);
+  await until("all writes are archived", async () => (await archived()) >= written);
   const lagSeconds = (performance.now() - lateMs) / 1_000;
   const writingMb = agent.peakMb;
   const { bytes = 0, objects = 0, gaps = 0 } = (await ask(progressPort))?.archive ?? {};
@@ -71,7 +72,8 @@ async function follow(user: EtcdUser, agent: AgentProcess, progressPort: number)
   const deleted = await user.deletePrefix("many/");
   const giveUpMs = performance.now() + DELETION_MS;
   while ((await archived()) < deleted && performance.now() < giveUpMs) await systemClock.sleep(500, neverAborted);
-  if ((await archived()) < deleted) throw new Error(`${DELETED} deletions are not archived within five minutes`);
+  if ((await archived()) < deleted)
+    throw new Error(`The archiver did not archive ${DELETED} deletions within five minutes.`);
   agent.child.kill("SIGTERM");
   const deletionMb = await agent.ended;
   print({

@@ -4,22 +4,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type BackupTask, type FetchTask, type FinishTask, SNAPSHOT_FILE } from "#agent/task.ts";
-import { etcdTool } from "#kit/backup.ts";
-import { neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd.ts";
-import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
+import { neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd/etcd.ts";
+import { S3_ACCESS, startVersitygw } from "#kit/servers/versitygw.ts";
+import { etcdTool } from "#kit/snapshots/backup.ts";
 import { openStore } from "#objectstore/open.ts";
 import { agentProgram, runAgent } from "./agent-process.ts";
 import { median, print, rounded, say } from "./figure.ts";
 
-// The agent, as the image has it, against what a person would do: `etcdctl snapshot save` to a file, then an upload of it by the same client
-// of the same store. Both take turns; which one begins changes. What the agent's memory was at its peak, the kernel tells. Each backup is then
-// restored as a restore's pod does it: the agent brings it, etcdutl makes a data directory of it, the agent puts that in its place.
+// Speed and memory of a backup by the agent, which is bundled as for the image. The kernel reports its peak memory. The
+// backup is compared with one by hand: `etcdctl snapshot save` to a file, then an upload with the same client. The two
+// take turns, and the order alternates. Each backup is then restored as by a restore's pod. The agent fetches it,
+// etcdutl makes a data directory of it, and the agent moves that to its place.
 
 const VERSION = "3.6.16";
 const ROUNDS = 3;
 const MEGABYTES = 1024;
 const VALUE_BYTES = 1024 ** 2;
-/** Half of each value is random: no compression makes nothing of it, nor gains nothing. */
+/** Half of each value is random, so that compression gains something, and not everything. */
 const RANDOM_BYTES = VALUE_BYTES / 2;
 
 const { values } = parseArgs({
@@ -90,7 +91,10 @@ async function measure({ members }: RunningEtcd): Promise<void> {
   });
 }
 
-/** The heaviest way: compressed, encrypted, in parts of many megabytes through the largest library. */
+/**
+ * Peak memory of the most expensive kind of backup: compressed, encrypted, in large parts, with the largest client
+ * library.
+ */
 async function peakToS3(address: string): Promise<number> {
   const server = await startVersitygw();
   try {

@@ -1,11 +1,11 @@
 import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 
-/** What every bench program is told. */
+/** Options of every bench program. */
 export interface BenchOptions {
   /** Audit log of the API server. */
   readonly auditLog: string;
-  /** How often to measure; undefined: as the bench likes. */
+  /** How often to measure; undefined: the bench's own default. */
   readonly rounds: number | undefined;
 }
 
@@ -18,19 +18,19 @@ export function benchOptions(): BenchOptions {
   return { auditLog: values["audit-log"] ?? "", rounds };
 }
 
-/** One figure, as the one line on standard output that programs read. */
+/** Prints the result as one line of JSON on standard output, for programs. */
 export function print(figure: { readonly bench: string } & Readonly<Record<string, unknown>>): void {
   process.stdout.write(`${JSON.stringify(figure)}\n`);
 }
 
-/** Progress, for people. With the load of the machine: figures taken beside other work are worth less. */
+/** Prints progress for people, with the load of the machine: figures from a busy machine are worth less. */
 export function say(text: string): void {
   process.stderr.write(`  ${text} (load ${loadavg()[0]?.toFixed(1)})\n`);
 }
 
-/** The middle one; of an even number the mean of the two in the middle. @param values one at least */
+/** Middle value; for an even number of values the mean of the two middle ones. @param values at least one */
 export function median(values: readonly number[]): number {
-  if (values.length === 0) throw new Error("there is no median of nothing");
+  if (values.length === 0) throw new Error("The median of no values is undefined.");
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] as number;

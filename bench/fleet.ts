@@ -1,5 +1,6 @@
-// How one operator carries a fleet: hundreds of clusters at once, made, at rest, restarted, edited, and with members that say nothing.
-// This is the outside: a network of its own for everything that runs, which ends as one when this ends.
+// How one operator carries a fleet of hundreds of clusters: their creation, rest, a restart of the operator, edits, and
+// members that do not answer. This outer process starts everything in a network and process namespace of its own, which
+// ends when this process ends.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +12,7 @@ import { COMPONENTS, SERVICE_ADDRESSES } from "./fleet/control-plane.ts";
 import { POD_ADDRESSES } from "./fleet/kubelets.ts";
 
 const INSIDE = join(import.meta.dirname, "fleet", "inside.ts");
-/** Addresses of pods and Services are this machine's own there, so that one process can answer for all. */
+/** Makes all addresses of pods and Services local ones, so that one process can answer for all of them. */
 const NETWORK = [
   "ip link set lo up",
   ...[POD_ADDRESSES, SERVICE_ADDRESSES].map((range) => `ip route add local ${range} dev lo`),
@@ -20,7 +21,7 @@ const NETWORK = [
 
 await ensureComponents(COMPONENTS, stepsOn(process.stderr));
 const folder = mkdtempSync(join(tmpdir(), "fleet-"));
-// Processes inside are numbered anew: when the first one ends, or this one does, the kernel ends all of them.
+// A process namespace: when its first process ends, or this one does, the kernel ends all processes in it.
 const own = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--"];
 const argv = [...own, "sh", "-ec", NETWORK, "sh", process.execPath, INSIDE, ...process.argv.slice(2)];
 const child = spawn("unshare", argv, { stdio: "inherit", env: { ...process.env, TMPDIR: folder } });

@@ -5,16 +5,16 @@ import { livenessProbe, readinessProbe, startupProbe } from "#peer/desired/probe
 import type { StatefulSet } from "./kube.ts";
 
 // What is the floor?
-//   What a person would write who wants three members as fast as Kubernetes can start them: a StatefulSet that starts all
-//   pods at once, with the list of members fixed beforehand. Pods, probes, volumes and etcd's settings are those of the
-//   operator's members, so that what differs is only who makes the objects, and when.
+//   A hand-written StatefulSet that starts three members as fast as Kubernetes can: all pods at once, with a fixed list
+//   of members. Pods, probes, volumes and etcd's settings are those of the operator's members. So only the creation of
+//   the objects differs.
 
 const IMAGE = `gcr.io/etcd-development/etcd:v${DEFAULT_VERSION}`;
 const NAME = "floor";
 const LABELS = { app: NAME };
 const MEMBERS = [0, 1, 2].map((ordinal) => `${NAME}-${ordinal}`);
 
-/** In the order in which they are created. */
+/** Objects in the order of their creation. */
 export function floorObjects(namespace: string): readonly [Draft<Service>, Draft<StatefulSet>] {
   return [headlessService(namespace), statefulSet(namespace)];
 }
@@ -116,7 +116,7 @@ function environment(namespace: string) {
     ETCD_INITIAL_CLUSTER_TOKEN: `${namespace}/${NAME}`,
   };
   return [
-    // First: the others are made of it.
+    // First, since the other variables refer to it.
     { name: "ETCD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
     ...Object.entries(values).map(([name, value]) => ({ name, value })),
   ];

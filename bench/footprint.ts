@@ -1,4 +1,4 @@
-// Memory and CPU of the operator at rest, and how soon it works after its start.
+// Memory and CPU of the operator at rest, and the time from its start to its first pass.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
@@ -6,10 +6,13 @@ import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
 import { allOperators, restartOperator, usage } from "./operator-process.ts";
 
-/** Clusters of one member: the operator holds and asks the same of each, and the machine has to hold them all. */
+/**
+ * Clusters of one member, so that all of them fit on the machine. The operator does the same for each as for larger
+ * ones.
+ */
 const CLUSTERS = 20;
 const DEFAULT_STARTS = 5;
-/** After the last cluster is ready, until nothing of its creation is going on. */
+/** Pause after the last cluster is Ready, so that all work of its creation has ended, in milliseconds. */
 const SETTLE_MS = 40_000;
 const LOOK_MS = 60_000;
 
@@ -19,7 +22,7 @@ const namespaces = Array.from({ length: CLUSTERS }, (_, index) => `bench-footpri
 const [first = "", ...others] = namespaces;
 
 await create(first);
-await restartOperator(kube); // what it did before must not count
+await restartOperator(kube); // so that memory from earlier work does not count
 await sleep(SETTLE_MS);
 const one = await usage(kube, LOOK_MS);
 say(`1 cluster: ${JSON.stringify(one)}`);
@@ -30,7 +33,7 @@ say(`${CLUSTERS} clusters: ${JSON.stringify(twenty)}`);
 const firstPasses: number[] = [];
 for (let start = 0; start < starts; start++) {
   firstPasses.push(await restartOperator(kube));
-  say(`first pass ${firstPasses.at(-1)?.toFixed(2)} s after the start`);
+  say(`First pass ${firstPasses.at(-1)?.toFixed(2)} s after the start`);
 }
 print({
   bench: "footprint",

@@ -1,4 +1,5 @@
-// Seconds from an emptied volume to three healthy voters, while clients write and read without pause, and what they feel of it.
+// Seconds from an emptied volume to three healthy voters, while clients write and read without pause. Failed requests
+// and the longest pause of the clients are measured, too.
 
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,8 +9,8 @@ import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { Load } from "#kit/load.ts";
-import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
+import { Load } from "#kit/e2e/load.ts";
+import { emptyVolume, killEtcd } from "#kit/e2e/load-accidents.ts";
 import { Cache } from "#kube/cache.ts";
 import { PERSISTENT_VOLUME_CLAIMS, type Pod } from "#kube/kinds.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
@@ -22,13 +23,16 @@ const NAMESPACE = "bench-heal";
 const CLUSTER = "db";
 const MEMBERS = 3;
 const DEFAULT_ROUNDS = 3;
-/** Pause between two looks, in milliseconds: little against the seconds that are measured, and little load. */
+/**
+ * Interval of checks, in milliseconds: short against the seconds that are measured, and long enough to cause little
+ * load.
+ */
 const LOOK_EVERY_MS = 30;
-/** Quiet time before each accident, in milliseconds. */
+/** Quiet time before each volume is emptied, in milliseconds. */
 const SETTLE_MS = 3_000;
 
 const { auditLog, rounds = DEFAULT_ROUNDS } = benchOptions();
-/** The log lies in the folder of the local Kubernetes, and so do its volumes. */
+/** Folder of the local Kubernetes, with the audit log and the volumes. */
 const folder = dirname(dirname(auditLog));
 const kube = await benchClient();
 await createNamespace(kube, NAMESPACE);
@@ -52,7 +56,7 @@ for (let round = 1; round <= rounds; round++) {
   const sinceMs = load.now();
   await emptyVolume({ folder }, pod.spec?.nodeName ?? "", claim.spec?.volumeName ?? "");
   await killEtcd(pod.metadata.uid);
-  await until(`${name} is given up`, () => isGivenUp(name) || undefined, { everyMs: LOOK_EVERY_MS });
+  await until(`the operator gives up ${name}`, () => isGivenUp(name) || undefined, { everyMs: LOOK_EVERY_MS });
   const decidedMs = load.now();
   const isWhole = async () => (await areHealthyVoters(etcd, timeline.pods(), MEMBERS)) || undefined;
   await until(`${MEMBERS} healthy voters`, isWhole, { everyMs: LOOK_EVERY_MS });
@@ -71,19 +75,19 @@ for (let round = 1; round <= rounds; round++) {
   const felt = `${failedRequests} failed requests, longest pause ${longestPauseMs} ms`;
   say(
     [
-      `${name}: waited ${run.waited.toFixed(2)} s, then ${run.heal.toFixed(2)} s, all serve after ${run.serving.toFixed(2)} s; ${felt}`,
+      `${name}: ${run.waited.toFixed(2)} s until it is given up, then ${run.heal.toFixed(2)} s, all serve after ${run.serving.toFixed(2)} s; ${felt}`,
       ...new Set(why),
     ].join("; "),
   );
 }
 const faults = await load.end();
-if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+if (faults.length > 0) throw new Error(`Clients saw inconsistent data: ${faults.join("; ")}`);
 print({
   bench: "heal",
   waitedSeconds: rounded(median(runs.map(({ waited }) => waited))),
   healSeconds: rounded(median(runs.map(({ heal }) => heal))),
   servingSeconds: rounded(median(runs.map(({ serving }) => serving))),
-  // Of all rounds: a median would hide them.
+  // Totals of all rounds: a median would hide them.
   failedRequests: runs.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
   longestPauseMs: Math.max(...runs.map(({ longestPauseMs }) => longestPauseMs)),
   rounds,
@@ -93,17 +97,17 @@ await Promise.all([timeline.stop(), peers.stop()]);
 await removeNamespace(kube, NAMESPACE);
 await kube.close();
 
-/** A member that does not lead, so that no election is measured along. */
+/** A member that does not lead, so that no election is part of the measurement. */
 async function follower(): Promise<{ name: string; pod: Pod }> {
   const cluster = await found(kube, ETCD_CLUSTERS, { namespace: NAMESPACE, name: CLUSTER });
   for (const pod of timeline.pods()) {
     const name = pod.metadata.labels?.[PEER_LABEL];
     if (name !== undefined && name !== cluster?.status?.leader) return { name, pod };
   }
-  throw new Error("every member leads");
+  throw new Error("Every member leads.");
 }
 
-/** The operator has decided: from here on it acts. Also true when its peer has gone already. */
+/** Whether the operator has decided to replace the member: it has annotated the peer, or deleted it already. */
 function isGivenUp(name: string): boolean {
   const peer = peers.get({ namespace: NAMESPACE, name });
   return peer?.metadata.annotations?.[REMOVAL_ANNOTATION] !== undefined || peer === undefined;

@@ -4,7 +4,7 @@ import { NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { hasCode } from "#base/error.ts";
-import { NAMESPACES, PERSISTENT_VOLUMES } from "#kit/kinds.ts";
+import { NAMESPACES, PERSISTENT_VOLUMES } from "#kit/tables/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { defaultConfig } from "#kube/config.ts";
 import {
@@ -35,12 +35,12 @@ const SERVICE_ACCOUNTS = resource<Read<IServiceAccount>>({
   namespaced: true,
 });
 
-/** A client of the cluster that KUBECONFIG names, which never waits for a rate limit of its own. */
+/** A client of the cluster that KUBECONFIG names, with a rate limit that it never reaches. */
 export async function benchClient(): Promise<KubeClient> {
   return new KubeClient({ config: await defaultConfig(), userAgent: "bench", limits: { qps: 1_000, burst: 1_000 } });
 }
 
-/** Makes a namespace in which pods can be created: the controller manager has made its service account. */
+/** Creates a namespace, and waits until pods can be created in it: the controller manager makes its service account. */
 export async function createNamespace(kube: KubeClient, name: string): Promise<void> {
   await kube.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name } }, OPTIONS);
   await until(`namespace ${name} has its service account`, () =>
@@ -48,9 +48,9 @@ export async function createNamespace(kube: KubeClient, name: string): Promise<v
   );
 }
 
-/** Takes a namespace and everything in it away, and waits until its pods and volumes are gone too. */
+/** Deletes a namespace with everything in it, and waits until its pods and volumes are gone too. */
 export async function removeNamespace(kube: KubeClient, name: string): Promise<void> {
-  // The owners first: with the namespace they would go in any order, and the operator would put back what goes too early.
+  // Owners first: the namespace controller deletes in any order, and the operator would make missing objects again.
   for (const kind of [ETCD_CLUSTERS, STATEFUL_SETS] as Resource<KubeObject>[]) {
     const { items } = await kube.list(kind, { namespace: name }, OPTIONS);
     for (const { metadata } of items) await remove(kube, kind, metadata);
@@ -79,7 +79,7 @@ export async function removeNamespace(kube: KubeClient, name: string): Promise<v
 
 async function remove(kube: KubeClient, kind: Resource<KubeObject>, object: Ref & { uid: string }): Promise<void> {
   await kube.delete(kind, object, { ...OPTIONS, preconditions: { uid: object.uid } }).catch((thrown: unknown) => {
-    if (!hasCode(thrown, "KubeNotFound", "KubeConflict")) throw thrown; // somebody else was faster
+    if (!hasCode(thrown, "KubeNotFound", "KubeConflict")) throw thrown; // another client has deleted it already
   });
 }
 
@@ -93,7 +93,7 @@ export async function found<T extends KubeObject>(
   return seen.is === "present" ? seen.value : undefined;
 }
 
-/** @param replicas 1 to 7 @param tls `Default`: what the operator gives a new cluster */
+/** @param replicas 1 to 7 @param tls `Default`: the operator's default for new clusters */
 export function etcdCluster(
   namespace: string,
   name: string,
@@ -108,7 +108,7 @@ export function etcdCluster(
   };
 }
 
-/** Waits until the operator calls the cluster ready. */
+/** Waits until the cluster's condition Ready is True. */
 export async function readyCluster(kube: KubeClient, ref: Ref): Promise<void> {
   await until(
     `EtcdCluster ${ref.namespace}/${ref.name} is ready`,

@@ -16,18 +16,18 @@ import { until } from "./until.ts";
 
 const METRICS_PORT = 8443;
 
-/** What a process uses. */
+/** Memory and processor time of a process. */
 export interface Usage {
   readonly rssMb: number;
-  /** Of it: heaps and stacks, which no other process shares. */
+  /** Part of `rssMb`: heaps and stacks, which no other process shares. */
   readonly anonymousMb: number;
-  /** The most that `rssMb` ever was. */
+  /** Peak of `rssMb`. */
   readonly peakMb: number;
   readonly cpuMillicores: number;
 }
 
 /**
- * Ends all operators and starts one anew, so that it is the one that acts which is measured.
+ * Ends all operators and starts a single new one, so that the measured process is the leader.
  * @returns seconds from the start of the process to the end of its first pass
  */
 export async function restartOperator(kube: KubeClient): Promise<number> {
@@ -46,12 +46,16 @@ export async function restartOperator(kube: KubeClient): Promise<number> {
   return uptimeSeconds() - startedAtSeconds(await processOf(pod));
 }
 
-/** What is deployed otherwise: one that acts and one that waits. */
+/** Scales the operator back to its usual replicas: a leader and a standby. */
 export async function allOperators(kube: KubeClient): Promise<void> {
   await scale(kube, OPERATOR_REPLICAS);
 }
 
-/** Looks at the operator's process for a while. @param forMs milliseconds; memory is the median of a look per second */
+/**
+ * Samples the operator's process once per second.
+ * @param forMs milliseconds
+ * @returns memory as the median of all samples
+ */
 export async function usage(kube: KubeClient, forMs: number): Promise<Usage> {
   const pod = await until("the operator is ready", async () => (await podsOf(kube)).find(isReady), { everyMs: 200 });
   const pid = await processOf(pod);
@@ -82,7 +86,7 @@ async function podsOf(kube: KubeClient): Promise<readonly Pod[]> {
 }
 
 async function hasMadePass(pod: Pod, token: string): Promise<boolean> {
-  const metrics = await metricsOf(pod, token).catch(() => ""); // it does not listen yet
+  const metrics = await metricsOf(pod, token).catch(() => ""); // the operator does not listen yet
   return /^etcd_operator_passes_total\{[^}]*\} [1-9]/m.test(metrics);
 }
 
@@ -96,7 +100,7 @@ async function metricsOf(pod: Pod, token: string): Promise<string> {
   });
 }
 
-/** A token with which the operator's metrics may be read. */
+/** A token that may read the operator's metrics. */
 async function metricsToken(kube: KubeClient): Promise<string> {
   const rbac = "rbac.authorization.k8s.io";
   const binding = {
@@ -116,7 +120,7 @@ async function metricsToken(kube: KubeClient): Promise<string> {
   return status.token;
 }
 
-/** The container's process, by the container's identifier, which is the name of its cgroup. */
+/** The container's process, found by the container's ID, which is the name of its cgroup. */
 async function processOf(pod: Pod): Promise<number> {
   const namespace = pod.metadata.namespace;
   return await until(`pod ${namespace}/${pod.metadata.name} has a process`, () => {
@@ -125,7 +129,7 @@ async function processOf(pod: Pod): Promise<number> {
   });
 }
 
-/** The first process whose cgroup's path holds this text, and which runs this program. */
+/** The first process that runs this program, in a cgroup with this text in its path. */
 function processInCgroup(text: string, program: string): number | undefined {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const found = pids.find(

@@ -1,12 +1,12 @@
 import { clusterLabels, memberLabels } from "#api/names.ts";
 
-/** As many bytes of managedFields as pods have that a ReplicaSet made and a kubelet reported on: measured on one of ours. */
+/** Bytes of managedFields in a pod that a ReplicaSet made and a kubelet updated: measured on a member's pod. */
 const MANAGED_FIELDS_BYTES = 3_000;
 const MEMBERS = 3;
 
 /**
  * A member's pod as the API server sends it, in JSON.
- * @param n 0 or more; three in a row belong to one cluster
+ * @param n 0 or more; three consecutive numbers belong to one cluster
  */
 export function podJson(n: number, resourceVersion: number): string {
   const cluster = `cluster-${Math.floor(n / MEMBERS)}`;

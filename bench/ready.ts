@@ -1,4 +1,5 @@
-// Seconds from creating a cluster to three healthy voters: the operator, without TLS and with it, against a hand-written StatefulSet.
+// Seconds from creating a cluster to three healthy voters. The operator, without TLS and with it, is compared with a
+// hand-written StatefulSet.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { operatorCertificateName } from "#api/names.ts";
@@ -18,15 +19,19 @@ import { areServing } from "./voters.ts";
 
 const MEMBERS = 3;
 const DEFAULT_ROUNDS = 7;
-/** Pause between two looks, in milliseconds: little against the second that is measured, and little load. */
+/**
+ * Interval of checks, in milliseconds: short against the second that is measured, and long enough to cause little load.
+ */
 const LOOK_EVERY_MS = 15;
-/** Quiet time before each start, in milliseconds, so that no start pays for the end of the one before. */
+/** Quiet time before each start, in milliseconds, so that the end of the previous cluster does not slow it down. */
 const SETTLE_MS = 2_000;
 
 const CLUSTER = "db";
 
 const SIDES = ["operator", "floor", "tls"] as const;
-/** `tls`: the operator again, and members and clients speak TLS, as those of a new cluster do by default. */
+/**
+ * `tls`: the operator with its default TLS for members and clients. `operator`: without TLS. `floor`: the StatefulSet.
+ */
 type Side = (typeof SIDES)[number];
 interface Run extends Stages {
   readonly voters: number;
@@ -36,7 +41,7 @@ const kube = await benchClient();
 const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
 const runs: Record<Side, Run[]> = { operator: [], floor: [], tls: [] };
 for (let round = 0; round <= rounds; round++) {
-  // Each is the first one in every third round.
+  // Each side is the first in every third round.
   for (const side of [...SIDES.slice(round % 3), ...SIDES.slice(0, round % 3)]) {
     const run = await measure(kube, side, `bench-${side}-${round}`);
     say(`${round === 0 ? "warm-up" : `round ${round}`} ${side}: ${text(run)}`);
@@ -94,7 +99,7 @@ async function measure(kube: KubeClient, side: Side, namespace: string): Promise
   return run;
 }
 
-/** With what the operator itself connects, once that is there. */
+/** Puts the certificate with which the operator connects into the keyring, once its Secret exists. */
 async function learn(kube: KubeClient, keyring: Keyring, ref: { namespace: string; name: string }): Promise<void> {
   const name = operatorCertificateName(ref.name);
   const secret = await found(kube, SECRETS, { namespace: ref.namespace, name });

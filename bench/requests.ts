@@ -1,16 +1,16 @@
-// API requests by the operator: per cluster created, and per hour at rest. Counted by the API server, not by the operator.
+// API requests by the operator: for each created cluster, and per hour at rest. The API server's audit log counts them.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
-import { type AuditedRequest, AuditLog, countBy, isLease, isRead } from "#kit/audit-log.ts";
+import { type AuditedRequest, AuditLog, countBy, isLease, isRead } from "#kit/e2e/audit-log.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
 
-/** Clusters of three, whose creation is counted. */
+/** Clusters of three members, for which the requests of the creation are counted. */
 const COUNTED = 5;
-/** Clusters that rest; those beyond the counted ones have one member, to fit a small machine. */
+/** Clusters at rest. Those beyond the counted ones have one member, to fit on a small machine. */
 const RESTING = 10;
-/** Counts of repeated events are written 30 s after the first. */
+/** Pause after the creation, in milliseconds: the operator writes counts of repeated events 30 s after the first. */
 const AFTERMATH_MS = 40_000;
 const REST_MS = 180_000;
 
@@ -23,7 +23,7 @@ for (const [index, namespace] of namespaces.entries()) {
   await createNamespace(kube, namespace);
   await kube.create(ETCD_CLUSTERS, etcdCluster(namespace, "db", members), OPTIONS);
   await readyCluster(kube, { namespace, name: "db" });
-  say(`cluster ${index + 1} of ${RESTING} is ready, with ${members} members`);
+  say(`cluster ${index + 1} of ${RESTING} is Ready, with ${members} members`);
 }
 await sleep(AFTERMATH_MS);
 const counted = new Set(namespaces.slice(0, COUNTED));

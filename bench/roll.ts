@@ -1,5 +1,6 @@
-// Seconds per member when every member of a cluster is restarted, while clients write and read without pause, and what they feel of it.
-// Against the floor: what one pod of the same cluster takes when it is just deleted, and nothing has to be decided.
+// Seconds per member when all members of a cluster are restarted, while clients write and read without pause. Failed
+// requests and the longest pause of the clients are measured, too. The floor is the time from the plain deletion of one
+// pod of the same cluster until the next pod serves.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { CLIENT_PORT, ETCD_CONTAINER, PEER_LABEL } from "#api/names.ts";
@@ -7,7 +8,7 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { type Felt, Load } from "#kit/load.ts";
+import { type Felt, Load } from "#kit/e2e/load.ts";
 import { PODS, type Pod } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
@@ -22,11 +23,13 @@ const REF = { namespace: NAMESPACE, name: CLUSTER };
 const MERGE_PATCH = { ...OPTIONS, type: "merge" } as const;
 const MEMBERS = 3;
 const DEFAULT_ROUNDS = 3;
-/** Pause between two looks, in milliseconds: little against the second that is measured, and little load. */
+/**
+ * Interval of checks, in milliseconds: short against the second that is measured, and long enough to cause little load.
+ */
 const LOOK_EVERY_MS = 20;
-/** Longest that a member may take to answer such a look, in milliseconds. */
+/** Timeout of a check of one member, in milliseconds. */
 const ANSWER_MS = 300;
-/** Quiet time before each change, in milliseconds, so that none pays for the one before. */
+/** Quiet time before each change, in milliseconds, so that the previous one does not slow it down. */
 const SETTLE_MS = 6_000;
 
 const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
@@ -56,11 +59,11 @@ for (let round = 1; round <= rounds; round++) {
   say([`all ${MEMBERS}: ${run.seconds.toFixed(2)} s, ${felt}`, ...new Set(run.why)].join("; "));
 }
 const faults = await load.end();
-if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+if (faults.length > 0) throw new Error(`Clients saw inconsistent data: ${faults.join("; ")}`);
 print({
   bench: "roll",
   secondsPerMember: rounded(median(rolls.map(({ seconds }) => seconds)) / MEMBERS),
-  // Of all rounds: a median would hide them.
+  // Totals of all rounds: a median would hide them.
   failedRequests: rolls.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
   longestPauseMs: Math.max(...rolls.map(({ longestPauseMs }) => longestPauseMs)),
   floorSecondsPerMember: rounded(median(floors)),
@@ -72,27 +75,30 @@ await timeline.stop();
 await removeNamespace(kube, NAMESPACE);
 await kube.close();
 
-/** From the edit until each member has another pod and serves clients with it. */
+/**
+ * Restarts all members.
+ * @returns seconds from the edit until each member serves clients from a new pod, and what clients felt
+ */
 async function roll(round: number): Promise<Felt & { readonly seconds: number }> {
   const before = new Set(timeline.pods().map(({ metadata }) => metadata.uid));
   const sinceMs = load.now();
   const annotations = { "kubectl.kubernetes.io/restartedAt": `round ${round}` };
   await kube.patch(ETCD_CLUSTERS, REF, { spec: { podTemplate: { metadata: { annotations } } } }, MERGE_PATCH);
   await until(
-    `each of ${MEMBERS} members serves from another pod`,
+    `each of ${MEMBERS} members serves from a new pod`,
     async () => {
-      const anew = timeline.pods().filter(({ metadata }) => !before.has(metadata.uid));
-      return (anew.length === MEMBERS && (await areServing(etcd, anew, MEMBERS))) || undefined;
+      const fresh = timeline.pods().filter(({ metadata }) => !before.has(metadata.uid));
+      return (fresh.length === MEMBERS && (await areServing(etcd, fresh, MEMBERS))) || undefined;
     },
     { everyMs: LOOK_EVERY_MS },
   );
   return { seconds: (load.now() - sinceMs) / 1_000, ...load.felt(sinceMs) };
 }
 
-/** From the deletion of a member's pod until the next one serves clients. @returns seconds */
+/** Deletes a member's pod. @returns seconds until the next pod serves clients */
 async function restartAlone(name: string, uid: string): Promise<number> {
   const pod = podOf(name);
-  if (pod?.metadata.uid !== uid) throw new Error(`${name} was restarted by somebody else`);
+  if (pod?.metadata.uid !== uid) throw new Error(`Pod of ${name} was replaced by another client.`);
   const sinceMs = performance.now();
   await kube.delete(PODS, pod.metadata, { ...OPTIONS, preconditions: { uid } });
   await until(
@@ -107,7 +113,7 @@ async function restartAlone(name: string, uid: string): Promise<number> {
   return (performance.now() - sinceMs) / 1_000;
 }
 
-/** Members that do not lead, so that no election is measured along. */
+/** Members that do not lead, so that no election is part of the measurement. */
 async function followers(): Promise<readonly { readonly name: string; readonly uid: string }[]> {
   const leader = (await found(kube, ETCD_CLUSTERS, REF))?.status?.leader;
   return timeline.pods().flatMap(({ metadata }) => {

@@ -1,11 +1,12 @@
-// Seconds to grow and shrink a cluster that clients write to and read from without pause, and what they feel of it.
+// Seconds to grow and shrink a cluster while clients write and read without pause. Failed requests and the longest
+// pause of the clients are measured, too.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { type Felt, Load } from "#kit/load.ts";
+import { type Felt, Load } from "#kit/e2e/load.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { benchOptions, median, print, rounded, say } from "./figure.ts";
 import { benchClient, createNamespace, etcdCluster, OPTIONS, readyCluster, removeNamespace } from "./kube.ts";
@@ -15,9 +16,12 @@ import { areHealthyVoters, areServing } from "./voters.ts";
 
 const CLUSTER = "db";
 const DEFAULT_ROUNDS = 3;
-/** Pause between two looks, in milliseconds: little against the seconds that are measured, and little load. */
+/**
+ * Interval of checks, in milliseconds: short against the seconds that are measured, and long enough to cause little
+ * load.
+ */
 const LOOK_EVERY_MS = 30;
-/** Quiet time before each change, in milliseconds, so that none pays for the one before: etcd wants members to be connected for 5 s. */
+/** Quiet time before each change, in milliseconds: etcd accepts a change only when members were connected for 5 s. */
 const SETTLE_MS = 6_000;
 
 const CHANGES = [
@@ -27,11 +31,11 @@ const CHANGES = [
 ] as const;
 type Change = (typeof CHANGES)[number]["name"];
 
-/** From the edit, in seconds. */
+/** Times from the edit, in seconds. */
 interface Took {
-  /** Until exactly so many voters pass etcd's own health check. */
+  /** Time until exactly so many voters pass etcd's own health check. */
   readonly seconds: number;
-  /** Until each of them has its client port open, too. */
+  /** Time until each voter also answers at its client port. */
   readonly servingSeconds: number;
 }
 type Run = Felt & Took;
@@ -39,7 +43,9 @@ type Run = Felt & Took;
 const kube = await benchClient();
 const rounds = benchOptions().rounds ?? DEFAULT_ROUNDS;
 const runs: Record<Change, Run[]> = { s1to3: [], s3to5: [], s5to3: [] };
-/** The same without clients, on a cluster that was never used: etcd then sends a new member its log instead of a snapshot. */
+/**
+ * Runs without clients, on a cluster that was never used: etcd then sends a new member its log instead of a snapshot.
+ */
 const idle: Record<Change, Took[]> = { s1to3: [], s3to5: [], s5to3: [] };
 for (let round = 1; round <= rounds; round++) {
   await measure(kube, `bench-scale-${round}`);
@@ -51,7 +57,7 @@ const all = Object.values(runs).flat();
 print({
   bench: "scale",
   ...medians(runs, "seconds"),
-  // Of all rounds: a median would hide them.
+  // Totals of all rounds: a median would hide them.
   failedRequests: all.reduce((sum, { failedRequests }) => sum + failedRequests, 0),
   longestPauseMs: Math.max(...all.map(({ longestPauseMs }) => longestPauseMs)),
   rounds,
@@ -61,7 +67,9 @@ print({
 });
 await kube.close();
 
-/** A cluster of one with what is needed to change and to watch it, for as long as `work` takes. */
+/**
+ * Creates a cluster of one member, runs `work` with a function that scales and measures it, and removes the cluster.
+ */
 async function withCluster(
   kube: KubeClient,
   namespace: string,
@@ -103,7 +111,7 @@ async function measure(kube: KubeClient, namespace: string): Promise<void> {
       say(`${namespace} ${name}: ${text(run)}`);
     }
     const faults = await load.end();
-    if (faults.length > 0) throw new Error(`what clients saw makes no sense: ${faults.join("; ")}`);
+    if (faults.length > 0) throw new Error(`Clients saw inconsistent data: ${faults.join("; ")}`);
   });
 }
 

@@ -5,23 +5,23 @@ import { type KubeObject, PODS, type Pod, REPLICA_SETS, type Resource } from "#k
 import { dialAddress } from "#kube/pod.ts";
 import { OPTIONS } from "./kube.ts";
 
-/** Seconds after the creation at which the last of the members got so far; undefined where that does not exist. */
+/** Seconds from the creation until the last member reached each stage; undefined where the stage does not exist. */
 export interface Stages {
-  /** Its ReplicaSet was made. */
+  /** Creation of the ReplicaSet. */
   readonly replicaSet: number | undefined;
-  /** Its pod was made. */
+  /** Creation of the pod. */
   readonly pod: number | undefined;
-  /** Its pod was given to a node. */
+  /** Binding of the pod to a node. */
   readonly scheduled: number | undefined;
-  /** Its pod runs and has an address. */
+  /** Running pod with an address. */
   readonly running: number | undefined;
 }
 
-/** Follows one namespace and notes when things are first seen; it asks the API server nothing but two watches. */
+/** Times at which objects of one namespace are first seen. Two watches are its only requests to the API server. */
 export class Timeline {
   readonly #pods: Cache<Pod>;
   readonly #caches: readonly Cache<KubeObject>[];
-  /** By stage, the times in milliseconds at which each object got so far. */
+  /** Times by stage and object's UID, in milliseconds. */
   readonly #seen = new Map<keyof Stages, Map<string, number>>();
   #startMs = 0;
 
@@ -35,7 +35,7 @@ export class Timeline {
     this.#pods.onChange(({ object }) => this.#notePod(object));
   }
 
-  /** Waits until the caches follow; call `start` right before creating anything. */
+  /** Waits until the caches have synced. Call `start` right before creating objects. */
   async ready(): Promise<void> {
     for (const cache of this.#caches) cache.start(OPTIONS.signal);
     await Promise.all(this.#caches.map((cache) => cache.whenSynced(OPTIONS.signal)));
@@ -49,7 +49,7 @@ export class Timeline {
     return (performance.now() - this.#startMs) / 1000;
   }
 
-  /** Pods that are not on their way out. */
+  /** Pods that are not being deleted. */
   pods(): readonly Pod[] {
     return this.#pods.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }

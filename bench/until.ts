@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Looks again and again until there is something. @throws Error when `withinMs` have passed, naming what was waited for */
+/** Calls `look` until it returns a value. @param what for the error @throws Error when `withinMs` have passed */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
@@ -10,7 +10,7 @@ export async function until<T>(
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    if (performance.now() > endMs) throw new Error(`after ${withinMs / 1000} s still not: ${what}`);
+    if (performance.now() > endMs) throw new Error(`Not within ${withinMs / 1000} s: ${what}`);
     await sleep(everyMs);
   }
 }

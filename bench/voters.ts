@@ -6,23 +6,29 @@ import type { MemberId } from "#etcd/types.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 
-/** Longest that one question may take, in milliseconds: a member that is just starting must not hold up the next look. */
+/**
+ * Options of one request. The deadline in milliseconds is short, so that a starting member does not delay the next
+ * check.
+ */
 const OPTIONS = { signal: new AbortController().signal, deadlineMs: 300 };
 
 /**
- * Whether the cluster has exactly so many members, all started voters by a list that a majority confirms, and each of them passes
- * etcd's own health check in one of these pods: it follows a leader and reads linearizably.
+ * Whether the cluster has exactly so many members, all of them started voters, in a member list confirmed by the
+ * quorum. Each must pass etcd's own health check in one of these pods: it has a leader and answers linearizable reads.
  */
 export async function areHealthyVoters(etcd: EtcdClient, pods: readonly Pod[], count: number): Promise<boolean> {
   const voters = await startedVoters(etcd, pods);
   if (voters?.length !== count) return false;
-  // The last question, since a hundred kilobytes of metrics are read for each.
+  // Last, since it reads a hundred kilobytes of metrics from each member.
   const answers = await Promise.all(addresses(pods, METRICS_PORT).map((address) => etcd.health(address, OPTIONS)));
   const healthy = new Set(answers.flatMap((answer) => (answer.is === "present" ? answer.value : [])));
   return voters.every((id) => healthy.has(id));
 }
 
-/** Likewise, and each of them answers at its client port and follows a leader. @param identities for members that speak TLS */
+/**
+ * Whether the cluster has exactly so many started voters, and each answers at its client port and has a leader.
+ * @param identities for members with TLS
+ */
 export async function areServing(
   etcd: EtcdClient,
   pods: readonly Pod[],
@@ -40,7 +46,7 @@ export async function areServing(
   return voters.every((id) => serving.has(id));
 }
 
-/** By the first pod that gives a confirmed list; `undefined` when none does, or when a member is not a started voter. */
+/** IDs of the voters; undefined when no pod returns a confirmed member list, or a member is not a started voter. */
 async function startedVoters(
   etcd: EtcdClient,
   pods: readonly Pod[],
@@ -49,7 +55,7 @@ async function startedVoters(
   const asked = endpoints(pods, identities).map((endpoint) =>
     etcd.memberList(endpoint, { ...OPTIONS, linearizable: true }),
   );
-  // Refused or late is "not yet", like everything else here.
+  // A refused or late answer means "not yet".
   const list = await Promise.any(asked).catch(() => undefined);
   const isWhole = list?.members.every(({ name, isLearner }) => name !== "" && !isLearner) ?? false;
   return isWhole ? list?.members.map(({ id }) => id) : undefined;

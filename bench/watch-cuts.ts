@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { type FaultProxy, startFaultProxy } from "#kit/servers/fault-proxy.ts";
 import { Cache } from "#kube/cache.ts";
 import { KubeClient, type Reader } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
@@ -11,30 +11,30 @@ import { until } from "./until.ts";
 
 /** Objects in the cache. */
 const OBJECTS = 1_000;
-/** Changes that are made while the cache cannot see them. */
+/** Changes while the cache is cut off. */
 const CHANGES = 20;
 const ROUNDS = 5;
 const LABELS = { bench: "watch" };
-/** Longer than IDLE_MS of the reflector, and the pause before it tries again. */
+/** Limit for a recovery, in milliseconds: longer than IDLE_MS of the reflector and its backoff together. */
 const WITHIN_MS = 180_000;
 
-/** Seconds until the cache is right again, by what was done to it. */
+/** Seconds until the cache is up to date again, by kind of cut. */
 export interface Cuts {
-  /** Connections ended by the other side; from then on. */
+  /** Time from a reset of all connections. */
   readonly reset: number;
-  /** Nothing passes for five seconds, then everything; from the end of the five seconds on. */
+  /** Time from the end of a stall of five seconds, after which all bytes arrive. */
   readonly stall: number;
-  /** Connections that are silent for ever: how long until that is noticed. */
+  /** Time until the cache notices that its connections are silent for ever. */
   readonly frozenNoticed: number;
-  /** The same: from then on. */
+  /** Time from that moment. */
   readonly frozen: number;
-  /** The API server killed and started again; from when it serves. */
+  /** Time from when a killed and restarted API server serves again. */
   readonly restart: number;
-  /** Connections ended, and the position that the cache holds is too old (410): all is read again. */
+  /** Time from a reset after which the cache's resourceVersion is too old (410), so that it lists again. */
   readonly expired: number;
 }
 
-/** Cuts a cache off in every way there is, and measures how long it takes to be right again. */
+/** Cuts a cache off in each of these ways, and measures how long it takes to be up to date again. */
 export async function measureCuts(): Promise<Cuts> {
   const server = await startApiServer();
   try {
@@ -43,7 +43,7 @@ export async function measureCuts(): Promise<Cuts> {
       reset: await repeated("reset", () => bed.reset()),
       stall: await repeated("stall", () => bed.stall()),
       restart: await repeated("restart of the API server", () => bed.restart(), 3),
-      // After the restart: a server that has just started knows nothing of versions before that.
+      // After the restart: an API server that has just started answers 410 for versions before its start.
       expired: await repeated("410", () => bed.expire()),
       ...(await bed.freeze()),
     };
@@ -61,7 +61,7 @@ async function repeated(what: string, once: () => Promise<number>, rounds = ROUN
   return rounded(median(seconds));
 }
 
-/** A cache behind a proxy, and a second way to the server that is never cut. */
+/** A cache behind a proxy, and a direct client of the server that is never cut off. */
 class TestBed {
   readonly #server: ApiServer;
   readonly #proxy: FaultProxy;
@@ -131,7 +131,7 @@ class TestBed {
     this.#proxy.reset();
     const seconds = await this.#secondsUntilRight(performance.now());
     this.#isExpired = false;
-    if ((this.#cache.stats.restarts.KubeExpired ?? 0) === before) throw new Error("the server did not answer 410");
+    if ((this.#cache.stats.restarts.KubeExpired ?? 0) === before) throw new Error("The server did not answer 410.");
     return seconds;
   }
 
@@ -152,7 +152,7 @@ class TestBed {
     this.#proxy.thaw();
     const frozen = await this.#secondsUntilRight(noticedMs);
     say(
-      `frozen link: noticed after ${((noticedMs - startMs) / 1000).toFixed(0)} s, right ${frozen.toFixed(2)} s later`,
+      `frozen link: noticed after ${((noticedMs - startMs) / 1000).toFixed(0)} s, up to date ${frozen.toFixed(2)} s later`,
     );
     return { frozenNoticed: Math.round((noticedMs - startMs) / 1000), frozen: rounded(frozen) };
   }
@@ -189,12 +189,12 @@ class TestBed {
     return await this.#direct.apply(SECRETS, secret, { ...OPTIONS, force: true });
   }
 
-  /** @throws Error when the cache and the server differ in one object */
+  /** @throws Error when the cache and the server differ */
   async #mustBeRight(): Promise<void> {
     const query = { namespace: "default", labelSelector: "bench=watch" };
     const truth = (await this.#direct.list(SECRETS, query, OPTIONS)).items;
     const held = new Map(this.#cache.list().map((object) => [keyOf(object), object.metadata.resourceVersion]));
     const isRight = truth.every((object) => held.get(keyOf(object)) === object.metadata.resourceVersion);
-    if (!isRight || held.size !== truth.length) throw new Error("the cache differs from the server");
+    if (!isRight || held.size !== truth.length) throw new Error("The cache differs from the server.");
   }
 }

@@ -11,13 +11,13 @@ import { createCaches } from "../src/bin/caches.ts";
 import { podJson } from "./pods.ts";
 import { until } from "./until.ts";
 
-/** Bytes per chunk, as a socket hands them over. */
+/** Bytes per chunk, as a socket delivers them. */
 const CHUNK_BYTES = 64 * 1024;
 const WORKERS = 10;
 
 /**
- * Pod events per second from the bytes of a watch through parser, cache and indexes to a queue that ten workers empty.
- * @param pods how many there are; @param events how many changes of them come
+ * Pod events per second, from the bytes of a watch through parser, cache and indexes to a queue with ten workers.
+ * @param pods in the cache; @param events changes of these pods
  */
 export async function eventsPerSecond(pods: number, events: number): Promise<number> {
   const changes = chunked(events, (n) => line("MODIFIED", podJson(n % pods, pods + n + 1)));
@@ -45,7 +45,7 @@ export async function eventsPerSecond(pods: number, events: number): Promise<num
   return events / elapsedSeconds;
 }
 
-/** Megabytes of heap that the cache of the operator needs for this many pods. Needs `node --expose-gc`. */
+/** Megabytes of heap that the operator's cache needs for this many pods. Requires `node --expose-gc`. */
 export async function heapMbFor(pods: number): Promise<number> {
   const state = stateOf(pods);
   const cache = podCache(state, Promise.resolve([]));
@@ -53,14 +53,14 @@ export async function heapMbFor(pods: number): Promise<number> {
   const stop = new AbortController();
   cache.start(stop.signal);
   await cache.whenSynced(stop.signal);
-  if (cache.list().length !== pods) throw new Error(`the cache holds ${cache.list().length} of ${pods} pods`);
+  if (cache.list().length !== pods) throw new Error(`The cache holds ${cache.list().length} of ${pods} pods.`);
   const after = heapBytes();
   await cache.stop();
   return (after - before) / 1e6;
 }
 
 function heapBytes(): number {
-  if (globalThis.gc === undefined) throw new Error("this program is run with node --expose-gc");
+  if (globalThis.gc === undefined) throw new Error("Run this program with node --expose-gc.");
   for (let round = 0; round < 3; round++) globalThis.gc();
   return process.memoryUsage().heapUsed;
 }
@@ -82,7 +82,7 @@ function stateOf(pods: number): readonly Buffer[] {
   return [...chunked(pods, (n) => line("ADDED", podJson(n, n + 1))), Buffer.from(line("BOOKMARK", end))];
 }
 
-/** All lines, cut anywhere, as a network does. */
+/** All lines, cut at arbitrary bytes as by a network. */
 function chunked(count: number, lineOf: (n: number) => string): readonly Buffer[] {
   const bytes = Buffer.concat(Array.from({ length: count }, (_, n) => Buffer.from(lineOf(n))));
   const chunks: Buffer[] = [];
@@ -90,7 +90,7 @@ function chunked(count: number, lineOf: (n: number) => string): readonly Buffer[
   return chunks;
 }
 
-/** The operator's own cache of pods, over a server that streams a state, then changes, then nothing. */
+/** The operator's own cache of pods, over a fake server that streams a state, then changes, then nothing. */
 function podCache(state: readonly Buffer[], changes: Promise<readonly Buffer[]>): Cache<Pod> {
   async function* chunks(signal: AbortSignal): AsyncGenerator<Uint8Array> {
     yield* state;

@@ -1,4 +1,4 @@
-// How the watch cache copes with cuts, how many events it takes per second, and how much memory objects need in it.
+// Recovery of the watch cache from cuts, its events per second, and its memory for objects.
 
 import { median, print, rounded, say } from "./figure.ts";
 import { measureCuts } from "./watch-cuts.ts";
@@ -16,7 +16,7 @@ say(`${CACHED} pods: ${heapMb.toFixed(1)} MB`);
 const rates: number[] = [];
 for (let round = 0; round <= ROUNDS; round++) {
   const rate = await eventsPerSecond(PODS, EVENTS);
-  if (round > 0) rates.push(rate); // the first one compiles the code
+  if (round > 0) rates.push(rate); // the first round warms up the compiler
 }
 say(`events per second: ${rates.map((rate) => rate.toFixed(0)).join(", ")}`);
 const secondsUntilRight = await measureCuts();

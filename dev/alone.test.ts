@@ -11,8 +11,8 @@ function countOf(...files: FileCount[]): Count {
   return files.reduce((all, file) => sum(all, { ...NONE, ...file, files: [file] }), NONE);
 }
 
-/** Tells these files alone. */
-function telling(...files: FileCount[]) {
+/** A fake run of single files, which returns these results. */
+function rerunning(...files: FileCount[]) {
   const asked: [level: string, files: readonly string[]][] = [];
   const alone: Alone = (level, names) => {
     asked.push([level, names]);
@@ -24,8 +24,8 @@ function telling(...files: FileCount[]) {
 const WELL = fileOf("test/etcd/well.test.ts", 7, 0);
 const STORE = "test/objectstore/store.test.ts";
 
-test("alone: what fails beside others and passes without them counts as passed, and is shown", async () => {
-  const { alone, asked } = telling(fileOf(STORE, 5, 0, 1), fileOf("src/a.test.ts", 3, 0));
+test("alone: a file that fails in parallel and passes alone counts as passed, and is listed as unsteady", async () => {
+  const { alone, asked } = rerunning(fileOf(STORE, 5, 0, 1), fileOf("src/a.test.ts", 3, 0));
   const first = countOf(WELL, fileOf(STORE, 4, 1, 1), fileOf("src/a.test.ts", 1, 2));
   expect(await againAlone("/repo", first, alone)).toEqual({
     ...countOf(WELL, fileOf(STORE, 5, 0, 1), fileOf("src/a.test.ts", 3, 0)),
@@ -37,43 +37,45 @@ test("alone: what fails beside others and passes without them counts as passed, 
   ]);
 });
 
-test("alone: three files are told again", async () => {
+test("alone: up to three failed files run again", async () => {
   const files = [1, 2, 3].map((n) => `src/${n}.test.ts`);
-  const { alone } = telling(...files.map((name) => fileOf(name, 2, 0)));
+  const { alone } = rerunning(...files.map((name) => fileOf(name, 2, 0)));
   expect((await againAlone("/repo", countOf(...files.map((name) => fileOf(name, 1, 1))), alone)).failed).toBe(0);
 });
 
 test.each([
   ["fails again", [fileOf(STORE, 4, 1)]],
-  ["is skipped alone", [fileOf(STORE, 0, 0, 5)]],
-  ["is skipped in part alone", [fileOf(STORE, 4, 0, 1)]],
-  ["passes and skips another alone", [fileOf(STORE, 5, 0, 1)]],
-  ["cannot be told alone", []],
-])("alone: what %s has failed", async (_why, second) => {
+  ["is skipped", [fileOf(STORE, 0, 0, 5)]],
+  ["is skipped in part", [fileOf(STORE, 4, 0, 1)]],
+  ["passes and skips another test", [fileOf(STORE, 5, 0, 1)]],
+  ["does not happen", []],
+])("alone: a file stays failed when its second run %s", async (_why, second) => {
   const first = countOf(WELL, fileOf(STORE, 4, 1));
-  expect(await againAlone("/repo", first, telling(...second).alone)).toEqual(first);
+  expect(await againAlone("/repo", first, rerunning(...second).alone)).toEqual(first);
 });
 
-test("alone: what fails around its tests is whole alone when none of them is skipped", async () => {
+test("alone: a file that failed in a hook counts as passed when its second run skips no test", async () => {
   const first = { ...fileOf(STORE, 0, 1, 3), isAround: true };
-  expect(await againAlone("/repo", countOf(first), telling(fileOf(STORE, 3, 0)).alone)).toMatchObject({
+  expect(await againAlone("/repo", countOf(first), rerunning(fileOf(STORE, 3, 0)).alone)).toMatchObject({
     failed: 0,
     skipped: 0,
   });
-  expect(await againAlone("/repo", countOf(first), telling(fileOf(STORE, 1, 0, 2)).alone)).toMatchObject({ failed: 1 });
+  expect(await againAlone("/repo", countOf(first), rerunning(fileOf(STORE, 1, 0, 2)).alone)).toMatchObject({
+    failed: 1,
+  });
 });
 
-test("alone: when something goes wrong that is no file's, nothing is excused", async () => {
-  const { alone } = telling(fileOf(STORE, 5, 0));
-  const wrong: Alone = async (level, files) => sum(await alone(level, files), oneFailed("an error that nobody caught"));
+test("alone: an uncaught error in the second run keeps all files failed", async () => {
+  const { alone } = rerunning(fileOf(STORE, 5, 0));
+  const wrong: Alone = async (level, files) => sum(await alone(level, files), oneFailed("an uncaught error"));
   const first = countOf(WELL, fileOf(STORE, 4, 1));
   expect(await againAlone("/repo", first, wrong)).toEqual(first);
 });
 
-test("alone: what a property has found by chance is not told again", async () => {
+test("alone: a failed property is not run again", async () => {
   const failures = [`/repo/${STORE}: it holds – Error: Property failed after 7 tests`];
   const first = countOf({ ...fileOf(STORE, 4, 1), failures });
-  expect(await againAlone("/repo", first, telling(fileOf(STORE, 5, 0)).alone)).toEqual(first);
+  expect(await againAlone("/repo", first, rerunning(fileOf(STORE, 5, 0)).alone)).toEqual(first);
 });
 
 test.each([
@@ -82,32 +84,38 @@ test.each([
   ["test/apiserver/", "apiserver"],
   ["test/etcd/", "etcd"],
   ["test/objectstore/", "stores"],
-])("alone: %s is told by level %s", async (folder, level) => {
-  const { alone, asked } = telling();
+])("alone: files in %s run again in level %s", async (folder, level) => {
+  const { alone, asked } = rerunning();
   await againAlone("/repo", countOf(fileOf(`${folder}a.test.ts`, 1, 1)), alone);
   expect(asked).toEqual([[level, [`${folder}a.test.ts`]]]);
 });
 
-test("alone: one that passes does not excuse another", async () => {
+test("alone: a file that passes does not make other files pass", async () => {
   const other = fileOf("test/objectstore/other.test.ts", 1, 1);
-  const { alone } = telling(fileOf(STORE, 5, 0), other);
+  const { alone } = rerunning(fileOf(STORE, 5, 0), other);
   const { failed, failures } = await againAlone("/repo", countOf(fileOf(STORE, 4, 1), other), alone);
   expect({ failed, failures }).toEqual({ failed: 1, failures: other.failures });
 });
 
 test.each([
-  ["of four files, which is not for their neighbours", [1, 2, 3, 4].map((n) => fileOf(`src/${n}.test.ts`, 1, 1))],
-  ["that only computes", ["unit", "simulation", "mutation"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1))],
-  ["that shares one operator", [fileOf("test/e2e/a.test.ts", 1, 1)]],
-])("alone: what failed %s is not told again", async (_which, files) => {
-  const { alone, asked } = telling(...files.map(({ name }) => fileOf(name.slice("/repo/".length), 2, 0)));
+  [
+    "in four files, which the load of other tests does not explain",
+    [1, 2, 3, 4].map((n) => fileOf(`src/${n}.test.ts`, 1, 1)),
+  ],
+  [
+    "in a level that only computes",
+    ["unit", "simulation", "mutation"].map((name) => fileOf(`test/${name}/a.test.ts`, 1, 1)),
+  ],
+  ["in the e2e level, as its tests share one operator", [fileOf("test/e2e/a.test.ts", 1, 1)]],
+])("alone: a failure %s is not run again", async (_which, files) => {
+  const { alone, asked } = rerunning(...files.map(({ name }) => fileOf(name.slice("/repo/".length), 2, 0)));
   expect(await againAlone("/repo", countOf(...files), alone)).toEqual(countOf(...files));
   expect(asked).toEqual([]);
 });
 
-test("alone: what failed around a level stays a failure", async () => {
-  const { alone } = telling(fileOf(STORE, 5, 0));
-  const around = oneFailed("what is around the tests of level e2e: see there");
-  const told = await againAlone("/repo", sum(countOf(fileOf(STORE, 4, 1)), around), alone);
-  expect(told).toMatchObject({ passed: 5, failed: 1, failures: around.failures });
+test("alone: a failure outside of all files stays a failure", async () => {
+  const { alone } = rerunning(fileOf(STORE, 5, 0));
+  const around = oneFailed("level e2e: setup or teardown failed, see above");
+  const count = await againAlone("/repo", sum(countOf(fileOf(STORE, 4, 1)), around), alone);
+  expect(count).toMatchObject({ passed: 5, failed: 1, failures: around.failures });
 });

@@ -2,16 +2,16 @@ import { relative } from "node:path";
 import type { Count, FileCount } from "./count.ts";
 import type { Level } from "./levels.ts";
 
-// Levels are told side by side, and a machine that has too much to do starves whoever has a real clock: a server that answers after its
-// deadline is gone for a test, and rightly so. Whether what failed is a defect or the neighbours shows when it is told without them.
-// docs/adr/0037-what-failed-beside-others-is-told-again-alone.md
+// Why a second run? Levels run in parallel, and on a busy machine tests with a real clock may fail: for them a server
+// that answers late is down. A second run without other tests shows whether the failure is a defect:
+// docs/adr/0028-test-lanes.md.
 
-/** So many files at the most: where more fail, it is not for their neighbours. */
+/** Most files that run again: when more fail, the cause is not the load of other tests. */
 const MOST_FILES = 3;
 
 /**
- * Whose tests have a real clock and servers of their own. What only computes says the same again, and is not asked; nor are the tests of the e2e level, which share
- * one operator, one after another: alone they would have another one.
+ * Folders of tests with a real clock and their own servers, and the level of each. Tests that only compute would fail
+ * again and are left out. So are e2e tests: they share one operator, and alone they would get a fresh one.
  */
 const LEVEL_OF: readonly (readonly [folder: string, level: Level])[] = [
   ["src/", "unit"],
@@ -19,17 +19,18 @@ const LEVEL_OF: readonly (readonly [folder: string, level: Level])[] = [
   ["test/apiserver/", "apiserver"],
   ["test/etcd/", "etcd"],
   ["test/objectstore/", "stores"],
+  ["test/hostile/", "hostile"],
 ];
 
-/** A property that found a case found it by chance: without it, it would say nothing. */
+/** Mark of a failed property: it found its case by chance, so a pass of the second run proves nothing. */
 const BY_CHANCE = /Property failed after/;
 
-/** Runs files of a level, named below the root, with nothing beside them. */
+/** Runs files of a level, as paths below the root, with no other tests in parallel. */
 export type Alone = (level: Level, files: readonly string[]) => Promise<Count>;
 
 /**
- * Tells what failed beside others once more, alone. A file whose tests all pass then counts as passed, and what failed before is listed as
- * unsteady: it is shown, since it wants a mend, and fails nothing.
+ * Runs failed files once more, alone. A file counts as passed when all of its tests pass then. Its earlier failures are
+ * listed as unsteady: they are shown, since the tests need a fix, and fail nothing.
  * @param root the repository, below which the files are
  */
 export async function againAlone(root: string, count: Count, alone: Alone): Promise<Count> {
@@ -43,7 +44,8 @@ export async function againAlone(root: string, count: Count, alone: Alone): Prom
       .filter((name) => name.startsWith(folder));
     if (names.length === 0) continue;
     const second = await alone(level, names);
-    if (second.failed === failedIn(second.files)) again.push(...second.files); // Else something went wrong that is no file's: it excuses nobody.
+    // Otherwise the second run had an error outside of all files, and proves nothing.
+    if (second.failed === failedIn(second.files)) again.push(...second.files);
   }
   return failed.reduce(
     (all, file) =>
@@ -72,7 +74,9 @@ function replaced(count: Count, first: FileCount, second: FileCount | undefined)
   };
 }
 
-/** Whether all passed now that was told before. What is skipped says nothing, and who failed around its tests has skipped them. */
+/**
+ * Whether all tests of the first run passed in the second. Only tests that the first run skipped may be skipped again.
+ */
 function isWhole(first: FileCount, second: FileCount): boolean {
   const skippable = first.isAround ? 0 : first.skipped;
   return second.failed === 0 && second.passed >= first.passed + first.failed && second.skipped <= skippable;

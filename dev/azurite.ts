@@ -6,14 +6,14 @@ import { withLock } from "./lock.ts";
 import type { Step } from "./progress.ts";
 import { run } from "./run.ts";
 
-/** Azurite, apart from the packages of the repository: it brings hundreds that nothing else here needs. */
+/** Packages of Azurite, apart from those of the repository: it depends on hundreds that nothing else here needs. */
 const FOLDER = join(import.meta.dirname, "npm", "azurite");
 const MAIN = join("node_modules", "azurite", "dist", "src", "blob", "main.js");
 
 /**
  * Installs Azure Blob's emulator when it is missing.
  * @returns path of its main file, for Node
- * @throws Failure when npm cannot
+ * @throws Failure when npm fails
  */
 export async function ensureAzurite(step: Step): Promise<string> {
   const root = join(cacheRoot(), "npm");
@@ -30,7 +30,7 @@ export async function ensureAzurite(step: Step): Promise<string> {
 
 async function install(root: string, folder: string): Promise<void> {
   if (existsSync(folder)) return;
-  // It appears complete or not at all; what a killed installation left is swept up by the next.
+  // The folder appears complete or not at all. The next installation removes what a killed one left.
   const draft = join(root, ".draft-azurite");
   rmSync(draft, { recursive: true, force: true });
   cpSync(FOLDER, draft, { recursive: true });
@@ -38,7 +38,7 @@ async function install(root: string, folder: string): Promise<void> {
   renameSync(draft, folder);
 }
 
-/** Changes with everything that is installed. */
+/** Hash of the files that determine what is installed. */
 function fingerprint(): string {
   const hash = createHash("sha256");
   for (const file of readdirSync(FOLDER).sort()) hash.update(file).update(readFileSync(join(FOLDER, file)));

@@ -3,25 +3,26 @@ import { writeFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { withSbin } from "./run.ts";
 
-// Some tests compute, and others wait, for leases, timeouts and pods. Told one after another they would leave the machine idle half of
-// the time; told side by side as equals, those that compute would disturb those that measure. So who computes gets what others leave.
+// Some tests compute, and others wait for leases, timeouts and pods. One after another they would leave the machine
+// idle half of the time. In parallel at equal priority, those that compute would disturb those that measure time. So
+// tests that compute get only the processor time that the others leave.
 
-/** The lowest that there is. */
+/** The lowest priority. */
 const LOWEST = 19;
 
 /**
- * Runs a program, and ends with it; told to end, it ends everybody of its group at once, also who is too busy to hear a signal. All that is said
- * takes one way, and so stays in its order.
+ * Shell script that runs a program and ends with it. On SIGTERM it kills its whole process group, also processes that
+ * ignore signals. Both outputs go into one pipe, so that their order is kept.
  */
 const KEEPER = 'trap "kill -KILL 0" TERM; exec 2>&1; "$@" & wait $!';
 
-export interface Told {
+export interface Result {
   readonly code: number;
-  /** All that it said, on both of its outputs. */
+  /** Both outputs of the program. */
   readonly text: string;
 }
 
-/** Programs beside whatever else runs: at the lowest priority, unless another one is given. What they start runs at the same. */
+/** Runs programs in the background, with their children, at the lowest or a given priority. */
 export class Beside {
   #nice: number;
   readonly #pids = new Set<number>();
@@ -31,10 +32,10 @@ export class Beside {
     this.#nice = nice;
   }
 
-  /** Runs a program to its end. It ends with us, and all that it has started, however we end. */
-  async run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Told> {
-    // In a session of its own: priorities are set for all of its processes at once, and where the kernel shares processors out by
-    // session, it counts as a whole. Ctrl-C does not reach it there, and the kernel tells it when we are gone.
+  /** Runs a program to its end. The program and its children end when this process ends, however it ends. */
+  async run(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Result> {
+    // In a session of its own: its priority can be set as a whole, also where the kernel shares processors by session.
+    // Ctrl-C does not reach it there; the kernel sends it SIGTERM when this process ends.
     const child = spawn("setpriv", ["--pdeathsig", "TERM", "sh", "-c", KEEPER, "sh", ...argv], {
       detached: true,
       env: withSbin(env),
@@ -57,7 +58,7 @@ export class Beside {
     });
   }
 
-  /** Somebody waits for them, and for nothing else: they get the priority that we have. */
+  /** Gives the programs our own priority, when nothing else is left to wait for. */
   hurry(): void {
     this.#nice = getPriority();
     this.#apply();
@@ -65,7 +66,7 @@ export class Beside {
 
   #apply(): void {
     for (const pid of this.#pids) {
-      // Best effort: a group that has just ended has no priority, and not every kernel shares out by session.
+      // Best effort: the group may have ended, and not every kernel shares processors by session.
       spawnSync("renice", ["-n", String(this.#nice), "-g", String(pid)], { stdio: "ignore" });
       try {
         writeFileSync(`/proc/${pid}/autogroup`, String(this.#nice));

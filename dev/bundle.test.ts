@@ -8,7 +8,7 @@ function packagesOf(sources: readonly string[]): readonly string[] {
   return [...new Set(names)];
 }
 
-test("the operator holds nothing of the agent but what both agree on, no library of an object store, and no schema", async () => {
+test("the operator's bundle has only the shared files of the agent, no object store library and no schema", async () => {
   const sources = await sourcesOf(root, OPERATOR_BUNDLE);
   const shared = [
     "src/agent/task.ts",
@@ -27,7 +27,7 @@ test("the operator holds nothing of the agent but what both agree on, no library
   expect(packagesOf(sources)).toContain("@connectrpc/connect");
 });
 
-test("the agent holds what it needs for every object store, and nothing of the operator", async () => {
+test("the agent's bundle has the libraries of object stores, and nothing of the operator", async () => {
   const sources = await sourcesOf(root, AGENT_BUNDLE);
   expect(sources.filter((source) => /^src\/(?:api|kube|runtime|cluster|peer|webhooks|backup)\//.test(source))).toEqual(
     [],

@@ -3,17 +3,17 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Where things that are costly to make and depend only on the sources live: outside the work tree, so that clones and
- * clean checkouts share them. Safe to delete while nothing runs.
+ * Folder for expensive results that depend only on the sources. It is outside the work tree, so that clones and clean
+ * checkouts share it. It may be deleted while nothing runs.
  */
 export function cacheRoot(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "etcd-cluster-operator");
 }
 
 /**
- * Removes old files of one kind, for those whose name changes with every change of the sources.
- * @param prefix what the names of the kind begin with
- * @param keep how many of the newest stay
+ * Removes old files of one kind, when their names change with every change of the sources.
+ * @param prefix start of the names of this kind
+ * @param keep how many of the newest files are kept
  */
 export function keepNewest(folder: string, prefix: string, keep: number): void {
   const files = readdirSync(folder)

@@ -1,15 +1,24 @@
 import { staleFiles } from "../scripts/generate.ts";
+import { wordProblems } from "../scripts/prose/budget.ts";
 import { Failure } from "./failure.ts";
 import type { Step } from "./progress.ts";
 import { run } from "./run.ts";
 
-/** What holds without running anything: types, lint and format, generated files. @param root the repository */
+/** Checks that run nothing: types, lint and format, generated files, words. @param root the repository */
 export async function runChecks(root: string, step: Step): Promise<void> {
   await step("types", () => runTool(root, "typescript/bin/tsc", ["--project", root]));
   await step("lint and format", () => runTool(root, "@biomejs/biome/bin/biome", ["check", "--colors=off", root]));
   await step("generated files are fresh", async () => {
     const stale = await staleFiles(root);
-    if (stale.length > 0) throw new Failure(`not what the code says: ${stale.join(", ")}; run npm run generate`);
+    if (stale.length > 0)
+      throw new Failure(
+        `These generated files differ from what the code generates: ${stale.join(", ")}. Run npm run generate.`,
+      );
+  });
+  await step("words", () => {
+    const problems = wordProblems(root);
+    if (problems.length > 0) throw new Failure(problems.join("\n"));
+    return Promise.resolve();
   });
 }
 

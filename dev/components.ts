@@ -16,14 +16,14 @@ const GO_FOLDER = join(import.meta.dirname, "go");
 /** Lines of a failed build's output that are shown. */
 const SHOWN_LINES = 15;
 
-/** Where the binaries of all components lie, one folder per component, version and way to build it. */
+/** Folder of all components' binaries, with one folder for each component, version and recipe. */
 export function componentsRoot(): string {
   return join(cacheRoot(), "bin");
 }
 
 /**
- * Builds what is missing; takes milliseconds when all is there. Several processes may call it at once.
- * @returns for each name the absolute path of its main binary; its other binaries lie in the same folder
+ * Builds missing components; takes milliseconds when none is missing. Several processes may call it at once.
+ * @returns absolute path of each main binary, by component; other binaries are in the same folder
  * @throws Failure when Go is missing or a build fails, with the compiler's last lines
  */
 export async function ensureComponents<N extends ComponentName>(
@@ -45,12 +45,12 @@ export async function ensureComponents<N extends ComponentName>(
   return Object.fromEntries(names.map((name) => [name, mainBinary(name)])) as Record<N, string>;
 }
 
-/** What has to be built, grouped as it will be built. */
+/** Components that must be built, in one group for each run of the compiler. */
 export function missingBuilds<N extends ComponentName>(names: readonly N[]): N[][] {
   return groupsOf(names.filter((name) => !existsSync(mainBinary(name))));
 }
 
-/** Title of the step that builds the group. */
+/** Title of the step that builds a group. */
 export function buildTitle(group: readonly ComponentName[]): string {
   const { module, version }: Recipe = RECIPES[group[0] as ComponentName];
   const name = module.endsWith(`-${version}`) ? module.slice(0, -version.length - 1) : module;
@@ -58,12 +58,15 @@ export function buildTitle(group: readonly ComponentName[]): string {
   return `${name} ${version}${what} built`;
 }
 
-/** Absolute path of the component's main binary, whether or not it was built yet. */
+/** Absolute path of the component's main binary, which may not be built yet. */
 export function mainBinary(name: ComponentName): string {
   return join(folderOf(name), Object.keys(RECIPES[name].binaries)[0] ?? name);
 }
 
-/** Absolute path of what the component brings of its sources, whether or not it was built yet. @param folder as its recipe names it */
+/**
+ * Absolute path of source files that a component keeps, which may not be built yet.
+ * @param folder name in its recipe
+ */
 export function sourceFolder(name: ComponentName, folder: string): string {
   return join(folderOf(name), folder);
 }
@@ -74,7 +77,7 @@ function folderOf(name: ComponentName): string {
   return join(componentsRoot(), `${stem}-${fingerprint(recipe)}`);
 }
 
-/** Changes with everything that the binary depends on, so that a folder's content never has to change. */
+/** Hash of everything that the binary depends on: a folder named by it never changes. */
 function fingerprint(recipe: Recipe): string {
   const folder = join(GO_FOLDER, recipe.module);
   const hash = createHash("sha256");
@@ -85,7 +88,7 @@ function fingerprint(recipe: Recipe): string {
     .slice(0, 12);
 }
 
-/** Components that one call of the compiler can build together: it then compiles what they share only once. */
+/** Groups components by module: one run of the compiler builds a group, and compiles shared packages once. */
 function groupsOf<N extends ComponentName>(names: readonly N[]): N[][] {
   return [...Map.groupBy(names, (name) => RECIPES[name].module).values()];
 }
@@ -95,7 +98,7 @@ async function build(names: readonly ComponentName[], note: Note): Promise<void>
   const [recipe] = recipes;
   if (recipe === undefined) return;
   await ensureBuildPackages(recipe.cgo === "1", note);
-  // One name per module: the lock keeps others away, and what a killed build left is swept up by the next.
+  // One name per module: the lock keeps other builds away, and the next build removes what a killed one left.
   const draft = join(componentsRoot(), `.draft-${recipe.module}`);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
@@ -112,7 +115,7 @@ async function build(names: readonly ComponentName[], note: Note): Promise<void>
   }
 }
 
-/** Moves a component's binaries from the draft to their folder, which appears complete or not at all. */
+/** Moves a component's binaries from the draft to its folder, which appears complete or not at all. */
 async function publish(name: ComponentName, draft: string): Promise<void> {
   const recipe: Recipe = RECIPES[name];
   const complete = join(draft, `complete-${name}`);
@@ -133,7 +136,7 @@ async function publish(name: ComponentName, draft: string): Promise<void> {
 async function compile(recipe: Recipe, packages: readonly string[], out: string, note: Note): Promise<void> {
   const args = [
     "build",
-    "-v", // names each package when it is compiled: how we tell that it goes on
+    "-v", // prints each package that is compiled, as progress
     "-tags",
     recipe.tags.join(","),
     "-ldflags",
@@ -150,7 +153,7 @@ async function compile(recipe: Recipe, packages: readonly string[], out: string,
   note("go starts");
   const output = new GoOutput(note);
   const code = await new Promise<number | null>((resolve, reject) => {
-    // It ends with us, however we end: a build that nobody waits for any more would go on for minutes.
+    // The compiler ends when this process ends: an abandoned build would run for minutes.
     const argv = ["--pdeathsig", "KILL", "go", ...args];
     const go = spawn("setpriv", argv, {
       cwd: join(GO_FOLDER, recipe.module),
@@ -159,7 +162,7 @@ async function compile(recipe: Recipe, packages: readonly string[], out: string,
     });
     createInterface(go.stderr).on("line", (line) => output.read(line));
     go.on("error", (cause) =>
-      reject(new Failure(`go, which builds ${recipe.module}, did not start: ${cause.message}`, { cause })),
+      reject(new Failure(`Go did not start, so ${recipe.module} was not built: ${cause.message}`, { cause })),
     );
     go.on("close", resolve);
   });
@@ -170,7 +173,7 @@ async function compile(recipe: Recipe, packages: readonly string[], out: string,
   }
 }
 
-/** What `go build -v` says: modules that it downloads, packages that it compiles, and errors. */
+/** Output of `go build -v`: downloaded modules, compiled packages, and errors. */
 export class GoOutput {
   readonly errors: string[] = [];
   readonly #note: Note;

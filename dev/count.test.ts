@@ -11,7 +11,7 @@ const file = {
 };
 const ended = (status: string) => ({ fullName: `it ${status}`, status });
 
-test("count: vitest's report, with what became of each file and what it took", () => {
+test("count: vitest's report is counted by file, with its duration", () => {
   const assertionResults = ["passed", "passed", "skipped", "pending", "todo"].map(ended);
   const counted = { passed: 2, failed: 0, skipped: 3, failures: [] };
   const nothing = { passed: 0, failed: 0, skipped: 0, failures: [] };
@@ -27,20 +27,23 @@ test("count: vitest's report, with what became of each file and what it took", (
 
 test("count: a run that failed without a failed test counts as one failure", () => {
   const { failed, failures } = countOf({ testResults: [] }, 1);
-  expect({ failed, failures }).toEqual({ failed: 1, failures: ["vitest ended with 1, though no test failed"] });
+  expect({ failed, failures }).toEqual({
+    failed: 1,
+    failures: ["vitest ended with exit code 1, though no test failed"],
+  });
 });
 
-test("count: a run that was cut off failed for that, whatever else failed in it", () => {
+test("count: a run that was killed has a failure of its own, after all others", () => {
   const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
-  expect(countOf({ testResults: [flaky] }, 137).failures.at(-1)).toBe("vitest ended with 137");
+  expect(countOf({ testResults: [flaky] }, 137).failures.at(-1)).toBe("vitest ended with exit code 137");
 });
 
 test.each([
-  ["around all of a file's tests", "no such module\nat line 1", ["skipped"], 1, "/repo/a.test.ts: no such module"],
-  ["around some of a file's tests", "", ["skipped", "passed"], 1, "/repo/a.test.ts: something around its tests failed"],
-  ["around tests that failed, too", "no such module", ["failed", "failed"], 2, "/repo/a.test.ts: no such module"],
+  ["outside of all tests of a file", "no such module\nat line 1", ["skipped"], 1, "/repo/a.test.ts: no such module"],
+  ["in a hook of some tests of a file", "", ["skipped", "passed"], 1, "/repo/a.test.ts: a hook failed"],
+  ["outside of tests that failed, too", "no such module", ["failed", "failed"], 2, "/repo/a.test.ts: no such module"],
 ])(
-  "count: what goes wrong %s counts as one that failed, unless one of them did",
+  "count: an error %s counts as one failed test, unless a test of the file failed",
   (_where, message, ends, failed, why) => {
     const around = { ...file, status: "failed", message, assertionResults: ends.map(ended) };
     const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
@@ -51,16 +54,16 @@ test.each([
   },
 );
 
-test("count: an error that nobody caught is a failure of its own, whatever else failed", () => {
+test("count: an uncaught error is a failure of its own", () => {
   const flaky = { ...file, status: "failed", assertionResults: [ended("failed")] };
   const { failed, failures } = countOf({ testResults: [flaky] }, 1, ["it was rejected"]);
   expect({ failed, failures: failures.slice(1) }).toEqual({
     failed: 2,
-    failures: ["an error that nobody caught – it was rejected"],
+    failures: ["an uncaught error – it was rejected"],
   });
 });
 
-test("count: why something failed is told with where, by the test's line of the stack, else by our first one", () => {
+test("count: a failure has its error and the test's line of the stack, or else the first line of our code", () => {
   const what = "Error: so it was";
   const theirs = "    at expect (/repo/node_modules/vitest/dist/chunk.ts:1:2)";
   const [kit, own] = ["    at expectNone (/repo/test/kit/loaded.ts:50:28)", "    at /repo/a.test.ts:7:3"];
@@ -74,7 +77,7 @@ test("count: why something failed is told with where, by the test's line of the 
   ]);
 });
 
-test("count: a property that failed has the seed by which it is told again", () => {
+test("count: a failed property has the seed that reproduces it", () => {
   const message =
     'Error: Property failed after 33 tests\n{ seed: 7, path: "32:1", endOnFailure: true }\nCounterexample: [0]';
   const assertionResults = [{ fullName: "a", status: "failed", failureMessages: [message] }];
@@ -83,7 +86,7 @@ test("count: a property that failed has the seed by which it is told again", () 
   ]);
 });
 
-test("count: what failed has its file, its name and why, also around tests", () => {
+test("count: a failure has its file, its test and its error, also outside of tests", () => {
   const assertionResults = [
     { fullName: "a thing passed", status: "passed", failureMessages: [] },
     { fullName: "a thing failed", status: "failed" },

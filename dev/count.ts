@@ -5,30 +5,30 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { unhandledOf } from "./unhandled.ts";
 
-/** What became of tests. */
+/** Result of a run of tests. */
 export interface Count {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** What failed, each by its file, its name, the first line of why and where that was thrown, or in a sentence. */
+  /** Failures: each has file, name, first line of the error and its place, or is a sentence. */
   readonly failures: readonly string[];
-  /** What failed beside others and passed when it was told alone, like `failures`. */
+  /** Failures in parallel with other tests that passed alone, in the form of `failures`. */
   readonly unsteady: readonly string[];
-  /** What became of each test file, and what it took around its tests; without what prepares and takes down the level. */
+  /** Result of each test file, with its duration. Setup and teardown of the level are not part of it. */
   readonly files: readonly FileCount[];
 }
 
-/** What became of the tests of a file. What went wrong around them counts as one that failed, unless one of them did. */
+/** Result of a test file. An error outside of its tests counts as one failed test, unless one of them failed. */
 export interface FileCount extends Took {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
   readonly failures: readonly string[];
-  /** Whether something around its tests went wrong: tests that it prepared for are skipped. */
+  /** Whether an error happened outside of its tests, as in a hook: tests that depend on the hook are skipped. */
   readonly isAround: boolean;
 }
 
-/** A name and how long it took, in milliseconds. */
+/** A name and its duration in milliseconds. */
 export interface Took {
   readonly name: string;
   readonly ms: number;
@@ -36,7 +36,7 @@ export interface Took {
 
 export const NONE: Count = { passed: 0, failed: 0, skipped: 0, failures: [], unsteady: [], files: [] };
 
-/** What goes wrong around tests counts as one that failed. @param sentence what went wrong */
+/** Counts an error outside of tests as one failed test. @param sentence describes the error */
 export function oneFailed(sentence: string): Count {
   return { ...NONE, failed: 1, failures: [sentence] };
 }
@@ -52,7 +52,7 @@ export function sum(a: Count, b: Count): Count {
   };
 }
 
-/** The exit code of a program. @throws Error when it does not start */
+/** Exit code of a program, once it has ended. @throws Error when the program does not start */
 export function ended(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     child.on("error", reject);
@@ -75,7 +75,7 @@ export async function counted(
     const read = async (name: string) => JSON.parse(await readFile(name, "utf8")) as unknown;
     const reports = await Promise.all([read(file), read(unhandledOf(file))]).catch(() => undefined);
     if (reports === undefined)
-      return oneFailed(`vitest ended with ${code} before it could report: ${vitest.join(" ")}`);
+      return oneFailed(`vitest ended with exit code ${code} before it could write its report: ${vitest.join(" ")}`);
     const [report, unhandled] = reports as [VitestReport, readonly string[]];
     return countOf(report, code, unhandled);
   } finally {
@@ -83,7 +83,7 @@ export async function counted(
   }
 }
 
-/** What is read of vitest's JSON report. */
+/** Part of vitest's JSON report that is read here. */
 export interface VitestReport {
   /** Times are milliseconds since 1970. */
   readonly testResults: readonly FileReport[];
@@ -93,27 +93,31 @@ interface FileReport {
   readonly name: string;
   readonly startTime: number;
   readonly endTime: number;
-  /** `failed` also when only something around its tests did: a hook within a `describe` says so nowhere else. */
+  /** `failed` also when only a hook failed: for a hook within a `describe` this is the only sign. */
   readonly status: string;
-  /** What went wrong around all of the file's tests; often empty. */
+  /** Error outside of all tests of the file; often empty. */
   readonly message: string;
   readonly assertionResults: readonly {
     readonly fullName: string;
-    /** `passed`, `failed`, or a word for not having run */
+    /** `passed`, `failed`, or a word for a test that did not run. */
     readonly status: string;
-    /** One for each time that it was tried; each begins with what was thrown, and is null where that was no error. */
+    /** Error and stack of each attempt; null when the thrown value was no error. */
     readonly failureMessages?: readonly (string | null)[];
   }[];
 }
 
-/** @param code exit code of vitest @param unhandled errors that nobody caught: no file is known to be theirs, so they are failures of their own */
+/**
+ * Counts the results in a report.
+ * @param code exit code of vitest
+ * @param unhandled uncaught errors: failures of their own, as their files are unknown
+ */
 export function countOf({ testResults }: VitestReport, code: number, unhandled: readonly string[] = []): Count {
   const files = testResults.map(countOfFile).map((file) => ({ ...NONE, ...file, files: [file] }));
-  const around = unhandled.map((message) => oneFailed(`an error that nobody caught${because(message)}`));
+  const around = unhandled.map((message) => oneFailed(`an uncaught error${because(message)}`));
   const count = [...files, ...around].reduce(sum, NONE);
-  if (code > 1) return sum(count, oneFailed(`vitest ended with ${code}`)); // Whatever failed, it was cut off.
+  if (code > 1) return sum(count, oneFailed(`vitest ended with exit code ${code}`)); // The run was cut short.
   if (code === 0 || count.failed > 0) return count;
-  return sum(count, oneFailed(`vitest ended with ${code}, though no test failed`));
+  return sum(count, oneFailed(`vitest ended with exit code ${code}, though no test failed`));
 }
 
 function countOfFile({ name, startTime, endTime, status, message, assertionResults }: FileReport): FileCount {
@@ -129,30 +133,30 @@ function countOfFile({ name, startTime, endTime, status, message, assertionResul
     skipped: assertionResults.length - passed - failed.length,
     isAround,
     failures: [
-      ...(isAround ? [`${name}: ${line === "" ? "something around its tests failed" : line}`] : []),
+      ...(isAround ? [`${name}: ${line === "" ? "a hook failed" : line}`] : []),
       ...failed.map(({ fullName, failureMessages = [] }) => `${name}: ${fullName}${because(failureMessages[0])}`),
     ],
   };
 }
 
-/** So much of what was thrown is said where failures are listed, in characters. All of it stands where the test ran. */
+/** Length of an error in the list of failures, in characters. vitest's own output has all of it. */
 const MAX_WHY_LENGTH = 300;
 
-/** One of our own lines in a stack. */
+/** A line of a stack with a TypeScript file. */
 const THROWN_AT = /^ +at .*?([^/\s]+\.ts:\d+):\d+\)?$/;
 
-/** By what a property is told again: https://fast-check.dev/docs/tutorials/quick-start/read-test-reports/ */
+/** Line with the seed of a failed property: https://fast-check.dev/docs/tutorials/quick-start/read-test-reports/ */
 const SEED = /^\{ seed: /;
 
 function because(thrown: string | null | undefined): string {
   const [first = "", ...stack] = stripVTControlCharacters(thrown ?? "").split("\n");
   if (first === "") return "";
-  // What was drawn at random and failed is lost without it.
+  // Without the seed, the random case that failed is lost.
   const line = SEED.test(stack[0] ?? "") ? `${first} ${stack[0]}` : first;
   const own = stack
     .filter((each) => !each.includes("/node_modules/"))
     .flatMap((each) => THROWN_AT.exec(each)?.[1] ?? []);
-  // Many tests share a helper that throws.
+  // The test's own line first, as many tests share a helper that throws.
   const at = own.find((each) => each.includes(".test.ts:")) ?? own[0];
   return ` – ${line.slice(0, MAX_WHY_LENGTH)}${at === undefined ? "" : ` (${at})`}`;
 }

@@ -14,11 +14,11 @@ afterAll(() => {
   rmSync(cache, { recursive: true });
 });
 
-test("demonstration: its cluster names no version, and the image that it needs is the one of the operator's default", () => {
+test("demonstration: the default etcd image has the operator's default version, as the example names none", () => {
   expect(DEFAULT_ETCD_VERSION).toBe(DEFAULT_VERSION);
 });
 
-test("demonstration: with nothing in the cache everything that it needs is built, and one etcd", () => {
+test("demonstration: with an empty cache all components and one etcd are built", () => {
   const titles = localPlan().map(({ title }) => title);
   expect(new Set(titles).size).toBe(titles.length);
   expect(titles.filter((title) => title.endsWith(" built")).map((title) => title.split(" ")[0])).toEqual([
@@ -33,11 +33,11 @@ test("demonstration: with nothing in the cache everything that it needs is built
   expect(titles).toContain(`etcd ${DEFAULT_VERSION} built`);
 });
 
-test("demonstration: every build has a time of its own", () => {
+test("demonstration: every build has a typical time", () => {
   const nothing = { of: () => undefined, note: () => {} };
   expect(new Journey(localPlan(), nothing).summary()).toMatch(/^1\d steps, about 9 minutes$/);
 });
 
-test("demonstration: a cluster that can pull its image has less to wait for than one of kind's", () => {
+test("demonstration: a cluster that can pull the image needs two steps fewer than kind's", () => {
   expect(givenPlan(true).length - givenPlan(false).length).toBe(2);
 });

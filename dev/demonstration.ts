@@ -11,7 +11,7 @@ import { missingRunPackages, PACKAGES_INSTALLED } from "./packages.ts";
 import { type ComponentName, RECIPES } from "./recipes.ts";
 import { DEFAULT_ETCD_VERSION } from "./versions.ts";
 
-/** Seconds that the builds of a Go module take on two processors, downloads included. */
+/** Seconds that the build of each Go module takes on two processors, downloads included. */
 const BUILD_SECONDS: Readonly<Record<string, number>> = {
   kubernetes: 345,
   "etcd-3.6.16": 33,
@@ -24,7 +24,7 @@ const BUILD_SECONDS: Readonly<Record<string, number>> = {
 
 export const KIND_LOADED = "image loaded into kind";
 
-/** What `npm start` has to do on this machine, in its order: what is there already is no step. */
+/** Steps of `npm start` on this machine, in their order. Results that exist already need no step. */
 export function localPlan(): Planned[] {
   const archives = imageArchives([DEFAULT_ETCD_VERSION]);
   const builds = missingBuilds<ComponentName>(COMPONENTS);
@@ -45,7 +45,7 @@ export function localPlan(): Planned[] {
   ];
 }
 
-/** What `npm start -- --kubeconfig FILE` has to do. @param forKind whether the image is built and given to kind */
+/** Steps of `npm start -- --kubeconfig FILE`. @param forKind whether the image is built and loaded into kind */
 export function givenPlan(forKind: boolean): Planned[] {
   return [...planned(forKind, OPERATOR_IMAGE, 4), ...planned(forKind, KIND_LOADED, 10), ...deployment()];
 }

@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { deployOperator, namespacesIn, withGiven } from "./deploy.ts";
+import { createCluster, deployOperator, namespacesIn, withGiven } from "./deploy.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { silentStep } from "./progress.ts";
 
@@ -12,19 +13,19 @@ interface Applied {
   };
 }
 
-/** Of the Deployment with its replicas and arguments. */
+/** One line about an applied object; a Deployment's has its replicas and arguments. */
 function appliedText({ kind, metadata: { namespace = "", name }, spec }: Applied): string {
   const more = kind === "Deployment" ? ` ${spec?.replicas} ${spec?.template?.spec.containers[0]?.args.join(" ")}` : "";
   return `apply ${kind} ${namespace}/${name}${more}`;
 }
 
-/** What is installed by then: names as `kubectl get -o name` prints them, and the Deployment. */
+/** An existing installation: names as `kubectl get -o name` prints them, and the Deployment. */
 interface Installed {
   readonly roles?: readonly string[];
   readonly deployment?: object;
 }
 
-/** A Kubernetes that has these namespaces. @returns what was done to it, in order */
+/** Deploys to a fake Kubernetes with these namespaces. @returns all changes, in order */
 async function deployed(
   there: readonly string[],
   secretsOf?: readonly string[],
@@ -55,8 +56,8 @@ const EVERYWHERE = "apply ClusterRoleBinding /etcd-cluster-operator-tls";
 const NO_MORE = "delete clusterrolebinding etcd-cluster-operator-tls --ignore-not-found";
 const bound = (namespace: string) => `apply RoleBinding ${namespace}/etcd-cluster-operator-tls`;
 
-describe("an install that grants Secrets in some namespaces", () => {
-  test("binds the role there, and nowhere else, and makes the namespaces that are missing before", async () => {
+describe("an installation of the operator", () => {
+  test("binds the role for Secrets only in the named namespaces, and creates missing ones first", async () => {
     const done = await deployed(["default", "shop"], ["shop", "billing", "billing"]);
     expect(done).toEqual(expect.arrayContaining([bound("shop"), bound("billing"), NO_MORE]));
     expect(done).not.toContain(EVERYWHERE);
@@ -64,7 +65,7 @@ describe("an install that grants Secrets in some namespaces", () => {
     expect(done.indexOf("create namespace billing")).toBeLessThan(done.indexOf(bound("billing")));
   });
 
-  test("without names it is granted everywhere, and no namespace of others is made", async () => {
+  test("grants Secrets everywhere when no namespaces are named, and creates none", async () => {
     const done = await deployed(["default"]);
     expect(done).toContain(EVERYWHERE);
     expect(done.filter((each) => /create namespace|RoleBinding (shop|default)/.test(each))).toEqual([]);
@@ -74,7 +75,7 @@ describe("an install that grants Secrets in some namespaces", () => {
   const ROLE = "clusterrole.rbac.authorization.k8s.io/etcd-cluster-operator-tls";
   const BINDING = "clusterrolebinding.rbac.authorization.k8s.io/etcd-cluster-operator-tls";
 
-  test("an upgrade without names goes on with what was granted, here or everywhere", async () => {
+  test("keeps what was granted, in some namespaces or everywhere, when an upgrade names none", async () => {
     const some = await deployed(["default"], undefined, { roles: [ROLE, "clusterrole.rbac.authorization.k8s.io/x"] });
     expect(some).not.toContain(EVERYWHERE);
     expect(await deployed(["default"], undefined, { roles: [ROLE, BINDING] })).toContain(EVERYWHERE);
@@ -83,7 +84,7 @@ describe("an install that grants Secrets in some namespaces", () => {
     );
   });
 
-  test("an upgrade goes on with the replicas and the flags that people have given, and with its own as they are by now", () => {
+  test("keeps replicas and flags that people have set when it upgrades, and renews its own flags", () => {
     const of = (replicas: number, args: readonly string[]) => ({
       kind: "Deployment",
       spec: { replicas, template: { spec: { containers: [{ name: "operator", image: "new", args }] } } },
@@ -99,7 +100,7 @@ describe("an install that grants Secrets in some namespaces", () => {
     expect(withGiven(service, now)).toBe(service);
   });
 
-  test("which is what is applied", async () => {
+  test("applies a Deployment with these replicas and flags", async () => {
     const deployment = { spec: { replicas: 3, template: { spec: { containers: [{ args: ["--shards=3"] }] } } } };
     const words = (done: readonly string[]) => done.filter((each) => each.startsWith("apply Deployment"));
     expect(words(await deployed([], undefined, { deployment }))).toEqual([
@@ -112,7 +113,7 @@ describe("an install that grants Secrets in some namespaces", () => {
     ["shop", ["shop"]],
     ["shop,billing", ["shop", "billing"]],
     ["shop, billing", ["shop", "billing"]],
-  ])("takes %s", (text, names) => {
+  ])("accepts the namespaces %s", (text, names) => {
     expect(namespacesIn(text)).toEqual(names);
   });
 
@@ -122,9 +123,56 @@ describe("an install that grants Secrets in some namespaces", () => {
     ["Shop", "Shop"],
     ["shop billing", "shop billing"],
     ["-n", "-n"],
-  ])("says of %j what it has to be", (text, wrong) => {
+  ])("refuses the namespaces %j, and names the mistake", (text, wrong) => {
     expect(() => namespacesIn(text)).toThrow(
       `--secrets-of has "${wrong}"; it must be names of namespaces with commas between them, such as shop,billing`,
     );
   });
+});
+
+/** Creates the example in a fake Kubernetes with this EtcdCluster, or none. @returns the result, and all changes */
+async function demonstrated(there?: object) {
+  const done: string[] = [];
+  const kubectl = {
+    run: (args: readonly string[], options: { input?: string } = {}) => {
+      done.push([...args, ...(options.input === undefined ? [] : [options.input])].join(" "));
+      const stdout = args.includes("get") && there !== undefined ? JSON.stringify(there) : "";
+      return Promise.resolve({ code: 0, stdout, stderr: "" });
+    },
+    json: () => Promise.resolve({ status: { conditions: [{ type: "Ready", status: "True", message: "" }] } }),
+  };
+  const file = join(import.meta.dirname, "../examples/quickstart.yaml");
+  const made = await createCluster(kubectl as unknown as Kubectl, file, silentStep, ["-n", "shop"]);
+  return { made, changes: done.filter((each) => !each.includes(" get ")) };
+}
+
+describe("the example of npm start", () => {
+  test("is created when there is none of its name, with a label that marks it", async () => {
+    const { made, changes } = await demonstrated();
+    expect(made).toEqual({ name: "my-etcd", isOurs: true });
+    expect(changes).toEqual([
+      expect.stringMatching(/^-n shop create -f - .*"labels":\{"app.kubernetes.io\/created-by":"npm-start"\}/),
+    ]);
+  });
+
+  test("is not changed when npm start created it before: a second run removes no members", async () => {
+    const { made, changes } = await demonstrated({
+      metadata: { name: "my-etcd", labels: { "app.kubernetes.io/created-by": "npm-start" } },
+      spec: { replicas: 5 },
+    });
+    expect(made).toEqual({ name: "my-etcd", isOurs: true });
+    expect(changes).toEqual([]);
+  });
+
+  test.each([{}, { labels: {} }, { labels: { "app.kubernetes.io/created-by": "helm" } }])(
+    "does not change an EtcdCluster that a user created: %j",
+    async (metadata) => {
+      const { made, changes } = await demonstrated({
+        metadata: { name: "my-etcd", ...metadata },
+        spec: { replicas: 5 },
+      });
+      expect(made).toEqual({ name: "my-etcd", isOurs: false });
+      expect(changes).toEqual([]);
+    },
+  );
 });

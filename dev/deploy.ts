@@ -8,19 +8,20 @@ import { Failure } from "./failure.ts";
 import type { Kubectl } from "./kubectl.ts";
 import type { Note, Step } from "./progress.ts";
 
-/** Longest for the pods of the operator to be ready, in seconds: pulling its image included. */
+/** Limit for the operator's pods to be Ready, in seconds, with the pull of the image. */
 const ROLLOUT_SECONDS = 180;
 
-/** Titles of the steps. */
+/** Title of the step that deploys the operator. */
 export const OPERATOR_DEPLOYED = "operator deployed";
 export const CLUSTER_HEALTHY = "EtcdCluster: every member is a healthy voter";
 export const KEY_READ = "a key written and read through the cluster";
 
 /**
- * Installs the operator, or brings an installed one up to this image, and waits until it is ready. What people have added to the arguments of an installed
- * one stays, and so does the number of its replicas.
- * @param secretsOf the only namespaces in which it may read and write the Secrets of clusters. When it is left out, it may where it may by now, and
- *   everywhere when it was not installed
+ * Installs the operator, or upgrades an installed one to this image, and waits until it is Ready. An upgrade keeps
+ * replicas and flags that people have set.
+ * @param secretsOf the only namespaces in which the operator may read and write Secrets of clusters. Default: as
+ *   installed,
+ *   or everywhere for a new installation
  */
 export async function deployOperator(
   kubectl: Kubectl,
@@ -34,20 +35,19 @@ export async function deployOperator(
     await kubectl.apply(crds);
     const names = crds.map(({ metadata }) => `crd/${metadata.name}`);
     await kubectl.run(["wait", "--for=condition=Established", "--timeout=30s", ...names]);
-    note("rights, their limits and Deployment");
-    const isBound = secretsOf !== undefined || (await isBoundByNow(kubectl));
-    if (secretsOf === undefined && isBound)
-      note("the operator goes on with the Secrets of some namespaces only, as it was installed");
+    note("RBAC, admission policies and Deployment");
+    const isBound = secretsOf !== undefined || (await isInstalledBound(kubectl));
+    if (secretsOf === undefined && isBound) note("the operator keeps its right to Secrets of some namespaces only");
     const [namespace, ...rest] = operatorManifests(image, isBound ? "bound" : "everywhere");
     await kubectl.apply([namespace as object]);
     const missing = await missingNamespaces(kubectl, secretsOf ?? []);
     for (const name of missing) await kubectl.run(["create", "namespace", name]);
-    if (missing.length > 0) note(`made what was not there: namespace ${missing.join(", ")}`);
+    if (missing.length > 0) note(`created missing namespaces: ${missing.join(", ")}`);
     const given = await deploymentNow(kubectl);
     await kubectl.apply([...rest.map((each) => withGiven(each, given)), ...(secretsOf ?? []).map(secretsIn)]);
-    // It may be there from an install that had none of this.
+    // An earlier installation may have granted Secrets everywhere.
     if (secretsOf !== undefined) await kubectl.run(["delete", "clusterrolebinding", TLS_ROLE, "--ignore-not-found"]);
-    note("waiting for its pods: the image is unpacked, then they start, and one gets the lease");
+    note("waiting for the operator's pods: the image is unpacked, the pods start, and one gets the lease");
     const rollout = [
       "rollout",
       "status",
@@ -61,8 +61,11 @@ export async function deployOperator(
   });
 }
 
-/** Whether an operator is installed that may have the Secrets of some namespaces only: the role is there, and nobody has it everywhere. */
-async function isBoundByNow(kubectl: Kubectl): Promise<boolean> {
+/**
+ * Whether the installed operator may read Secrets of some namespaces only: the role exists without a
+ * ClusterRoleBinding.
+ */
+async function isInstalledBound(kubectl: Kubectl): Promise<boolean> {
   const names = await kubectl.run(["get", "clusterrole,clusterrolebinding", "-o", "name"]);
   const isThere = (kind: string) => names.stdout.split("\n").includes(`${kind}.rbac.authorization.k8s.io/${TLS_ROLE}`);
   return isThere("clusterrole") && !isThere("clusterrolebinding");
@@ -75,13 +78,13 @@ interface Deployment {
   };
 }
 
-/** The operator's own, as it is by now; undefined: it is not installed. */
+/** Current Deployment of the operator; undefined: not installed. */
 async function deploymentNow(kubectl: Kubectl): Promise<Deployment | undefined> {
   const where = ["-n", OPERATOR_NAMESPACE, "get", "deployments", "-l", `app.kubernetes.io/name=${OPERATOR}`];
   return (await kubectl.json<{ items: readonly Deployment[] }>(where)).items[0];
 }
 
-/** The Deployment with what people have given the one that is there: how many replicas, and flags that the manifest does not say. */
+/** Adds to the manifest of the Deployment the current replicas, and flags that people have added. */
 export function withGiven<T extends { readonly kind: string }>(manifest: T, now: Deployment | undefined): T {
   if (manifest.kind !== "Deployment" || now === undefined) return manifest;
   const { spec } = manifest as unknown as Deployment;
@@ -93,7 +96,7 @@ export function withGiven<T extends { readonly kind: string }>(manifest: T, now:
   );
   const containers = [{ ...container, args: [...own, ...added] }, ...others];
   const template = { ...spec.template, spec: { ...spec.template.spec, containers } };
-  // Who has stopped it, and installs it, wants it to run.
+  // 0 replicas are not kept: installing the operator means that it shall run.
   return { ...manifest, spec: { ...spec, replicas: now.spec.replicas || spec.replicas, template } };
 }
 
@@ -108,7 +111,7 @@ function flagsIn(args: readonly string[]) {
   return flags;
 }
 
-/** A new Kubernetes has none of those that people name. */
+/** Those of the namespaces that do not exist. */
 async function missingNamespaces(kubectl: Kubectl, names: readonly string[]): Promise<readonly string[]> {
   const { items } = await kubectl.json<{ items: readonly { metadata: { name: string } }[] }>(["get", "namespaces"]);
   const there = new Set(items.map(({ metadata }) => metadata.name));
@@ -116,8 +119,9 @@ async function missingNamespaces(kubectl: Kubectl, names: readonly string[]): Pr
 }
 
 /**
- * The namespaces that `--secrets-of` names.
- * @throws Failure when one cannot be the name of a namespace: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
+ * Namespaces in the value of `--secrets-of`.
+ * @throws Failure when a name is no DNS label, as a namespace's must be:
+ *   https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
  */
 export function namespacesIn(text: string): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
@@ -133,10 +137,10 @@ async function whyNotRolledOut(kubectl: Kubectl): Promise<string> {
   const pods = await kubectl.run(["get", "pods", ...where, "-o", "wide"], { mayFail: true });
   const all = ["-l", "app.kubernetes.io/name=etcd-cluster-operator", "--prefix", "--tail=15"];
   const logs = await kubectl.run(["logs", ...where, ...all], { mayFail: true });
-  return `the operator did not become ready within ${ROLLOUT_SECONDS} s\n${pods.stdout}${logs.stdout}${logs.stderr}`;
+  return `The operator did not become Ready within ${ROLLOUT_SECONDS} s.\n${pods.stdout}${logs.stdout}${logs.stderr}`;
 }
 
-/** The part of an EtcdCluster that the demonstration shows. */
+/** Part of an EtcdCluster that the demonstration reads. */
 interface ShownCluster {
   status?: {
     ready?: string;
@@ -145,19 +149,45 @@ interface ShownCluster {
   };
 }
 
-/** Applies a manifest of one EtcdCluster and waits until its condition Ready is True. @param where flags that say in which namespace @returns the cluster's name */
+/** Label of an EtcdCluster that `npm start` has created. It does not change others. */
+const CREATED_BY = { "app.kubernetes.io/created-by": "npm-start" };
+
+/** The EtcdCluster of the demonstration. */
+export interface Demonstrated {
+  readonly name: string;
+  /** Whether `npm start` has created it, now or before. */
+  readonly isOurs: boolean;
+}
+
+/**
+ * Creates the EtcdCluster of a manifest, unless one of its name exists, and waits until its condition Ready is True. An
+ * existing one is never changed, and waited for only when `npm start` has created it.
+ * @param where flags with the namespace
+ */
 export async function createCluster(
   kubectl: Kubectl,
   file: string,
   step: Step,
   where: readonly string[] = [],
   deadlineMs = 180_000,
-): Promise<string> {
-  const manifest = parse(await readFile(file, "utf8")) as { metadata: { name: string } };
+): Promise<Demonstrated> {
+  const manifest = parse(await readFile(file, "utf8")) as { metadata: { name: string; labels?: object } };
   const { name } = manifest.metadata;
-  await kubectl.run([...where, "apply", "-f", file]);
+  const found = await kubectl.run([...where, "get", "etcdcluster", name, "--ignore-not-found", "-o", "json"]);
+  if (found.stdout.trim() !== "" && !isCreatedByUs(found.stdout)) return { name, isOurs: false };
+  if (found.stdout.trim() === "") {
+    const labels = { ...manifest.metadata.labels, ...CREATED_BY };
+    const input = JSON.stringify({ ...manifest, metadata: { ...manifest.metadata, labels } });
+    // Not apply: it would change an EtcdCluster that another client creates at this moment.
+    await kubectl.run([...where, "create", "-f", "-"], { input });
+  }
   await step(CLUSTER_HEALTHY, (note) => waitReady(kubectl, [...where, "get", "etcdcluster", name], deadlineMs, note));
-  return name;
+  return { name, isOurs: true };
+}
+
+function isCreatedByUs(object: string): boolean {
+  const { metadata } = JSON.parse(object) as { metadata: { labels?: Readonly<Record<string, string>> } };
+  return Object.entries(CREATED_BY).every(([label, value]) => metadata.labels?.[label] === value);
 }
 
 async function waitReady(kubectl: Kubectl, get: readonly string[], deadlineMs: number, note: Note): Promise<void> {
@@ -166,7 +196,7 @@ async function waitReady(kubectl: Kubectl, get: readonly string[], deadlineMs: n
     const { status } = await kubectl.json<ShownCluster>(get);
     const ready = status?.conditions?.find(({ type }) => type === "Ready");
     if (ready?.status === "True") return;
-    note(ready?.message ?? "the operator has not seen it yet");
+    note(ready?.message ?? "the operator has not written its status yet");
     if (performance.now() > until) {
       throw new Failure(
         `EtcdCluster ${get.at(-1)} is not ready after ${deadlineMs / 1000} s: ${ready?.message ?? "it has no status"}`,
@@ -176,7 +206,11 @@ async function waitReady(kubectl: Kubectl, get: readonly string[], deadlineMs: n
   }
 }
 
-/** Writes a key through the cluster's client Service and reads it back from another member. @param where as above @returns what was read */
+/**
+ * Writes a key through the cluster's client Service, and reads it back from another member.
+ * @param where flags with the namespace
+ * @returns the value that was read
+ */
 export async function writeAndRead(
   kubectl: Kubectl,
   name: string,
@@ -187,20 +221,18 @@ export async function writeAndRead(
   const { stdout } = await kubectl.run([...where, "get", "pods", ...members, "-o", "name"]);
   const pods = stdout.trim().split("\n");
   const [writer, reader] = [pods[0], pods.at(-1)];
-  if (writer === undefined || reader === undefined) throw new Failure(`EtcdCluster ${name} has no pods`);
-  // Without a scheme: where members speak TLS, etcdctl in their containers does, too.
+  if (writer === undefined || reader === undefined) throw new Failure(`EtcdCluster ${name} has no pods.`);
+  // Without a scheme: etcdctl in the containers is set up for TLS when the members use it.
   const endpoints = `--endpoints=${name}-client:2379`;
   const value = `hello at ${new Date().toISOString()}`;
-  // The Service leads to members whom the kubelet has found ready, which may be seconds after they are.
+  // The Service leads only to Ready pods, and the kubelet may notice seconds later that a member is ready.
   const patience = "--command-timeout=60s";
-  note(
-    `waiting for the Service ${name}-client to lead to a member, which it does when the kubelet has found one ready`,
-  );
+  note(`waiting until Service ${name}-client leads to a Ready member`);
   const etcdctl = (pod: string, ...args: readonly string[]) =>
     kubectl.run([...where, "exec", pod, "-c", "etcd", "--", "etcdctl", ...args]);
   await etcdctl(writer, endpoints, patience, "put", "greeting", value);
   note("reading it back from another member");
   const read = await etcdctl(reader, "get", "greeting", "--print-value-only");
-  if (read.stdout.trim() !== value) throw new Failure(`wrote "${value}", but read "${read.stdout.trim()}"`);
+  if (read.stdout.trim() !== value) throw new Failure(`Wrote "${value}", but read "${read.stdout.trim()}".`);
   return value;
 }

@@ -1,4 +1,4 @@
-/** Something that the person at the terminal must know and can act on: shown as its message alone, without a stack. */
+/** Error that the user of a command can act on: printed as its message, without a stack. */
 export class Failure extends Error {
   override readonly name = "Failure";
 }

@@ -44,7 +44,7 @@ test("image: the same content makes the same bytes, whenever its files were writ
   expect(readFileSync(two).equals(readFileSync(one))).toBe(true);
 });
 
-test("image: other permissions are another image", async () => {
+test("image: a changed permission changes the digest", async () => {
   const digests = [
     await writeImage(join(folder, "a.tar"), spec()),
     await writeImage(join(folder, "b.tar"), spec(0o700)),
@@ -52,7 +52,7 @@ test("image: other permissions are another image", async () => {
   expect(digests[0]).not.toBe(digests[1]);
 });
 
-test("image: every blob has the digest that it is named by, and the index leads to all of them", async () => {
+test("image: every blob is named by its digest, and the index leads to all of them", async () => {
   const file = join(folder, "whole.tar");
   const digest = await writeImage(file, spec());
   const entries = await entriesOf(readFileSync(file));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { finished, pipeline } from "node:stream/promises";
 import { type Pack, pack } from "tar-stream";
 
-/** A file that goes into an image. */
+/** A file in an image. */
 export interface ImageFile {
   /** Path on this machine; symbolic links are followed. */
   readonly from: string;
@@ -19,7 +19,7 @@ export interface ImageFile {
 export interface ImageSpec {
   /** Full reference, such as `registry/repository:tag`. */
   readonly name: string;
-  /** Lowest first. Files that change rarely go into a lower layer. */
+  /** Layers, lowest first. Lower layers hold files that change rarely. */
   readonly layers: readonly { readonly files: readonly ImageFile[] }[];
   readonly entrypoint: readonly string[];
   readonly cmd?: readonly string[];
@@ -34,7 +34,7 @@ const OCI = "application/vnd.oci.image";
 const ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
 /**
- * Writes an OCI image archive, as `ctr images import` and `docker load` read it. The same content makes the same bytes.
+ * Writes an OCI image archive for `ctr images import` and `docker load`. The same content makes the same bytes.
  * @param out path of the archive; it appears complete or not at all
  * @returns the digest of the image's manifest, `sha256:…`
  */
@@ -80,7 +80,7 @@ export async function writeImage(out: string, spec: ImageSpec): Promise<string> 
   }
 }
 
-/** The files that a dynamically linked program needs to run in an otherwise empty image: itself not included. */
+/** Shared libraries that a dynamically linked program needs in an otherwise empty image. */
 export function sharedLibraries(program: string): ImageFile[] {
   const listed = execFileSync("ldd", [program], { encoding: "utf8" });
   // `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)` or, for the loader, `/lib64/ld-linux-x86-64.so.2 (0x…)`.
@@ -91,7 +91,7 @@ export function sharedLibraries(program: string): ImageFile[] {
 interface Blob {
   readonly digest: string;
   readonly size: number;
-  /** Where its bytes are: in a file or here. */
+  /** Content, or the file that has it. */
   readonly content: { readonly file: string } | Buffer;
 }
 

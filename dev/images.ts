@@ -15,7 +15,7 @@ export function etcdImage(version: string): string {
   return `gcr.io/etcd-development/etcd:v${version}`;
 }
 
-/** An image as a file that `ctr images import` reads. */
+/** An image in a file for `ctr images import`. */
 export interface ImageArchive {
   readonly name: string;
   readonly file: string;
@@ -28,7 +28,7 @@ interface PlannedArchive extends ImageArchive {
   readonly spec: ImageSpec;
 }
 
-/** The archives of the pause image and of one etcd image per version, whether or not they are there. */
+/** Archives of the pause image and of one etcd image per version, which may not be written yet. */
 export function imageArchives(versions: readonly EtcdVersion[]): PlannedArchive[] {
   const etcds = versions.map((version) => {
     const component = `etcd-${version}` as const;
@@ -38,7 +38,7 @@ export function imageArchives(versions: readonly EtcdVersion[]): PlannedArchive[
   return all.map(({ component, spec }) => ({ component, spec, name: spec.name, file: archiveFile(component, spec) }));
 }
 
-/** Makes the archives of the pause image and of one etcd image per version, unless they are in the cache. */
+/** Writes the archives of the pause image and of one etcd image per version, unless they are in the cache. */
 export async function ensureImages(versions: readonly EtcdVersion[], step: Step): Promise<ImageArchive[]> {
   const archives = imageArchives(versions);
   await ensureComponents(
@@ -67,8 +67,8 @@ function pauseSpec(binary: string): ImageSpec {
 }
 
 /**
- * An archive with the etcd of one version under the tag of another, for trying what happens when an image comes late.
- * @param file where it is written
+ * Writes an archive with the oldest etcd under another version's tag, for tests of an image that arrives late.
+ * @param file path of the archive
  */
 export async function writeEtcdImageAs(tag: string, file: string, step: Step): Promise<void> {
   const [version] = ETCD_VERSIONS;
@@ -83,11 +83,11 @@ function etcdSpec(version: string, binary: string): ImageSpec {
     to: `/usr/local/bin/${name}`,
     mode: 0o755,
   }));
-  // As the project's own images: no entrypoint, etcd as the command.
+  // As in etcd's own images: no entrypoint, and etcd as the command.
   return { name: etcdImage(version), layers: [{ files }], entrypoint: [], cmd: ["/usr/local/bin/etcd"] };
 }
 
-/** The binaries' folder names carry what they were built from; with the spec that is all that the content depends on. */
+/** Path of an archive, named by a hash of its spec: the binaries' paths in it are named by hashes of their sources. */
 function archiveFile(component: ComponentName, spec: ImageSpec): string {
   const fingerprint = createHash("sha256").update(JSON.stringify(spec)).digest("hex").slice(0, 12);
   return join(cacheRoot(), "images", basename(`${component}-${fingerprint}.tar`));

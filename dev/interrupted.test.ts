@@ -20,12 +20,12 @@ afterEach(() => {
       if (!before[signal].includes(listener)) process.off(signal, listener);
 });
 
-/** How many of ours would hear the signal; without any the process would end at once. */
+/** Number of our listeners for the signal; without any the signal would end the process at once. */
 function listening(signal: Signal): number {
   return process.listeners(signal).filter((listener) => !before[signal].includes(listener)).length;
 }
 
-test("interrupted: signals that come while it tidies up neither end it nor start it again", async () => {
+test("interrupted: further signals neither end the cleanup nor start it again", async () => {
   const done = Promise.withResolvers<void>();
   let tidied = 0;
   const exits: number[] = [];
@@ -37,7 +37,7 @@ test("interrupted: signals that come while it tidies up neither end it nor start
     (code) => exits.push(code),
   );
   for (const listener of process.listeners("SIGTERM")) if (!before.SIGTERM.includes(listener)) listener("SIGTERM");
-  interrupt[Symbol.dispose](); // the work that was interrupted has ended, too
+  interrupt[Symbol.dispose](); // the interrupted work has ended, too
   expect(SIGNALS.map(listening)).toEqual([1, 1, 1]);
   for (const listener of process.listeners("SIGINT")) if (!before.SIGINT.includes(listener)) listener("SIGINT");
   expect([tidied, exits]).toEqual([1, []]);
@@ -45,19 +45,19 @@ test("interrupted: signals that come while it tidies up neither end it nor start
   await expect.poll(() => exits).toEqual([130]);
 });
 
-test("interrupted: what was not interrupted leaves no listener", () => {
+test("interrupted: work without an interrupt leaves no listener", () => {
   onInterrupt(() => Promise.resolve())[Symbol.dispose]();
   expect(SIGNALS.map(listening)).toEqual([0, 0, 0]);
 });
 
-/** A command that has something to tidy up, says so, and goes on. */
+/** A command that prints while it works and cleans up. */
 const COMMAND = `
   import { writeFileSync } from "node:fs";
   import { setTimeout as sleep } from "node:timers/promises";
   import { onInterrupt } from ${JSON.stringify(import.meta.resolve("./interrupted.ts"))};
   const say = async (word) => {
     for (const output of [process.stdout, process.stderr]) output.write(word + "\\n");
-    await sleep(20); // a write that fails is told later
+    await sleep(20); // a failed write is reported later
   };
   onInterrupt(async () => {
     for (const word of ["tidying", "up"]) await say(word);
@@ -68,7 +68,7 @@ const COMMAND = `
 `;
 
 test.each(SIGNALS)(
-  "interrupted: %s is heard, and it tidies up although nobody reads what it says",
+  "interrupted: on %s the command cleans up, also when its output is closed",
   { timeout: 60_000 },
   async (signal) => {
     const folder = mkdtempSync(join(tmpdir(), "interrupted-"));

@@ -1,13 +1,13 @@
-/** What a person stops work with: Ctrl-C, `kill`, and a terminal that is closed. */
+/** Signals by which people stop a command: Ctrl-C, `kill`, and a closed terminal. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** The exit code of what ended on Ctrl-C. */
+/** Exit code of a command that ended on Ctrl-C. */
 const INTERRUPTED = 130;
 
 /**
- * Lets `tidy` run, and then ends this process, when somebody interrupts it. Signals that arrive meanwhile change nothing: one that is
- * sent to the whole group, as `timeout` and terminals do, comes once more from npm and from launch.mjs. Nor does it that nobody reads
- * any more what is said: a terminal that is closed takes no word of tidying up.
+ * On an interrupt runs `tidy`, and then ends this process. Further signals change nothing: one that `timeout` or a
+ * terminal sends to the whole group arrives again from npm and from launch.mjs. Nor do failed writes to a closed
+ * terminal.
  */
 export function onInterrupt(tidy: () => Promise<unknown>, exit: (code: number) => void = process.exit): Disposable {
   let isUnderWay = false;

@@ -16,7 +16,7 @@ function measured(known: Record<string, number> = {}): Durations & { known: Reco
   return { known, of: (title) => known[title], note };
 }
 
-test("journey: each step has its place; a part of a step has none", () => {
+test("journey: each planned step has a number, and a part of a step has none", () => {
   const journey = new Journey(plan, measured());
   expect(["built", "runs", "node-1 ready"].map((title) => journey.place(title))).toEqual([
     "step 1 of 2",
@@ -25,7 +25,7 @@ test("journey: each step has its place; a part of a step has none", () => {
   ]);
 });
 
-test("journey: what is left shrinks while a step runs, and never below nothing", () => {
+test("journey: the remaining time shrinks while a step runs, and is never negative", () => {
   const journey = new Journey(plan, measured());
   expect(journey.summary()).toBe("2 steps, about 7 minutes");
   journey.begin("built", 0);
@@ -40,26 +40,26 @@ test("journey: what is left shrinks while a step runs, and never below nothing",
 test("journey: a machine that was three times as slow as expected is expected to stay so", () => {
   const slow = new Journey(plan, measured());
   slow.begin("built", 0);
-  expect(slow.left(900_000)).toBe("about 5 minutes left"); // it still runs, and the second is still to come
+  expect(slow.left(900_000)).toBe("about 5 minutes left"); // the first step still runs, and the second is to come
   slow.end("built", 900_000);
   expect(slow.left(900_000)).toBe("about 5 minutes left");
 });
 
-test("journey: a build that found its work done says nothing about the next step", () => {
+test("journey: a build that found its work done does not shorten the expected time of the next step", () => {
   const journey = new Journey(plan, measured());
   journey.begin("built", 0);
   journey.end("built", 1_000);
   expect(journey.left(1_000)).toBe("about 2 minutes left");
 });
 
-test("journey: steps of a second or two say nothing about the machine", () => {
+test("journey: steps of a second or two do not change the expected speed of the machine", () => {
   const journey = new Journey([{ title: "network", typicalSeconds: 1 }, ...plan], measured());
   journey.begin("network", 0);
   journey.end("network", 20_000);
   expect(journey.left(20_000)).toBe("about 7 minutes left");
 });
 
-test("journey: what the machine took before counts more than what is typical, and is noted anew", () => {
+test("journey: a measured duration replaces the typical one, and is updated", () => {
   const durations = measured({ built: 20_000 });
   const journey = new Journey(plan, durations);
   expect(journey.summary()).toBe("2 steps, about 2 minutes");
@@ -77,7 +77,7 @@ afterEach(() => {
   rmSync(join(cache, "etcd-cluster-operator"), { recursive: true, force: true });
 });
 
-test("durations: another process finds what was noted; a file that is none counts as empty", () => {
+test("durations: another process reads them; an invalid file counts as empty", () => {
   durationsInCache().note("built", 1234.5);
   expect(durationsInCache().of("built")).toBe(1235);
   writeFileSync(join(cache, "etcd-cluster-operator", "durations.json"), "not JSON");

@@ -2,25 +2,25 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cacheRoot } from "./cache.ts";
 
-/** A step that will be made. */
+/** A planned step. */
 export interface Planned {
   readonly title: string;
-  /** What it takes on two processors, for the first time; later the machine's own time counts. */
+  /** Duration of its first run on two processors. Later runs use the duration that was measured on this machine. */
   readonly typicalSeconds: number;
 }
 
-/** Below this the rest is not worth a number, in milliseconds. */
+/** Shortest remaining time that is shown, in milliseconds. */
 const MOMENT_MS = 45_000;
 
-/** Steps that were expected to take less than this together say nothing about the machine, in milliseconds. */
+/** Least expected time of finished steps from which the machine's speed is judged, in milliseconds. */
 const MEANINGFUL_MS = 10_000;
 
-/** All steps of a command, so that each can be told with its place and with what is left of the whole. */
+/** All steps of a command: gives each its number, and the remaining time of all. */
 export class Journey {
   readonly #expectedMs: ReadonlyMap<string, number>;
   readonly #measured: Durations;
   readonly #sinceMs = new Map<string, number>();
-  /** Of the steps that have ended. */
+  /** Durations of the steps that have ended. */
   readonly #tookMs = new Map<string, number>();
 
   constructor(plan: readonly Planned[], measured: Durations) {
@@ -41,13 +41,13 @@ export class Journey {
     this.#measured.note(title, nowMs - sinceMs);
   }
 
-  /** Such as "step 3 of 9"; undefined for a step that is not planned, which is a part of one that is. */
+  /** Number of a step, such as "step 3 of 9"; undefined for a part of a planned step. */
   place(title: string): string | undefined {
     const index = [...this.#expectedMs.keys()].indexOf(title);
     return index === -1 ? undefined : `step ${index + 1} of ${this.#expectedMs.size}`;
   }
 
-  /** Such as "about 6 minutes left"; undefined when it is not worth a word. */
+  /** Remaining time, such as "about 6 minutes left"; undefined when it is short. */
   left(nowMs: number): string | undefined {
     const open = [...this.#expectedMs].filter(([title]) => !this.#tookMs.has(title));
     const pace = this.#pace(nowMs);
@@ -57,15 +57,15 @@ export class Journey {
   }
 
   /**
-   * How many times as long as expected everything took up to now: a machine that is busy or slow stays so. Never
-   * below 1: a build may find most of its work done already, which says nothing about the next step.
+   * Factor by which finished steps took longer than expected: a busy or slow machine stays so. Never below 1, as a
+   * build may find most of its work done, and the next step may not.
    */
   #pace(nowMs: number): number {
     let expectedMs = 0;
     let tookMs = 0;
     for (const [title, expected] of this.#expectedMs) {
       const elapsedMs = this.#elapsedMs(title, nowMs);
-      if (!this.#tookMs.has(title) && elapsedMs < expected) continue; // it may still be as fast as expected
+      if (!this.#tookMs.has(title) && elapsedMs < expected) continue; // the step may still be as fast as expected
       expectedMs += expected;
       tookMs += this.#tookMs.get(title) ?? elapsedMs;
     }
@@ -76,7 +76,7 @@ export class Journey {
     return nowMs - (this.#sinceMs.get(title) ?? nowMs);
   }
 
-  /** Such as "9 steps, about 11 minutes". */
+  /** Number of steps and expected time, such as "9 steps, about 11 minutes". */
   summary(): string {
     const ms = [...this.#expectedMs.values()].reduce((sum, each) => sum + each, 0);
     return `${this.#expectedMs.size} steps, ${about(ms)}`;
@@ -89,13 +89,13 @@ function about(ms: number): string {
   return minutes <= 1 ? "about a minute" : `about ${minutes} minutes`;
 }
 
-/** What steps took on this machine, in milliseconds, by their titles. */
+/** Measured durations of steps on this machine, in milliseconds, by title. */
 export interface Durations {
   of(title: string): number | undefined;
   note(title: string, ms: number): void;
 }
 
-/** Kept in the cache, where what the steps make is kept, too. */
+/** Durations in a file of the cache, next to the results of the steps. */
 export function durationsInCache(): Durations {
   const file = join(cacheRoot(), "durations.json");
   const known = readDurations(file);
@@ -117,6 +117,6 @@ function readDurations(file: string): Record<string, number> {
       Object.entries(read).filter((entry): entry is [string, number] => typeof entry[1] === "number"),
     );
   } catch {
-    return {}; // not there yet, or not ours: the typical times serve
+    return {}; // missing or invalid: the typical durations are used
   }
 }

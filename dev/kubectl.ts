@@ -6,19 +6,20 @@ import { type RunResult, run } from "./run.ts";
 /** kubectl for one cluster. */
 export class Kubectl {
   readonly #program: string;
-  readonly #kubeconfig: string;
+  readonly #flags: readonly string[];
 
-  constructor(program: string, kubeconfig: string) {
+  /** @param context of the kubeconfig. Default: the current one, which may change at any time */
+  constructor(program: string, kubeconfig: string, context?: string) {
     this.#program = program;
-    this.#kubeconfig = kubeconfig;
+    this.#flags = ["--kubeconfig", kubeconfig, ...(context === undefined ? [] : ["--context", context])];
   }
 
-  /** Runs it. @throws Failure with what it said, unless it `mayFail` */
+  /** Runs kubectl. @throws Failure with its output when it fails, unless `mayFail` */
   async run(args: readonly string[], options: { input?: string; mayFail?: boolean } = {}): Promise<RunResult> {
-    return await run(this.#program, ["--kubeconfig", this.#kubeconfig, ...args], options);
+    return await run(this.#program, [...this.#flags, ...args], options);
   }
 
-  /** Applies objects on the server's side. */
+  /** Applies objects with server-side apply. */
   async apply(objects: readonly object[]): Promise<void> {
     const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
     await this.run(["apply", "--server-side", "--force-conflicts", "--field-manager=npm-start", "-f", "-"], { input });
@@ -36,10 +37,10 @@ export function onPath(program: string): string | undefined {
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
 }
 
-/** @throws Failure when there is no kubectl on the PATH */
+/** Path of kubectl. @throws Failure when there is none on the PATH */
 export function needKubectl(): string {
   const found = onPath("kubectl");
   if (found === undefined)
-    throw new Failure("kubectl is not on the PATH; install it, it is how the cluster of --kubeconfig is reached");
+    throw new Failure("kubectl is not on the PATH. Install it: npm start uses it for the cluster of --kubeconfig.");
   return found;
 }

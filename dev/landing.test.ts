@@ -7,12 +7,25 @@ import { expect, onTestFinished, test } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** `.ci/run` with commands of ours in npm's place. @param whole shell, for `npm test` @param slice for the slice of the long tests */
-async function landing(whole: string, slice: string, longestSeconds: number) {
+/**
+ * Runs `.ci/run` with a fake npm.
+ * @param whole shell code for `npm test`
+ * @param slice shell code for the slice of the long tests
+ * @param rest shell code for `npm run test:rest`
+ */
+async function landing(
+  whole: string,
+  slice: string,
+  longestSeconds: number,
+  rest = "echo 1 passed, 0 failed, 0 skipped",
+) {
   const folder = mkdtempSync(join(tmpdir(), "landing-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const npm = join(folder, "npm");
-  writeFileSync(npm, `#!/bin/bash\nif [[ $* == test ]]; then ${whole}; else ${slice}; fi\n`);
+  writeFileSync(
+    npm,
+    `#!/bin/bash\nif [[ $* == test ]]; then ${whole}; elif [[ $* == *test:rest ]]; then ${rest}; else ${slice}; fi\n`,
+  );
   chmodSync(npm, 0o755);
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, LONGEST_SECONDS: String(longestSeconds) };
   const child = spawn(join(ROOT, ".ci", "run"), { env, stdio: ["ignore", "pipe", "pipe"] });
@@ -22,41 +35,41 @@ async function landing(whole: string, slice: string, longestSeconds: number) {
   return { code, last: lines.at(-1), lines, complaints };
 }
 
-/** So long that nobody is cut off. */
+/** Limit in seconds that no run reaches. */
 const LONG = 600;
-/** One second for `npm test`: beside it the least of a slice, and time to tidy up, stay free. */
-const SHORT = 121;
+/** Limit in seconds: one second for `npm test`, the least time of the other two runs, and the time to clean up after two. */
+const SHORT = 241;
 
 test.each([
   [
-    "all is well",
+    "all tests pass",
     "echo 5 passed, 0 failed, 1 skipped",
     "echo 2 passed, 0 failed, 3 skipped",
-    "7 passed, 0 failed, 4 skipped",
+    "8 passed, 0 failed, 4 skipped",
     0,
   ],
   [
-    "a test of both fails",
+    "a test of each run fails",
     "echo 5 passed, 1 failed, 0 skipped; exit 1",
     "echo 2 passed, 1 failed, 0 skipped; exit 1",
-    "7 passed, 2 failed, 0 skipped",
+    "8 passed, 2 failed, 0 skipped",
     1,
   ],
-  ["one says nothing", "exit 3", "echo 2 passed, 0 failed, 0 skipped", "2 passed, 1 failed, 0 skipped", 1],
+  ["a run prints no counts", "exit 3", "echo 2 passed, 0 failed, 0 skipped", "3 passed, 1 failed, 0 skipped", 1],
   [
-    "one fails and counts none",
+    "a run fails and counts no failure",
     "echo 5 passed, 0 failed, 0 skipped; exit 1",
     "echo 2 passed, 0 failed, 0 skipped",
-    "7 passed, 1 failed, 0 skipped",
+    "8 passed, 1 failed, 0 skipped",
     1,
   ],
-])("landing: %s: both are counted, with what is skipped", async (_when, whole, slice, last, code) => {
+])("landing: when %s, the last line has the counts of all runs", async (_when, whole, slice, last, code) => {
   expect(await landing(whole, slice, LONG)).toMatchObject({ code, last, complaints: "" });
 });
 
-test("landing: what failed is said again at the end, since a landing shows no more than that", async () => {
+test("landing: failures are printed again at the end", async () => {
   const whole =
-    "printf 'much\\n\\n  Failed\\n  a.test.ts > one\\n  b.test.ts > two\\n\\n  Failed beside others, passed alone\\n  c.test.ts > three\\n\\n5 passed, 2 failed, 0 skipped\\n'; exit 1";
+    "printf 'much\\n\\n  Failed\\n  a.test.ts > one\\n  b.test.ts > two\\n\\n  Failed in parallel, passed alone\\n  c.test.ts > three\\n\\n5 passed, 2 failed, 0 skipped\\n'; exit 1";
   const { lines } = await landing(whole, "echo 2 passed, 0 failed, 0 skipped", LONG);
   expect(lines.slice(-9)).toEqual([
     "",
@@ -64,15 +77,27 @@ test("landing: what failed is said again at the end, since a landing shows no mo
     "  a.test.ts > one",
     "  b.test.ts > two",
     "",
-    "  Failed beside others, passed alone",
+    "  Failed in parallel, passed alone",
     "  c.test.ts > three",
     "",
-    "7 passed, 2 failed, 0 skipped",
+    "8 passed, 2 failed, 0 skipped",
   ]);
 });
 
-test("landing: tests that hang are cut off, and the slice is told all the same", async () => {
-  const told = await landing("sleep 300", "echo 2 passed, 0 failed, 0 skipped", SHORT);
-  expect(told).toMatchObject({ code: 1, last: "2 passed, 1 failed, 0 skipped" });
-  expect(told.complaints).toContain('"npm test" did not end within 1 s');
+test("landing: tests that hang are stopped, and the other runs follow all the same", async () => {
+  const stopped = await landing("sleep 300", "echo 2 passed, 0 failed, 0 skipped", SHORT);
+  expect(stopped).toMatchObject({ code: 1, last: "3 passed, 1 failed, 0 skipped" });
+  expect(stopped.complaints).toContain('"npm test" did not end within 1 s');
+});
+
+test("landing: a failure in the rest fails the landing and is counted", async () => {
+  const rest = "printf '  Failed\\n  a.test.ts > one\\n\\n4 passed, 1 failed, 0 skipped\\n'; exit 1";
+  const { code, lines } = await landing(
+    "echo 5 passed, 0 failed, 0 skipped",
+    "echo 2 passed, 0 failed, 0 skipped",
+    LONG,
+    rest,
+  );
+  expect(code).toBe(1);
+  expect(lines.slice(-4)).toEqual(["  Failed", "  a.test.ts > one", "", "11 passed, 1 failed, 0 skipped"]);
 });

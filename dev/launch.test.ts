@@ -14,35 +14,32 @@ async function launched(...args: readonly string[]) {
   return await run(process.execPath, argv, { mayFail: true, env: { ...process.env, PATH: path } });
 }
 
-/** Commands load much, and each waits for its turn on a machine with few processors. */
+/** A long timeout: commands load many modules, and run in parallel on a machine with few processors. */
 const PATIENT = { timeout: 60_000 };
 
-const MACHINE = /^these tests need (Linux, )?(root, )?Go 1.26 or later, npm; without: npm run check, /;
+const MACHINE =
+  /^These tests need (Linux, )?(root, )?Go 1.26 or later, npm. These commands need none of them: npm run check, /;
 const OPTION = /^\nUnknown option '--reporter'.*\n\nTests, from fast to slow: /;
 
 test.each([
-  ["all levels need the whole machine", ["test"], MACHINE],
-  ["so they do with an option", ["test", "--keep"], MACHINE],
-  ["the tests with real etcd processes do", ["test", "etcd"], MACHINE],
+  ["all levels need root, Go and npm", ["test"], MACHINE],
+  ["all levels with an option need them, too", ["test", "--keep"], MACHINE],
+  ["tests with real etcd processes need them", ["test", "etcd"], MACHINE],
   [
-    "the unit tests do not, also of files that are called like a level",
+    "unit tests do not need them, also when a file is named like a level",
     ["test", "unit", "etcd", "--reporter=x"],
     OPTION,
   ],
-  ["nor does the simulation", ["test", "simulation", "--reporter=x"], OPTION],
-  ["nor do mutants", ["test", "mutants", "--reporter=x"], OPTION],
-  [
-    "a local Kubernetes needs the machine",
-    ["local", "up"],
-    /^a local Kubernetes needs .*npm start -- --kubeconfig FILE/,
-  ],
-])("launch: %s", PATIENT, async (_what, args, says) => {
+  ["the simulation does not need them", ["test", "simulation", "--reporter=x"], OPTION],
+  ["mutants do not need them", ["test", "mutants", "--reporter=x"], OPTION],
+  ["a local Kubernetes needs them", ["local", "up"], /^A local Kubernetes needs .*npm start -- --kubeconfig FILE/],
+])("launch: %s", PATIENT, async (_what, args, expected) => {
   const { code, stderr } = await launched(...args);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(says) });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(expected) });
 });
 
 test.each(["start", "local", "test", "bench", "image", "manifests"])(
-  "launch: %s tells its usage, which is no failure",
+  "launch: %s --help prints the usage and succeeds",
   PATIENT,
   async (command) => {
     const { code, stdout, stderr } = await launched(command, "--help");

@@ -1,22 +1,26 @@
 import { globSync, readdirSync, readFileSync } from "node:fs";
-import { join, matchesGlob } from "node:path";
+import { dirname, join, matchesGlob, relative } from "node:path";
 import { expect, test } from "vitest";
 import config from "../vitest.config.ts";
 import { COMPUTING, E2E_COMPONENTS, LEVELS, LONG, SERVERS } from "./levels.ts";
 import { buildsFor } from "./slice.ts";
 
 const ROOT = join(import.meta.dirname, "..");
-/** What tests import to start it → what that is. */
+/** File of test/kit that starts a server → its component. */
 const STARTED_BY = {
-  "azurite.ts": "azurite",
-  "cert-manager.ts": "cert-manager",
-  "fake-gcs.ts": "fake-gcs-server",
-  "versitygw.ts": "versitygw",
+  "servers/azurite.ts": "azurite",
+  "servers/cert-manager.ts": "cert-manager",
+  "servers/fake-gcs.ts": "fake-gcs-server",
+  "servers/versitygw.ts": "versitygw",
 };
 
-/** Of test/kit, what a file imports, and what those import. */
+/** Files of test/kit that a file imports, directly or through others. */
 function kitOf(file: string, known = new Set<string>()): ReadonlySet<string> {
-  for (const [, name = ""] of readFileSync(join(ROOT, file), "utf8").matchAll(/ from "#kit\/([^"]+)"/g)) {
+  for (const [, specifier = ""] of readFileSync(join(ROOT, file), "utf8").matchAll(
+    / from "(#kit\/[^"]+|\.\/[^"]+)"/g,
+  )) {
+    const name = specifier.startsWith("#") ? specifier.slice(5) : relative("test/kit", join(dirname(file), specifier));
+    if (name.startsWith("..")) continue;
     if (known.has(name)) continue;
     known.add(name);
     kitOf(`test/kit/${name}`, known);
@@ -29,7 +33,7 @@ function startedBy(file: string): readonly string[] {
   return Object.entries(STARTED_BY).flatMap(([name, component]) => (kit.has(name) ? [component] : []));
 }
 
-test("levels: every file of tests belongs to exactly one", () => {
+test("levels: every test file belongs to exactly one level", () => {
   const projects = (config.test?.projects ?? []).flatMap((each) =>
     typeof each === "object" && "test" in each ? [each.test ?? {}] : [],
   );
@@ -42,7 +46,7 @@ test("levels: every file of tests belongs to exactly one", () => {
   expect(wrong).toEqual([]);
 });
 
-test("levels: every project is told, and every level in a lane", () => {
+test("levels: every project of vitest belongs to a level, and every level to a lane", () => {
   const names = (config.test?.projects ?? []).flatMap((each) =>
     typeof each === "object" && "test" in each ? [String(each.test?.name)] : [],
   );
@@ -50,12 +54,12 @@ test("levels: every project is told, and every level in a lane", () => {
   expect([...COMPUTING, ...SERVERS, "e2e"].sort()).toEqual([...LEVELS].sort());
 });
 
-test("levels: what end-to-end tests start besides Kubernetes is built before, since nothing can be downloaded where they run", () => {
+test("levels: servers that end-to-end tests start are built before, as their network has no way out", () => {
   const files = readdirSync(join(ROOT, "test/e2e")).map((name) => `test/e2e/${name}`);
   expect([...new Set(files.flatMap(startedBy))].sort()).toEqual([...E2E_COMPONENTS].sort());
 });
 
 test.each(readdirSync(join(ROOT, "test/long")).filter((name) => name.endsWith(".test.ts")))(
-  "levels: so is what %s starts, also where no other level has run",
+  "levels: the servers that %s starts are built before it runs",
   (name) => expect(buildsFor(ROOT, [name])).toEqual(startedBy(`test/long/${name}`)),
 );

@@ -18,38 +18,46 @@ import { run } from "./run.ts";
 import { type Build, buildsFor } from "./slice.ts";
 import { ETCD_VERSIONS } from "./versions.ts";
 
-/** From fastest to slowest. */
-export const LEVELS = ["unit", "simulation", "mutants", "apiserver", "etcd", "stores", "e2e"] as const;
-/** Levels that only compute, and need nothing that is built: those that take longest first. */
+/** Levels from fastest to slowest. */
+export const LEVELS = ["unit", "simulation", "mutants", "hostile", "apiserver", "etcd", "stores", "e2e"] as const;
+/** Levels that only compute and need no built components, slowest first. */
 export const COMPUTING = ["unit", "simulation", "mutants"] as const;
-/** Levels with servers of their own, for which they mostly wait. */
-export const SERVERS = ["etcd", "stores", "apiserver"] as const;
-/** What takes longer than people wait for all levels together: asked for by name only. */
+/** Levels with their own servers, which mostly wait for them. */
+export const SERVERS = ["etcd", "hostile", "stores", "apiserver"] as const;
+/** Level of the long tests, which take hours and run only when named. */
 export const LONG = "long";
 export type Level = (typeof LEVELS)[number] | typeof LONG;
 
-/** Tells tests, which run inside the instance's network, the mount namespace of the machine: nodes are started there. */
+/**
+ * Environment variable with the machine's mount namespace, for tests inside the instance's network: they start nodes in
+ * it.
+ */
 export const HOST_MOUNTS = "E2E_HOST_MOUNTS";
 
-/** Tells the tests of the e2e level, when all of them are run, since when: milliseconds since 1970. */
+/** Environment variable with the start of the e2e level when it runs as a whole, in milliseconds since 1970. */
 export const WHOLE_LEVEL_SINCE = "E2E_WHOLE_LEVEL_SINCE";
 
-/** A local Kubernetes of the tests' own, beside the demonstration's. Another name lets two people test side by side. */
+/**
+ * Name of the tests' own local Kubernetes, apart from the demonstration's. With different names two test runs can share
+ * a machine.
+ */
 export const TEST_INSTANCE = process.env.E2E_INSTANCE ?? "test";
 
-/** What tests of the e2e level start besides Kubernetes. It is built before: where they run, nothing can be downloaded. */
+/**
+ * Components that e2e tests start themselves. They are built before, as nothing can be downloaded inside the network.
+ */
 export const E2E_COMPONENTS: readonly ComponentName[] = ["versitygw"];
 
 export interface LevelOptions {
-  /** Passed on to vitest: file names, `-t NAME`. */
+  /** Arguments for vitest: file names, `-t NAME`. */
   readonly filters: readonly string[];
   /** Leave the local Kubernetes of the e2e level running. */
   readonly keep: boolean;
-  /** Called when all that the level needs has been built. */
+  /** Called when all components of the level have been built. */
   readonly onBuilt?: () => void;
 }
 
-/** Prepares what the level needs, runs its tests, and leaves nothing running. */
+/** Prepares the level, runs its tests, and leaves nothing running. */
 export async function runLevel(root: string, level: Level, options: LevelOptions, step: Step): Promise<Count> {
   const vitest = vitestOf(root, level, options.filters);
   await build(root, level, step);
@@ -68,15 +76,16 @@ export async function runLevel(root: string, level: Level, options: LevelOptions
   return await counted(vitest, (argv) => ended(spawnHere(argv)));
 }
 
-/** Prepares what the level needs, and runs its tests, beside others. @param tell is given all that they say, at their end */
+/** Prepares the level, and runs its tests in parallel with others. @param tell receives all their output at the end */
 export async function runBeside(
   root: string,
   level: Exclude<Level, "e2e" | "long">,
+  filters: readonly string[],
   beside: Beside,
   tell: (text: string) => void,
 ): Promise<Count> {
   await build(root, level, silentStep);
-  return await counted(vitestOf(root, level, []), async (argv) => {
+  return await counted(vitestOf(root, level, filters), async (argv) => {
     const { code, text } = await beside.run(argv);
     tell(text);
     return code;
@@ -88,7 +97,7 @@ function vitestOf(root: string, level: Level, filters: readonly string[]): strin
   return [process.execPath, join(root, "node_modules/vitest/vitest.mjs"), "run", ...projects, ...filters];
 }
 
-/** Builds what the level needs, unless it is there, and sees that what is generated for it is fresh. */
+/** Builds the missing components of the level, and checks that its generated files are fresh. */
 async function build(root: string, level: Level, step: Step): Promise<void> {
   switch (level) {
     case "unit":
@@ -96,6 +105,7 @@ async function build(root: string, level: Level, step: Step): Promise<void> {
     case "mutants":
       return;
     case "apiserver":
+    case "hostile":
       await ensureComponents(["kube-apiserver", "etcd-3.6.16"], step);
       return;
     case "etcd":
@@ -131,7 +141,7 @@ export async function withTestInstance<T>(
   work: (instance: Instance) => Promise<T>,
   name = TEST_INSTANCE,
 ): Promise<T> {
-  // Who stops the tests in the middle should not find a Kubernetes left over.
+  // Interrupted tests must not leave a Kubernetes behind.
   using _ = onInterrupt(() => down(name, false, step));
   try {
     const instance = await up(name, undefined, step, ETCD_VERSIONS);

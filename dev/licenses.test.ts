@@ -24,7 +24,7 @@ write("node_modules/@b/e/package.json", '{ "name": "@b/e", "license": "MIT" }');
 write("dev/licenses/@b/e/LICENSE", "MIT of e");
 write("node_modules/d/package.json", '{ "name": "d", "license": "ISC" }');
 
-test("each bundled package brings its text once, one without a file that of the Apache License and what its sources say", () => {
+test("each bundled package has its licence once; without a file, the Apache License and the licences in its sources", () => {
   const sources = [
     "src/bin/x.ts",
     "node_modules/a/x.js",
@@ -40,25 +40,28 @@ test("each bundled package brings its text once, one without a file that of the 
   ]);
 });
 
-test("a text that a package does not bring is kept here", () => {
+test("a licence that a package lacks comes from dev/licenses", () => {
   const [, text] = packageLicenses(root, ["node_modules/@b/e/x.js"]);
   expect(text?.to).toBe("/usr/share/licenses/@b/e/LICENSE");
   expect(readFileSync(text?.from ?? "", "utf8")).toBe("MIT of e");
 });
 
-test("a package of another licence without its text is not bundled", () => {
-  expect(() => packageLicenses(root, ["node_modules/d/x.js"])).toThrow(/^d is bundled and brings no text .* ISC/);
+test("a package without a text of its licence is refused, unless it is the Apache License", () => {
+  expect(() => packageLicenses(root, ["node_modules/d/x.js"])).toThrow(/^d is bundled and has no text .* ISC/);
 });
 
-test.skipIf(!isOnPath("dpkg-query"))("the machine's libraries bring theirs, and what these refer to", () => {
-  const libraries = sharedLibraries(realpathSync(process.execPath));
-  const texts = libraryLicenses(libraries).map(({ to }) => to);
-  expect(texts).toContain("/usr/share/licenses/libc6/copyright");
-  expect(texts).toContain("/usr/share/licenses/libstdc++6/copyright");
-  expect(texts).toContain("/usr/share/common-licenses/GPL-3");
-});
+test.skipIf(!isOnPath("dpkg-query"))(
+  "shared libraries of the machine have their licences, and the common licences that these refer to",
+  () => {
+    const libraries = sharedLibraries(realpathSync(process.execPath));
+    const texts = libraryLicenses(libraries).map(({ to }) => to);
+    expect(texts).toContain("/usr/share/licenses/libc6/copyright");
+    expect(texts).toContain("/usr/share/licenses/libstdc++6/copyright");
+    expect(texts).toContain("/usr/share/common-licenses/GPL-3");
+  },
+);
 
-test("the Node that runs brings its licence", () => {
+test("the running Node has its licence", () => {
   expect(readFileSync(nodeLicense(realpathSync(process.execPath)).from, "utf8")).toContain("Node.js is licensed");
   expect(() => nodeLicense(join(root, "bin", "other", "node"))).toThrow(/LICENSE is missing/);
 });

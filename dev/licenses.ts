@@ -5,22 +5,22 @@ import { Failure } from "./failure.ts";
 import type { ImageFile } from "./image.ts";
 import { isOnPath } from "./packages.ts";
 
-// Whoever passes software on passes its licence on: what lies in the operator's image, and is not ours, brings its text along.
+// Licences of others' software in the operator's image: passing the software on requires passing them on, too.
 
-/** Where the texts lie in the image, one folder per package. */
+/** Folder of the licences in the image, with a folder for each package. */
 const FOLDER = "/usr/share/licenses";
-/** Packages say in package.json that they are under this licence, and do not always bring its text, which is the same for all. */
+/** Licence that packages may name in package.json without its text, which is the same for all. */
 const APACHE = "Apache-2.0";
-/** Texts of packages that name their licence and their author, and bring no text. */
+/** Folder of licences for packages that name a licence and an author without its text. */
 const KEPT_FOLDER = "dev/licenses";
-/** How the text of a BSD licence begins. */
+/** First words of a BSD licence. */
 const BSD = "Redistribution and use in source and binary forms";
 
 /**
- * The texts of npm packages.
- * @param root the repository, whose own licence is the Apache License
+ * Licences of npm packages.
+ * @param root the repository, with the Apache License as its own licence
  * @param sources files of the bundle, as paths from the repository
- * @throws Failure when a package has no text
+ * @throws Failure when a package has no text of its licence
  */
 export function packageLicenses(root: string, sources: readonly string[]): ImageFile[] {
   const own = { from: join(root, "LICENSE"), to: `${FOLDER}/etcd-cluster-operator/LICENSE`, mode: 0o644 };
@@ -46,9 +46,11 @@ function textsOf(root: string, folder: string, sources: readonly string[]): Imag
     return found.map((file) => ({ from: join(place, file), to: `${FOLDER}/${name}/${file}`, mode: 0o644 }));
   }
   if (license?.includes(APACHE) !== true) {
-    throw new Failure(`${name} is bundled and brings no text of its licence, which is ${license ?? "not named"}`);
+    throw new Failure(
+      `${name} is bundled and has no text of its licence, which is ${license ?? "not named"}. Put the text into dev/licenses.`,
+    );
   }
-  // What such a package took from elsewhere says so in the files themselves, whose comments the bundle has not.
+  // Files that such a package took from elsewhere have their licence in comments, which the bundle drops.
   const borrowed = sources.filter((source) => readFileSync(join(root, source), "utf8").includes(BSD));
   return [
     { from: join(root, "LICENSE"), to: `${FOLDER}/${name}/LICENSE`, mode: 0o644 },
@@ -60,14 +62,18 @@ function textsOf(root: string, folder: string, sources: readonly string[]): Imag
   ];
 }
 
-/** Node's own, with those of everything that is compiled into it. @param node path of the program @throws Failure when it is not there */
+/**
+ * Licence of Node and of everything compiled into it.
+ * @param node path of the program
+ * @throws Failure when it is missing
+ */
 export function nodeLicense(node: string): ImageFile {
   const from = resolve(dirname(node), "..", "LICENSE");
   if (existsSync(from)) return { from, to: `${FOLDER}/node/LICENSE`, mode: 0o644 };
-  throw new Failure(`${from} is missing: the licence of ${node}, which goes into the operator's image`);
+  throw new Failure(`${from} is missing. The operator's image contains ${node}, and needs its licence.`);
 }
 
-/** Those of the machine's shared libraries, where Debian's or another system's dpkg knows whose they are. */
+/** Licences of the machine's shared libraries; none on a system without dpkg, which knows the package of each file. */
 export function libraryLicenses(libraries: readonly ImageFile[]): ImageFile[] {
   if (!isOnPath("dpkg-query")) return [];
   const copyrights = debianPackagesOf(libraries.map(({ from }) => from)).flatMap((name) => {
@@ -81,9 +87,9 @@ export function libraryLicenses(libraries: readonly ImageFile[]): ImageFile[] {
 
 const COMMON_LICENSE = /\/usr\/share\/common-licenses\/[A-Za-z0-9-]+(?:\.[0-9]+)*/g;
 
-/** dpkg knows a file by one of its names, that before or after /lib became a part of /usr. */
+/** Packages of files. dpkg knows a file under one path, with /lib either merged into /usr or not. */
 function debianPackagesOf(files: readonly string[]): readonly string[] {
-  // It fails when it does not know one of them, and tells of the others all the same.
+  // Both paths of each file: dpkg-query fails for unknown ones, and prints the packages of the others all the same.
   const found = spawnSync("dpkg-query", ["-S", ...files, ...files.map((file) => realpathSync(file))], {
     encoding: "utf8",
   });

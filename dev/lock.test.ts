@@ -7,7 +7,7 @@ import { withLock } from "./lock.ts";
 const folder = mkdtempSync(join(tmpdir(), "lock-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("lock: two that want it have it one after the other, and nothing is left", async () => {
+test("lock: two callers hold it one after the other, and leave no file", async () => {
   const path = join(folder, "shared");
   let inside = 0;
   let most = 0;
@@ -21,13 +21,13 @@ test("lock: two that want it have it one after the other, and nothing is left", 
   expect(existsSync(path)).toBe(false);
 });
 
-test("lock: that of a process that has ended is broken", async () => {
+test("lock: a lock of a process that has ended is broken", async () => {
   const path = join(folder, "stale");
   writeFileSync(path, JSON.stringify({ pid: process.pid, startTicks: "1" }));
   expect(await withLock(path, () => Promise.resolve("taken"))).toBe("taken");
 });
 
-test("lock: the error after waiting in vain names the holder", async () => {
+test("lock: the error of a timeout names the holder", async () => {
   const path = join(folder, "held");
   await withLock(path, async () => {
     await expect(withLock(path, () => Promise.resolve(), { waitMs: 1 })).rejects.toThrow(`process ${process.pid}`);

@@ -8,12 +8,14 @@ import type { ImageArchive } from "./images.ts";
 import { libraryLicenses, nodeLicense, packageLicenses } from "./licenses.ts";
 import type { Step } from "./progress.ts";
 
-// The operator lives long, and what a pass leaves behind is soon nobody's: the young generation is just large enough that it dies there, and
-// the old one grows by half of what is in use before it is collected, where Node would let it grow to four times that. One arena, since glibc
-// otherwise keeps freed memory for each of Node's threads. Not `--optimize-for-size`, which collects after every few megabytes and took half
-// of all processor time (docs/performance.md). A stack for JSON that is nested 10,000 levels deep, which is what an API server takes: the conversion has
-// to answer with it (of the 8 MiB that the kernel gives a process by default). By a SIGUSR1 anybody in the container could open a debugger, which reads all keys in memory.
-// At rest the operator asks for collections itself (src/bin/heap.ts).
+// Why these flags?
+//   Semi-space: the operator runs long, and objects of a pass are soon garbage. The young generation just fits them.
+//   Heap-growing: the old generation is collected when it has grown by half, and not only at four times its live size.
+//   Stack-size: API servers accept JSON nested 10,000 levels deep, which caches and admission webhooks parse.
+//   SIGUSR1: with this signal any process in the container could open a debugger, which can read all keys in memory.
+//   Expose-gc: at rest the operator requests collections itself (src/bin/heap.ts).
+// Why not `--optimize-for-size`?
+//   It collects after every few megabytes, and took half of all processor time (docs/performance.md).
 export const NODE_FLAGS = [
   "--max-semi-space-size=2",
   "--heap-growing-percent=50",
@@ -22,18 +24,19 @@ export const NODE_FLAGS = [
   "--expose-gc",
 ];
 const ENTRYPOINT = ["/usr/local/bin/node", ...NODE_FLAGS, OPERATOR_BUNDLE.program];
-/** Of both programs. */
+/** Environment of operator and agent. With more than one arena, glibc keeps freed memory for each of Node's threads. */
 export const ENVIRONMENT = { NODE_ENV: "production", MALLOC_ARENA_MAX: "1" };
 
-/** Title of the step that makes it. */
+/** Title of the step that makes the image. */
 export const OPERATOR_IMAGE = "operator image";
 
-/** Several clones may be at work at once, each with its own operator. */
+/** Images that are kept in the cache: several clones may be in use, each with its own operator. */
 const KEPT_IMAGES = 4;
 
 /**
- * The operator's image: Node, the libraries that it is linked against, the operator and the agent, and the licences of all of them. Nothing
- * else is in it, no shell either. Named by its content, so that a Deployment changes exactly when the operator does.
+ * Makes the operator's image, unless it is in the cache. It has only Node with its shared libraries, operator, agent
+ * and licences, and no shell. Its tag is a hash of its content, so that a Deployment changes exactly when the operator
+ * does.
  */
 export async function ensureOperatorImage(root: string, step: Step): Promise<ImageArchive> {
   return await step(OPERATOR_IMAGE, async (note) => {
@@ -47,15 +50,15 @@ export async function ensureOperatorImage(root: string, step: Step): Promise<Ima
       mkdirSync(join(cacheRoot(), "images"), { recursive: true });
       await writeImage(file, { ...content, name });
     }
-    // The one in use counts as new, whenever it was written.
+    // The image in use counts as new, whenever it was written.
     utimesSync(file, new Date(), new Date());
-    // Each change of the operator makes another archive; the ones before the last few are of no use to anybody.
+    // Each change of the operator makes a new archive. Only the last few are useful.
     keepNewest(join(cacheRoot(), "images"), "operator-", KEPT_IMAGES);
     return { name, file };
   });
 }
 
-/** Everything but the name. */
+/** An image without its name. */
 type ImageContent = Omit<ImageSpec, "name">;
 
 async function contentOf(root: string): Promise<ImageContent> {
@@ -82,8 +85,8 @@ async function contentOf(root: string): Promise<ImageContent> {
 }
 
 /**
- * Changes with everything that the archive depends on: the bytes of each file and its place, the settings, and the code that packs
- * them. The machine's libraries count too: they change with a system update and keep their names.
+ * Hash of everything that the archive depends on: content and place of each file, settings, and the code that packs
+ * them. Shared libraries count by content, too: a system update changes them and keeps their names.
  */
 export function fingerprintOf({ layers, ...settings }: ImageContent): string {
   const hash = createHash("sha256").update(readFileSync(join(import.meta.dirname, "image.ts")));

@@ -4,7 +4,7 @@ import { Failure } from "./failure.ts";
 import type { Note, Step } from "./progress.ts";
 import { run } from "./run.ts";
 
-/** A Debian package and how to see without dpkg that it, or another system's equal of it, is there. */
+/** A Debian package, and a check without dpkg that it, or another system's equivalent, is installed. */
 interface Package {
   readonly name: string;
   readonly isThere: () => boolean;
@@ -25,7 +25,7 @@ const BUILD: readonly Package[] = [
   { name: "libseccomp-dev", isThere: () => existsSync("/usr/include/seccomp.h") },
 ];
 
-/** Installs what the environment runs with. @throws Failure when something is missing and cannot be installed */
+/** Installs missing packages that an instance needs. @throws Failure when a package cannot be installed */
 export async function ensureRunPackages(step: Step): Promise<void> {
   const missing = missingRunPackages();
   if (missing.length > 0) await step(PACKAGES_INSTALLED, (note) => install(missing, note));
@@ -37,10 +37,14 @@ export function missingRunPackages(): readonly Package[] {
   return RUN_TIME.filter((each) => !each.isThere());
 }
 
-/** Installs what a build needs. @param withC whether C code is compiled @throws Failure as above */
+/**
+ * Installs missing packages that a build needs.
+ * @param withC whether C code is compiled
+ * @throws Failure when Go is missing, or a package cannot be installed
+ */
 export async function ensureBuildPackages(withC: boolean, note: Note): Promise<void> {
   if (!isOnPath("go"))
-    throw new Failure("Go 1.26 or later is needed to build the local Kubernetes; it is not on the PATH");
+    throw new Failure("Go 1.26 or later is needed to build the local Kubernetes, and go is not on the PATH.");
   const missing = withC ? BUILD.filter((each) => !each.isThere()) : [];
   if (missing.length > 0) await install(missing, note);
 }
@@ -48,7 +52,7 @@ export async function ensureBuildPackages(withC: boolean, note: Note): Promise<v
 async function install(missing: readonly Package[], note: Note): Promise<void> {
   if (!isOnPath("apt-get")) {
     throw new Failure(
-      `missing on this machine: what Debian calls ${namesOf(missing)}; install it with your package manager`,
+      `Packages are missing on this machine, which Debian calls ${namesOf(missing)}. Install them with your package manager.`,
     );
   }
   const args = ["install", "-y", "--no-install-recommends", ...missing.map((each) => each.name)];
@@ -56,7 +60,7 @@ async function install(missing: readonly Package[], note: Note): Promise<void> {
   note(`apt-get install ${namesOf(missing)}`);
   const first = await run("apt-get", args, { env, mayFail: true });
   if (first.code !== 0) {
-    // The usual reason is a machine whose package lists are old or were deleted to save space.
+    // Usually the machine's package lists are old, or were deleted to save space.
     await run("apt-get", ["update"], { env });
     await run("apt-get", args, { env });
   }
@@ -67,7 +71,7 @@ function namesOf(packages: readonly Package[]): string {
 }
 
 export function isOnPath(program: string): boolean {
-  // A non-login root shell of Debian may lack the sbin folders, where these programs live.
+  // These programs are in sbin folders, which the PATH of root's non-login shell on Debian may lack.
   const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
   return folders.some((folder) => folder !== "" && existsSync(join(folder, program)));
 }

@@ -1,23 +1,24 @@
-// Why a part? Thousands of simulated histories and of mutations take many minutes of both processors, and none of them waits for
-// anybody. So `npm test` tells some of each, the commit chooses which, and chapters of the long tests tell all of them.
+// Why a part? Thousands of simulated histories and mutations keep all processors busy for many minutes. So `npm test`
+// runs some of each, the commit's hash chooses which, and chapters of the long tests run all of them.
 
-/** Histories that a commit tells; the long tests tell all that commits choose from. */
+/** Histories that one commit runs. */
 export const HISTORIES = 250;
+/** Histories that all commits together choose from; the long tests run all of them. */
 export const ALL_HISTORIES = 10_000;
 const WINDOWS = ALL_HISTORIES / HISTORIES;
 
-/** A commit tries one in so many mutations. */
+/** Parts of the mutations, of which one commit tries one. */
 const MUTATION_PARTS = 6;
 
-/** What a commit tells of what is computed. */
+/** Part of the histories and mutations that one commit runs. */
 export interface ComputedPart {
-  /** Seeds of histories are numbered from 1. */
+  /** First seed of the histories, from 1. */
   readonly firstSeed: number;
-  /** Such as `2/6`: the second of six parts of the mutations. */
+  /** Part of the mutations, such as `2/6` for the second of six. */
   readonly mutations: string;
 }
 
-/** @param commit hash of the commit, in hexadecimal; what it chooses here and in the long tests has nothing to do with each other */
+/** Chooses the part of a commit, independently of its slice of the long tests. @param commit hash in hexadecimal */
 export function partOf(commit: string): ComputedPart {
   const number = (from: number, of: number): number => Number.parseInt(commit.slice(from, from + 8), 16) % of;
   return {

@@ -6,7 +6,7 @@ test("stat: a name with blanks and parentheses does not shift the fields", () =>
   expect(parseStat(stat)).toEqual({ state: "S", parent: 7, startTicks: "12345" });
 });
 
-test("process: a later process with the same number is another one", () => {
+test("process: a later process with the same PID is not the same process", () => {
   const self = identify(process.pid);
   expect(self).toBeDefined();
   expect(isAlive({ pid: process.pid, startTicks: self?.startTicks ?? "" })).toBe(true);

@@ -11,20 +11,20 @@ test("progress: without a terminal a step is one line", async () => {
   expect(lines[0]).toMatch(/✓.* thing ready .*\(0\.0 s\)/);
 });
 
-test("progress: a step that fails says so and passes the failure on", async () => {
+test("progress: a failed step prints a mark and rethrows the error", async () => {
   const lines: string[] = [];
   const step = stepsOn({ write: (text) => lines.push(text) });
   await expect(step("thing ready", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect(lines.join("")).toContain("✗");
 });
 
-test("progress: times are as people read them", () => {
+test("progress: times are printed in seconds or minutes", () => {
   expect([3100, 65_400, 600_000].map(seconds)).toEqual(["3.1 s", "1 min 05 s", "10 min 00 s"]);
 });
 
 const NOTHING_MEASURED = { of: () => undefined, note: () => {} };
 
-test("progress: on a journey a step says its place and what is left of the whole, a part of it is set in", async () => {
+test("progress: a planned step prints its number and the remaining time, and its parts are indented", async () => {
   const lines: string[] = [];
   const plan = ["built", "runs"].map((title) => ({ title, typicalSeconds: 180 }));
   const step = stepsOn({ write: (text) => lines.push(text) }, new Journey(plan, NOTHING_MEASURED));
@@ -37,7 +37,7 @@ test("progress: on a journey a step says its place and what is left of the whole
   ]);
 });
 
-test("progress: a log hears after ten seconds what a step waits for, and every half minute after that", async () => {
+test("progress: without a terminal a step prints its note after ten seconds, and then every half minute", async () => {
   vi.useFakeTimers();
   try {
     const lines: string[] = [];

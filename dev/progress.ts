@@ -1,15 +1,15 @@
 import pc from "picocolors";
 import type { Journey } from "./journey.ts";
 
-/** Says what a step is doing just now; the last sentence wins. */
+/** Describes what a step is doing now. Each note replaces the one before. */
 export type Note = (text: string) => void;
 
-/** Runs `work` and tells about it: one line when it ends, on a terminal also a live line while it runs. */
+/** Runs `work` and prints a line when it ends, and on a terminal a live line while it runs. */
 export type Step = <T>(title: string, work: (note: Note) => Promise<T>) => Promise<T>;
 
-/** After this long a log without a terminal is told what a step waits for, in milliseconds. */
+/** Time after which a step's note is printed without a terminal, in milliseconds. */
 const FIRST_WORD_MS = 10_000;
-/** How often it hears after that that the step still runs: CI systems end silent jobs. */
+/** Interval at which a running step is printed after that, in milliseconds: CI systems end silent jobs. */
 const STILL_RUNNING_MS = 30_000;
 const FRAME_MS = 120;
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -17,7 +17,7 @@ const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 interface Running {
   readonly title: string;
   readonly sinceMs: number;
-  /** When a log is told next that it still runs. */
+  /** Time at which the step is printed next without a terminal. */
   sayAtMs: number;
   note: string;
 }
@@ -29,8 +29,8 @@ export interface Output {
 }
 
 /**
- * Steps that print to `out`; several may run at once.
- * @param journey tells the steps of the whole apart from their parts, and what is left
+ * Steps that print to `out`. Several may run at once.
+ * @param journey planned steps, which are printed with their number and the remaining time
  */
 export function stepsOn(out: Output, journey?: Journey): Step {
   const running = new Set<Running>();
@@ -78,7 +78,7 @@ function placeOf(step: Running, journey: Journey | undefined): string | undefine
   return journey?.place(step.title);
 }
 
-/** A mark and a title; with the step's place on the journey, or set in when it is a part of such a step. */
+/** Mark and title of a step, with its number; a part of a planned step is indented. */
 function headed(mark: string, step: Running, journey: Journey | undefined): string {
   const place = placeOf(step, journey);
   if (place !== undefined) return `${mark} ${place}: ${step.title}`;
@@ -107,7 +107,7 @@ function sayStillRunning(running: ReadonlySet<Running>, out: Output, journey: Jo
   }
 }
 
-/** Milliseconds as people read them: `3.1 s`, `4 min 05 s`. */
+/** A duration in milliseconds as text for people: `3.1 s`, `4 min 05 s`. */
 export function seconds(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const whole = Math.round(ms / 1000);
@@ -117,5 +117,5 @@ export function seconds(ms: number): string {
 /** Steps on standard output. */
 export const step: Step = stepsOn(process.stdout);
 
-/** Steps that say nothing, for tests and for commands whose output is a result. */
+/** Steps that print nothing, for tests and for commands that print only a result. */
 export const silentStep: Step = (_title, work) => work(() => {});

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { goBinaryName, RECIPES, type Recipe } from "./recipes.ts";
 
-/** Modules without a version of somebody else's in them. */
+/** Modules that build only our own code. */
 const OWN = ["pause"];
-/** What is built around a main package of our own. */
+/** Import prefix of the module that a main package of our own is built around. */
 const MAIN_IMPORTS: Readonly<Record<string, string>> = {
   coredns: "github.com/coredns/coredns/",
   "cert-manager": "github.com/cert-manager/cert-manager/",
@@ -13,7 +13,7 @@ const MAIN_IMPORTS: Readonly<Record<string, string>> = {
 
 for (const [name, recipe] of Object.entries(RECIPES) as [string, Recipe][]) {
   if (OWN.includes(recipe.module)) continue;
-  test(`recipes: ${name} is built in the version that versions.ts names`, () => {
+  test(`recipes: ${name} is built in the version of versions.ts`, () => {
     const goMod = readFileSync(join(import.meta.dirname, "go", recipe.module, "go.mod"), "utf8");
     const packages = Object.values(recipe.binaries).filter((goPackage) => goPackage !== ".");
     const modules = [...goMod.matchAll(/^(?:require |\t)(\S+) (v\S+?)(?: \/\/ indirect)?$/gm)];

@@ -11,7 +11,7 @@ import {
   VERSITYGW_VERSION,
 } from "./versions.ts";
 
-/** How a component is built from a Go module below dev/go/. */
+/** Instructions for building a component from a Go module below dev/go/. */
 export interface Recipe {
   readonly version: string;
   /** Folder below dev/go/ with go.mod and go.sum. */
@@ -20,13 +20,13 @@ export interface Recipe {
   readonly binaries: Readonly<Record<string, string>>;
   readonly tags: readonly string[];
   readonly ldflags: readonly string[];
-  /** Whether C code is linked; "auto": when a compiler is there, as Go decides by itself. */
+  /** Whether C code is linked; "auto": Go decides, by whether there is a C compiler. */
   readonly cgo: "0" | "1" | "auto";
-  /** What of the sources is needed beside the binaries: name of the folder → Go module and the folder of files in it. */
+  /** Source files that are kept with the binaries: name of the folder → Go module, and the folder in it. */
   readonly folders?: Readonly<Record<string, { readonly module: string; readonly path: string }>>;
 }
 
-// No symbol table: it halves what lies on the disk, and nobody debugs these.
+// Without symbol tables binaries need half of the disk space. They are not debugged.
 const STRIPPED = ["-s", "-w"];
 
 const KUBERNETES_LDFLAGS = [
@@ -95,7 +95,7 @@ export const RECIPES = {
     version: RUNC_VERSION,
     module: "runc",
     binaries: { runc: "github.com/opencontainers/runc" },
-    // Without it every pod fails with "seccomp not supported".
+    // Without this tag every pod fails with "seccomp not supported".
     tags: ["seccomp"],
     ldflags: STRIPPED,
     cgo: "1",
@@ -150,7 +150,7 @@ export const RECIPES = {
 
 export type ComponentName = keyof typeof RECIPES;
 
-/** Name that `go build -o FOLDER/` gives to the binary of a package: the last path element that is not a major version. */
+/** Name that `go build -o FOLDER/` gives to a package's binary: the last path element that is not a major version. */
 export function goBinaryName(goPackage: string, module: string): string {
   const elements = (goPackage === "." ? module : goPackage).split("/");
   const last = elements.at(-1) ?? "";

@@ -21,18 +21,21 @@ export interface RunResult {
 
 const marks = new AsyncLocalStorage<NodeJS.ProcessEnv>();
 
-/** Every program that `work` runs with `run`, and nobody else's who runs at the same time, has these variables besides its own. */
+/**
+ * Adds variables to the environment of each program that `work` runs with `run`. Programs that run at the same time
+ * have none.
+ */
 export function marked<T>(variables: NodeJS.ProcessEnv, work: () => Promise<T>): Promise<T> {
   return marks.run(variables, work);
 }
 
 /**
  * Runs a program to its end.
- * @throws Failure with the command and what it said, when it cannot start or, without `mayFail`, ends with another code than 0
+ * @throws Failure with the command and its output, when it does not start or, without `mayFail`, fails
  */
 export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return new Promise((resolve, reject) => {
-    // The file itself, not a pipe from it: images are large, and copying them through here would take most of the time.
+    // The file itself, not a pipe: images are large, and copying them through this process would take most of the time.
     const file = options.inputFile === undefined ? undefined : openSync(options.inputFile, "r");
     const env = withSbin({ ...(options.env ?? process.env), ...marks.getStore() });
     const child = spawn(program, args, { stdio: [file ?? "pipe", "pipe", "pipe"], env });
@@ -45,9 +48,9 @@ export function run(program: string, args: readonly string[], options: RunOption
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {
       stderr += text;
     });
-    child.stdin?.on("error", () => {}); // the program ended without reading its input: its exit code tells
+    child.stdin?.on("error", () => {}); // the program ended without reading its input: its exit code matters
     child.stdin?.end(options.input ?? "");
-    child.on("error", (cause) => reject(new Failure(`${program} did not start: ${cause.message}`, { cause })));
+    child.on("error", (cause) => reject(new Failure(`Cannot start ${program}: ${cause.message}`, { cause })));
     child.on("close", (code, signal) => {
       if (code === 0 || (options.mayFail && code !== null)) return resolve({ code, stdout, stderr });
       const how = code === null ? `signal ${signal}` : `exit code ${code}`;
@@ -56,7 +59,7 @@ export function run(program: string, args: readonly string[], options: RunOption
   });
 }
 
-/** A non-login root shell of Debian may lack the sbin folders, where ip and nft live. */
+/** Adds the sbin folders with ip and nft to the PATH, which root's non-login shell on Debian may lack. */
 export function withSbin(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, PATH: `${env.PATH ?? "/usr/bin:/bin"}:/usr/sbin:/sbin` };
 }

@@ -6,21 +6,21 @@ import { type Lanes, sideBySide } from "./side-by-side.ts";
 const PASSED: Count = { ...NONE, passed: 1 };
 const FAILED: Count = { ...NONE, failed: 1 };
 
-/** Tells three lanes, and writes down what happens, in its order. */
-async function told(lanes: (happens: (what: string) => void) => Lanes) {
+/** Runs three lanes, and records events in their order. */
+async function ran(lanes: (happens: (what: string) => void) => Lanes) {
   const happened: string[] = [];
   const happens = (what: string) => void happened.push(what);
   const count = await sideBySide(lanes(happens), { hurry: () => happens("hurry") }, happens, silentStep);
   return { count, happened };
 }
 
-/** Until everybody has gone on who could. */
+/** Waits until all promises that can settle have settled. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-test("side by side: those that wait begin at once, what computes when all is built, and both are told whole after what is shown", async () => {
-  const { count, happened } = await told((happens) => ({
+test("side by side: waiting tests begin at once, computing ones when all is built, and the output of both comes last", async () => {
+  const { count, happened } = await ran((happens) => ({
     shown: async (onBuilt) => {
       await turn();
       happens("built");
@@ -32,7 +32,7 @@ test("side by side: those that wait begin at once, what computes when all is bui
     waiting: ["first", "second"].map((name) => async (tell) => {
       happens(`${name} waits`);
       await Promise.resolve();
-      tell(`${name} told`);
+      tell(`${name} output`);
       return PASSED;
     }),
     computing: [
@@ -50,15 +50,15 @@ test("side by side: those that wait begin at once, what computes when all is bui
     "computes",
     "shown ends",
     "hurry",
-    "first told",
-    "second told",
+    "first output",
+    "second output",
     "computed",
   ]);
   expect(count.passed).toBe(4);
 });
 
-test("side by side: what takes longest is waited for, and nobody goes before it any more", async () => {
-  const { happened } = await told(() => ({
+test("side by side: the computing lane gets ordinary priority when the shown one has ended", async () => {
+  const { happened } = await ran(() => ({
     shown: (onBuilt) => {
       onBuilt();
       return Promise.resolve(PASSED);
@@ -75,8 +75,8 @@ test("side by side: what takes longest is waited for, and nobody goes before it 
   expect(happened).toEqual(["hurry", "computed"]);
 });
 
-test("side by side: who fails hides nobody, in no lane, also when nothing can be built", async () => {
-  const { count, happened } = await told(() => ({
+test("side by side: a failure in one lane hides no result of another, also when the build fails", async () => {
+  const { count, happened } = await ran(() => ({
     shown: () => Promise.resolve(FAILED),
     waiting: [() => Promise.resolve(FAILED)],
     computing: ["one", "two"].map((name) => (tell) => {
@@ -88,8 +88,8 @@ test("side by side: who fails hides nobody, in no lane, also when nothing can be
   expect(happened).toEqual(["hurry", "one", "two"]);
 });
 
-test("side by side: what computes goes one after another, and side by side when nothing is shown any more", async () => {
-  const { count, happened } = await told((happens) => ({
+test("side by side: computing tests run one after another, and in parallel when the shown lane has ended", async () => {
+  const { count, happened } = await ran((happens) => ({
     shown: async (onBuilt) => {
       onBuilt();
       for (let n = 0; n < 5; n++) await turn();

@@ -2,27 +2,28 @@ import type { Beside } from "./beside.ts";
 import { type Count, NONE, sum } from "./count.ts";
 import type { Step } from "./progress.ts";
 
-/** Tests that are seen at once. They call `onBuilt` when nothing is built for them any more. */
+/** Tests with immediate output. They call `onBuilt` when all of their components are built. */
 export type Shown = (onBuilt: () => void) => Promise<Count>;
 
-/** Tests that are told beside those. They hand over what they have to say when they are done. */
+/** Tests that run in parallel with those, and return their output at the end. */
 export type Quiet = (tell: (text: string) => void) => Promise<Count>;
 
 export interface Lanes {
   readonly shown: Shown;
-  /** Tests that mostly wait, too: they begin at once, one after another. */
+  /** Tests that mostly wait. They begin at once, and run one after another. */
   readonly waiting: readonly Quiet[];
   /**
-   * What only computes, one after another, and side by side when nothing is shown any more: then there are processors for it. It begins when all is
-   * built: builds would leave it nothing, and its tests have deadlines.
+   * Tests that only compute. They begin when all is built, as builds would starve them and they have deadlines. They
+   * run one after another, and in parallel once the shown tests have ended, when processors are free.
    */
   readonly computing: readonly Quiet[];
 }
 
 /**
- * Tells three lanes of tests side by side. Each is told whole. None of them throws: what fails is counted, and the next one is told all the same.
- * @param lowest runs what computes: when nobody else is left, it need not go last any more
- * @param say prints what was told beside what is shown, when that has ended
+ * Runs three lanes of tests in parallel, each to its end. None of them throws: failures are counted, and the next tests
+ * run.
+ * @param lowest runs the computing tests, and gets ordinary priority when the shown tests have ended
+ * @param say prints the output of the other lanes, when the shown tests have ended
  */
 export async function sideBySide(
   { shown, waiting, computing }: Lanes,
@@ -30,8 +31,8 @@ export async function sideBySide(
   say: (text: string) => void,
   step: Step,
 ): Promise<Count> {
-  const told: string[] = [];
-  const tell = (text: string) => void told.push(text);
+  const outputs: string[] = [];
+  const tell = (text: string) => void outputs.push(text);
   const alone = Promise.withResolvers<void>();
   let computed: Promise<Count> | undefined;
   const compute = () => {
@@ -46,14 +47,14 @@ export async function sideBySide(
   const rest = Promise.all([waited, compute()]).finally(() => {
     isOver = true;
   });
-  for (const text of told.splice(0)) say(text);
-  if (!isOver) await step("the rest of what is told beside them", () => rest);
+  for (const text of outputs.splice(0)) say(text);
+  if (!isOver) await step("the remaining parallel tests", () => rest);
   const counts = await rest;
-  for (const text of told.splice(0)) say(text);
+  for (const text of outputs.splice(0)) say(text);
   return counts.reduce(sum, first);
 }
 
-/** @param alone from then on nobody waits for the one before */
+/** Runs a lane's tests one after another. @param alone resolves when they may run in parallel */
 async function inTurn(lane: readonly Quiet[], tell: (text: string) => void, alone?: Promise<void>): Promise<Count> {
   const counts: Promise<Count>[] = [];
   for (const each of lane) {

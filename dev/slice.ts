@@ -4,21 +4,23 @@ import { Failure } from "./failure.ts";
 import type { ComponentName } from "./recipes.ts";
 import { run } from "./run.ts";
 
-// Why a slice? All long tests together take longer than anybody waits before a change lands, and what is never run rots. So
-// every landing tells some of them, and the commit chooses which: told again, a commit tells the same ones.
+// Why a slice? All long tests together take too long before each landing, and tests that never run rot. So every
+// landing runs some of them. The commit's hash chooses which, so that a second run of a commit runs the same ones.
 
 /** Minutes of one slice. */
 const SLICE_MINUTES = 10;
+/** Minutes of the longest chapter that a slice may have: a landing has no time for more. Longer ones are run by name. */
+const MOST_MINUTES = 15;
 
-/** What is made ready before tests that cannot download it: a component, or Azurite, which npm installs. */
+/** A server that is built before tests, which cannot download it: a component, or Azurite from npm. */
 export type Build = ComponentName | "azurite";
 
-/** File below test/long → minutes that it takes on two processors. */
+/** File below test/long → its minutes on two processors. */
 export type Chapters = Readonly<Record<string, number>>;
 
 interface ChaptersFile {
   readonly minutes: Chapters;
-  /** What is built for a chapter alone; all others do without. */
+  /** Builds that only some chapters need, by chapter. */
   readonly builds: Readonly<Record<string, readonly Build[]>>;
 }
 
@@ -32,25 +34,26 @@ function readFile(root: string): ChaptersFile {
 }
 
 /**
- * What has to be built for the chapters that are told, besides what all of them need. Where they run, nothing can be downloaded.
- * @param filters as vitest takes them: a file is told when its path holds one of them, and every file when there is none
+ * Builds that the chapters of a run need in addition to the common ones. They are made before, as nothing can be
+ * downloaded inside the network.
+ * @param filters of vitest: a file runs when its path contains one of them; all files run when there is none
  */
 export function buildsFor(root: string, filters: readonly string[]): Build[] {
-  // What follows -t is a name, and no file.
+  // The argument after -t is the name of a test.
   const parts = filters.filter((each, index) => each !== "-t" && filters[index - 1] !== "-t");
-  const told = Object.entries(readFile(root).builds).filter(
+  const chosen = Object.entries(readFile(root).builds).filter(
     ([name]) => parts.length === 0 || parts.some((part) => `test/long/${name}`.includes(part)),
   );
-  return [...new Set(told.flatMap(([, components]) => components))];
+  return [...new Set(chosen.flatMap(([, components]) => components))];
 }
 
 /**
- * The chapters that a commit tells: the one that its hash points at, and those that follow it in the circle, as long as they fit.
+ * Chapters that a commit runs: the one that its hash chooses, and the next ones in a circle while they fit.
  * @param commit hash of the commit, in hexadecimal
- * @returns at least one, also when it alone takes longer
+ * @returns at least one, also when it is longer than `minutes`, but none that is longer than MOST_MINUTES
  */
 export function sliceOf(chapters: Chapters, commit: string, minutes = SLICE_MINUTES): string[] {
-  const names = Object.keys(chapters);
+  const names = Object.keys(chapters).filter((name) => (chapters[name] ?? 0) <= MOST_MINUTES);
   const first = Number.parseInt(commit.slice(0, 8), 16) % names.length;
   const circle = [...names.slice(first), ...names.slice(0, first)];
   let left = minutes;
@@ -61,11 +64,11 @@ export function sliceOf(chapters: Chapters, commit: string, minutes = SLICE_MINU
   return fit === -1 ? circle : circle.slice(0, Math.max(1, fit));
 }
 
-/** Hash of the commit that is checked out. @throws Failure with git's own words when it tells none */
+/** Hash of the commit that is checked out. @throws Failure with git's own message when there is none */
 export async function currentCommit(root: string): Promise<string> {
   const { code, stdout, stderr } = await run("git", ["-C", root, "rev-parse", "--verify", "HEAD"], { mayFail: true });
   if (code === 0) return stdout.trim();
   throw new Failure(
-    `--slice: the commit chooses the slice, and git tells none; name chapters instead: npm run test:long -- FILE\n\ngit says: ${stderr.trim()}`,
+    `--slice: the commit's hash chooses the slice, and git finds no commit. Name chapters instead: npm run test:long -- FILE\n\ngit printed: ${stderr.trim()}`,
   );
 }

@@ -2,13 +2,13 @@ import { type Count, oneFailed, type Took } from "./count.ts";
 import { Failure } from "./failure.ts";
 import type { Level } from "./levels.ts";
 
-/** What each level took, its preparations included. */
+/** Durations of the levels, with their preparations. */
 export const levels: Took[] = [];
 
-/** Runs one level; what goes wrong around its tests counts as one failure, and the next level still runs. */
+/** Runs one level. An error outside of its tests counts as one failure, and the next level still runs. */
 export async function tested(level: Level, work: (root: string) => Promise<Count>): Promise<Count> {
   const sinceMs = performance.now();
-  let count = oneFailed(`what is around the tests of level ${level}: see there`);
+  let count = oneFailed(`level ${level}: setup or teardown failed, see above`);
   await holds(async () => {
     count = await work(process.cwd());
   });
@@ -16,13 +16,13 @@ export async function tested(level: Level, work: (root: string) => Promise<Count
   return count;
 }
 
-/** Whether it was done. What was thrown is said. */
+/** Whether the work succeeded. Errors are printed. */
 export async function holds(work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
     return true;
   } catch (thrown) {
-    // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+    // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
     console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
     return false;
   }

@@ -5,7 +5,7 @@ import { seconds } from "./progress.ts";
 const SHOWN_FILES = 5;
 
 /**
- * What took longest, as lines for people: all levels, and the slowest test files.
+ * Durations as lines for people: of all levels, and of the slowest test files.
  * @param root the repository, below which the files are
  */
 export function tookLongest(root: string, levels: readonly Took[], files: readonly Took[]): string[] {

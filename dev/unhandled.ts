@@ -1,12 +1,15 @@
 import { writeFileSync } from "node:fs";
 import type { Reporter, Vitest } from "vitest/node";
 
-/** Where it is written that something went wrong beside all tests, besides the report in `file`. */
+/** Path of the file with uncaught errors, next to the report in `file`. */
 export function unhandledOf(file: string): string {
   return `${file}.unhandled`;
 }
 
-/** Writes down what vitest's JSON report leaves out: the errors that nobody has caught, such as a promise that is rejected when its test is over. */
+/**
+ * Writes uncaught errors to a file, as vitest's JSON report omits them: such as a promise that is rejected after its
+ * test.
+ */
 export default class implements Reporter {
   #file: string | undefined;
 

@@ -13,16 +13,17 @@ import {
   SCHEDULE_LABEL,
   WEBHOOKS,
 } from "#api/names.ts";
+import { SYSTEM_PRIORITY } from "#api/pod-template/reserved-power.ts";
 import { BINDING_VALIDATIONS, BINDING_VARIABLES } from "./binding-policy.ts";
 import { CERTIFICATE_VALIDATIONS, CERTIFICATE_VARIABLES, isShownByMember } from "./certificate-policy.ts";
 import { isConfinedPod, listOf } from "./confinement.ts";
 import { jobValidations } from "./job-policy.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
-// Rights name kinds, not objects: whoever may patch pods may patch every pod. This policy takes back what the operator never
-// needs. It is evaluated by the API server, on requests of the operator's account alone.
+// RBAC grants rights to kinds, not to objects: a right to patch pods is one to every pod. This policy forbids what the
+// operator never needs. The API server evaluates it on requests of the operator's account alone.
 //
-// Variables are CEL, and evaluated only where they are used: on a deletion there is no `object`, on a creation no `oldObject`.
+// Variables are CEL, and evaluated only where they are used: a deletion has no `object`, and a creation no `oldObject`.
 
 export interface Named {
   readonly name: string;
@@ -30,13 +31,13 @@ export interface Named {
 }
 
 export interface Validation {
-  /** Must hold; https://kubernetes.io/docs/reference/using-api/cel/ */
+  /** Condition that must hold; https://kubernetes.io/docs/reference/using-api/cel/ */
   readonly expression: string;
-  /** What the operator, and whoever reads its log, is told when it does not. */
+  /** Error that the operator gets, and logs, when it does not hold. */
   readonly message: string;
 }
 
-/** What a claim says of whose data it holds. */
+/** Annotations of a claim that identify the member and cluster of its data. */
 const IDENTITY = [CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_CLUSTER_TOKEN_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION];
 
 const VARIABLES: readonly Named[] = [
@@ -82,24 +83,26 @@ const VARIABLES: readonly Named[] = [
   ...CERTIFICATE_VARIABLES,
 ].map(({ name, expression }) => ({ name, expression: inTemplate(expression) }));
 
-/** How a probe or a hook asks over the network. */
+/** Handlers by which a probe or a hook connects over the network. */
 const HANDLERS = ["httpGet", "tcpSocket"];
 
-/** What pods may mount, what of it can be put together in one volume, and where values of their environment may be from. */
+/** Kinds of volumes that pods may mount. */
 const VOLUMES = ["configMap", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected"];
+/** Sources that a projected volume may have. */
 const SOURCES = ["clusterTrustBundle", "configMap", "downwardAPI"];
+/** Sources that values of the environment may have. */
 const VALUES = ["configMapKeyRef", "fieldRef", "resourceFieldRef"];
-/** By what a claim asks for somebody's volume, or for a copy of somebody's data. */
-const EXISTING = ["volumeName", "dataSource", "dataSourceRef"];
+/** Fields by which a claim requests an existing volume, or a copy of existing data. */
+const EXISTING = ["volumeName", "selector", "dataSource", "dataSourceRef"];
 
-/** What an endpoint of a PodMonitor says: fields that the definition of the kind fills in among them. */
+/** Fields of an endpoint of a PodMonitor, with those that the kind's definition sets by default. */
 const MONITOR_FIELDS = ["port", "path", "scheme", "filterRunning"];
 
 function isOneOf(thing: string, kinds: readonly string[]): string {
   return `(${kinds.map((kind) => `has(${thing}.${kind})`).join(" || ")})`;
 }
 
-/** `pod` for the spec of the pods that a ReplicaSet makes. */
+/** Replaces `pod` by the spec of the pods that a ReplicaSet makes. */
 function inTemplate(expression: string): string {
   return expression.replaceAll(/\bpod\./g, "object.spec.template.spec.");
 }
@@ -108,7 +111,7 @@ function isManaged(labels: string): string {
   return `${labels}[?'${MANAGED_BY_LABEL}'].orValue('') == '${OPERATOR}'`;
 }
 
-/** Of the metadata. */
+/** Whether an update keeps a field of the metadata, in CEL. */
 function isSame(field: string): string {
   return `object.metadata.?${field} == oldObject.metadata.?${field}`;
 }
@@ -117,26 +120,26 @@ function isOwnKey(key: string): string {
   return `${key}.startsWith('${GROUP}/')`;
 }
 
-/** How the API server calls who converts. */
+/** Field with the address of the conversion webhook. */
 const CALL = "conversion.?webhook.?clientConfig";
-/** All of a CustomResourceDefinition's spec but the one field that is the operator's to write. */
+/** Fields of a CustomResourceDefinition's spec, except the one that the operator may write. */
 const DEFINITION_FIELDS = [
   ...["group", "names", "scope", "versions", "preserveUnknownFields", "conversion.?strategy"],
   ...["conversion.?webhook.?conversionReviewVersions", `${CALL}.?service`, `${CALL}.?url`],
 ];
 
-/** A claim that lost its labels is still told by what it says of its data; the operator puts its labels back. */
+/** Whether a claim has data of a cluster, in CEL. A claim that lost its labels is recognized so, and gets them back. */
 const HELD_DATA_OF_OURS = `'${CLAIM_CLUSTER_ID_ANNOTATION}' in variables.oldAnnotations`;
 
-/** One sentence each, so that whoever is refused learns which. */
+/** Validations of the operator's requests: each has one message, so that the error names the broken rule. */
 export const VALIDATIONS: readonly Validation[] = [
   {
     expression: `!variables.creates || (variables.resource != 'pods' && ${isManaged("variables.labels")})`,
     message: `the operator creates no pods, and nothing without the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
   },
   {
-    // Definitions are made by who installs the operator, and have a rule of their own.
-    // Of backups, roles and users that people have made it changes finalizers alone, and of their clusters spec.tls, which is checked below.
+    // CustomResourceDefinitions have rules of their own: an administrator creates them. Other exceptions are checked
+    // below: of users' backups, roles and users the operator changes only finalizers, and of their clusters spec.tls.
     expression: `variables.creates || variables.isDefinition || variables.changesBackup || variables.changesCluster || variables.changesAccess || ${isManaged("variables.oldLabels")} || (variables.isClaim && ${HELD_DATA_OF_OURS})`,
     message: `the operator changes and deletes only what has the label ${MANAGED_BY_LABEL}=${OPERATOR}`,
   },
@@ -192,16 +195,16 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "of a claim the operator changes only labels and annotations, not its finalizers",
   },
   {
-    // An owner would take the data along when it goes.
+    // With an owner, the garbage collector would delete the claim and its data together with the owner.
     expression: `!variables.isClaim || variables.deletes || (variables.creates ? !has(object.metadata.ownerReferences) : ${isSame("ownerReferences")})`,
     message: "the operator gives no claim an owner",
   },
   {
     expression: `!variables.changesClaim || [${IDENTITY.map((key) => `'${key}'`).join(", ")}].all(key, !(key in variables.oldAnnotations) || variables.annotations[?key] == variables.oldAnnotations[?key])`,
-    message: "the operator does not rewrite what a claim says of its data",
+    message: "the operator does not rewrite a claim's record of its data",
   },
   {
-    // Somebody's volume, or a copy of somebody's data.
+    // A claim could take an existing volume, or a copy of existing data.
     expression:
       "!variables.isClaim || !variables.creates || !(has(object.spec.volumeName) || has(object.spec.dataSource) || has(object.spec.dataSourceRef))",
     message: "the operator's claims are for new volumes, neither for one by its name nor for a copy",
@@ -211,13 +214,13 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "claims that were put aside are deleted by people only",
   },
   {
-    // Without it whoever takes the label away first could delete it all the same.
+    // Otherwise the operator could remove the label first and then delete the claim.
     expression: `!variables.changesClaim || !('${QUARANTINE_LABEL}' in variables.oldLabels) || variables.labels[?'${QUARANTINE_LABEL}'] == variables.oldLabels[?'${QUARANTINE_LABEL}']`,
     message: "claims that were put aside are taken back by people only",
   },
   {
-    // Whatever a template says, nobody reads a Secret by it. (What spec.bootstrap.fromBackup names goes to Jobs, which a policy of their own
-    // limits.) Kinds of volumes that are not named here may name Secrets, too.
+    // No pod template may read a Secret. Secrets of spec.bootstrap.fromBackup are only for Jobs, which job-policy.ts
+    // limits. Kinds of volumes that are missing in the list may name Secrets, too.
     expression: inTemplate(
       `!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume, ${isOneOf("volume", VOLUMES)}` +
         ` && volume.?projected.?sources.orValue([]).all(source, ${isOneOf("source", SOURCES)} || ${isShownByMember}))`,
@@ -232,7 +235,7 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "volumes that pods of the operator's ReplicaSets bring are new ones, neither one by its name nor a copy",
   },
   {
-    // Two that write to the same data destroy them.
+    // Two processes that write to the same data destroy them.
     expression: inTemplate(
       `!variables.writesReplicaSet || pod.?volumes.orValue([]).all(volume, volume.name == '${DATA_VOLUME}'` +
         " || !volume.?persistentVolumeClaim.?claimName.orValue('').startsWith(variables.memberPrefix)" +
@@ -251,7 +254,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "pods of the operator's ReplicaSets get no token",
   },
   {
-    // An account brings what it pulls images with, and what policies of the cluster allow to it. That of spec.bootstrap.fromBackup is for Jobs alone.
+    // An account has its own pull secrets, and policies of the cluster may allow more to it. The account of
+    // spec.bootstrap.fromBackup is for Jobs alone.
     expression: inTemplate("!variables.writesReplicaSet || pod.?serviceAccountName.orValue('default') == 'default'"),
     message: "pods of the operator's ReplicaSets run under no service account but the default one",
   },
@@ -261,12 +265,19 @@ export const VALIDATIONS: readonly Validation[] = [
   },
   {
     expression: inTemplate(
+      `!variables.writesReplicaSet || (!has(pod.nodeName) && !pod.?priorityClassName.orValue('').startsWith('${SYSTEM_PRIORITY}'))`,
+    ),
+    message:
+      "pods of the operator's ReplicaSets are placed by a scheduler, and have no priority of Kubernetes' own components",
+  },
+  {
+    expression: inTemplate(
       "!variables.writesReplicaSet || !(pod.?hostNetwork.orValue(false) || pod.?hostPID.orValue(false) || pod.?hostIPC.orValue(false))",
     ),
     message: "pods of the operator's ReplicaSets do not share the network, processes or memory of their node",
   },
   {
-    // Who may not escalate cannot be privileged either; the API server refuses that together.
+    // Forbids privileged containers, too: the API server refuses them without allowPrivilegeEscalation.
     expression:
       "!variables.writesReplicaSet || variables.containers.all(each, !each.?securityContext.?allowPrivilegeEscalation.orValue(true)" +
       " && !each.?securityContext.?capabilities.?add.hasValue())",
@@ -284,7 +295,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "containers of the operator's ReplicaSets take no port of their node",
   },
   {
-    // The kubelet asks, from the node: it reaches what a pod may not, and what listens on the node alone.
+    // The kubelet connects from the node: it reaches servers that a pod may not reach, and those on the node's
+    // loopback.
     expression: `!variables.writesReplicaSet || [variables.probes, variables.hooks].all(list, list.all(each, ${HANDLERS.map((handler) => `!each.?${handler}.?host.hasValue()`).join(" && ")}))`,
     message: "probes and hooks of the operator's ReplicaSets name no host: they ask their own pod",
   },
@@ -300,13 +312,13 @@ export const VALIDATIONS: readonly Validation[] = [
   ...CERTIFICATE_VALIDATIONS,
   ...BINDING_VALIDATIONS,
   {
-    // Who selects other pods could cut them off, or open them where somebody else's policy closes them.
+    // A policy for other pods could cut them off, or allow what another policy forbids.
     expression: `variables.resource != 'networkpolicies' || variables.deletes || (object.spec.podSelector.?matchLabels.orValue({})[?'${CLUSTER_LABEL}'].orValue('') == object.metadata.name && object.spec.policyTypes == ['Ingress'])`,
     message:
-      "the operator's NetworkPolicies say who may reach the members of the EtcdCluster of their name, and nothing else",
+      "the operator's NetworkPolicies select the members of the EtcdCluster of their name, and limit only ingress",
   },
   {
-    // A Prometheus reads what it is led to with rights of its own, and may be told to show Secrets there.
+    // A Prometheus reads the endpoints with its own rights, and could be made to send Secrets to them.
     expression:
       "variables.resource != 'podmonitors' || variables.deletes || (!has(object.spec.namespaceSelector)" +
       ` && object.spec.podMetricsEndpoints.all(each, each.all(field, field in ${listOf(MONITOR_FIELDS)})))`,
@@ -325,13 +337,14 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "of the metadata of a CustomResourceDefinition the operator changes nothing",
   },
   {
-    // Whom to trust is said beside whom to call; whom to call, and everything else, says who installs the operator.
+    // The operator writes only the CA bundle of the conversion webhook. Its address and all other fields are the
+    // administrator's.
     expression: `!variables.changesDefinition || (${DEFINITION_FIELDS.map((each) => `object.spec.?${each} == oldObject.spec.?${each}`).join(" && ")})`,
-    message: "of the spec of a CustomResourceDefinition the operator changes only whom to trust for conversions",
+    message: "of the spec of a CustomResourceDefinition the operator changes only the CA bundle for conversions",
   },
   {
     expression: `!variables.changesDefinition || object.spec.?${CALL}.?caBundle == oldObject.spec.?${CALL}.?caBundle || oldObject.spec.?${CALL}.?service.?name.orValue('') == '${WEBHOOKS}'`,
-    message: `the operator says whom to trust only for conversions by its own Service ${WEBHOOKS}`,
+    message: `the operator sets a CA bundle only for conversions by its own Service ${WEBHOOKS}`,
   },
   {
     expression:
@@ -343,8 +356,8 @@ export const VALIDATIONS: readonly Validation[] = [
     message: "of the status of a CustomResourceDefinition the operator changes only its stored versions",
   },
   {
-    // A node port or a load balancer opens the cluster to the outside: only what clients use may be opened, as somebody asks for it
-    // (spec.clientService.type). What a person made so stays so when the operator writes.
+    // A node port or a load balancer opens the cluster to the outside. The operator may set these types only for the
+    // client Service, as spec.clientService.type requests. Types that a user has set are kept.
     expression:
       "!variables.writesService || object.spec.?type.orValue('ClusterIP') == 'ClusterIP' || (variables.updates && object.spec.?type == oldObject.spec.?type)" +
       " || (object.metadata.name.endsWith('-client') && object.spec.?type.orValue('') in ['NodePort', 'LoadBalancer'])",
@@ -352,7 +365,7 @@ export const VALIDATIONS: readonly Validation[] = [
       "the operator's Services have the type ClusterIP, or, when their names end with -client, NodePort or LoadBalancer",
   },
   {
-    // Whoever may choose them takes over the traffic that all nodes send to those addresses.
+    // A Service with external IPs takes over the traffic that all nodes send to these addresses.
     expression:
       "!variables.writesService || object.spec.?externalIPs.orValue([]).size() == 0 || (variables.updates && object.spec.?externalIPs == oldObject.spec.?externalIPs)",
     message: "the operator's Services take no externalIPs",
@@ -361,7 +374,7 @@ export const VALIDATIONS: readonly Validation[] = [
 
 /**
  * The policy and its binding (admissionregistration.k8s.io/v1, Kubernetes 1.30 or later).
- * @param user the operator's account @param image the operator's own, which the pods of backups run
+ * @param user the operator's account @param image the operator's own image, which pods of backups run
  */
 export function admissionPolicy(user: string, image: string, labels: Readonly<Record<string, string>>) {
   const all = [...VALIDATIONS, ...jobValidations(image)];
@@ -383,7 +396,7 @@ export function admissionPolicy(user: string, image: string, labels: Readonly<Re
         rule("monitoring.coreos.com", ["podmonitors"], every),
         rule("cert-manager.io", ["certificates"], every),
         rule("apiextensions.k8s.io", ["customresourcedefinitions", "customresourcedefinitions/status"], every),
-        // A peer that lost its labels is still its cluster's, and is looked after.
+        // Only CREATE: an EtcdPeer that lost its labels still belongs to its cluster, and is managed.
         rule(GROUP, ["etcdpeers", "etcdrestores"], ["CREATE"]),
         rule(GROUP, ["etcdclusters"], ["CREATE", "UPDATE"]),
         rule(GROUP, ["etcdbackups", "etcdroles", "etcdusers"], every),

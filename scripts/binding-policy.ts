@@ -3,10 +3,10 @@ import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import type { Named, Validation } from "./admission-policy.ts";
 
-// What the operator writes for EtcdUsers: one Secret each, and one Certificate where cert-manager issues; by name, owner and type, as those of
-// EtcdClusters are. Of what people wrote it changes finalizers alone.
+// Limits what the operator writes for EtcdUsers: a Secret for each, and a Certificate when cert-manager issues. Name,
+// owner and type are fixed, as for objects of EtcdClusters. Of EtcdRoles and EtcdUsers it changes only finalizers.
 
-/** Whether it belongs to the EtcdUser of its label, and has the name that goes with it. */
+/** Whether the object belongs to the EtcdUser of its label and has its name, in CEL. */
 function isOfUser(object: "object" | "oldObject", name: (user: string) => string): string {
   const labels = object === "object" ? "variables.labels" : "variables.oldLabels";
   const user = `${labels}[?'${USER_LABEL}'].orValue('')`;
@@ -17,7 +17,9 @@ function isOfUser(object: "object" | "oldObject", name: (user: string) => string
   );
 }
 
-/** As it is, and as it was: what is somebody else's is not made the operator's own. */
+/**
+ * Whether the object is of an EtcdUser both before and after the request, in CEL: no other object may be taken over.
+ */
 function staysOfUser(name: (user: string) => string): string {
   return `!variables.deletes && ${isOfUser("object", name)} && (variables.creates || ${isOfUser("oldObject", name)})`;
 }
@@ -31,7 +33,7 @@ export const BINDING_VARIABLES: readonly Named[] = [
   },
 ];
 
-/** Of a Secret that is made. */
+/** Whether a created Secret has the type of a binding, in CEL. */
 export const isBindingType = `(variables.isBinding && object.?type.orValue('') == '${BINDING_TYPE}')`;
 
 const METADATA = ["labels", "annotations", "ownerReferences"];

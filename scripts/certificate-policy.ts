@@ -22,24 +22,25 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { Named, Validation } from "./admission-policy.ts";
 import { isBindingType } from "./binding-policy.ts";
 
-// Whoever may make Secrets may have the API server put a token of any account into one, and whoever may read them by name has to guess only the
-// name. So what the operator writes is fixed here by name, owner and type; and which Secrets get into a member's pod, and there to etcd alone.
+// Limits the operator's Secrets, ConfigMaps and Certificates by name, owner and type. With a right to create Secrets,
+// the operator could otherwise have the API server put a token of any account into one. With a right to read Secrets,
+// it has only to guess names. Limited are also the Secrets in a member's pod, which only etcd's container gets.
 
 const LEAVES = [peerCertificateName, serverCertificateName, operatorCertificateName, applicationCertificateName];
 const AUTHORITIES = [peerAuthorityName, clientAuthorityName];
-/** All of an EtcdCluster that the operator writes. */
+/** Names of an EtcdCluster's Secrets that the operator writes. */
 const SECRETS = [...AUTHORITIES, ...LEAVES, rootSecretName];
 
 function list(texts: readonly string[]): string {
   return `[${texts.map((text) => `'${text}'`).join(", ")}]`;
 }
 
-/** How the names of a cluster's objects end. */
+/** Suffixes of the names of a cluster's objects, in CEL. */
 function suffixes(names: readonly ((cluster: string) => string)[]): string {
   return list(names.map((name) => name("")));
 }
 
-/** Whether it belongs to the EtcdCluster of its label, and has one of its names. */
+/** Whether the object belongs to the EtcdCluster of its label, and has one of these names, in CEL. */
 function isOfCluster(object: "object" | "oldObject", names: readonly ((cluster: string) => string)[]): string {
   const labels = object === "object" ? "variables.labels" : "variables.oldLabels";
   return (
@@ -48,7 +49,7 @@ function isOfCluster(object: "object" | "oldObject", names: readonly ((cluster: 
   );
 }
 
-/** Whether it belongs to the EtcdCluster of its label. */
+/** Whether the object belongs to the EtcdCluster of its label, in CEL. */
 function isOwned(object: "object" | "oldObject"): string {
   const labels = object === "object" ? "variables.labels" : "variables.oldLabels";
   return (
@@ -57,14 +58,18 @@ function isOwned(object: "object" | "oldObject"): string {
   );
 }
 
-/** The same of what an issuer of cert-manager is asked for: eight digits tell whose it is. */
+/**
+ * Whether a Certificate for cert-manager belongs to the EtcdCluster of its label, in CEL. Eight digits end its name.
+ */
 function isIssued(object: "object" | "oldObject"): string {
   const label = `${object === "object" ? "variables.labels" : "variables.oldLabels"}[?'${CLUSTER_LABEL}'].orValue('')`;
   const named = `(${suffixes(LEAVES)}.exists(suffix, ${object}.metadata.name.startsWith(${label} + suffix + '-') && ${object}.metadata.name.size() == (${label} + suffix).size() + 9) && ${object}.metadata.name.matches('-[0-9a-f]{8}$'))`;
   return `(${named} && ${isOwned(object)})`;
 }
 
-/** As it is, and as it was: what is somebody else's is not made the operator's own. */
+/**
+ * Whether the object is of an EtcdCluster both before and after the request, in CEL: no other object may be taken over.
+ */
 function staysOfCluster(names: readonly ((cluster: string) => string)[]): string {
   return `!variables.deletes && ${isOfCluster("object", names)} && (variables.creates || ${isOfCluster("oldObject", names)})`;
 }
@@ -78,30 +83,30 @@ export const CERTIFICATE_VARIABLES: readonly Named[] = [
   },
 ];
 
-/** Whether the name of a Secret is that of an authority; in CEL. */
+/** Whether the name of a Secret is that of a CA, in CEL. */
 export function isAuthoritys(name: string): string {
   return `${suffixes(AUTHORITIES)}.exists(suffix, ${name}.endsWith(suffix))`;
 }
 
-/** Whether a source of a projected volume of a member is the key pair that the member shows, and no authority's, whoever asks for it; in CEL. */
+/** Whether a source of a member's projected volume is the member's own certificate and key, and not a CA's, in CEL. */
 export const isShownByMember =
   `(volume.name in ${list([PEER_TLS_VOLUME, CLIENT_TLS_VOLUME])} && has(source.secret) && source.secret.?items.orValue([]).size() > 0` +
   ` && source.secret.items.all(item, item.path == item.key && item.key in ${list([CERTIFICATE_FILE, KEY_FILE])})` +
   ` && !${isAuthoritys("source.secret.name")})`;
 
-/** The name of the Secret with the password of etcd's user root, of the cluster of the label. */
+/** Name of the Secret with the password of etcd's user root, for the cluster of the label, in CEL. */
 const ROOT_SECRET = `variables.labels[?'${CLUSTER_LABEL}'].orValue('') + '${rootSecretName("")}'`;
 
 export const CERTIFICATE_VALIDATIONS: readonly Validation[] = [
   {
-    // RBAC knows no name of what is yet to be made.
+    // RBAC cannot limit creations by name.
     expression: `variables.resource != 'secrets' || variables.isBinding || (variables.isWebhooks ? !variables.deletes : ${staysOfCluster(SECRETS)})`,
-    message: `of Secrets the operator writes only ${WEBHOOKS} in its own namespace, and those of an EtcdCluster, which belong to it and have its name and ${SECRETS.map((name) => name("")).join(", ")}, or to an EtcdUser and its name and ${bindingName("")}; it deletes none`,
+    message: `of Secrets the operator writes only ${WEBHOOKS} in its own namespace, and those of an EtcdCluster or EtcdUser. They belong to it, and have its name and ${SECRETS.map((name) => name("")).join(", ")} (EtcdCluster) or ${bindingName("")} (EtcdUser). It deletes none`,
   },
   {
-    // Of other types some are filled by Kubernetes itself, with tokens.
+    // Kubernetes fills some other types itself, with tokens.
     expression: `variables.resource != 'secrets' || !variables.creates || (variables.isBinding ? ${isBindingType} : object.?type.orValue('') == (object.metadata.name == ${ROOT_SECRET} ? 'kubernetes.io/basic-auth' : 'kubernetes.io/tls'))`,
-    message: `the operator makes Secrets of the type kubernetes.io/tls only, that of etcd's user root of the type kubernetes.io/basic-auth, and those of EtcdUsers of the type ${BINDING_TYPE}`,
+    message: `the operator makes Secrets of the type kubernetes.io/tls only, except for etcd's user root (kubernetes.io/basic-auth) and for EtcdUsers (${BINDING_TYPE})`,
   },
   {
     expression: `variables.resource != 'configmaps' || (${staysOfCluster([trustConfigMapName])})`,
@@ -110,10 +115,15 @@ export const CERTIFICATE_VALIDATIONS: readonly Validation[] = [
   {
     expression: `variables.resource != 'certificates' || ((variables.isOfBinding || (!variables.deletes && ${isIssued("object")} && (variables.creates || ${isIssued("oldObject")}))) && object.spec.secretName == object.metadata.name && !object.spec.?isCA.orValue(false))`,
     message:
-      "the operator asks cert-manager only for certificates of an EtcdCluster, whose names end in eight digits, or of an EtcdUser, to which they belong, in a Secret of their own name, and for no authority; it deletes none",
+      "the operator asks cert-manager only for certificates of an EtcdCluster, with names that end in eight digits, or of an EtcdUser. They belong to it, are stored in a Secret of their own name, and are no CA. It deletes none",
   },
   {
     expression: `!variables.writesReplicaSet || variables.containers.all(each, each.name == '${ETCD_CONTAINER}' || !each.?volumeMounts.orValue([]).exists(one, one.name in ${list([PEER_TLS_VOLUME, CLIENT_TLS_VOLUME])}))`,
     message: `of the containers of the operator's ReplicaSets only ${ETCD_CONTAINER} gets at the member's keys`,
+  },
+  {
+    // Containers that share processes can read each other's files.
+    expression: `!variables.writesReplicaSet || !object.spec.template.spec.?shareProcessNamespace.orValue(false) || !object.spec.template.spec.?volumes.orValue([]).exists(volume, volume.name in ${list([PEER_TLS_VOLUME, CLIENT_TLS_VOLUME])})`,
+    message: "containers of the operator's ReplicaSets share no processes where the member has keys",
   },
 ];

@@ -1,6 +1,7 @@
 import { APP_ARMOR_PREFIX, PROFILES, SELINUX_TYPES, SYSCTLS } from "#api/pod-template/reserved-confinement.ts";
 
-// The level "baseline" of https://kubernetes.io/docs/concepts/security/pod-security-standards/, whatever the namespace allows, in CEL.
+// Pod Security level "baseline" in CEL, independent of what the namespace allows:
+// https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 /** A list of texts, in CEL. */
 export function listOf(texts: readonly string[]): string {
@@ -8,7 +9,7 @@ export function listOf(texts: readonly string[]): string {
 }
 
 /**
- * Whether pods are confined so, as far as no other validation says it.
+ * Whether pods meet the level "baseline", in CEL, without the parts that other validations check.
  * @param containers all of the pod, as a list @param annotations of the pod, as a map
  */
 export function isConfinedPod(containers: string, annotations: string): string {

@@ -7,28 +7,35 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
-// The API server checks an object by the schema of the version in which it was written, and stores what the conversion makes of it
-// unchecked. What the annotation says would so get past the schema of v1beta1. So it is only ever what a conversion has made of an object
-// that was checked: whoever writes v1alpha1 may leave it as it was, or remove it. So may who writes v1beta1, where it stays when a conversion
-// could not use it. Only TLS is not taken away so: a manifest of v1alpha1 that is older than it knows nothing of TLS, and v1beta1 can say that there
-// is to be none. Where v1alpha1 does not show all of an object, nobody writes it as v1alpha1: the rest would be lost.
+// Why does this policy protect the annotation with the fields that v1alpha1 lacks?
+//   The API server checks an object by the schema of its written version, and stores the conversion's result unchecked.
+//   A forged annotation would so bypass the schema of v1beta1.
+// What may clients do with it?
+//   Keep it as it was read, or remove it, in both versions. Only conversions create and change it.
+// Why may it not be removed when it contains spec.tls?
+//   An old manifest of v1alpha1 lacks TLS without meaning to remove it. Clients of v1beta1 can remove TLS explicitly.
+// When may an object not be written as v1alpha1?
+//   When the annotation is too large, v1alpha1 does not show all fields, and a write would lose the rest.
 
-export const NOT_BY_HAND = `metadata.annotations[${BEYOND}] is written by conversions alone; leave it as it was read, remove it to drop what only v1beta1 can say, or write v1beta1`;
+export const NOT_BY_HAND = `metadata.annotations[${BEYOND}] is written by conversions alone; leave it as it was read, remove it to drop the fields that only v1beta1 has, or write v1beta1`;
 
-export const NOT_ALL_SHOWN = `metadata.annotations[${BEYOND}] is "${TOO_LARGE}": v1alpha1 does not show all that the object says, and would drop the rest; write v1beta1`;
+export const NOT_ALL_SHOWN = `metadata.annotations[${BEYOND}] is "${TOO_LARGE}": v1alpha1 does not show all fields of the object, and writing it would drop the rest; write v1beta1`;
 
-export const TLS_STAYS = `metadata.annotations[${BEYOND}] is missing, and spec.tls stands in it: without it the cluster would be one without TLS; leave it as it was read, or write v1beta1`;
+export const TLS_STAYS = `metadata.annotations[${BEYOND}] is missing, and it holds spec.tls: without it the cluster would lose TLS; leave it as it was read, or write v1beta1`;
 
 const PLAIN_SIDE = '"(client|peer)":[{][^{}]*"provider":"None"[^{}]*[}]';
-/** What says that there is no TLS on either side, whatever stands beside that: a side without a provider has no braces in it. */
+/**
+ * Pattern of a spec.tls without TLS on both sides. Other fields may be in between; a side without TLS contains no
+ * braces.
+ */
 const PLAIN = `"tls":[{][^{}]*${PLAIN_SIDE}[^{}]*${PLAIN_SIDE}[^{}]*[}]`;
 
-/** The policy and its binding. It concerns everybody, and asks nobody. */
+/** The policy and its binding. It applies to all clients, and needs no webhook. */
 export function conversionPolicy(labels: Readonly<Record<string, string>>) {
   const annotation = (object: string) => `${object}.metadata.?annotations[?'${BEYOND}']`;
   return admissionPolicyNamed(`${OPERATOR}-conversion`, labels, {
     matchConstraints: {
-      // As it was written: what conversions make of it is another thing.
+      // Exact: the policy must see the version that the client wrote, without a conversion.
       matchPolicy: "Exact",
       resourceRules: [
         {
@@ -59,7 +66,8 @@ export function conversionPolicy(labels: Readonly<Record<string, string>>) {
         reason: "Invalid",
       },
       {
-        // The text is JSON, which is not read here: within its texts quotes are escaped. Who lets go of an object shall not be held up.
+        // A search in the JSON text suffices, as quotes inside of strings are escaped. Objects in deletion are exempt,
+        // so that finalizers can always be removed.
         expression: `request.kind.version != 'v1alpha1' || request.resource.resource != '${ETCD_CLUSTERS.plural}' || ${annotation("object")}.hasValue() || has(object.metadata.deletionTimestamp) || !${annotation("oldObject")}.orValue('').contains('"tls":{') || ${annotation("oldObject")}.orValue('').matches('${PLAIN}')`,
         message: TLS_STAYS,
         reason: "Invalid",

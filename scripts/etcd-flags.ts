@@ -1,12 +1,12 @@
-// Writes src/etcd/flags/list.ts: which flags each minor version of etcd has, and what they take.
+// Writes src/etcd/flags/list.ts: the flags of each minor version of etcd, with their kinds of values.
 //
 //   node scripts/etcd-flags.ts           writes the file
 //   node scripts/etcd-flags.ts --check   compares only; fails when it differs
 //
-// Who says which flags there are? The binaries themselves, the newest of each minor version: etcd-flags/binary.ts.
-// Which names are they asked for? All that `--help` of any of them tells, and every word in the source of etcd's command line that could
-//   be one, since `--help` leaves some out. A name that is none costs a question.
-// Where does it say what is deprecated, and what to use instead? Only in `--help`.
+// Where do the flags come from? From the newest binary of each minor version: etcd-flags/binary.ts.
+// Which names are tried? All names in `--help` of any binary, and words in the source of etcd's command line, since
+//   `--help` omits some names. A wrong name costs only one more call.
+// Where do deprecations and replacements come from? Only from `--help`.
 import { execFileSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -75,8 +75,8 @@ async function generate(): Promise<string> {
 const wanted = await generate();
 if (!process.argv.includes("--check")) {
   writeFileSync(join(ROOT, TARGET), wanted);
-  console.log(`${TARGET} written`);
+  console.log(`${TARGET} is written.`);
 } else if (readFileSync(join(ROOT, TARGET), "utf8") !== wanted) {
-  console.error(`differs: ${TARGET}`);
+  console.error(`${TARGET} differs from the generated text.`);
   process.exitCode = 1;
 }

@@ -1,10 +1,10 @@
 // Writes src/etcd/proto/: the messages and services of etcd's gRPC API, as JavaScript with declarations.
 //
 //   node scripts/etcd-protos.ts           writes the files
-//   node scripts/etcd-protos.ts --check   compares only; lists what differs and fails
+//   node scripts/etcd-protos.ts --check   compares only; lists files that differ, and fails
 //
-// Where do the protos come from? From the Go module that etcd publishes them in; version and hash: etcd-protos/go.mod, go.sum.
-// Who compiles them? The Go program in etcd-protos/, which says why it is one; protoc-gen-es then writes the code.
+// Where do the protos come from? From etcd's Go module; its version and hash are in etcd-protos/go.mod and go.sum.
+// How are they compiled? By the Go program in etcd-protos/, which explains why it is Go. protoc-gen-es writes the code.
 // Why not TypeScript? The plugin's TypeScript has enums, which Node's type stripping cannot run.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,10 +18,10 @@ const COMPILER = join(ROOT, "scripts/etcd-protos");
 const PLUGIN = join(ROOT, "node_modules/@bufbuild/protoc-gen-es/bin/protoc-gen-es");
 const TARGET = join(ROOT, "src/etcd/proto");
 const PLUGIN_OPTIONS = ["target=js+dts", "import_extension=js"];
-/** The request and the answer are about 0.1 and 0.3 MB; far above that something is wrong. */
+/** Most bytes of request and response, which have about 0.1 and 0.3 MB. */
 const MAX_BYTES = 16 * 1024 ** 2;
 
-/** Path below src/etcd/proto → text. */
+/** Generated files: path below src/etcd/proto → text. */
 function generate(): Map<string, string> {
   const request = execFileSync("go", ["run", ".", ...PLUGIN_OPTIONS], { cwd: COMPILER, maxBuffer: MAX_BYTES });
   const response = execFileSync(process.execPath, [PLUGIN], { input: request, maxBuffer: MAX_BYTES });
@@ -53,7 +53,7 @@ function write(wanted: Map<string, string>): void {
     mkdirSync(dirname(join(TARGET, name)), { recursive: true });
     writeFileSync(join(TARGET, name), text);
   }
-  console.log(`${wanted.size} files written to src/etcd/proto`);
+  console.log(`${wanted.size} files are written to src/etcd/proto.`);
 }
 
 function check(wanted: Map<string, string>): void {
@@ -62,7 +62,7 @@ function check(wanted: Map<string, string>): void {
     const file = join(TARGET, name);
     return !existsSync(file) || readFileSync(file, "utf8") !== wanted.get(name);
   });
-  for (const name of differing.sort()) console.error(`differs: src/etcd/proto/${name}`);
+  for (const name of differing.sort()) console.error(`src/etcd/proto/${name} differs from the generated file.`);
   if (differing.length > 0) process.exitCode = 1;
 }
 

@@ -23,7 +23,7 @@ interface Definition {
   };
 }
 
-/** What becomes of an edit of a field in the spec of an EtcdCluster, and of all below it. */
+/** Effect of an edit of a field in the spec of an EtcdCluster, or of a field below it. */
 const EDITS: Readonly<Record<string, string>> = {
   replicas: "at once: members are added or removed one at a time; to 0 all stop, and start again as the same ones",
   version: "roll; refused for a way that etcd does not support",
@@ -32,7 +32,7 @@ const EDITS: Readonly<Record<string, string>> = {
   bootstrap: "refused; it can be taken away, which changes nothing for a cluster that has formed",
   etcd: "roll",
   tls: "a certificate at once, without a restart; all else roll, with another provider or issuer three or four times",
-  auth: "at once: nobody restarts; refused without client certificates",
+  auth: "at once: no member restarts; refused without client certificates",
   podTemplate: "roll",
   clientService: "at once",
   updateStrategy: "at once",
@@ -43,7 +43,7 @@ const EDITS: Readonly<Record<string, string>> = {
   paused: "at once",
 };
 
-/** A page for each kind with every field of each version, by path from the root of the repository. */
+/** Pages with the fields of each kind and version, by path from the root of the repository. */
 export function fieldPages(): Readonly<Record<string, string>> {
   const definitions = customResourceDefinitions(OPERATOR_NAMESPACE) as unknown as readonly Definition[];
   return Object.fromEntries(
@@ -76,7 +76,7 @@ function fieldPage({ spec: { names, versions } }: Definition): string {
   });
   return page(
     names.kind,
-    `Every field, as \`kubectl explain ${names.kind.toLowerCase()}\` tells it. A field in bold must be given.`,
+    `Every field, as \`kubectl explain ${names.kind.toLowerCase()}\` shows it. A field in bold is required.`,
     ...sections,
   );
 }
@@ -110,10 +110,10 @@ function code(value: unknown): string {
   return `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
 }
 
-/** @throws Error naming the field of which nobody has said what an edit does */
+/** @throws Error that names a field without an entry in EDITS */
 function editOf(path: string): string {
   const [top = ""] = path.split(".");
   const edit = EDITS[top];
-  if (edit === undefined) throw new Error(`spec.${path}: scripts/field-pages.ts does not say what an edit does`);
+  if (edit === undefined) throw new Error(`spec.${path} has no entry in EDITS of scripts/field-pages.ts.`);
   return path === top ? edit : "";
 }

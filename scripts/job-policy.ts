@@ -1,4 +1,6 @@
 import { AGENT_COMMAND, TASK_VARIABLE } from "#agent/task.ts";
+import { VOLUME_MOUNT } from "#agent-job/target.ts";
+import { AUTH_KEYS, CREDENTIAL_KEYS, DESTINATION_VOLUME, KEY_FILE, MOUNTS, TLS_KEYS } from "#agent-job/volumes.ts";
 import {
   BACKUP_LABEL,
   BASE_CONTAINER,
@@ -11,41 +13,57 @@ import {
   REPLAY_CONTAINER,
   REPLICA_CONTAINER,
   RESTORE_LABEL,
+  VOLUME_PATH,
 } from "#api/names.ts";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
-import { KEY_FILE } from "#backup/desired/task.ts";
 import { VERIFIED_ETCD_COMMAND } from "#backup/desired/verification.ts";
-import { AUTH_KEYS, CREDENTIAL_KEYS, TLS_KEYS } from "#backup/desired/volumes.ts";
+import { SOURCE_TLS_VOLUME } from "#backup/reach.ts";
 import type { Validation } from "./admission-policy.ts";
 import { isAuthoritys } from "./certificate-policy.ts";
 import { isConfinedPod, listOf } from "./confinement.ts";
 
-// Whoever may make Jobs may run anything, and read any Secret. The operator makes one kind of Job, so all of its shape is fixed here that
-// is not for the EtcdBackup to say. `pod` is the spec of its pods.
+// Limits the operator's Jobs: with a right to create any Job, it could run any program and read any Secret. Its Jobs
+// have one shape. All parts that the EtcdBackup does not choose are fixed here. `pod` is the spec of the pods.
 
 const isJob = "variables.resource == 'jobs'";
 
-/** Keys of Secrets that the agent reads, each as a file of its own name. */
-const KEYS = [
-  ...new Set([
-    ...Object.values(CREDENTIAL_KEYS).flatMap(({ must, may }) => [...must, ...may]),
-    ...TLS_KEYS,
-    ...AUTH_KEYS,
-  ]),
-];
+const CREDENTIALS = Object.values(CREDENTIAL_KEYS).flatMap(({ must, may }) => [...must, ...may]);
+
+/**
+ * Volumes of such pods by name, each with its mount path and the keys of Secrets in it, which are files of the same
+ * names. Volumes without keys are claims and empty volumes. At another path a volume could hide the agent's own
+ * program.
+ */
+const PLACES: Readonly<Record<string, { readonly path: string; readonly keys?: readonly string[] }>> = {
+  [DATA_VOLUME]: { path: VOLUME_PATH },
+  [DESTINATION_VOLUME]: { path: VOLUME_MOUNT },
+  credentials: { path: MOUNTS.credentials, keys: [...new Set(CREDENTIALS)] },
+  [SOURCE_TLS_VOLUME]: { path: MOUNTS.sourceTLS, keys: TLS_KEYS },
+  "source-auth": { path: MOUNTS.sourceAuth, keys: AUTH_KEYS },
+};
+const ENCRYPTION = { name: "encryption", path: MOUNTS.encryption };
+const PATHS = mapOf({ ...PLACES, [ENCRYPTION.name]: ENCRYPTION }, ({ path }) => `'${path}'`);
+const KEYS = mapOf(PLACES, ({ keys = [] }) => listOf(keys));
+
+/** A map in CEL. */
+function mapOf<T>(values: Readonly<Record<string, T>>, text: (value: T) => string): string {
+  return `{${Object.entries(values)
+    .map(([name, value]) => `'${name}': ${text(value)}`)
+    .join(", ")}}`;
+}
 
 function made(expression: string): string {
   return `!(${isJob}) || !variables.creates || (${expression.replaceAll(/\bpod\./g, "object.spec.template.spec.")})`;
 }
 
-/** Only once: the API server counts what a policy costs. */
+/** Kinds that own Jobs. They are in the policy only once, as the API server limits its cost. */
 const KINDS = [ETCD_BACKUPS, ETCD_RESTORES].map(({ kind }) => kind);
 const LABELS = [BACKUP_LABEL, RESTORE_LABEL];
 
 /**
- * Containers that begin before the last one: of a restore's pod, of one to a point in time, and of a verification's, where the last of them runs
- * beside it. A backup's pod has none.
+ * Init containers, in their order, of pods for a backup (none), a restore, a restore to a point in time, and a
+ * verification. A verification's etcd keeps running as a sidecar.
  */
 const RESTORING = [FETCH_CONTAINER, ETCDUTL_CONTAINER];
 const REPLAYING = [FETCH_CONTAINER, BASE_CONTAINER, REPLICA_CONTAINER, REPLAY_CONTAINER, ETCDUTL_CONTAINER];
@@ -55,7 +73,7 @@ const isTool = `each.name in ${listOf([ETCDUTL_CONTAINER, BASE_CONTAINER, ETCD_C
 const isReplica = `each.name == '${REPLICA_CONTAINER}'`;
 const isEtcd = `each.name in ${listOf([ETCD_CONTAINER, REPLICA_CONTAINER])}`;
 
-/** What is asked of Jobs. @param image the operator's own, which they run */
+/** Validations of the operator's Jobs. @param image the operator's own image, which they run */
 export function jobValidations(image: string): readonly Validation[] {
   return [
     { expression: `!(${isJob}) || !variables.updates`, message: "the operator changes no Job" },
@@ -79,7 +97,8 @@ export function jobValidations(image: string): readonly Validation[] {
       message: `pods of the operator's Jobs run the agent of ${image}, and nothing else`,
     },
     {
-      // etcd's image is named by people, so it gets nothing but the volume that is to be filled; nor does the cloud know it.
+      // Users choose etcd's image, so its containers get only the data volume, and no cloud identity unless the image
+      // is etcd's own.
       expression: made(
         `pod.?initContainers.orValue([]).all(each, !(${isTool}) || ((each.name == '${ETCD_CONTAINER}' ? each.?command.orValue([]) == ${listOf(VERIFIED_ETCD_COMMAND)}` +
           ` : (each.?command.orValue([]).size() > 3 && (${isReplica} ? each.command[0] == 'etcd' : each.command[0] == 'etcdutl' && each.command[1] == 'snapshot' && each.command[2] == 'restore')))` +
@@ -87,7 +106,7 @@ export function jobValidations(image: string): readonly Validation[] {
           ` && (pod.?serviceAccountName.orValue('default') == 'default' || each.image.startsWith('${ETCD_REPOSITORY}:v'))))` +
           ` && pod.containers.all(each, !(${isTool}))`,
       ),
-      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets, and under an account of their own only that of ${ETCD_REPOSITORY}`,
+      message: `pods of the operator's Jobs run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets. With a service account other than default, etcd's image is from ${ETCD_REPOSITORY}`,
     },
     {
       expression: made(
@@ -97,15 +116,30 @@ export function jobValidations(image: string): readonly Validation[] {
       message: `the environment of pods of the operator's Jobs is ${TASK_VARIABLE}, which holds no secret, and nothing else`,
     },
     {
-      // A key under another name could be taken for a password, and be sent to whom the task names.
+      // Under another file name a key could pass for a password, and be sent to the server in the task. The data volume
+      // has no Secret, since etcd's tools mount it.
       expression: made(
-        "pod.?volumes.orValue([]).all(volume, has(volume.persistentVolumeClaim) || has(volume.emptyDir) || (has(volume.projected)" +
-          " && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
+        `pod.?volumes.orValue([]).all(volume, volume.name in ${listOf([DATA_VOLUME, DESTINATION_VOLUME])}` +
+          " ? has(volume.persistentVolumeClaim) || has(volume.emptyDir)" +
+          " : has(volume.projected) && volume.projected.?sources.orValue([]).all(source, has(source.secret) && source.secret.?items.orValue([]).size() > 0" +
           ` && !${isAuthoritys("source.secret.name")}` +
-          ` && source.secret.items.all(item, item.path == '${KEY_FILE}' || (item.path == item.key && item.key in ${listOf(KEYS)})))))`,
+          ` && source.secret.items.all(item, volume.name == '${ENCRYPTION.name}' ? item.path == '${KEY_FILE}' : (item.path == item.key && item.key in ${KEYS}[?volume.name].orValue([])))))`,
       ),
       message:
-        "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs, under their own names, and none of an authority's",
+        "pods of the operator's Jobs mount claims, empty volumes, and of Secrets only keys that a backup needs. The files have the keys' names, and no Secret is a CA's",
+    },
+    {
+      // With a subPath a key could become a file of any name.
+      expression: made(
+        `${ALL}.all(each, each.?volumeDevices.orValue([]).size() == 0 && each.?volumeMounts.orValue([]).all(one,` +
+          ` one.mountPath == ${PATHS}[?one.name].orValue('') && !has(one.subPath) && !has(one.subPathExpr)))`,
+      ),
+      message: "containers of the operator's Jobs mount whole volumes, each in its own place, and no devices",
+    },
+    {
+      // Containers that share processes can read each other's files.
+      expression: made(`!pod.?shareProcessNamespace.orValue(false) && ${ALL}.all(each, !has(each.workingDir))`),
+      message: "containers of the operator's Jobs share no processes, and have no working directory of their own",
     },
     {
       expression: made("!pod.?automountServiceAccountToken.orValue(true)"),

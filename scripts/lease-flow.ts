@@ -2,16 +2,21 @@ import { OPERATOR } from "#api/names.ts";
 import { CLUSTER_LEASE_NAMESPACE, LEASE_PERMISSIONS } from "../src/bin/permissions.ts";
 import { LABELS, type Manifest, OPERATOR_NAMESPACE } from "./own.ts";
 
-// The API server has what one account asks wait in one line, and what reads the state of thousands of clusters takes all places of it for seconds.
-// A lease that waits behind that is a lost lease, and then everything is read anew. So leases have a line of their own, as those of Kubernetes' own
-// controllers do. https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+// Why a FlowSchema for leases?
+//   The API server queues all requests of one account together. Requests that read the state of thousands of clusters
+//   fill the queue for seconds. A lease renewal that waits behind them is too late: the operator loses its lease, and
+//   reads everything again. So leases have a queue of their own, as those of Kubernetes' own controllers.
+//   https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
 
-/** The level at which Kubernetes' own controllers renew their leases; every API server makes it. */
+/** Priority level for lease renewals of Kubernetes' own controllers, which every API server has. */
 const LEVEL = "leader-election";
-/** After those of Kubernetes itself for leases (100 and 200), and before all that catch every account (from 900 on): the lowest that fits is asked. */
+/**
+ * Precedence of the FlowSchema: after Kubernetes' own for leases (100 and 200), and before those for every account
+ * (from 900 on). The matching schema with the lowest value applies.
+ */
 const PRECEDENCE = 300;
 
-/** What tells the API server that the leases by which the operator leads come before all else that it asks. */
+/** FlowSchema by which renewals of the operator's leases do not wait behind its other requests. */
 export function leaseFlow(): Manifest {
   return {
     apiVersion: "flowcontrol.apiserver.k8s.io/v1",
@@ -24,7 +29,7 @@ export function leaseFlow(): Manifest {
       rules: [
         {
           subjects: [{ kind: "ServiceAccount", serviceAccount: { name: OPERATOR, namespace: OPERATOR_NAMESPACE } }],
-          // What it may do with the lease of an installation; with those of shards it may do less.
+          // Rights to the lease of an installation, which include those to leases of shards.
           resourceRules: LEASE_PERMISSIONS.map(({ apiGroups, resources, verbs }) => ({
             apiGroups,
             resources,

@@ -22,25 +22,28 @@ const SELECTOR = { "app.kubernetes.io/name": OPERATOR };
 const HTTP_PORT = 8080;
 const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
-/** One acts, the other has read everything and takes over when the lease ends: a lost node costs seconds. Who asks for shards has one for each. */
+/**
+ * Replicas of the operator: a leader, and a standby with synced caches that takes over when the lease expires. So a
+ * lost node costs seconds. With shards there should be one replica for each.
+ */
 export const OPERATOR_REPLICAS = 2;
 /**
- * How long pods stay bound to a node that is lost, in seconds, after Kubernetes has called it so; its default is 300. One
- * operator is left all the while, and acts.
+ * Time for which the operator's pods stay bound to a lost node after it is NotReady, in seconds. Kubernetes' default is
+ * 300. The other replica leads in that time.
  */
 const LOST_NODE_SECONDS = 10;
-/** So much longer a pod that is to end goes on, in seconds: until everybody knows that its webhooks are not to be asked any more. */
+/** Time for which a terminating pod still serves, in seconds, until no client sends requests to its webhooks. */
 const LEAVING_SECONDS = 3;
 
-/** The CustomResourceDefinitions, one object each. */
+/** CustomResourceDefinitions of the operator. */
 export function crdManifests(): Manifest[] {
   return customResourceDefinitions(OPERATOR_NAMESPACE) as unknown as Manifest[];
 }
 
 /**
- * Everything else that installs the operator: namespace, account, rights and their limits, Deployment.
+ * All other manifests of the operator: namespace, account, RBAC, admission policies, NetworkPolicy, Deployment.
  * @param image the operator's image, with tag
- * @param secrets where it may read and write the Secrets of clusters
+ * @param secrets where the operator may read and write the Secrets of clusters
  */
 export function operatorManifests(image: string, secrets: SecretsReach = "everywhere"): Manifest[] {
   return [
@@ -59,7 +62,7 @@ export function operatorManifests(image: string, secrets: SecretsReach = "everyw
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",
       metadata: own(OPERATOR),
-      // Drains take one after the other; `maxUnavailable`, so that they go on where somebody runs only one.
+      // Drains evict one pod after the other. `maxUnavailable`, so that a drain also succeeds with a single replica.
       spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: "AlwaysAllow", selector: { matchLabels: SELECTOR } },
     },
     {
@@ -68,14 +71,32 @@ export function operatorManifests(image: string, secrets: SecretsReach = "everyw
       metadata: own(WEBHOOKS),
       spec: { selector: SELECTOR, ports: [{ name: "webhooks", port: 443, targetPort: "webhooks" }] },
     } as unknown as Manifest,
+    networkPolicy(),
     webhookConfiguration(),
     deployment(image),
   ];
 }
 
 /**
- * Who is asked about EtcdClusters. Whom to trust then (`caBundle`) is written by the operator; since it does not stand here, whoever
- * applies this again leaves it as it is.
+ * NetworkPolicy that opens only the operator's own ports. Sources are not limited: API servers and kubelets have no
+ * labels, and different addresses in each cluster. Egress is open, as members, API server and DNS may be anywhere.
+ */
+function networkPolicy(): Manifest {
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: own(OPERATOR),
+    spec: {
+      podSelector: { matchLabels: SELECTOR },
+      policyTypes: ["Ingress"],
+      ingress: [WEBHOOK_PORT, METRICS_PORT, HTTP_PORT].map((port) => ({ ports: [{ protocol: "TCP", port }] })),
+    },
+  };
+}
+
+/**
+ * Registration of the admission webhook for EtcdClusters. The operator writes its `caBundle`. That field is missing
+ * here, so that applying the manifest again keeps it.
  */
 function webhookConfiguration(): Manifest {
   const { group, version, plural } = ETCD_CLUSTERS;
@@ -98,7 +119,7 @@ function webhookConfiguration(): Manifest {
             scope: "Namespaced",
           },
         ],
-        // What decides about data is in the schema. Without an operator people can do all that they can with one.
+        // Checks that protect data are in the schema, so EtcdClusters can be edited while no operator runs.
         failurePolicy: "Ignore",
         matchPolicy: "Equivalent",
         matchConditions: [
@@ -118,7 +139,7 @@ function webhookConfiguration(): Manifest {
   };
 }
 
-/** Annotations that say something to the operator, and may say it wrongly. */
+/** Annotations for the operator that the webhook checks. */
 const JUDGED = [DRY_RUN_ANNOTATION, ROTATE_CA_ANNOTATION, WAIVE_ANNOTATION];
 
 function isOther(annotation: string): string {
@@ -151,7 +172,8 @@ function deployment(image: string): Manifest {
         },
         spec: {
           serviceAccountName: OPERATOR,
-          // No priorityClassName: some providers refuse system-cluster-critical outside of kube-system, and no pod would start.
+          // No priorityClassName: some providers refuse system-cluster-critical outside of kube-system, and no pod
+          // would start.
           terminationGracePeriodSeconds: 15,
           affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [otherNode()] } },
           tolerations: ["not-ready", "unreachable"].map((why) => ({
@@ -174,7 +196,7 @@ function deployment(image: string): Manifest {
               args: [`--http-port=${HTTP_PORT}`, `--webhook-port=${WEBHOOK_PORT}`, `--metrics-port=${METRICS_PORT}`],
               env: [
                 { name: "POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
-                // What the pods of backups run, and the policy lets them run nothing else.
+                // Image of backup pods, and the only one that the admission policy allows for them.
                 { name: "OPERATOR_IMAGE", value: image },
               ],
               ports: [
@@ -199,7 +221,10 @@ function deployment(image: string): Manifest {
   } as unknown as Manifest;
 }
 
-/** Preferred, so that two run on a cluster of one node too. The hash leaves out the pods that a rollout is about to end. */
+/**
+ * Affinity to another node than the other replica's: preferred, so that one node suffices. The hash excludes pods of an
+ * old revision.
+ */
 function otherNode() {
   return {
     weight: 100,

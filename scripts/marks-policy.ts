@@ -9,28 +9,30 @@ import {
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { admissionPolicyNamed } from "./policy.ts";
 
-// What an EtcdBackupSchedule has made is told by marks on EtcdBackups, and a retention deletes backups for the sake of later ones. Whoever may
-// create EtcdBackups could have theirs pass for one of a schedule, and older ones deleted for it, or have an upgrade go on with it. So nobody
-// but the operator sets or changes a mark. Everybody may take one away: that is how a backup is kept for good.
+// Why are marks protected?
+//   Marks on EtcdBackups identify backups by an EtcdBackupSchedule or before an upgrade. A retention deletes old
+//   backups when there are newer ones. With a forged mark a user's backup could have older ones deleted, or let an
+//   upgrade proceed. So only the operator may set or change a mark. Every client may remove one, which keeps the backup
+//   for good.
 
 type Field = "labels" | "annotations";
 
-/** Where each stands, and what the operator tells by it. */
+/** Place and name of each mark, and its meaning for an error. */
 const MARKS: readonly (readonly [Field, string, string])[] = [
   ["labels", SCHEDULE_LABEL, "which EtcdBackupSchedule has made an EtcdBackup"],
   ["annotations", SCHEDULE_UID_ANNOTATION, "which EtcdBackupSchedule has made an EtcdBackup"],
   [
     "annotations",
     DELETE_OBJECT_ANNOTATION,
-    "that a retention lets the object of an EtcdBackup go; spec.objectPolicy is for people",
+    "that a retention deletes the object of an EtcdBackup, for which users set spec.objectPolicy",
   ],
   ["annotations", FIRST_BACKUP_ANNOTATION, "that an EtcdBackup was made before an upgrade"],
 ];
 
-/** What people read who set it by hand. */
+/** Error for a client that sets a mark. */
 export function notByHand(field: Field, mark: string): string {
   const [, , tells] = MARKS.find(([, name]) => name === mark) ?? [];
-  return `metadata.${field}[${mark}] is set by the operator alone, which tells by it ${tells}; leave it out, leave it as it was read, or remove it`;
+  return `metadata.${field}[${mark}] is set by the operator alone, to record ${tells}; leave it out, leave it as it was read, or remove it`;
 }
 
 /** The policy and its binding. @param user the operator's account */
@@ -38,12 +40,12 @@ export function marksPolicy(user: string, labels: Readonly<Record<string, string
   const value = (object: string, field: Field, mark: string) => `${object}.metadata.?${field}[?'${mark}']`;
   return admissionPolicyNamed(`${OPERATOR}-marks`, labels, {
     matchConstraints: {
-      matchPolicy: "Exact", // Metadata is the same in all versions, and nothing has to be converted.
+      matchPolicy: "Exact", // Metadata are the same in all versions, so no conversion is needed.
       resourceRules: [
         {
           apiGroups: [GROUP],
           apiVersions: ["*"],
-          resources: [ETCD_BACKUPS.plural], // Who writes a status writes no metadata.
+          resources: [ETCD_BACKUPS.plural], // Without the status subresource, which cannot change metadata.
           operations: ["CREATE", "UPDATE"],
         },
       ],

@@ -4,7 +4,7 @@ export function admissionPolicyNamed(name: string, labels: Readonly<Record<strin
   const metadata = { name, labels };
   const binding = { policyName: name, validationActions: ["Deny"] };
   return [
-    // Who cannot be asked must not let through what a policy is there to refuse.
+    // A policy that cannot be evaluated must refuse requests.
     { apiVersion, kind: "ValidatingAdmissionPolicy", metadata, spec: { failurePolicy: "Fail", ...spec } },
     { apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata, spec: binding },
   ];

@@ -20,7 +20,7 @@ import { WAIVABLE } from "#api/waivers.ts";
 import { BACKUP_GUARDS } from "#backup/guards.ts";
 import { BACKUP_RULES } from "#backup/plan.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import { CLUSTER_RULES } from "#cluster/plan.ts";
+import { CLUSTER_PHASES } from "#cluster/plan.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
 import { RESTORE_GUARDS } from "#restore/guards.ts";
@@ -32,13 +32,15 @@ import { SCHEDULE_RULES } from "#schedule/plan.ts";
 import { USER_GUARDS } from "#user/guards.ts";
 import { USER_RULES } from "#user/plan.ts";
 import { fieldPages } from "./field-pages.ts";
+import { messagesPage } from "./messages-page.ts";
 import { page, table } from "./pages.ts";
 
-/** Pages in which people look up the words that the operator uses, by path from the root of the repository. */
+/** Reference pages of fields, conditions, rules and guards, by path from the root of the repository. */
 export async function referencePages(root: string): Promise<Readonly<Record<string, string>>> {
   return {
     ...fieldPages(),
     "docs/reference/conditions.md": conditionsPage(),
+    "docs/reference/messages.md": await messagesPage(root),
     "docs/reference/rules.md": await rulesPage(root),
   };
 }
@@ -51,11 +53,11 @@ function conditionsPage(): string {
   ];
   return page(
     "Conditions and reasons",
-    "What `status.conditions` of an object says: `type` is a question, `status` the answer, `reason` why. `kubectl explain etcdcluster.status.conditions.reason` says the same.",
+    "Entries of `status.conditions` of an object: `type` is a question, `status` the answer, `reason` why. `kubectl explain etcdcluster.status.conditions.reason` shows the same.",
     ...kind("EtcdCluster", CONDITION_TYPES, REASONS),
     ...kind("EtcdPeer", PEER_CONDITION_TYPES, PEER_REASONS),
     "## What may be waived",
-    "The annotation `etcd.improbable.io/waive` of an EtcdCluster, such as `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`, names checks for which the restarts of an update need not wait, each until a time with a zone, 7 days ahead at most. Nothing else can be waived.",
+    "The annotation `etcd.improbable.io/waive` of an EtcdCluster names checks for which the restarts of an update need not wait. Each has an end, with a time zone, at most 7 days ahead. An example is `members-ready until 2026-11-22T12:00:00Z, members-healthy until 2026-11-22T12:00:00Z`. Nothing else can be waived.",
     table(["check", "what an update waits for while it is not waived"], wordRows(WAIVABLE)),
     ...kind("EtcdBackup", BACKUP_CONDITION_TYPES, BACKUP_REASONS),
     ...kind("EtcdBackupSchedule", SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS),
@@ -65,57 +67,86 @@ function conditionsPage(): string {
   );
 }
 
+/**
+ * Subject of a rule from its folder: `members` of src/cluster/members/rules, `life` of src/peer/rules/life, `tls` of
+ * cluster-tls.
+ */
+function subjectOf(path: string): string {
+  const [, name, ...folders] = dirname(path).split("/");
+  if (name === "cluster-tls") return "tls";
+  return folders.filter((each) => each !== "rules").join("/") || (name ?? "");
+}
+
 async function rulesPage(root: string): Promise<string> {
-  const source = (room: string, ...path: string[]) => join(root, "src", room, ...path);
-  const files = async (room: string) =>
-    (await readdir(source(room, "rules"), { recursive: true })).filter((path) => path.endsWith(".ts"));
-  const rules = async (room: string, all: readonly { name: string; holds?: true }[]) => {
-    const paths = await files(room);
+  /**
+   * Files of the packages of one plan, as paths from the root: `cluster-tls` has rules and guards of `cluster`, too.
+   */
+  const filesOf = async (name: string) => {
+    const packages = name === "cluster" ? ["cluster", "cluster-tls"] : [name];
+    const lists = await Promise.all(
+      packages.map(async (each) =>
+        (await readdir(join(root, "src", each), { recursive: true })).map((path) => `src/${each}/${path}`),
+      ),
+    );
+    return lists.flat().filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
+  };
+  const rules = async (name: string, all: readonly { name: string; holds?: true }[]) => {
+    const paths = (await filesOf(name)).filter((path) => path.includes("/rules/"));
     return await Promise.all(
-      all.map(async ({ name, holds }) => {
-        const path = paths.find((each) => basename(each) === `${name}.ts`);
-        if (path === undefined) throw new Error(`src/${room}/rules: no file ${name}.ts for the rule of this name`);
-        const doc = docOf(await readFile(source(room, "rules", path), "utf8"), name);
-        const link = `[\`${name}\`](../../src/${room}/rules/${path})`;
-        return [holds ? `${link} (holds)` : link, dirname(path), doc];
+      all.map(async ({ name: rule, holds }) => {
+        const path = paths.find((each) => basename(each) === `${rule}.ts`);
+        if (path === undefined) throw new Error(`src/${name} has no file rules/${rule}.ts for the rule ${rule}.`);
+        const doc = docOf(await readFile(join(root, path), "utf8"), rule);
+        const link = `[\`${rule}\`](../../${path})`;
+        return [holds ? `${link} (holds)` : link, subjectOf(path), doc];
       }),
     );
   };
-  /** Its guards.ts, and what is in its folder of guards, if it has one. */
-  const guardFiles = async (room: string) => {
-    const paths = (await readdir(source(room), { recursive: true })).filter((path) =>
-      /^guards(?:\/[^/]+(?<!\.test))?\.ts$/.test(path),
+  const guards = async (name: string, all: readonly { name: string }[]) => {
+    const paths = (await filesOf(name)).filter((path) => /guards?\.ts$/.test(path));
+    const sources = await Promise.all(
+      paths.map(async (path) => ({ path, text: await readFile(join(root, path), "utf8") })),
     );
-    return await Promise.all(paths.map(async (path) => ({ path, text: await readFile(source(room, path), "utf8") })));
-  };
-  const guards = async (room: string, all: readonly { name: string }[]) => {
-    const sources = await guardFiles(room);
-    return all.map(({ name }) => {
-      const found = sources.find(({ text }) => text.includes(`name: "${name}"`));
-      if (found === undefined) throw new Error(`src/${room}: no file of guards has the guard ${name}`);
-      return [`[\`${name}\`](../../src/${room}/${found.path})`, docOf(found.text, name)];
+    return all.map(({ name: guard }) => {
+      const found = sources.find(({ text }) => text.includes(`name: "${guard}"`));
+      if (found === undefined) throw new Error(`src/${name} has no file with the guard ${guard}.`);
+      return [`[\`${guard}\`](../../${found.path})`, docOf(found.text, guard)];
     });
   };
-  const room = async (
+  const rulesTable = async (name: string, all: readonly { name: string; holds?: true }[]) =>
+    table(["rule", "is about", "what it is for"], await rules(name, all));
+  const guardsTable = async (name: string, all: readonly { name: string }[]) =>
+    table(["guard", "what it forbids"], await guards(name, all));
+  const section = async (
     name: string,
     title: string,
     [all, invariants]: readonly [readonly { name: string; holds?: true }[], readonly { name: string }[]],
-  ) => [
-    `## ${title}`,
-    table(["rule", "is about", "what it is for"], await rules(name, all)),
-    table(["guard", "what it forbids"], await guards(name, invariants)),
-  ];
+  ) => [`## ${title}`, await rulesTable(name, all), await guardsTable(name, invariants)];
+  /** Section with the phases of an EtcdCluster and their rules, and then the guards. */
+  const clusterSection = async () => {
+    const phases = CLUSTER_PHASES.map(async (phase) => [
+      `### ${capitalized(phase.name)}`,
+      phase.is,
+      await rulesTable("cluster", phase.rules),
+    ]);
+    const guardsPart = ["### Guards", await guardsTable("cluster", CLUSTER_GUARDS)];
+    return ["## Of an EtcdCluster", ...(await Promise.all(phases)).flat(), ...guardsPart];
+  };
   return page(
     "Rules and guards",
-    "The `reason` of an event, and the `rule` in a log line and in a metric, is one of these names. Rules speak in this order, and the first one with something to do or to wait for wins. A guard may turn a step of any rule into a wait, which then has the guard's name. While the step of a rule that *holds* rests, nothing below it is done.",
-    ...(await room("cluster", "Of an EtcdCluster", [CLUSTER_RULES, CLUSTER_GUARDS])),
-    ...(await room("peer", "Of an EtcdPeer", [PEER_RULES, PEER_GUARDS])),
-    ...(await room("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
-    ...(await room("schedule", "Of an EtcdBackupSchedule", [SCHEDULE_RULES, SCHEDULE_GUARDS])),
-    ...(await room("restore", "Of an EtcdRestore", [RESTORE_RULES, RESTORE_GUARDS])),
-    ...(await room("role", "Of an EtcdRole", [ROLE_RULES, ROLE_GUARDS])),
-    ...(await room("user", "Of an EtcdUser", [USER_RULES, USER_GUARDS])),
+    "The `reason` of an event, and the `rule` in a log line and in a metric, is one of these names. Rules are evaluated in this order, those of an EtcdCluster in phases; the first rule with a step or a wait decides. A guard may turn the step of a rule into a wait, which then has the guard's name. A rule marked *holds* holds everything below it back while its own step is in backoff.",
+    ...(await clusterSection()),
+    ...(await section("peer", "Of an EtcdPeer", [PEER_RULES, PEER_GUARDS])),
+    ...(await section("backup", "Of an EtcdBackup", [BACKUP_RULES, BACKUP_GUARDS])),
+    ...(await section("schedule", "Of an EtcdBackupSchedule", [SCHEDULE_RULES, SCHEDULE_GUARDS])),
+    ...(await section("restore", "Of an EtcdRestore", [RESTORE_RULES, RESTORE_GUARDS])),
+    ...(await section("role", "Of an EtcdRole", [ROLE_RULES, ROLE_GUARDS])),
+    ...(await section("user", "Of an EtcdUser", [USER_RULES, USER_GUARDS])),
   );
+}
+
+function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
 type Words = Readonly<Record<string, string>>;
@@ -124,10 +155,10 @@ function wordRows(words: Words): readonly (readonly string[])[] {
   return Object.entries(words).map(([word, sentence]) => [`\`${word}\``, sentence]);
 }
 
-/** The doc comment of the rule or guard of this name, on one line. @throws Error when it has none */
+/** Doc comment of the rule or guard of this name, on one line. @throws Error when it has none */
 function docOf(source: string, name: string): string {
   const before = source.slice(0, Math.max(0, source.indexOf(`name: "${name}"`)));
   const [comment = "", ...code] = before.slice(before.lastIndexOf("/**") + 3).split("*/");
-  if (code.join("").trim().split("\n").length !== 1) throw new Error(`${name} has no doc comment right above it`);
+  if (code.join("").trim().split("\n").length !== 1) throw new Error(`${name} has no doc comment directly above it.`);
   return comment.replaceAll(/\s*\n \* ?/g, " ").trim();
 }

@@ -11,13 +11,14 @@ import {
 import { LABELS, type Manifest, OPERATOR_NAMESPACE, own } from "./own.ts";
 
 /**
- * Who administers a namespace may bind the ClusterRole for Secrets there, although it has more than they do: rights to cert-manager's Certificates,
- * where nothing else gives them these. https://kubernetes.io/docs/reference/access-authn-authz/rbac/#restrictions-on-role-binding-creation-or-update
+ * ClusterRole that lets administrators of a namespace bind the role for Secrets there. Without it they could not, as
+ * that role has rights to cert-manager's Certificates which they may lack:
+ * https://kubernetes.io/docs/reference/access-authn-authz/rbac/#restrictions-on-role-binding-creation-or-update
  */
 const TLS_BINDER_ROLE = `${TLS_ROLE}-binder`;
 const TO_ADMINS = { "rbac.authorization.k8s.io/aggregate-to-admin": "true" };
 
-/** Where the operator may read and write the Secrets of clusters: in every namespace, or only where somebody binds the ClusterRole for it. */
+/** Namespaces in which the operator may read and write Secrets of clusters: all, or those with a RoleBinding for it. */
 export type SecretsReach = "everywhere" | "bound";
 
 const RBAC = "rbac.authorization.k8s.io";
@@ -28,19 +29,22 @@ const TLS_BINDING = {
   subjects: SUBJECTS,
 };
 
-/** Lets the operator read and write the Secrets of clusters in every namespace. */
+/** Binding that lets the operator read and write Secrets of clusters in every namespace. */
 export function secretsEverywhere(): Manifest {
   const metadata = { name: TLS_ROLE, labels: LABELS } as Manifest["metadata"];
   return { ...TLS_BINDING, kind: "ClusterRoleBinding", metadata };
 }
 
-/** The same in one namespace. @param namespace without it, that of whoever applies it */
+/**
+ * Binding that lets the operator do so in one namespace.
+ * @param namespace default: that of the client that applies it
+ */
 export function secretsIn(namespace?: string): Manifest {
   const metadata = { name: TLS_ROLE, ...(namespace === undefined ? {} : { namespace }), labels: LABELS };
   return { ...TLS_BINDING, kind: "RoleBinding", metadata };
 }
 
-/** The roles of the operator, and who has them. */
+/** Roles of the operator, and their bindings. */
 export function rights(secrets: SecretsReach): Manifest[] {
   const [rbac, subjects] = [RBAC, SUBJECTS];
   return [

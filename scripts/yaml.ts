@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-/** The objects as one text, a document each. */
+/** YAML of the objects, with a document for each. */
 export function yamlOf(objects: readonly unknown[]): string {
   return objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
 }

@@ -5,25 +5,25 @@ import type { KubeClient } from "#kube/client.ts";
 import { etcdCluster, isReady, OPTIONS } from "../kube.ts";
 import { until } from "../until.ts";
 
-/** Creations under way at a time. */
+/** Create requests in flight at a time. */
 const AT_ONCE = 20;
-/** Between two looks whether the next one may be made, in milliseconds. */
+/** Interval between two checks whether the next cluster may be created, in milliseconds. */
 const LOOK_MS = 20;
 
-/** What the operator writes of the clusters of the fleet, and when. */
+/** The EtcdClusters of the fleet, with the time at which the operator first reported each Ready. */
 export class Clusters {
-  /** They are spread over these, by turns. */
+  /** Namespaces over which the clusters are spread in turn. */
   readonly namespaces: readonly string[];
-  /** So many each of them is made with. */
+  /** Members with which each cluster is created. */
   readonly members: number;
   readonly #kube: KubeClient;
   readonly #tls: "Default" | "None";
   readonly #cache: Cache<EtcdCluster>;
   readonly #stop = new AbortController();
-  /** When each was first called Ready, in milliseconds of `performance.now()`. */
+  /** Time at which each cluster was first Ready, in milliseconds of `performance.now()`. */
   readonly #readyAtMs = new Map<string, number>();
 
-  /** @param tls whether they get what the operator gives a new cluster; otherwise none */
+  /** @param tls whether clusters get the operator's default TLS; otherwise they have none */
   constructor(kube: KubeClient, namespaces: readonly string[], members: number, tls: boolean) {
     this.#kube = kube;
     this.#tls = tls ? "Default" : "None";
@@ -37,7 +37,7 @@ export class Clusters {
     this.#cache.start(this.#stop.signal);
   }
 
-  /** No two have the same, in different namespaces neither. @param n 0 or more */
+  /** Names are unique in the whole fleet, also across namespaces. @param n 0 or more */
   nameOf(n: number): string {
     return `db-${n}`;
   }
@@ -47,7 +47,7 @@ export class Clusters {
     return { namespace: this.namespaces[n % this.namespaces.length] ?? "", name };
   }
 
-  /** @param atOnce so many are not ready at a time, at most */
+  /** @param atOnce most clusters that may be not Ready at a time */
   async create(count: number, atOnce = count): Promise<void> {
     const left = Array.from({ length: count }, (_, n) => this.nameOf(n)).reverse();
     const isFull = (): boolean => left.length > 0 && count - left.length - this.readyCount >= atOnce;
@@ -67,7 +67,7 @@ export class Clusters {
     return this.#readyAtMs.size;
   }
 
-  /** When each was called Ready for the first time, earliest first. */
+  /** Times at which clusters were first Ready, earliest first. */
   get readyTimes(): readonly number[] {
     return [...this.#readyAtMs.values()].sort((a, b) => a - b);
   }
@@ -80,7 +80,7 @@ export class Clusters {
     await this.#kube.patch(ETCD_CLUSTERS, this.refOf(name), { spec: { replicas } }, { ...OPTIONS, type: "merge" });
   }
 
-  /** Waits until it is called Ready with so many members. */
+  /** Waits until the cluster is Ready with so many members. */
   async untilReady(name: string, replicas: number): Promise<void> {
     await until(`${name} is ready with ${replicas} members`, () => {
       const cluster = this.get(name);
@@ -92,9 +92,9 @@ export class Clusters {
     });
   }
 
-  /** Waits until it is called degraded. */
+  /** Waits until the cluster's condition Degraded is True. */
   async untilDegraded(name: string): Promise<void> {
-    await until(`${name} is called degraded`, () => {
+    await until(`${name} is Degraded`, () => {
       const degraded = this.get(name)?.status?.conditions?.find(({ type }) => type === "Degraded");
       return degraded?.status === "True" || undefined;
     });

@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { OPERATOR } from "#api/names.ts";
 import { ensureComponents } from "#dev/components.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { kindOf } from "#kit/webhooks-apiserver.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { kindOf } from "#kit/servers/webhooks-apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import {
@@ -18,15 +18,15 @@ import { crdManifests, OPERATOR_USER, operatorManifests } from "../../scripts/ma
 import { OPTIONS } from "../kube.ts";
 import { until } from "../until.ts";
 
-/** Where Services get their addresses. */
+/** Range of the cluster IPs. */
 export const SERVICE_ADDRESSES = "10.96.0.0/12";
 
-/** Programs that have to be built before. */
+/** Programs that must be built before the bench starts. */
 export const COMPONENTS = ["kube-apiserver", "kube-controller-manager", "etcd-3.6.16"] as const;
 
 /**
- * The controllers that the operator's objects have to do with. Those of EndpointSlices, nodes and volumes are left out: there is no kube-proxy,
- * and nodes and volumes are simulated.
+ * Controllers that act on the operator's objects. Those of EndpointSlices, nodes and volumes are left out: there is no
+ * kube-proxy, and nodes and volumes are simulated.
  */
 const CONTROLLERS = [
   "replicaset-controller",
@@ -36,7 +36,7 @@ const CONTROLLERS = [
   "namespace-controller",
 ];
 
-/** One line for each request of the operator, and of nobody else. */
+/** One line for each request of the operator, and none for other clients. */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -44,23 +44,23 @@ const AUDIT_POLICY = {
   rules: [{ level: "Metadata", users: [OPERATOR_USER] }, { level: "None" }],
 };
 
-/** A real API server, and a real controller manager with the controllers that count. */
+/** A real API server, and a real controller manager with CONTROLLERS. */
 export interface ControlPlane {
   readonly server: ApiServer;
-  /** Never waits for a limit of its own. */
+  /** A client with a rate limit that it never reaches. */
   readonly kube: KubeClient;
   readonly auditLog: string;
   stop(): Promise<void>;
 }
 
 /**
- * With so many clusters the API server holds gigabytes, and on two processors it answers nobody for seconds while it collects garbage. A control plane that
- * carries so many has more of them; here it collects more rarely.
+ * From so many clusters on, the API server holds gigabytes. On two processors it then stops answering for seconds while
+ * it collects garbage. A real control plane of that size has more processors; here the API server collects less often.
  */
 const LARGE = 5_000;
 const COLLECTS_RARELY = { GOGC: "300", GOMEMLIMIT: "10GiB" };
 
-/** @param folder for files; @param namespaces that are made for the fleet; @param clusters how many there will be */
+/** @param folder for files; @param namespaces to create for the fleet; @param clusters size of the fleet */
 export async function startControlPlane(
   folder: string,
   namespaces: readonly string[],
@@ -92,7 +92,7 @@ export async function startControlPlane(
   return { server, kube, auditLog, stop };
 }
 
-/** All that installs the operator but its Deployment: its process is the bench's own. */
+/** Installs the operator's manifests except its Deployment: the bench starts the operator's process itself. */
 async function installOperator(kube: KubeClient): Promise<void> {
   for (const crd of crdManifests()) await kube.create(CUSTOM_RESOURCE_DEFINITIONS, crd as never, OPTIONS);
   const names = crdManifests().map(({ metadata }) => metadata.name);
@@ -117,7 +117,7 @@ async function startControllers(folder: string, server: ApiServer): Promise<Chil
     `--cert-dir=${join(folder, "controller-manager")}`,
     `--controllers=${CONTROLLERS.join(",")}`,
     "--leader-elect=false",
-    // So that it is the operator that is waited for.
+    // High limits, so that the controller manager is never the bottleneck.
     "--kube-api-qps=1000",
     "--kube-api-burst=2000",
     "--concurrent-replicaset-syncs=20",
@@ -126,7 +126,7 @@ async function startControllers(folder: string, server: ApiServer): Promise<Chil
   return spawn(built["kube-controller-manager"], flags, { stdio: "ignore", env: {} });
 }
 
-/** Whether the API server asks the operator about EtcdClusters by now. */
+/** Whether the API server calls the operator's admission webhooks: the operator has written its CA bundle. */
 export async function asksWebhooks(kube: KubeClient): Promise<boolean> {
   const found = await kube.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
   return found.webhooks?.every(({ clientConfig }) => clientConfig.caBundle !== undefined) ?? false;

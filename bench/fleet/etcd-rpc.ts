@@ -25,12 +25,12 @@ import type { Member } from "./members.ts";
 
 // etcd's gRPC methods, from the bytes of a request to those of the answer.
 
-/** Of a call that needs a leader while there is none: etcd waits so long before it says so (`ReqTimeout`), in milliseconds. */
+/** Time after which etcd fails a call that needs a leader while there is none (`ReqTimeout`), in milliseconds. */
 const WITHOUT_LEADER_MS = 7_000;
 
 const CALL = { signal: new AbortController().signal };
 
-/** One method: what it gets, and what becomes of it. */
+/** One gRPC method: takes the bytes of a request and returns those of the response. */
 type Method = (member: Member, address: string, request: Uint8Array) => Promise<Uint8Array>;
 
 function method<I extends DescMessage, O extends DescMessage>(
@@ -42,7 +42,7 @@ function method<I extends DescMessage, O extends DescMessage>(
     toBinary(output, await run(member, { address }, fromBinary(input, request)));
 }
 
-/** By path. Methods that the operator does not call are left out: whoever calls one is told so. */
+/** Methods by path. Those that the operator does not call are missing, and answered with Unimplemented. */
 export const METHODS: ReadonlyMap<string, Method> = new Map([
   [
     "/etcdserverpb.Maintenance/Status",
@@ -60,7 +60,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map([
   [
     "/etcdserverpb.Maintenance/Alarm",
     method(AlarmRequestSchema, AlarmResponseSchema, async (member, at, { action }) => {
-      if (action !== AlarmAction.GET) throw new ConnectError("no alarm is raised here", Code.Unimplemented);
+      if (action !== AlarmAction.GET) throw new ConnectError("the bench serves only GET of alarms", Code.Unimplemented);
       return create(AlarmResponseSchema, { header: headerOf(await member.client.status(at, CALL)) });
     }),
   ],
@@ -73,7 +73,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map([
   [
     "/etcdserverpb.Cluster/MemberAdd",
     method(MemberAddRequestSchema, MemberAddResponseSchema, async ({ client }, at, { peerURLs, isLearner }) => {
-      if (!isLearner) throw new ConnectError("the operator adds learners alone", Code.Unimplemented);
+      if (!isLearner) throw new ConnectError("the bench adds only learners", Code.Unimplemented);
       const { member, memberList } = await client.addLearner(at, peerURLs, CALL);
       return create(MemberAddResponseSchema, { ...listOf(memberList), member: messageOf(member) });
     }),
@@ -92,12 +92,12 @@ export const METHODS: ReadonlyMap<string, Method> = new Map([
   ],
 ]);
 
-/** Which of them change who is a member. */
+/** Whether the method changes the membership or the leader. */
 export function changesMembership(path: string): boolean {
   return /\/Member(Add|Promote|Remove)$|\/MoveLeader$/.test(path);
 }
 
-/** What a call that failed is answered with, and after how long. */
+/** gRPC status with which a failed call is answered, and the delay before the answer. */
 export function failureOf(thrown: unknown): { code: Code; text: string; afterMs: number } {
   const cause = thrown instanceof OperatorError ? thrown.cause : thrown;
   if (cause instanceof ConnectError) return { code: cause.code, text: cause.rawMessage, afterMs: 0 };

@@ -10,20 +10,21 @@ import { HANDSHAKE, MemberTls } from "./member-tls.ts";
 import type { Members } from "./members.ts";
 
 // How can one process be thousands of etcds?
-//   All addresses of the pods are this machine's own, inside the bench's network namespace. One listener per port takes what comes to any of
-//   them; by the address to which a connection was made it is known who was meant.
+//   All pod addresses are local ones inside the bench's network namespace. One listener per port accepts connections to
+//   all of them, and the address to which a connection was made identifies the member.
 // Why is gRPC done by hand?
-//   The server's share of two cores is not the operator's. A frame with a length before it is all that is needed of gRPC here.
+//   Processor time of this server is lost for the operator. Only the framing of gRPC is needed here: a length before
+//   each message.
 
-/** What a client with HTTP/2 says first. */
+/** First bytes of an HTTP/2 connection. */
 const PREFACE = "PRI ";
-/** Compressed or not, and the length. */
+/** Head of a gRPC frame: one byte for compression, four for the length. */
 const FRAME_HEAD_BYTES = 5;
 
-/** Serves etcd's API for all members, and its two HTTP questions. */
+/** Serves etcd's gRPC API, health check and metrics for all members. */
 export class EtcdServer {
   readonly #members: Members;
-  /** Which cluster is behind the address of a client Service, as namespace and name. */
+  /** Cluster behind the address of a client Service, as namespace and name. */
   readonly #clusterBehind: (address: string) => string | undefined;
   readonly #grpc: Http2Server = createHttp2Server();
   readonly #http: Server = createHttpServer();
@@ -31,7 +32,7 @@ export class EtcdServer {
   readonly #tls: MemberTls;
   readonly #sockets = new Set<Socket>();
   readonly #unknown = new Set<string>();
-  /** When each address was last asked, in milliseconds of `performance.now()`. */
+  /** Time of the last request to each address, in milliseconds of `performance.now()`. */
   readonly #askedAtMs = new Map<string, number>();
   #calls = 0;
 
@@ -46,7 +47,7 @@ export class EtcdServer {
       const address = String(stream.session?.socket.localAddress);
       void this.#answer(stream, String(headers[":path"]), address);
     });
-    this.#grpc.on("sessionError", () => undefined); // a client went away
+    this.#grpc.on("sessionError", () => undefined); // a client has closed its connection
     this.#http.on("request", (request, response) => this.#tell(request, response));
     this.#listeners = [CLIENT_PORT, METRICS_PORT].map(() => createServer((socket) => this.#take(socket)));
   }
@@ -62,7 +63,7 @@ export class EtcdServer {
     );
   }
 
-  /** Connections that are open at this moment. */
+  /** Connections that are open now. */
   get connections(): number {
     return this.#sockets.size;
   }
@@ -77,12 +78,12 @@ export class EtcdServer {
     return this.#tls.handshakes;
   }
 
-  /** Methods that somebody called and that nobody has written here. */
+  /** Methods that the operator called and that METHODS does not have. */
   get unknownMethods(): readonly string[] {
     return [...this.#unknown];
   }
 
-  /** Whether the member at this address was asked anything since then. @param sinceMs of `performance.now()` */
+  /** Whether the member at this address got a request since then. @param sinceMs of `performance.now()` */
   wasAsked(address: string, sinceMs: number): boolean {
     return (this.#askedAtMs.get(address) ?? 0) >= sinceMs;
   }
@@ -98,13 +99,13 @@ export class EtcdServer {
     socket.on("close", () => this.#sockets.delete(socket)).on("error", () => undefined);
     if (this.#members.isSilent(address)) {
       this.#askedAtMs.set(address, performance.now());
-      return; // it is taken, and that is all
+      return; // a silent member accepts the connection and never answers
     }
     if (this.#members.at(address) === undefined && this.#clusterBehind(address) === undefined)
       return void socket.resetAndDestroy();
     socket.once("readable", () => {
       const first = socket.read() as Buffer | null;
-      if (first === null) return; // it has ended
+      if (first === null) return; // the client has closed the connection
       socket.unshift(first);
       if (first[0] === HANDSHAKE) return this.#tls.take(socket);
       const server = first.toString("latin1", 0, PREFACE.length) === PREFACE ? this.#grpc : this.#http;
@@ -146,7 +147,7 @@ export class EtcdServer {
     response.end(isWell ? "ok\n" : "not ok\n");
   }
 
-  /** The few lines that the operator reads. */
+  /** The metrics that the operator reads. */
   #metricsOf(address: string): string {
     const member = this.#members.at(address);
     if (member === undefined) return "";

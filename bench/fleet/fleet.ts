@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { AuditLog, countBy, isLease, isRead } from "#kit/audit-log.ts";
+import { AuditLog, countBy, isLease, isRead } from "#kit/e2e/audit-log.ts";
 import type { Ref } from "#kube/kinds.ts";
 import { isIn } from "#shards/belonging.ts";
 import { median, rounded, say } from "../figure.ts";
@@ -10,30 +10,33 @@ import { EtcdServer } from "./etcd-server.ts";
 import { Kubelets } from "./kubelets.ts";
 import type { Operators } from "./operators.ts";
 
-/** Clusters that are not ready by then are not waited for, in milliseconds; and for each of them. */
+/** Limit for all clusters to be Ready, in milliseconds: a fixed part, and a part for each cluster. */
 const READY_WITHIN_MS = 20 * 60_000;
 const READY_EACH_MS = 1_000;
-/** From a start until every cluster was looked at, in milliseconds; and for each of them. */
+/**
+ * Limit from a start of the operator until it has dialed every cluster, in milliseconds: a fixed part, and a part for
+ * each cluster.
+ */
 const LOOKED_AT_WITHIN_MS = 180_000;
 const LOOKED_AT_EACH_MS = 60;
-/** Progress is told at least so often, in milliseconds. */
+/** Longest time between two lines of progress, in milliseconds. */
 const TELL_MS = 60_000;
 const LOOK_MS = 60_000;
-/** Between the minute after the creation and the one that counts as rest, in milliseconds. */
+/** Pause between the minute after the creation and the minute that is measured as rest, in milliseconds. */
 const SETTLE_MS = 30_000;
-/** So many members more a cluster is edited to have. */
+/** Members that an edit adds to a cluster. */
 const MORE = 2;
 
-/** What its clusters are like. */
+/** Clusters of the fleet. */
 export interface FleetShape {
-  /** They are spread over these. */
+  /** Namespaces over which the clusters are spread. */
   readonly namespaces: readonly string[];
-  /** So many members each of them has. */
+  /** Members of each cluster. */
   readonly members: number;
   readonly tls: boolean;
 }
 
-/** The operators, and a fleet that is simulated but for the API server and its controllers. */
+/** The operators and their fleet. Only the API server and its controllers are real, the rest is simulated. */
 export class Fleet {
   readonly clusters: Clusters;
   readonly #plane: ControlPlane;
@@ -75,7 +78,7 @@ export class Fleet {
     return this.#operators;
   }
 
-  /** Makes them, so many at once, each of the others as soon as one is ready. */
+  /** Creates the clusters: `atOnce` of them at first, and another as soon as one is Ready. */
   async creation(count: number, atOnce: number) {
     const before = {
       cpu: this.#operators.cpuSeconds(),
@@ -86,7 +89,7 @@ export class Fleet {
     const withinMs = READY_WITHIN_MS + count * READY_EACH_MS;
     let failure: unknown;
     const made = this.clusters.create(count, atOnce).then(
-      () => say(`${count} clusters were made within ${((performance.now() - startMs) / 1000).toFixed(1)} s`),
+      () => say(`${count} clusters created within ${((performance.now() - startMs) / 1000).toFixed(1)} s`),
       (thrown: unknown) => {
         failure = thrown;
       },
@@ -133,7 +136,7 @@ export class Fleet {
     };
   }
 
-  /** The minute after the creation, and one that counts as rest. */
+  /** Measures the minute after the creation, and a minute at rest. */
   async rest(count: number) {
     const after = await this.#operators.use(LOOK_MS);
     say(`the minute after: ${JSON.stringify(after)}`);
@@ -168,7 +171,7 @@ export class Fleet {
     };
   }
 
-  /** Ends the operators, starts them again, and waits until a member of each cluster was asked. */
+  /** Restarts the operators, and waits until they have dialed a member of each cluster. */
   async restart(count: number) {
     await this.#operators.stop();
     const startMs = performance.now();
@@ -178,7 +181,7 @@ export class Fleet {
     return { restartLookedAtSeconds, restartRssMbPeak: this.#operators.peakMb() };
   }
 
-  /** One of the operators dies, for good, and another one takes over what it led. */
+  /** Kills one of the operators for good, and waits until another has taken over its shard. */
   async takeover(count: number) {
     const led = await this.#operators.killOne();
     const startMs = performance.now();
@@ -188,16 +191,20 @@ export class Fleet {
     return { takeoverClusters: names.length, takeoverLookedAtSeconds };
   }
 
-  /** Waits until a member of each of these clusters was asked. @returns seconds since then, which is in milliseconds of `performance.now()` */
+  /**
+   * Waits until a member of each cluster got a request.
+   * @param sinceMs of `performance.now()`
+   * @returns seconds since then
+   */
   async #untilLookedAt(names: readonly string[], sinceMs: number): Promise<number> {
     const all = this.#kubelets.addressesByCluster();
     const isLookedAt = (name: string) => all.get(name)?.some((address) => this.#etcd.wasAsked(address, sinceMs));
     const withinMs = LOOKED_AT_WITHIN_MS + names.length * LOOKED_AT_EACH_MS;
-    await until("every cluster was looked at", () => names.every(isLookedAt) || undefined, { withinMs });
+    await until("the operator has dialed every cluster", () => names.every(isLookedAt) || undefined, { withinMs });
     return rounded((performance.now() - sinceMs) / 1000);
   }
 
-  /** Asks one cluster for two members more. @returns seconds until a member was added to etcd, and until all are ready */
+  /** Adds MORE members to one cluster. @returns seconds until etcd has one member more, and until all are ready */
   async edit(name: string) {
     const before = this.#memberCount(name);
     const startMs = performance.now();
@@ -213,7 +220,10 @@ export class Fleet {
     return { seconds, firstActSeconds };
   }
 
-  /** One member of each of these says nothing any more. @returns seconds until each was called degraded */
+  /**
+   * Makes one member of each of these clusters silent.
+   * @returns seconds until the clusters are Degraded: median and longest
+   */
   async silence(names: readonly string[]) {
     const told = names.map(async (name) => {
       const [address = ""] = this.#addressesOf(name);
@@ -226,7 +236,7 @@ export class Fleet {
     return { told: rounded(median(seconds), 1), toldWorst: rounded(Math.max(...seconds), 1) };
   }
 
-  /** The etcd of one member ends. @returns seconds until its cluster was called degraded */
+  /** Kills the etcd of one member. @returns seconds until its cluster is Degraded */
   async kill(name: string): Promise<number> {
     const [address = ""] = this.#addressesOf(name);
     const startMs = performance.now();
@@ -235,7 +245,7 @@ export class Fleet {
     return rounded((performance.now() - startMs) / 1000, 1);
   }
 
-  /** What the bench itself could not do, or was asked and does not know: figures are worth nothing with any of it. */
+  /** Failures of the bench itself, and methods that it does not serve. With any of them the figures are worthless. */
   get faults(): readonly string[] {
     return [...this.#kubelets.failures, ...this.#etcd.unknownMethods];
   }

@@ -9,12 +9,12 @@ import { OperatorProcess } from "./operator.ts";
 import { Operators } from "./operators.ts";
 import { fleetOptions } from "./options.ts";
 
-// The bench itself, in its own network. When this process ends, all others in there do.
+// The fleet bench itself, inside its own namespaces. When this process ends, all others in them end, too.
 
-/** Nothing takes so long: what hangs is ended, in milliseconds; and for each cluster. */
+/** Limit after which a bench that hangs is ended, in milliseconds: a fixed part, and a part for each cluster. */
 const HANGS_MS = 60 * 60_000;
 const HANGS_EACH_MS = 1_500;
-/** From when each operator leads until all of its caches are read. */
+/** Time from when each operator leads until its caches have synced, in milliseconds. */
 const START_MS = 5_000;
 
 const options = fleetOptions();
@@ -22,7 +22,7 @@ const { clusters: count, members, atOnce, silent, tls, shards, isBrief, nodeFlag
 const namespaces = Array.from({ length: options.namespaces }, (_, n) => (n === 0 ? "fleet" : `fleet-${n}`));
 const withinMs = HANGS_MS + count * HANGS_EACH_MS;
 setTimeout(() => {
-  console.error(`the bench has not ended within ${withinMs / 60_000} minutes`);
+  console.error(`The bench did not end within ${withinMs / 60_000} minutes.`);
   process.exit(1);
 }, withinMs).unref();
 
@@ -43,17 +43,20 @@ const fleet = await Fleet.start(
 try {
   await measure();
 } catch (thrown) {
-  console.error(`the operators' logs end with:\n${fleet.operators.log()}`);
+  console.error(`Last lines of the operators' logs:\n${fleet.operators.log()}`);
   throw thrown;
 } finally {
-  if (fleet.faults.length > 0) console.error(`faults of the bench: ${fleet.faults.slice(0, 10).join("; ")}`);
+  if (fleet.faults.length > 0) console.error(`Faults of the bench: ${fleet.faults.slice(0, 10).join("; ")}`);
   await fleet.stop().catch((thrown: unknown) => console.error(thrown));
   await plane.stop();
 }
 process.exit(fleet.faults.length > 0 ? 1 : 0);
 
 async function measure(): Promise<void> {
-  await until("the API server asks the operator", async () => (await asksWebhooks(plane.kube)) || undefined);
+  await until(
+    "the API server calls the operator's webhooks",
+    async () => (await asksWebhooks(plane.kube)) || undefined,
+  );
   await fleet.operators.untilEachLeads();
   await sleep(START_MS);
   const rssMbEmpty = (await fleet.operators.use(START_MS)).rssMb;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CLUSTER_LABEL, DATA_VOLUME } from "#api/names.ts";
 import { hasCode } from "#base/error.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import type { Disk } from "#kit/world-disk.ts";
+import type { Disk } from "#kit/world/disk.ts";
 import { Cache, type Change } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -18,19 +18,25 @@ import { OPTIONS } from "../kube.ts";
 import { Members } from "./members.ts";
 import { type ContainerState, podStatus } from "./pod-status.ts";
 
-// Scheduler, provisioner and kubelets of a whole fleet, by what they write; etcd's processes are in members.ts.
+// Simulated scheduler, provisioner and kubelets of a whole fleet: they write what the real ones would. etcd's processes
+// are in members.ts.
 
-/** From a pod's creation until it has a node, in milliseconds. */
+/** Time from a pod's creation until it is bound to a node, in milliseconds. */
 const BINDS_AFTER_MS = 200;
-/** From then until its container runs, in milliseconds: about what a kubelet with the image at hand takes (docs/performance.md, `ready`). */
+/**
+ * Time from the binding until the container runs, in milliseconds: what a kubelet that has the image needs
+ * (docs/performance.md, `ready`).
+ */
 const RUNS_AFTER_MS = 700;
-/** Between two readiness probes, as the pods ask for it (src/peer/desired/probes.ts), in milliseconds. */
+/** Interval of readiness probes, in milliseconds, as in src/peer/desired/probes.ts. */
 const PROBE_MS = 1_000;
-/** A member that says nothing is not ready after so long: five probes of three seconds each, in milliseconds. */
+/** Time after which a silent member is not ready, in milliseconds: five probes of three seconds each. */
 const SILENT_FOR_MS = 15_000;
-/** Until a container that ended is started again, in milliseconds: the kubelet's first back-off. */
+/** Time until a container that ended is started again, in milliseconds: the kubelet's first backoff. */
 const RESTARTS_AFTER_MS = 10_000;
-/** From the wish that a pod ends until it has, in milliseconds: members run on for two seconds. */
+/**
+ * Time from the deletion of a pod until it has ended, in milliseconds: the preStop hook of members takes two seconds.
+ */
 const ENDS_AFTER_MS = 2_100;
 const NODES = 100;
 const NAME_INDEX = "name";
@@ -52,7 +58,7 @@ export class Kubelets {
   readonly #kube: KubeClient;
   readonly #stop = new AbortController();
   readonly #sandboxes = new Map<string, Sandbox>();
-  /** By the claim's uid. */
+  /** Disks by the UID of their claim. */
   readonly #disks = new Map<string, Disk>();
   readonly #clustersByService = new Map<string, string>();
   readonly #pods: Cache<Pod>;
@@ -78,7 +84,7 @@ export class Kubelets {
     for (const cache of [services, this.#secrets, this.#claims, this.#pods]) cache.start(this.#stop.signal);
   }
 
-  /** A Secret as it is by now, which is what pods are shown of it. No two of the fleet have the same name. */
+  /** Current version of a Secret, as pods see it. Names are unique in the whole fleet. */
   secretOf(name: string): Secret | undefined {
     return this.#secrets.byIndex(NAME_INDEX, name)[0];
   }
@@ -88,7 +94,7 @@ export class Kubelets {
     return this.#clustersByService.get(address);
   }
 
-  /** What went wrong with anything of this, in the order in which it did. */
+  /** Failures of the simulation itself, in their order. */
   get failures(): readonly string[] {
     return this.#failures;
   }
@@ -113,17 +119,17 @@ export class Kubelets {
     return all;
   }
 
-  /** Freezes a member: it says nothing any more, and its kubelet notices when its probes have failed often enough. */
+  /** Makes a member silent. Its kubelet marks it not ready after SILENT_FOR_MS. */
   async silence(address: string): Promise<void> {
     this.members.silence(address);
     await sleep(SILENT_FOR_MS, undefined, { signal: this.#stop.signal }).catch(() => undefined);
     const sandbox = [...this.#sandboxes.values()].find((each) => each.address === address);
     if (sandbox?.state?.is !== "running") return;
     const silent = { ...sandbox.state, isReady: false } as const;
-    await this.#try(`telling that ${address} says nothing`, () => this.#write(sandbox, silent));
+    await this.#try(`the status of silent member ${address}`, () => this.#write(sandbox, silent));
   }
 
-  /** Ends the etcd of a member; its kubelet sees that at once, and starts it again after a while. */
+  /** Kills the etcd of a member. Its kubelet notices at once, and starts it again after RESTARTS_AFTER_MS. */
   kill(address: string): void {
     const sandbox = [...this.#sandboxes.values()].find((each) => each.address === address);
     if (sandbox !== undefined) void this.#crash(sandbox.pod.metadata.uid, "it was killed");
@@ -173,7 +179,7 @@ export class Kubelets {
     await this.#start(sandbox);
   }
 
-  /** Starts its etcd; again and again, while it ends at once. */
+  /** Starts the pod's etcd, again and again while it ends at once. */
   async #start(sandbox: Sandbox): Promise<void> {
     for (;;) {
       if (sandbox.isEnding || sandbox.isGone) return;
@@ -222,7 +228,7 @@ export class Kubelets {
   #diskOf({ metadata, spec }: Pod): Disk {
     const name = spec?.volumes?.find((volume) => volume.name === DATA_VOLUME)?.persistentVolumeClaim?.claimName ?? "";
     const claim = this.#claims.get({ namespace: metadata.namespace, name });
-    if (claim === undefined) throw new Error(`pod ${metadata.name} runs, and there is no claim ${name}`);
+    if (claim === undefined) throw new Error(`Pod ${metadata.name} runs without its claim ${name}.`);
     const { uid } = claim.metadata;
     const disk = this.#disks.get(uid) ?? { id: uid, data: undefined, heldBy: undefined };
     this.#disks.set(uid, disk);
@@ -240,13 +246,14 @@ export class Kubelets {
     try {
       await work();
     } catch (thrown) {
-      if (this.#stop.signal.aborted || hasCode(thrown, "KubeNotFound", "KubeConflict")) return; // it went meanwhile
+      // The object was deleted or changed in between.
+      if (this.#stop.signal.aborted || hasCode(thrown, "KubeNotFound", "KubeConflict")) return;
       this.#failures.push(`${what}: ${thrown instanceof Error ? thrown.message : thrown}`);
     }
   }
 }
 
-/** Where the pods are, as a route of the namespace has it (network.ts). */
+/** Range of the pods' addresses, for which the namespace has a route (fleet.ts). */
 export const POD_ADDRESSES = "10.128.0.0/9";
 
 function addressAt(n: number): string {

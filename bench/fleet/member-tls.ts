@@ -3,14 +3,17 @@ import { createSecureContext, createServer, type SecureContext, type TLSSocket }
 import { clientServiceName, serverCertificateName } from "#api/names.ts";
 import type { Secret } from "#kube/kinds.ts";
 
-/** What a client over TLS says first: a record of a handshake. */
+/** First byte of a TLS connection: the type of a handshake record. */
 export const HANDSHAKE = 22;
 
-/** Members that speak TLS with what the operator has put into their Secrets, and ask for certificates of who calls as etcd does. */
+/**
+ * TLS of the simulated members: certificates from the Secrets that the operator made. Clients need a certificate, as
+ * with etcd.
+ */
 export class MemberTls {
   readonly #namespaces: ReadonlySet<string>;
   readonly #secretOf: (name: string) => Secret | undefined;
-  /** By the Secret's resourceVersion, which is in the key: another version is another context. */
+  /** Contexts by cluster and resourceVersion of its Secret: a changed Secret gets a new context. */
   readonly #contexts = new Map<string, SecureContext>();
   readonly #server = createServer({
     ALPNProtocols: ["h2", "http/1.1"],
@@ -23,8 +26,8 @@ export class MemberTls {
 
   /**
    * @param namespaces of the fleet
-   * @param secretOf a Secret of one of them, as it is by now
-   * @param onSocket who came, and by which protocol
+   * @param secretOf current version of a Secret of one of them
+   * @param onSocket receives each connection after its handshake
    */
   constructor(
     namespaces: readonly string[],
@@ -38,10 +41,10 @@ export class MemberTls {
       socket.on("error", () => undefined);
       onSocket(socket, socket.alpnProtocol === "h2");
     });
-    this.#server.on("tlsClientError", () => undefined); // who called is told by an alert
+    this.#server.on("tlsClientError", () => undefined); // the client has got a TLS alert
   }
 
-  /** How many have been finished so far. */
+  /** Handshakes that succeeded so far. */
   get handshakes(): number {
     return this.#handshakes;
   }
@@ -50,7 +53,7 @@ export class MemberTls {
     this.#server.emit("connection", socket);
   }
 
-  /** @param name as the operator dials: of a member's host, or of a client Service */
+  /** @param name from SNI: the host of a member, or a client Service */
   #contextOf(name: string): SecureContext | undefined {
     const [host = "", service = ""] = name.split(".");
     const cluster = this.#namespaces.has(service) ? host.slice(0, -clientServiceName("").length) : service;

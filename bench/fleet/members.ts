@@ -1,34 +1,37 @@
 import { CLUSTER_LABEL } from "#api/names.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import { type Disk, membersOf } from "#kit/world-disk.ts";
-import { Etcd, type Process } from "#kit/world-etcd.ts";
-import { WorldEtcdClient } from "#kit/world-etcd-client.ts";
-import { flagsOf } from "#kit/world-flags.ts";
-import { Random } from "#kit/world-random.ts";
-import { PLAIN, speechesOf } from "#kit/world-tls.ts";
+import { type Disk, membersOf } from "#kit/world/disk.ts";
+import { Etcd, type Process } from "#kit/world/etcd.ts";
+import { WorldEtcdClient } from "#kit/world/etcd-client.ts";
+import { flagsOf } from "#kit/world/flags.ts";
+import { Random } from "#kit/world/random.ts";
+import { PLAIN, speechesOf } from "#kit/world/tls.ts";
 import type { Pod, Secret } from "#kube/kinds.ts";
 
-// Whose etcd is this?
-//   That of the simulation (test/kit/world-etcd.ts), in its strict form, which refuses what the real one refuses; one for each cluster, so that
-//   no look at a member goes through those of all others. There time passes in steps that somebody takes; here `#proceed` takes them.
+// Which etcd is this?
+//   The simulated one of the tests (test/kit/world/etcd.ts), in its strict form, which refuses what real etcd refuses.
+//   Each cluster has its own, so that a call to one member does not search those of all others. The simulation's time
+//   passes in explicit steps: `#proceed` makes them.
 
-/** From the start of a member until it takes part, in milliseconds: it opens its files and finds the others. */
+/**
+ * Time from the start of a member until it takes part in the quorum, in milliseconds: it opens its files and connects.
+ */
 const JOINS_AFTER_MS = 300;
-/** Until those who are left notice that somebody is gone, and elect, in milliseconds: etcd's election timeout is 1 s. */
+/** Time until the remaining members elect a new leader, in milliseconds: etcd's election timeout is 1 s. */
 const ELECTS_AFTER_MS = 1_500;
 
 interface Cluster {
   readonly etcd: Etcd;
   readonly client: EtcdClient;
-  /** Uids of pods whose etcd runs, as far as anybody was told. */
+  /** UIDs of pods with a running etcd, as last reported to `#ended`. */
   readonly running: Set<string>;
 }
 
-/** What is behind an address. */
+/** The member behind an address. */
 export interface Member {
   readonly process: Process;
   readonly etcd: Etcd;
-  /** etcd's API, as this cluster answers. */
+  /** A client of this cluster's simulated etcd. */
   readonly client: EtcdClient;
 }
 
@@ -36,26 +39,26 @@ export interface Member {
 export class Members {
   readonly #clusters = new Map<string, Cluster>();
   readonly #byAddress = new Map<string, { readonly cluster: Cluster; readonly podUid: string }>();
-  /** Addresses that take connections and say nothing. */
+  /** Addresses that accept connections and do not answer. */
   readonly #silent = new Set<string>();
   readonly #random = new Random(1);
   readonly #ended: (podUid: string) => void;
   readonly #secretOf: (name: string) => Secret | undefined;
 
   /**
-   * @param ended hears of an etcd that has ended by itself, such as that of a member that was removed
-   * @param secretOf what pods are shown
+   * @param ended called when an etcd ends by itself, such as that of a removed member
+   * @param secretOf current version of a Secret, as pods see it
    */
   constructor(ended: (podUid: string) => void, secretOf: (name: string) => Secret | undefined) {
     this.#ended = ended;
     this.#secretOf = secretOf;
   }
 
-  /** @returns why it ended at once, in etcd's words; undefined: it runs */
+  /** Starts the pod's etcd. @returns etcd's error when it ended at once; undefined: it runs */
   start(pod: Pod, address: string, disk: Disk): string | undefined {
     const { uid, namespace, labels } = pod.metadata;
     const cluster = this.#clusterOf(`${namespace}/${labels?.[CLUSTER_LABEL]}`);
-    // Clients have shown who they are before anything comes here (member-tls.ts).
+    // Plain text for clients: member-tls.ts has checked their certificates already.
     const speeches = { peer: speechesOf(pod, this.#secretOf).peer, client: PLAIN.client };
     const started = cluster.etcd.start({ uid, address, clusterUid: undefined, speeches }, disk, flagsOf(pod));
     if (typeof started === "string") return started;
@@ -75,11 +78,14 @@ export class Members {
     this.#later(found.cluster, ELECTS_AFTER_MS);
   }
 
-  /** From now on it takes connections and says nothing, neither to the operator nor to other members, as a process that is frozen. */
+  /**
+   * Makes a member behave like a frozen process: it accepts connections and answers neither the operator nor other
+   * members.
+   */
   silence(address: string): void {
     const member = this.at(address);
     const found = this.#byAddress.get(address);
-    if (member === undefined || found === undefined) throw new Error(`nobody runs at ${address}`);
+    if (member === undefined || found === undefined) throw new Error(`No member runs at ${address}.`);
     this.#silent.add(address);
     member.etcd.cutOff(member.process, true);
     this.#later(found.cluster, ELECTS_AFTER_MS);
@@ -89,7 +95,7 @@ export class Members {
     return this.#silent.has(address);
   }
 
-  /** Who runs at this address; undefined: nobody. */
+  /** The member at this address; undefined when none runs there. */
   at(address: string): Member | undefined {
     const found = this.#byAddress.get(address);
     const process = found?.cluster.etcd.processes.get(found.podUid);
@@ -97,14 +103,14 @@ export class Members {
     return { process, etcd: found.cluster.etcd, client: found.cluster.client };
   }
 
-  /** Whether a linearizable read succeeds there, which is what the kubelet asks for. */
+  /** Whether a linearizable read succeeds there, as the kubelet's readiness probe requires. */
   serves(address: string): boolean {
     const member = this.at(address);
     if (member === undefined || this.#silent.has(address) || !member.process.isPublished) return false;
     return member.etcd.passesHealthCheck(member.process);
   }
 
-  /** How many members its cluster has by the list that it knows; 0 when nobody runs there. */
+  /** Members of the cluster in this member's own list; 0 when none runs at the address. */
   listed(address: string): number {
     const member = this.at(address);
     return member === undefined ? 0 : membersOf(member.process.data).size;
@@ -116,7 +122,7 @@ export class Members {
     return [...processes.values()].some(({ address }) => this.serves(address));
   }
 
-  /** After a change of membership: those who were removed end. */
+  /** Lets removed members end, after a change of membership. */
   settle(address: string): void {
     const cluster = this.#byAddress.get(address)?.cluster;
     if (cluster !== undefined) this.#proceed(cluster);
@@ -151,7 +157,7 @@ export class Members {
     setTimeout(() => this.#proceed(cluster), ms);
   }
 
-  /** Elects when nobody leads, brings everybody up to date, and tells of those who have ended. */
+  /** Elects a leader when there is none, replicates to all members, and reports those that have ended. */
   #proceed(cluster: Cluster): void {
     const { etcd, running } = cluster;
     etcd.noticeLeaders();

@@ -1,23 +1,25 @@
 import { memoryMb } from "../process-usage.ts";
 
-/** Where memory is, in megabytes of 1,000 kB; heap and outside are the process's own words, the rest the kernel's. */
+/**
+ * Memory of a process in megabytes of 1,000 kB. Heap and external memory are its own metrics, the rest is the kernel's.
+ */
 export interface Memory {
-  /** Memory that only this process has: without the pages of Node's program, which all processes share that run it. */
+  /** Memory of this process alone: without the pages of Node's program, which all its processes share. */
   readonly anonymousMb: number;
-  /** Objects and code, as far as the garbage collector knows, with what nobody needs any more. */
+  /** Objects and code on the heap, with garbage that was not collected yet. */
   readonly heapUsedMb: number;
-  /** What V8 holds for them. */
+  /** Memory that V8 has reserved for the heap. */
   readonly heapTotalMb: number;
-  /** What objects hold outside of it: buffers, HTTP/2. */
+  /** Memory that objects hold outside of the heap: buffers, HTTP/2. */
   readonly outsideMb: number;
 }
 
-/** @param metrics the URL where the process shows its metrics */
+/** @param metrics URL of the process's metrics */
 export async function memoryOf(pid: number, metrics: string): Promise<Memory> {
   const text = await (await fetch(metrics)).text();
   const megabytes = (name: string): number => {
     const bytes = new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1];
-    if (bytes === undefined) throw new Error(`process ${pid} says nothing of ${name}`);
+    if (bytes === undefined) throw new Error(`Process ${pid} has no metric ${name}.`);
     return Math.round(Number(bytes) / 1e6);
   };
   return {

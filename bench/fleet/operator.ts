@@ -9,55 +9,57 @@ import { median, rounded, say } from "../figure.ts";
 import { cpuSeconds, memoryMb, procFile } from "../process-usage.ts";
 import { type Memory, memoryOf } from "./memory.ts";
 
-/** Who was asked to end does so within this time, in milliseconds. */
+/** Limit for an operator to end after SIGTERM, in milliseconds. Then it is killed. */
 const ENDS_WITHIN_MS = 30_000;
-/** How often it is looked what it has used, in milliseconds: of one that has ended the kernel tells nothing more. */
+/** Interval at which processor time is sampled, in milliseconds: the kernel forgets it when a process has ended. */
 const CPU_EVERY_MS = 500;
-/** So much is told of what one said that has ended by itself, in characters. */
+/** Part of the log that is shown of an operator that ended by itself, in characters. */
 const LAST_WORDS = 2_000;
 
-/** Where the first one shows its metrics, in the bench's own network; the next one at the port after it. */
+/** Metrics port of the first operator, in the bench's own network. Each other operator has the next port. */
 const FIRST_HTTP_PORT = 8080;
 
-/** What a process used during a while. */
+/** Processor time and memory of a process during some time. */
 export interface Use {
-  /** Of one core, in percent. */
+  /** Percent of one core. */
   readonly cpuPercent: number;
-  /** Median of a look per second. */
+  /** Median of one sample per second. */
   readonly rssMb: number;
 }
 
-/** How to run it. */
+/** How to run an operator. */
 interface Launch {
-  /** What `OperatorProcess.build` gave. */
+  /** Result of `OperatorProcess.build`. */
   readonly program: string;
-  /** For its log. */
+  /** Folder of the log. */
   readonly folder: string;
   readonly kubeconfig: string;
-  /** Of Node; undefined: those of its image. */
+  /** Flags of Node; undefined: those of the image. */
   readonly nodeFlags: readonly string[] | undefined;
-  /** Folder for CPU profiles, written when it ends; undefined: none is taken. */
+  /** Folder for CPU profiles, written when the operator ends; undefined: none is taken. */
   readonly profiles: string | undefined;
-  /** Which of those that run side by side it is, from 0. */
+  /** Number of this operator among those that run in parallel, from 0. */
   readonly number: number;
-  /** Into how many shards the fleet is divided; 1: it is not. */
+  /** Shards of the fleet; 1: one operator leads everything. */
   readonly shards: number;
 }
 
-/** The operator as its image runs it, as a process of the bench's own. One that ends by itself is started again, as a kubelet does. */
+/**
+ * The operator as the image runs it, as a child process. When it ends by itself it is started again, as by a kubelet.
+ */
 export class OperatorProcess {
   readonly #launch: Launch;
   readonly #log: string;
   readonly #looking: NodeJS.Timeout;
   #child: ChildProcess;
   #isStopping = false;
-  /** How each of those ended that did so by themselves, and what it said last. */
+  /** How the operator ended each time that it did so by itself, with its last lines of log. */
   readonly #ends: string[] = [];
-  /** Seconds of processor time of those that have ended, as of the last look. */
+  /** Seconds of processor time of processes that have ended, as of their last sample. */
   #cpuOfEnded = 0;
   #cpuSeen = 0;
 
-  /** Bundles it as for the image. @param root of the repository @returns what to run */
+  /** Bundles the operator as for the image. @param root of the repository @returns path of the program */
   static async build(root: string): Promise<string> {
     const { files } = await bundle(root, OPERATOR_BUNDLE);
     const program = files.find(({ to }) => to === OPERATOR_BUNDLE.program);
@@ -76,7 +78,8 @@ export class OperatorProcess {
     const { program, kubeconfig, profiles, nodeFlags = NODE_FLAGS, number, shards } = this.#launch;
     const output = openSync(this.#log, "a");
     const profiling = profiles === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profiles}`];
-    // The Service of the webhooks has its own address here, which is this machine's; nobody leads from its port to another one, or to others.
+    // The address of the webhooks' Service is a local one here, without kube-proxy. So the first operator must listen
+    // on the Service's own port, and the others cannot serve it.
     const ports = ["--webhook-port", number === 0 ? "443" : "0", "--http-port", String(FIRST_HTTP_PORT + number)];
     const flags = ["--kubeconfig", kubeconfig, ...ports, "--insecure-metrics", "--shards", String(shards)];
     const child = spawn(process.execPath, [...nodeFlags, ...profiling, program, ...flags], {
@@ -87,7 +90,7 @@ export class OperatorProcess {
     child.once("exit", (code, signal) => {
       if (this.#isStopping) return;
       const how = signal === null ? `with code ${code}` : `by ${signal}`;
-      const end = `operator ${number} has ended by itself ${how}; it said last:\n${this.#lastWords(LAST_WORDS)}`;
+      const end = `Operator ${number} ended by itself ${how}. Its last lines of log:\n${this.#lastWords(LAST_WORDS)}`;
       this.#ends.push(end);
       say(end);
       this.#cpuOfEnded += this.#cpuSeen;
@@ -101,12 +104,12 @@ export class OperatorProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** How often it ended by itself, as one does that has lost its lease. */
+  /** How often the operator ended by itself, as it does when it loses its lease. */
   get ends(): number {
     return this.#ends.length;
   }
 
-  /** Passes since its start, by controller, by its own word. */
+  /** Passes since the operator's start by controller, from its metrics. */
   async passes(): Promise<Readonly<Record<string, number>>> {
     const text = await this.#metrics();
     const passes: Record<string, number> = {};
@@ -117,7 +120,9 @@ export class OperatorProcess {
     return passes;
   }
 
-  /** Which shards it leads, by its own word; without shards everything is one, of number 0. None also before it answers. */
+  /**
+   * Shards that the operator leads, from its metrics; none before it answers. Unsharded, everything is shard 0 of 1.
+   */
   async leads(): Promise<readonly Shard[]> {
     const text = await this.#metrics().catch(() => "");
     const { shards } = this.#launch;
@@ -126,7 +131,7 @@ export class OperatorProcess {
     return [...led].map(([, number]) => ({ number: Number(number), of: shards }));
   }
 
-  /** Where its memory is at this moment. */
+  /** Current memory. */
   async memory(): Promise<Memory> {
     return await memoryOf(this.pid, this.#metricsUrl);
   }
@@ -139,7 +144,7 @@ export class OperatorProcess {
     return `http://127.0.0.1:${FIRST_HTTP_PORT + this.#launch.number}/metrics`;
   }
 
-  /** How it ended by itself, as often as it did, and the end of what it said. */
+  /** Every end of the operator by itself, and the last lines of its log. */
   log(): string {
     return [...this.#ends, this.#lastWords(3_000)].join("\n");
   }
@@ -148,18 +153,18 @@ export class OperatorProcess {
     return readFileSync(this.#log, "utf8").trimEnd().slice(-most);
   }
 
-  /** Seconds of processor time that it has used so far. */
+  /** Seconds of processor time so far. */
   cpuSeconds(): number {
     if (procFile(this.pid, "stat") !== "") this.#cpuSeen = cpuSeconds(this.pid);
     return this.#cpuOfEnded + this.#cpuSeen;
   }
 
-  /** The most memory that it ever had. */
+  /** Peak memory of the current process. */
   peakMb(): number {
     return Math.round(memoryMb(this.pid, "VmHWM"));
   }
 
-  /** Looks at it for a while. @param forMs milliseconds */
+  /** Samples the process for some time. @param forMs milliseconds */
   async use(forMs: number): Promise<Use> {
     const rss: number[] = [];
     const startMs = performance.now();
@@ -172,7 +177,7 @@ export class OperatorProcess {
     return { cpuPercent: rounded((100 * (this.cpuSeconds() - before)) / seconds, 1), rssMb: Math.round(median(rss)) };
   }
 
-  /** Ends it as a power cut would, for good. */
+  /** Kills the operator for good, as a power cut would. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }

@@ -6,22 +6,22 @@ import { until } from "../until.ts";
 import type { Memory } from "./memory.ts";
 import type { OperatorProcess, Use } from "./operator.ts";
 
-/** What all of them used, and each. */
+/** Use of all operators together, and memory of each. */
 interface SharedUse extends Use {
-  /** As `rssMb`, of each process. */
+  /** `rssMb` of each process. */
   readonly rssMbEach: readonly number[];
 }
 
-/** The operators that run side by side: one, or with shards one for each. Figures are the sum of all. */
+/** The operators that run in parallel: one, or one for each shard. Figures are sums over all of them. */
 export class Operators {
   readonly #all: OperatorProcess[];
 
-  /** @param all one or more, that have just been started */
+  /** @param all one or more operators that have just been started */
   constructor(all: readonly OperatorProcess[]) {
     this.#all = [...all];
   }
 
-  /** Waits until each leads, everything or its shard. */
+  /** Waits until each operator leads everything, or its shard. */
   async untilEachLeads(): Promise<void> {
     await until("every operator leads", async () => {
       const led = await Promise.all(this.#all.map((each) => each.leads()));
@@ -29,13 +29,16 @@ export class Operators {
     });
   }
 
-  /** The last one dies, and is not started again: the first one answers the webhooks. @returns what it led */
+  /**
+   * Kills the last operator for good. The first one is spared, as it serves the webhooks.
+   * @returns the shards that it led
+   */
   async killOne(): Promise<readonly Shard[]> {
     await this.untilEachLeads();
     const last = this.#all.pop();
     const led = (await last?.leads()) ?? [];
     await last?.kill();
-    if (led.length === 0) throw new Error("the operator that was ended had just lost its shard");
+    if (led.length === 0) throw new Error("The operator lost its shard just before it was killed.");
     return led;
   }
 
@@ -50,7 +53,7 @@ export class Operators {
     return passes;
   }
 
-  /** The ends of what they said. */
+  /** Last lines of all logs. */
   log(): string {
     return this.#all.map((each) => each.log()).join("\n\n");
   }
@@ -59,7 +62,7 @@ export class Operators {
     return sum(this.#all.map((each) => each.cpuSeconds()));
   }
 
-  /** The most memory that each ever had. */
+  /** Sum of the peak memory of each operator. */
   peakMb(): number {
     return sum(this.#all.map((each) => each.peakMb()));
   }
@@ -86,7 +89,7 @@ export class Operators {
     await Promise.all(this.#all.map((each) => each.stop()));
   }
 
-  /** Seconds of processor time of everything that runs in the bench, by program: the bench's own process is `bench`. */
+  /** Seconds of processor time of all processes in the bench, by program. The bench's own process is `bench`. */
   cpuByProgram(): Record<string, number> {
     const own = this.#all.map(({ pid }) => pid);
     const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));

@@ -3,30 +3,30 @@ import { MAX_SHARDS } from "../../src/bin/permissions.ts";
 
 const CLUSTERS = 100;
 
-/** What is measured, and with how many. */
+/** Options of the fleet bench. */
 export interface FleetOptions {
   readonly clusters: number;
-  /** Each of them has so many. */
+  /** Members of each cluster. */
   readonly members: number;
-  /** So many namespaces they are spread over. */
+  /** Namespaces over which the clusters are spread. */
   readonly namespaces: number;
-  /** So many of them are under way at a time: the next one is made when one is ready. */
+  /** Most clusters that are not Ready at a time: the next is created when one becomes Ready. */
   readonly atOnce: number;
-  /** Clusters of which one member says nothing while another cluster is edited. */
+  /** Clusters that have a silent member while another cluster is edited. */
   readonly silent: number;
-  /** Whether members speak TLS, with certificates by the operator; plain text otherwise. */
+  /** Whether members use TLS with certificates by the operator; plain text otherwise. */
   readonly tls: boolean;
-  /** Into how many shards the operators divide the fleet, each of which a process of its own leads; 1: one process leads everything. */
+  /** Shards of the fleet, each led by its own process; 1: one process leads everything. */
   readonly shards: number;
   /** Whether to end after the creation and the minutes that follow. */
   readonly isBrief: boolean;
   /** Flags of Node to run the operator with; undefined: those of its image. */
   readonly nodeFlags: readonly string[] | undefined;
-  /** Folder for CPU profiles of the operator; undefined: none is taken, since taking one costs time. */
+  /** Folder for CPU profiles of the operator; undefined: none is taken. Taking them costs time. */
   readonly profiles: string | undefined;
 }
 
-/** @throws Error saying which option is wrong */
+/** @throws Error that names the wrong option */
 export function fleetOptions(): FleetOptions {
   const { values, positionals } = parseArgs({
     allowPositionals: true,

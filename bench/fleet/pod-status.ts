@@ -1,14 +1,14 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import type { Pod } from "#kube/kinds.ts";
 
-/** How etcd's container is. */
+/** State of etcd's container. */
 export type ContainerState =
   | { readonly is: "running"; readonly startedAt: string; readonly isReady: boolean }
   | { readonly is: "crashed"; readonly message: string };
 
 const NODE_ADDRESS = "10.88.0.101";
 
-/** What a kubelet writes of a pod with one container: everything that a real one writes, since its bytes cost whoever reads them. */
+/** Pod status with one container, with every field that a real kubelet writes: its bytes cost time to read. */
 export function podStatus(pod: Pod, address: string, container: ContainerState, restartCount: number, now: string) {
   const image = pod.spec?.containers?.[0]?.image ?? "";
   const isReady = container.is === "running" && container.isReady;

@@ -7,7 +7,7 @@ import { execInside } from "../local/exec.ts";
 import type { Instance } from "../local/instance.ts";
 import { stepsOn } from "../progress.ts";
 
-/** The benches, each a program `bench/NAME.ts`. */
+/** Benches, each a program `bench/NAME.ts`. */
 const BENCHES = {
   ready: { onKubernetes: true },
   requests: { onKubernetes: true },
@@ -22,42 +22,43 @@ const BENCHES = {
 } as const;
 type Bench = keyof typeof BENCHES;
 
-/** A local Kubernetes of the benches' own, beside the demonstration's and the tests'. */
+/** Name of the benches' own local Kubernetes, apart from the demonstration's and the tests'. */
 const BENCH_INSTANCE = "bench";
 
-const USAGE = `Figures: one JSON line each on standard output, progress on standard error.
+const USAGE = `Measures. Each bench prints one line of JSON on standard output, and its progress on standard error.
 
-  npm run bench -- ready              seconds to three healthy voters, without TLS and with it, against a hand-written StatefulSet
+  npm run bench -- ready              seconds to three healthy voters, with and without TLS, against a StatefulSet
   npm run bench -- requests           API requests per cluster and at rest
   npm run bench -- footprint          memory and CPU of the operator, seconds to its first pass
   npm run bench -- scale              seconds from 1 to 3, 3 to 5 and 5 to 3 members under load, and what clients feel
   npm run bench -- heal               seconds from an emptied volume to three healthy voters under load
-  npm run bench -- roll               seconds that each member takes when all are restarted under load, against one pod alone
-  npm run bench -- watch              how the watch cache copes with cuts, how fast it is, what it holds
+  npm run bench -- roll               seconds per member when all are restarted under load, against the restart of one pod
+  npm run bench -- watch              recovery of the watch cache from cuts, its speed and its memory
   npm run bench -- backup             speed and memory of a backup, against etcdctl and an upload
-  npm run bench -- archive            memory of an archiver while its etcd is written to as fast as it takes it
-  npm run bench -- fleet [N]          N clusters of three at once (100 if not said), simulated but for the API server: how fast, at what cost
-  npm run bench -- NAME… [--keep]     several, on one local Kubernetes; --keep leaves it running
+  npm run bench -- archive            memory of an archiver while its etcd is written to as fast as it takes writes
+  npm run bench -- fleet [N]          speed and cost of N clusters of three members at once (default 100);
+                                      all but the operator and the API server is simulated
+  npm run bench -- NAME… [--keep]     several benches on one local Kubernetes; --keep leaves it running
                                       (npm run local -- down --instance ${BENCH_INSTANCE})
   npm run bench -- ready --rounds N   another number of rounds
   npm run bench -- backup --megabytes N
                                       another size of the data
   npm run bench -- fleet [N] --silent K
-                                      also edits one cluster while K others have a member that says nothing
-  npm run bench -- fleet [N] --tls    of clusters with TLS, as they are made by default; plain text otherwise
+                                      also edits one cluster while K others have a member that does not answer
+  npm run bench -- fleet [N] --tls    clusters with TLS, the operator's default; plain text otherwise
   npm run bench -- fleet [N] --members M --namespaces K
-                                      of clusters of M members instead of three, spread over K namespaces instead of one
+                                      clusters of M members instead of three, spread over K namespaces instead of one
   npm run bench -- fleet [N] --shards S
-                                      with S operators, each of which leads a part of the clusters
+                                      S operators, each of which leads a part of the clusters
   npm run bench -- fleet [N] --at-once K
-                                      with no more than K clusters under way at a time, for a large fleet; all of them otherwise
+                                      at most K clusters that are not Ready at a time, for a large fleet; default: all
   npm run bench -- fleet [N] --brief  only the creation, and the minutes after it
   npm run bench -- fleet [N] --node-flags="FLAGS"
-                                      with other flags of Node than the image's
+                                      other flags of Node than the image's
   npm run bench -- fleet [N] --profiles FOLDER
-                                      with CPU profiles of the operator; taking them costs time
+                                      CPU profiles of the operator; taking them costs time
 
-docs/performance.md says what the figures mean.`;
+docs/performance.md explains the figures.`;
 
 async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parse(argv);
@@ -86,8 +87,8 @@ async function main(argv: readonly string[]): Promise<number> {
     ...(values.tls ? ["--tls"] : []),
   ];
   for (const name of alone) {
-    const told = { backup: [...rounds, ...size], fleet: [...fleetSize, ...fleetOptions] }[name as string] ?? [];
-    codes.push(await ended(spawnHere([...program(name), ...told])));
+    const options = { backup: [...rounds, ...size], fleet: [...fleetSize, ...fleetOptions] }[name as string] ?? [];
+    codes.push(await ended(spawnHere([...program(name), ...options])));
   }
   const hosted = names.filter((name) => BENCHES[name].onKubernetes);
   if (hosted.length > 0) {
@@ -128,7 +129,7 @@ function parse(argv: readonly string[]) {
 }
 
 function known(name: string): Bench {
-  if (!Object.hasOwn(BENCHES, name)) throw new Failure(`there is no bench "${name}"\n\n${USAGE}`);
+  if (!Object.hasOwn(BENCHES, name)) throw new Failure(`There is no bench "${name}".\n\n${USAGE}`);
   return name as Bench;
 }
 
@@ -147,7 +148,7 @@ function ended(child: ReturnType<typeof spawn>): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (thrown) {
-  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
 }

@@ -5,7 +5,7 @@ import { step } from "../progress.ts";
 try {
   await runChecks(process.cwd(), step);
 } catch (thrown) {
-  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
 }

@@ -3,12 +3,12 @@ import { step } from "../progress.ts";
 import { run } from "../run.ts";
 
 const changed = await generate(process.cwd());
-console.log(changed.length === 0 ? "config/ is up to date" : `written: ${changed.join(", ")}`);
+console.log(changed.length === 0 ? "All generated files are up to date." : `Written: ${changed.join(", ")}`);
 if (process.argv.includes("--etcd")) {
   await step("etcd's API from its protos (src/etcd/proto)", () => run(process.execPath, ["scripts/etcd-protos.ts"]));
-  await step("etcd's flags, asked of its binaries (src/etcd/flags)", () =>
-    run(process.execPath, ["scripts/etcd-flags.ts"]),
-  );
+  await step("etcd's flags from its binaries (src/etcd/flags)", () => run(process.execPath, ["scripts/etcd-flags.ts"]));
 } else {
-  console.log("etcd's API and flags change only with a new etcd version: npm run generate -- --etcd");
+  console.log(
+    "etcd's API and flags change only with a new etcd version, and were left out: npm run generate -- --etcd",
+  );
 }

@@ -3,9 +3,11 @@ import { Failure } from "../failure.ts";
 import { ensureOperatorImage } from "../operator-image.ts";
 import { stepsOn } from "../progress.ts";
 
-const USAGE = `The operator's image as a file, for a registry or for another machine's kind. Needs Linux.
+const USAGE = `Writes the operator's image to a file, for a registry or for kind on another machine. Needs Linux.
 
-  npm run image -- FILE.tar     writes an OCI image archive, as "kind load image-archive" and "skopeo copy oci-archive:FILE.tar" read it`;
+  npm run image -- FILE.tar     writes an OCI image archive, and prints the image's name
+
+"kind load image-archive" and "skopeo copy oci-archive:FILE.tar" read the file.`;
 
 async function main([file, ...rest]: readonly string[]): Promise<void> {
   if (file === "--help") {
@@ -14,7 +16,9 @@ async function main([file, ...rest]: readonly string[]): Promise<void> {
   }
   if (file === undefined || file.startsWith("-") || rest.length > 0) throw new Failure(USAGE);
   if (process.platform !== "linux")
-    throw new Failure(`the image is made of Linux programs; this system is ${process.platform}`);
+    throw new Failure(
+      `The image contains Linux programs and can be built only on Linux; this system is ${process.platform}.`,
+    );
   const archive = await ensureOperatorImage(process.cwd(), stepsOn(process.stderr));
   await copyFile(archive.file, file);
   console.log(archive.name);
@@ -23,7 +27,7 @@ async function main([file, ...rest]: readonly string[]): Promise<void> {
 try {
   await main(process.argv.slice(2));
 } catch (thrown) {
-  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
 }

@@ -5,24 +5,25 @@ import { DEFAULT_INSTANCE, findInstance, needInstance } from "../local/instance.
 import { seconds, step } from "../progress.ts";
 import { DEFAULT_ETCD_VERSION, ETCD_VERSIONS, type EtcdVersion } from "../versions.ts";
 
-// What a command needs is loaded when it runs: `exec` and `status` are called in loops and should not pay for `up`.
+// Each command imports its own modules when it runs: `exec` and `status` are called in loops and must start fast.
 
-const USAGE = `A real Kubernetes on this machine, without Docker.
+const USAGE = `Runs a real Kubernetes on this machine, without Docker.
 
   npm run local -- up [--nodes N]       bring it up (default 3 nodes), or repair what died
-  npm run local -- up --etcd VERSION    also with the image of this etcd: ${ETCD_VERSIONS.join(", ")} (default: ${DEFAULT_ETCD_VERSION})
+  npm run local -- up --etcd VERSION    load the image of this etcd, too: ${ETCD_VERSIONS.join(", ")}
+                                        (${DEFAULT_ETCD_VERSION} is always loaded)
   npm run local -- build                build what up needs, and start nothing
   npm run local -- down [--keep]        take it down; --keep keeps its state for the next up
-  npm run local -- down --caches        also remove what was built, about 1 GiB, which the next up would have to build again
-  npm run local -- status               what runs
+  npm run local -- down --caches        also remove what was built, about 1 GiB; the next up builds it again
+  npm run local -- status               show what runs
   npm run local -- load IMAGE.tar       load an image archive into every node
   npm run local -- node stop N          cut the power of node N
-  npm run local -- node start N         boot it again
+  npm run local -- node start N         boot node N again
   npm run local -- node partition N     cut node N off from everything else
-  npm run local -- node heal N          connect it again
+  npm run local -- node heal N          connect node N again
   npm run local -- exec -- CMD…         run a command inside its network, with kubectl and DNS
 
-  --instance NAME                       another one beside the default "${DEFAULT_INSTANCE}"`;
+  --instance NAME                       use another instance than the default "${DEFAULT_INSTANCE}"`;
 
 async function main(argv: readonly string[]): Promise<number> {
   const dashes = argv.indexOf("--");
@@ -40,7 +41,9 @@ async function main(argv: readonly string[]): Promise<number> {
       const sinceMs = performance.now();
       const nodes = values.nodes === undefined ? undefined : Number(values.nodes);
       const instance = await up(name, nodes, step, asked(values.etcd));
-      console.log(`\nready after ${seconds(performance.now() - sinceMs)}: export KUBECONFIG=${instance.kubeconfig}`);
+      console.log(
+        `\nReady after ${seconds(performance.now() - sinceMs)}. To use it: export KUBECONFIG=${instance.kubeconfig}`,
+      );
       return 0;
     }
     case "build": {
@@ -50,14 +53,14 @@ async function main(argv: readonly string[]): Promise<number> {
     }
     case "down": {
       const { down } = await import("../local/cluster.ts");
-      if (!(await down(name, values.keep, step))) console.log(`there is no local Kubernetes "${name}"`);
+      if (!(await down(name, values.keep, step))) console.log(`There is no local Kubernetes "${name}".`);
       if (values.caches) await dropCaches();
       return 0;
     }
     case "status": {
       const { statusLines } = await import("../local/status.ts");
       const instance = findInstance(name);
-      if (instance === undefined) console.log(`there is no local Kubernetes "${name}"`);
+      if (instance === undefined) console.log(`There is no local Kubernetes "${name}".`);
       else console.log((await statusLines(instance, Date.now())).join("\n"));
       return instance === undefined ? 1 : 0;
     }
@@ -75,7 +78,7 @@ async function main(argv: readonly string[]): Promise<number> {
       console.log(USAGE);
       return 0;
     default:
-      throw new Failure(`there is no command "local ${command}"\n\n${USAGE}`);
+      throw new Failure(`There is no command "local ${command}".\n\n${USAGE}`);
   }
 }
 
@@ -98,8 +101,7 @@ function parse(argv: readonly string[]) {
   }
 }
 
-/** @throws Failure when there is no image of this version */
-/** The versions of etcd whose images are wanted: the default one, and those that were named. */
+/** Versions of etcd to load images of: the default, and those of `--etcd`. @throws Failure when a version is unknown */
 function asked(named: readonly string[]): readonly EtcdVersion[] {
   const all = [DEFAULT_ETCD_VERSION, ...named.map(etcdVersion)];
   return ETCD_VERSIONS.filter((version) => all.includes(version));
@@ -107,7 +109,7 @@ function asked(named: readonly string[]): readonly EtcdVersion[] {
 
 function etcdVersion(text: string): EtcdVersion {
   const known = ETCD_VERSIONS.find((version) => version === text);
-  if (known === undefined) throw new Failure(`--etcd is "${text}"; it may be ${ETCD_VERSIONS.join(", ")}`);
+  if (known === undefined) throw new Failure(`--etcd is "${text}"; it must be one of ${ETCD_VERSIONS.join(", ")}.`);
   return known;
 }
 
@@ -115,8 +117,8 @@ async function dropCaches(): Promise<void> {
   const { removeCaches } = await import("../local/caches.ts");
   const { takenSlots } = await import("../local/slots.ts");
   const users = takenSlots().map((record) => record.folder);
-  if (!(await removeCaches(users, step))) console.log("there are no caches");
-  console.log("Go's own caches stay: go clean -cache -modcache");
+  if (!(await removeCaches(users, step))) console.log("There are no caches.");
+  console.log("Go's own caches are kept. To delete them: go clean -cache -modcache");
 }
 
 async function onNode(name: string, rest: readonly string[]): Promise<void> {
@@ -124,19 +126,19 @@ async function onNode(name: string, rest: readonly string[]): Promise<void> {
   const { healNode, partitionNode, startNode, stopNode } = await import("../local/nodes.ts");
   const actions = { stop: stopNode, start: startNode, partition: partitionNode, heal: healNode };
   if (!Object.hasOwn(actions, action) || number === undefined) {
-    throw new Failure(`it is: node ${Object.keys(actions).join("|")} N`);
+    throw new Failure(`Usage: npm run local -- node ${Object.keys(actions).join("|")} N`);
   }
   await actions[action as keyof typeof actions](name, Number(number), step);
 }
 
 function needOne(rest: readonly string[], usage: string): string {
   const [only] = rest;
-  if (only === undefined || rest.length > 1) throw new Failure(`it is: ${usage}`);
+  if (only === undefined || rest.length > 1) throw new Failure(`Usage: npm run local -- ${usage}`);
   return only;
 }
 
 function exec(name: string, argv: readonly string[]): Promise<number> {
-  if (argv.length === 0) throw new Failure("it is: exec -- CMD…");
+  if (argv.length === 0) throw new Failure("Usage: npm run local -- exec -- CMD…");
   const child = execInside(needInstance(name), argv);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
   return new Promise((resolve, reject) => {
@@ -148,7 +150,7 @@ function exec(name: string, argv: readonly string[]): Promise<number> {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (thrown) {
-  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
 }

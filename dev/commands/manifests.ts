@@ -5,10 +5,12 @@ import { yamlOf } from "../../scripts/yaml.ts";
 import { namespacesIn } from "../deploy.ts";
 import { Failure } from "../failure.ts";
 
-const USAGE = `Everything that installs the operator, or upgrades it, as YAML for kubectl, GitOps and the like.
+const USAGE = `Prints all manifests that install or upgrade the operator, as YAML for kubectl or GitOps.
 
-  npm run -s manifests -- --image IMAGE                                   such as registry.example/etcd-cluster-operator:0.1.0
-  npm run -s manifests -- --image IMAGE --secrets-of NAMESPACE,NAMESPACE  it may read and write Secrets of clusters only in these, which are there
+  npm run -s manifests -- --image IMAGE      IMAGE is such as registry.example/etcd-cluster-operator:0.1.0
+  npm run -s manifests -- --image IMAGE --secrets-of NAMESPACE,NAMESPACE
+                                             the operator may read and write Secrets of clusters only in these
+                                             namespaces, which must exist
 
   npm run -s manifests -- --image IMAGE | kubectl apply --server-side --force-conflicts -f -`;
 
@@ -18,7 +20,8 @@ function main(argv: readonly string[]): void {
     console.log(USAGE);
     return;
   }
-  if (image === undefined) throw new Failure(`--image is missing: it is one that the cluster can pull\n\n${USAGE}`);
+  if (image === undefined)
+    throw new Failure(`--image is missing: name an image that the cluster can pull.\n\n${USAGE}`);
   const bindings = secretsOf === undefined ? [] : namespacesIn(secretsOf).map(secretsIn);
   const operator = operatorManifests(image, secretsOf === undefined ? "everywhere" : "bound");
   process.stdout.write(yamlOf([...crdManifests(), ...operator, ...bindings]));
@@ -40,7 +43,7 @@ function parse(argv: readonly string[]) {
 try {
   main(process.argv.slice(2));
 } catch (thrown) {
-  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
 }

@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import pc from "picocolors";
 import { mainBinary } from "../components.ts";
+import { needConsent, TERMINAL, targetOf } from "../consent.ts";
 import { givenPlan, KIND_LOADED, localPlan } from "../demonstration.ts";
 import { createCluster, deployOperator, KEY_READ, namespacesIn, writeAndRead } from "../deploy.ts";
 import { Failure } from "../failure.ts";
@@ -15,13 +16,15 @@ import { ensureOperatorImage } from "../operator-image.ts";
 import { type Step, seconds, stepsOn } from "../progress.ts";
 import { run } from "../run.ts";
 
-const USAGE = `From nothing to a healthy etcd cluster.
+const USAGE = `Creates a healthy etcd cluster from nothing.
 
-  npm start                                       a Kubernetes of its own on this machine, the operator, and examples/quickstart.yaml
-  npm start -- --kubeconfig FILE                  the same on a cluster that is there already
-  npm start -- --kubeconfig FILE --image IMAGE    with an image that the cluster can pull, instead of one built here
-  npm start -- --secrets-of NAMESPACE,NAMESPACE   besides: the operator may read and write Secrets of clusters only in these, which are
-                                                  made where they are missing; the example goes into the first one`;
+  npm start                                       starts a Kubernetes on this machine, deploys the operator, and creates
+                                                  the cluster of examples/quickstart.yaml
+  npm start -- --kubeconfig FILE                  uses an existing Kubernetes; asks first, unless it is kind's
+  npm start -- --kubeconfig FILE --yes            does not ask
+  npm start -- --kubeconfig FILE --image IMAGE    uses an image that the Kubernetes can pull, instead of building one
+  npm start -- --secrets-of NAMESPACE,NAMESPACE   lets the operator read and write Secrets of clusters only in these
+                                                  namespaces; creates missing ones, and the example in the first one`;
 
 const EXAMPLE = "examples/quickstart.yaml";
 
@@ -33,28 +36,36 @@ async function main(argv: readonly string[]): Promise<void> {
   }
   const sinceMs = performance.now();
   const secretsOf = values["secrets-of"] === undefined ? undefined : namespacesIn(values["secrets-of"]);
-  // Elsewhere it would wait for the right to have Secrets.
+  // In any other namespace the example would wait for the right to Secrets.
   const where = secretsOf === undefined ? [] : ["-n", secretsOf[0] as string];
   const { kubectl, kubeconfig, image, program, step } =
-    values.kubeconfig === undefined ? await onLocal() : await onGiven(resolve(values.kubeconfig), values.image);
+    values.kubeconfig === undefined
+      ? await onLocal()
+      : await onGiven(resolve(values.kubeconfig), values.image, values.yes === true);
   await deployOperator(kubectl, image, step, secretsOf);
-  const cluster = await createCluster(kubectl, EXAMPLE, step, where);
+  const { name: cluster, isOurs } = await createCluster(kubectl, EXAMPLE, step, where);
+  if (!isOurs) {
+    console.log(
+      `\nThe operator is installed. EtcdCluster ${cluster} exists and was not created by npm start, so it was not changed: no example was created, and no key was written.`,
+    );
+    return;
+  }
   const value = await step(KEY_READ, (note) => writeAndRead(kubectl, cluster, note, where));
   const { stdout } = await kubectl.run([...where, "get", "etcdcluster", cluster]);
   console.log(
-    `\n${stdout.trim()}\n\netcd says: ${value}\n${pc.dim(`all of it took ${seconds(performance.now() - sinceMs)}`)}`,
+    `\n${stdout.trim()}\n\netcd says: ${value}\n${pc.dim(`All steps took ${seconds(performance.now() - sinceMs)}.`)}`,
   );
   console.log(whatNext(kubeconfig, program, cluster, where, values.kubeconfig === undefined));
 }
 
-/** Tells how long it will take, and then each step with its place. */
+/** Prints the number of steps and the expected time, and returns steps that print their number. */
 function stepsOf(plan: readonly Planned[]): Step {
   const journey = new Journey(plan, durationsInCache());
   console.log(`${journey.summary()}\n`);
   return stepsOn(process.stdout, journey);
 }
 
-/** A Kubernetes of our own, with the image loaded into its nodes. */
+/** Starts a local Kubernetes, with the operator's image loaded into its nodes. */
 async function onLocal() {
   const step = stepsOf(localPlan());
   const instance = await up(DEFAULT_INSTANCE, undefined, step);
@@ -70,36 +81,43 @@ async function onLocal() {
   };
 }
 
-/** A cluster that is there. Without an image to pull, one is built and given to kind, if it is a cluster of kind's. */
-async function onGiven(kubeconfig: string, image: string | undefined) {
-  if (!existsSync(kubeconfig)) throw new Failure(`--kubeconfig: there is no file ${kubeconfig}`);
+/**
+ * Prepares an existing cluster. Without `--image`, an image is built and loaded into the cluster, which must be kind's.
+ */
+async function onGiven(kubeconfig: string, image: string | undefined, isYes: boolean) {
+  if (!existsSync(kubeconfig)) throw new Failure(`--kubeconfig: there is no file ${kubeconfig}.`);
   const program = needKubectl();
-  const kubectl = new Kubectl(program, kubeconfig);
-  const { stdout } = await kubectl.run(["config", "current-context"]);
-  const context = stdout.trim();
+  const target = await targetOf(new Kubectl(program, kubeconfig));
+  const { context } = target;
+  const kubectl = new Kubectl(program, kubeconfig, context);
   if (image === undefined) needKind(context);
+  console.log(`Context ${context}, server ${target.server}\n`);
+  await needConsent(target, isYes, TERMINAL);
   const step = stepsOf(givenPlan(image === undefined));
   return { kubectl, kubeconfig, program, step, image: image ?? (await giveToKind(needKind(context), step)) };
 }
 
-/** @returns kind's own name of the cluster @throws Failure when no image can be built for the cluster and loaded into it */
+/**
+ * @returns kind's name of the cluster, and its program
+ * @throws Failure when no image can be built and loaded for the cluster
+ */
 function needKind(context: string): { cluster: string; kind: string } {
   const cluster = /^kind-(.+)$/.exec(context)?.[1];
   const kind = onPath("kind");
   if (cluster === undefined || kind === undefined) {
     throw new Failure(
-      `the cluster of context "${context}" has to get the operator's image from somewhere: push one to a registry that it can pull from and name it with --image (images are built and loaded by themselves only for kind)`,
+      `The cluster of context "${context}" needs an image of the operator. Push one to a registry that the cluster can pull from, and name it with --image. Only for kind, npm start builds and loads an image itself.`,
     );
   }
   if (process.platform !== "linux") throw new Failure(imageOnLinuxOnly(cluster));
   return { cluster, kind };
 }
 
-/** The image carries this machine's own Node and the libraries that it is linked against, so it has to be a Linux one. */
+/** Failure on other systems: the image contains this machine's own Node and its libraries, which must be Linux ones. */
 function imageOnLinuxOnly(cluster: string): string {
-  return `the operator's image is made of Linux programs and cannot be built on this system (${process.platform}). Build it on Linux, on a processor as the cluster's, and load it here:
+  return `The operator's image contains Linux programs and cannot be built on this system (${process.platform}). Build it on Linux, on the cluster's processor architecture, and load it here:
 
-  on Linux:  npm run image -- operator.tar          it says the image's name
+  on Linux:  npm run image -- operator.tar          prints the image's NAME
   here:      kind load image-archive operator.tar --name ${cluster}
              npm start -- --kubeconfig FILE --image NAME`;
 }
@@ -128,7 +146,7 @@ function whatNext(
     `${kubectl} describe etcdcluster ${cluster}     # what the operator did, and why`,
   ];
   const end = isLocal
-    ? "\nnpm run local -- down takes all of it away again, but for what was built, which the next npm start uses (npm run local -- down --caches)."
+    ? "\nTo remove the local Kubernetes: npm run local -- down\nThe next npm start uses what was built. To remove that, too: npm run local -- down --caches"
     : "";
   return `\nTry next:\n\n  ${lines.join("\n  ")}\n${end}`;
 }
@@ -141,6 +159,7 @@ function parse(argv: readonly string[]) {
         help: { type: "boolean" },
         kubeconfig: { type: "string" },
         image: { type: "string" },
+        yes: { type: "boolean" },
         "secrets-of": { type: "string" },
       },
     });
@@ -152,7 +171,7 @@ function parse(argv: readonly string[]) {
 try {
   await main(process.argv.slice(2));
 } catch (thrown) {
-  // A Failure says all that helps; anything else is a defect of ours, and its stack is wanted.
+  // The message of a Failure is enough. Anything else is a defect of ours, and is printed with its stack.
   console.error(thrown instanceof Failure ? `\n${thrown.message}` : thrown);
   process.exitCode = 1;
 }

@@ -10,14 +10,17 @@ import { tookLongest } from "../took-longest.ts";
 
 const USAGE = `Tests, from fast to slow: ${LEVELS.join(", ")}.
 
-  npm test                            checks and every level, those that compute beside those that wait
-  npm run test:unit                   one level; likewise test:simulation, test:mutants, test:apiserver, test:etcd, test:stores, test:e2e
-  npm run test:long                   clients under load, bad days, an operator that dies after every write, all histories and mutations; four hours
-  npm run test:long -- --slice        about ten minutes of it; the commit chooses which
-  npm run test:e2e -- FILE -t NAME    files and tests by part of their name
-  npm run test:e2e -- --keep          leave the local Kubernetes of the tests running (npm run local -- down --instance test)`;
+  npm test                            runs the checks, and the tests to pass before you send a change; a quarter of an hour
+  npm run test:rest                   runs all other tests but the long ones; half an hour
+  npm run test:LEVEL                  runs one level, such as npm run test:unit
+  npm run test:long                   runs the long tests: clients under load, bad days, an operator that dies after every
+                                      write, all simulated histories and mutations; takes four hours
+  npm run test:long -- --slice        runs about ten minutes of them; the commit's hash chooses which
+  npm run test:e2e -- FILE -t NAME    runs files and tests by part of their name
+  npm run test:e2e -- --keep          leaves the local Kubernetes of the tests running
+                                      (npm run local -- down --instance test)`;
 
-/** @returns undefined when nothing was to be tested */
+/** Runs the tests. @returns undefined when only the usage was printed */
 async function main(argv: readonly string[]): Promise<Count | undefined> {
   const { values, positionals } = parse(argv);
   if (values.help) {
@@ -26,14 +29,13 @@ async function main(argv: readonly string[]): Promise<Count | undefined> {
   }
   const [first, ...files] = positionals;
   const level = [...LEVELS, LONG].find((known) => known === first) as Level | undefined;
-  if (first !== undefined && level === undefined) throw new Failure(`there is no level "${first}"\n\n${USAGE}`);
+  if (first !== undefined && level === undefined) throw new Failure(`There is no level "${first}".\n\n${USAGE}`);
   if (values.t !== undefined && level === undefined)
-    throw new Failure(
-      `-t ${values.t}: name the level that the test belongs to: npm run test:unit -- -t NAME\n\n${USAGE}`,
-    );
+    throw new Failure(`-t ${values.t} needs a level, such as npm run test:unit -- -t NAME.\n\n${USAGE}`);
+  if (values.rest && level !== undefined) throw new Failure(`--rest is for all levels: npm run test:rest\n\n${USAGE}`);
   if (values.slice) files.push(...(await slice(level)));
   const filters = [...files, ...(values.t === undefined ? [] : ["-t", values.t])];
-  if (level === undefined) return await everything(values.keep);
+  if (level === undefined) return await everything(values.rest ? "rest" : "first", values.keep);
   return await tested(level, (root) => runLevel(root, level, { filters, keep: values.keep }, step));
 }
 
@@ -44,6 +46,7 @@ function parse(argv: readonly string[]) {
       allowPositionals: true,
       options: {
         keep: { type: "boolean", default: false },
+        rest: { type: "boolean", default: false },
         slice: { type: "boolean", default: false },
         t: { type: "string", short: "t" },
         help: { type: "boolean", default: false },
@@ -54,15 +57,15 @@ function parse(argv: readonly string[]) {
   }
 }
 
-/** @returns names of test files that no other file's name contains */
+/** @returns filters for the files of the slice; no filter matches another file */
 async function slice(level: Level | undefined): Promise<string[]> {
-  if (level !== LONG) throw new Failure(`--slice is for the long tests: npm run test:long -- --slice\n\n${USAGE}`);
+  if (level !== LONG) throw new Failure(`--slice is only for the long tests: npm run test:long -- --slice\n\n${USAGE}`);
   const chapters = readChapters(process.cwd());
   const commit = await currentCommit(process.cwd());
   const chosen = sliceOf(chapters, commit);
   const minutes = chosen.reduce((sum, name) => sum + (chapters[name] ?? 0), 0);
   console.log(
-    `commit ${commit.slice(0, 12)} tells ${chosen.length} of ${Object.keys(chapters).length} chapters of the long tests, about ${minutes} minutes: ${chosen.join(", ")}`,
+    `The hash of commit ${commit.slice(0, 12)} chooses ${chosen.length} of ${Object.keys(chapters).length} chapters of the long tests, about ${minutes} minutes: ${chosen.join(", ")}`,
   );
   return chosen.map((name) => `test/long/${name}`);
 }
@@ -77,9 +80,9 @@ try {
   if (count !== undefined) {
     const { passed, failed, skipped, failures, unsteady, files } = count;
     console.log(`\n${tookLongest(process.cwd(), levels, files).join("\n")}`);
-    // What is told beside others says it pages above.
+    // Once more at the end: parallel levels have printed their failures pages above.
     list("Failed", failures);
-    list("Failed beside others, passed alone", unsteady);
+    list("Failed in parallel, passed alone", unsteady);
     console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
     process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
   }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { linkOf, MAX_NODES, nodeAddresses, SLOTS } from "./addresses.ts";
 
-test("addresses: every slot has a link of its own, inside its own /30", () => {
+test("addresses: every slot has its own link, inside its own /30", () => {
   const links = Array.from({ length: SLOTS }, (_, slot) => linkOf(slot));
   expect(new Set(links.flatMap((link) => [link.hostAddress, link.insideAddress])).size).toBe(2 * SLOTS);
   for (const { hostDevice, hostAddress, insideAddress } of links) {
@@ -12,7 +12,7 @@ test("addresses: every slot has a link of its own, inside its own /30", () => {
   }
 });
 
-test("addresses: no address of a node is one of another node or outside of an octet", () => {
+test("addresses: nodes share no address, and every octet is valid", () => {
   const all = Array.from({ length: MAX_NODES }, (_, index) => nodeAddresses(index + 1)).flatMap((node) => [
     node.gateway,
     node.address,

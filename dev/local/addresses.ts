@@ -1,9 +1,9 @@
-// Every instance has a network namespace of its own, so the addresses inside are the same for all of them and collide with
-// nothing. Only the link to the host differs: a /30 per slot.
+// Every instance has its own network namespace, so all use the same addresses inside without collisions. Only the link
+// to the host differs: a /30 for each slot.
 
 /** Instances that may run at once on one machine. */
 export const SLOTS = 16;
-/** Nodes per instance: bounds the certificate of the API server, which names one address for each. */
+/** Most nodes of an instance. The API server's certificate has one address for each. */
 export const MAX_NODES = 16;
 
 export const POD_NETWORK = "10.88.0.0/16";
@@ -19,7 +19,7 @@ export interface Link {
   /** Name of the host's end; the other end is `host0`. At most 15 characters, as the kernel demands. */
   readonly hostDevice: string;
   readonly hostAddress: string;
-  /** Where the API server answers, for the host and inside alike. */
+  /** Address of the API server, for the host and inside alike. */
   readonly insideAddress: string;
 }
 
@@ -37,9 +37,9 @@ export interface NodeAddresses {
   readonly gateway: string;
   readonly gatewayMac: string;
   readonly podNetwork: string;
-  /** Where the kubelet listens; the node's InternalIP. */
+  /** Address of the kubelet, and the node's InternalIP. */
   readonly address: string;
-  /** The API server as only this node calls it: cutting it off cuts off this node and nobody else. */
+  /** Address of the API server that only this node uses: a partition can block it for this node alone. */
   readonly apiAddress: string;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "undici";
 import { parse } from "yaml";
 
-/** What this room reads of an object; everything else passes through untouched. */
+/** Fields of an object that are read here. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -22,18 +22,18 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** Calls longer than this are given up, in milliseconds. Watches are exempt. */
+/** Timeout of a call, in milliseconds. Watches have none. */
 const CALL_MS = 10_000;
 
 /**
- * The API server, by the few calls that the environment itself makes. Small on purpose: the operator's own client must
- * not be what its tests stand on.
+ * A small client of the API server, for the few calls that the instance itself makes. It shares no code with the
+ * operator's own client, so that tests of that client do not depend on it.
  */
 export class Api {
   readonly #server: string;
   readonly #agent: Agent;
 
-  /** @param kubeconfig a file as `writeKubeconfig` makes it */
+  /** @param kubeconfig a file that `writeKubeconfig` has written */
   constructor(kubeconfig: string) {
     const config = parse(readFileSync(kubeconfig, "utf8"));
     const decode = (text: string) => Buffer.from(text, "base64");
@@ -50,7 +50,7 @@ export class Api {
     });
   }
 
-  /** The answer, whatever its status. @throws when there is none */
+  /** Sends a request. @returns the response with any status @throws when there is none */
   async call(method: "GET" | "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<Answer> {
     const answer = await request(`${this.#server}${path}`, {
       method,
@@ -64,7 +64,7 @@ export class Api {
     return { status: answer.statusCode, body: isJson ? JSON.parse(text) : text };
   }
 
-  /** As `call`. @throws when the answer is not one of success, nor one of `accepted` */
+  /** Sends a request as `call` does. @throws when the status is neither a success nor in `accepted` */
   async must(
     method: "GET" | "POST" | "PATCH" | "DELETE",
     path: string,
@@ -76,7 +76,7 @@ export class Api {
     throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   }
 
-  /** Lines of a watch until the server or the signal ends it. */
+  /** Events of a watch until the server or the signal ends it. */
   async *watch(path: string, signal: AbortSignal): AsyncGenerator<{ type: string; object: KubeObject }> {
     const answer = await request(`${this.#server}${path}`, { dispatcher: this.#agent, signal });
     if (answer.statusCode !== 200) throw new Error(`watch ${path}: ${answer.statusCode} ${await answer.body.text()}`);

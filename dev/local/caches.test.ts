@@ -20,19 +20,19 @@ afterAll(() => {
   rmSync(home, { recursive: true });
 });
 
-test("caches: all of them go, and what is beside them stays", async () => {
+test("caches: all of them are removed, and nothing outside of their folder", async () => {
   writeFileSync(join(home, "others"), "");
   expect(await removeCaches([], silentStep)).toBe(true);
   expect([existsSync(root), existsSync(join(home, "others"))]).toEqual([false, true]);
   expect(await removeCaches([], silentStep)).toBe(false);
 });
 
-test("caches: an instance that is up keeps them", async () => {
+test("caches: a running instance prevents the removal", async () => {
   await expect(removeCaches(["/clone/.local/demo"], silentStep)).rejects.toThrow(/in use by .*\/clone\/\.local\/demo/);
   expect(existsSync(join(root, "bin", "etcd"))).toBe(true);
 });
 
-test("caches: a build that is under way keeps them; a lock whose holder is gone does not", async () => {
+test("caches: a running build prevents the removal; a lock of a process that has ended does not", async () => {
   await withLock(join(root, "build-etcd.lock"), async () => {
     await expect(removeCaches([], silentStep)).rejects.toThrow(`process ${process.pid} is building`);
   });

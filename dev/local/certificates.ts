@@ -8,7 +8,7 @@ import type { Instance } from "./instance.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const DAY_MS = 24 * 3600_000;
-/** Long enough that no environment lives to see the end of it. */
+/** Validity of certificates, in milliseconds: longer than any instance lives. */
 const VALID_MS = 3650 * DAY_MS;
 
 /** A certificate to issue. */
@@ -16,16 +16,16 @@ export interface Leaf {
   /** File name without ending. */
   readonly name: string;
   readonly commonName: string;
-  /** What Kubernetes reads as the user's group. */
+  /** Group of the user, for Kubernetes. */
   readonly organization?: string;
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
 }
 
-/** Group whose members may do everything, without any RBAC rule. */
+/** Group of users that may do everything, without any RBAC rule. */
 const ADMINS = "system:masters";
 
-/** Users that talk to the API server, one for each program, so that the audit log tells them apart. */
+/** Clients of the API server: a user for each program, so that the audit log distinguishes them. */
 export const CLIENTS = {
   admin: { name: "admin", commonName: "admin", organization: ADMINS },
   controllerManager: { name: "controller-manager", commonName: "system:kube-controller-manager" },
@@ -53,7 +53,7 @@ function apiServerLeaf(instance: Instance): Leaf {
   };
 }
 
-/** The kubelet's certificate: client of the API server, and server for exec and logs. */
+/** Certificate of a kubelet, as a client of the API server and as a server for exec and logs. */
 export function kubeletLeaf(node: number): Leaf {
   return {
     name: `kubelet-${node}`,
@@ -69,7 +69,7 @@ export function pkiFile(instance: Instance, file: string): string {
   return join(instance.pki, file);
 }
 
-/** Issues what is missing or was issued for other names. The authority and the key that signs tokens are made once. */
+/** Issues certificates that are missing or have other names. The CA and the key for tokens are made once. */
 export async function ensureCertificates(instance: Instance, nodes: number): Promise<void> {
   mkdirSync(instance.pki, { recursive: true, mode: 0o700 });
   const authority = await ensureAuthority(instance);

@@ -5,12 +5,12 @@ const V1 = { point: "/sys/fs/cgroup/memory", type: "cgroup", options: ["memory"]
 const V2 = { point: "/sys/fs/cgroup/unified", type: "cgroup2", options: [] };
 const OTHER = { point: "/tmp", type: "tmpfs", options: [] };
 
-test("cgroups: all of an instance's lie below its own", () => {
+test("cgroups: all cgroups of an instance are below one", () => {
   for (const path of [nodeCgroup(3, 2), kubeletCgroup(3, 2)])
     expect(path.startsWith(`${instanceCgroup(3)}/`)).toBe(true);
 });
 
-test("cgroups: both generations of hierarchies are found, and only they", () => {
+test("cgroups: hierarchies of v1 and v2 are found among other mounts", () => {
   expect(hierarchies([OTHER, V1, V2])).toEqual([V1.point, V2.point]);
   expect(unifiedHierarchy([OTHER, V1, V2])).toBe(V2.point);
   expect(unifiedHierarchy([OTHER, V1])).toBeUndefined();

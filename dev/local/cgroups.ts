@@ -5,46 +5,48 @@ import { Failure } from "../failure.ts";
 import { identify, type ProcessId } from "../proc.ts";
 import { currentMounts, type Mount } from "./mounts.ts";
 
-/** How long the kernel may take to let go of a cgroup whose processes ended, in milliseconds. */
+/** Limit for the kernel to release a cgroup after its processes have ended, in milliseconds. */
 const RELEASE_MS = 10_000;
 
-/** Path, in every hierarchy, below which all cgroups of an instance lie. */
+/** Path of the cgroup, in every hierarchy, that contains all cgroups of an instance. */
 export function instanceCgroup(slot: number): string {
   return `/eco-${slot}`;
 }
 
-/** The kubelet's `cgroupRoot`. */
+/** Path of a node's cgroup, the kubelet's `cgroupRoot`. */
 export function nodeCgroup(slot: number, node: number): string {
   return `${instanceCgroup(slot)}/node-${node}`;
 }
 
-/** Path, in the cgroup v2 hierarchy only, of the cgroup that lets the firewall tell a node's kubelet from other processes. */
+/** Path of the cgroup, in the v2 hierarchy only, by which the firewall recognizes a node's kubelet. */
 export function kubeletCgroup(slot: number, node: number): string {
   return `${instanceCgroup(slot)}/kubelet-${node}`;
 }
 
-/** Mount points of the cgroup hierarchies: one with cgroup v2, one per set of controllers with v1, both on hybrid systems. */
+/**
+ * Mount points of the cgroup hierarchies: one with v2, one for each set of controllers with v1, both on hybrid systems.
+ */
 export function hierarchies(mounts: readonly Mount[]): string[] {
   return mounts.filter((mount) => mount.type === "cgroup" || mount.type === "cgroup2").map((mount) => mount.point);
 }
 
-/** Mount point of the cgroup v2 hierarchy; undefined on a system without. */
+/** Mount point of the cgroup v2 hierarchy; undefined on a system without it. */
 export function unifiedHierarchy(mounts: readonly Mount[]): string | undefined {
   return mounts.find((mount) => mount.type === "cgroup2")?.point;
 }
 
-/** Whether cgroup v2 alone manages resources: then controllers must be handed down level by level. */
+/** Whether cgroup v2 alone manages resources: then each level must enable controllers for the next. */
 function isUnifiedOnly(mounts: readonly Mount[]): boolean {
   return !mounts.some((mount) => mount.type === "cgroup");
 }
 
-/** Makes the cgroup in every hierarchy. The kubelet demands that its root is there before it starts. */
+/** Makes the cgroup in every hierarchy. The kubelet requires its root before it starts. */
 export function ensureCgroup(path: string): void {
   const mounts = currentMounts();
   for (const hierarchy of hierarchies(mounts)) {
     let folder = hierarchy;
     for (const part of path.split("/").filter(Boolean)) {
-      if (isUnifiedOnly(mounts)) handDownControllers(folder);
+      if (isUnifiedOnly(mounts)) enableControllersBelow(folder);
       folder = join(folder, part);
       if (existsSync(folder)) continue;
       mkdirSync(folder);
@@ -53,12 +55,12 @@ export function ensureCgroup(path: string): void {
   }
 }
 
-function handDownControllers(folder: string): void {
+function enableControllersBelow(folder: string): void {
   const controllers = readFileSync(join(folder, "cgroup.controllers"), "utf8").trim().split(" ").filter(Boolean);
   writeFileSync(join(folder, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
 }
 
-/** With cgroup v1 a new cpuset has no processors and no memory until it is told, and nothing can live in it. */
+/** Copies the parent's processors and memory nodes: a new cpuset of cgroup v1 has none, and no process can enter it. */
 function inheritCpuset(folder: string): void {
   for (const file of ["cpuset.cpus", "cpuset.mems"]) {
     const own = join(folder, file);
@@ -66,7 +68,7 @@ function inheritCpuset(folder: string): void {
   }
 }
 
-/** Puts the process into the cgroup of the v2 hierarchy. @returns false on a system without that hierarchy */
+/** Moves the process into a cgroup of the v2 hierarchy. @returns false on a system without that hierarchy */
 export function enterUnifiedCgroup(path: string, pid: number): boolean {
   const unified = unifiedHierarchy(currentMounts());
   if (unified === undefined) return false;
@@ -75,22 +77,22 @@ export function enterUnifiedCgroup(path: string, pid: number): boolean {
   return true;
 }
 
-/** Every process in the cgroup and below, in any hierarchy. */
+/** Processes in the cgroup and below it, in all hierarchies. */
 export function processesIn(path: string): ProcessId[] {
   const pids = existingFolders(path).flatMap(withDescendants).flatMap(pidsIn);
   return [...new Set(pids)].flatMap((pid) => identify(pid) ?? []);
 }
 
 /**
- * Takes the cgroup and all below it away, in every hierarchy. Its processes must have been ended.
- * @throws Failure when the kernel does not let go of one
+ * Removes the cgroup and all below it, in every hierarchy. Its processes must have ended.
+ * @throws Failure when the kernel does not release one
  */
 export async function removeCgroup(path: string): Promise<void> {
   const deadlineMs = performance.now() + RELEASE_MS;
   for (const root of existingFolders(path)) {
     for (const folder of withDescendants(root).reverse()) {
       while (!tryToRemove(folder)) {
-        if (performance.now() > deadlineMs) throw new Failure(`cgroup ${folder} does not go away: it is still in use`);
+        if (performance.now() > deadlineMs) throw new Failure(`Cannot remove cgroup ${folder}: it is still in use.`);
         await sleep(20);
       }
     }
@@ -124,6 +126,6 @@ function pidsIn(folder: string): number[] {
   try {
     return readFileSync(join(folder, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
   } catch {
-    return []; // removed while we looked, or a v2 cgroup that can hold no processes
+    return []; // the cgroup was removed, or is a v2 cgroup that can hold no processes
   }
 }

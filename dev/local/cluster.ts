@@ -48,7 +48,7 @@ export const DEFAULT_NODES = 3;
 
 export const KUBERNETES_RUNS = "Kubernetes runs";
 
-/** Space that must be free where an instance keeps its state, in bytes: three nodes with images of their own take about 1.1 GiB. */
+/** Free disk space that an instance needs, in bytes: three nodes with their own images take about 1.1 GiB. */
 const NEEDED_BYTES = 2 * 1024 ** 3;
 
 export const COMPONENTS = [
@@ -68,13 +68,13 @@ export const COMPONENTS = [
 
 export type Binaries = Awaited<ReturnType<typeof ensureBinaries>>;
 
-/** The components of an environment, built when they are missing. */
+/** Paths of an instance's components, which are built when they are missing. */
 export async function ensureBinaries(step: Step) {
   const paths = await ensureComponents(COMPONENTS, step);
   return { ...paths, etcd: paths["etcd-3.6.16"] };
 }
 
-/** The images that every node has, made when they are missing. */
+/** Images of every node, which are made when they are missing. */
 export async function ensureNodeImages(
   binaries: Binaries,
   step: Step,
@@ -84,7 +84,7 @@ export async function ensureNodeImages(
   return { archives, store: await ensureImageStore(binaries.containerd, archives, step) };
 }
 
-/** All that `up` needs, installed and built when it is missing. */
+/** Installs and builds everything that `up` needs and that is missing. */
 export async function buildAll(step: Step, versions?: readonly EtcdVersion[]) {
   await ensureRunPackages(step);
   const binaries = await ensureBinaries(step);
@@ -92,10 +92,11 @@ export async function buildAll(step: Step, versions?: readonly EtcdVersion[]) {
 }
 
 /**
- * Brings a local Kubernetes up, or repairs it: what runs stays, what died is started, stopped nodes boot, partitions heal.
- * @param nodes how many; default: as many as it has, or DEFAULT_NODES
- * @param versions of etcd whose images every node gets; what a node has, it keeps
- * @throws Failure that names the component at fault and shows its last log lines
+ * Brings a local Kubernetes up, or repairs it: running processes are kept, dead ones started, stopped nodes booted, and
+ * partitions healed.
+ * @param nodes number of nodes; default: as many as the instance has, or DEFAULT_NODES
+ * @param versions of etcd: every node gets their images, and keeps those that it has
+ * @throws Failure that names the failed component and shows its last log lines
  */
 export async function up(
   name: string,
@@ -112,8 +113,9 @@ export async function up(
     const instance = instanceOf(name, await takeSlot(folder, tearDown));
     recordNodes(folder, count);
     raiseLimits();
-    // Also `ip`, `unshare` or `ctr`, which end by themselves: when this process is killed, they go on for a moment, and `down` has to end
-    // them before it looks what there is. Nobody else, such as tests that are told at the same time: `down` would end them, too.
+    // Marks also short-lived programs such as `ip` and `ctr`. When this process is killed, they outlive it for a
+    // moment, and `down` must end them first. Other programs, such as tests in parallel, must have no mark: `down`
+    // would end them.
     await marked({ [TOKEN_VARIABLE]: instance.token }, () =>
       step(KUBERNETES_RUNS, () => start(instance, count, binaries, images, step)),
     );
@@ -123,9 +125,9 @@ export async function up(
 }
 
 /**
- * Takes a local Kubernetes down; nothing of it stays behind, whatever state it was in.
- * @param keep keep its state folder: the next `up` brings the same cluster back
- * @returns false when there was nothing
+ * Takes a local Kubernetes down from any state, and leaves nothing of it behind.
+ * @param keep keep its state folder, so that the next `up` brings the same cluster back
+ * @returns false when there is no such instance
  */
 export function down(name: string, keep: boolean, step: Step): Promise<boolean> {
   const folder = stateFolder(name);
@@ -142,7 +144,7 @@ export function down(name: string, keep: boolean, step: Step): Promise<boolean> 
       rmSync(folder, { recursive: true, force: true });
     });
     return true;
-  }).finally(restoreLimits); // also when only that was left by a command that was killed
+  }).finally(restoreLimits); // also when a killed command left nothing else behind
 }
 
 async function start(
@@ -186,7 +188,7 @@ async function start(
   }
 }
 
-/** Starts the node's kubelet, and waits until the API server calls the node ready. */
+/** Starts the node's kubelet, and waits until the node is Ready. */
 export async function ensureNode(
   instance: Instance,
   table: ProcessTable,
@@ -195,36 +197,37 @@ export async function ensureNode(
   api: Api,
 ): Promise<void> {
   const path = `/api/v1/nodes/${nodeName(node)}`;
-  // A kubelet registers its node once in its life: when somebody has deleted the object, it takes a new one.
+  // A kubelet registers its node only at its start: a deleted Node object needs a new kubelet.
   if ((await api.call("GET", path)).status === 404) await stopKubelet(table, node);
   const kubelet = await ensureKubelet(instance, table, binaries, node);
   await waitReady(kubelet, async () => {
     const { status, body } = await api.call("GET", path);
-    if (status !== 200) return "it has not registered the node";
+    if (status !== 200) return "the kubelet has not registered the node";
     const { conditions = [] } = (
       body as {
         status: { conditions?: { type: string; status: string; message: string; lastHeartbeatTime: string }[] };
       }
     ).status;
     const ready = conditions.find((condition) => condition.type === "Ready");
-    if (ready?.status !== "True") return `the node is not Ready: ${ready?.message ?? "it has said nothing yet"}`;
-    // Said by this kubelet, not by the one before it.
+    if (ready?.status !== "True")
+      return `the node is not Ready: ${ready?.message ?? "the kubelet has not reported yet"}`;
+    // The report must be by this kubelet, not by the previous one.
     const isOld = Date.parse(ready.lastHeartbeatTime) < kubelet.startedAt - 1000;
-    return isOld ? "the node's last word is from before its kubelet started" : undefined;
+    return isOld ? "the node's last report is from before its kubelet started" : undefined;
   });
 }
 
-/** Pods cannot be made in a namespace without its default service account, which the controller manager makes. */
+/** Waits for the default service account of namespace default, without which no pods can be created there. */
 async function ensureDefaultAccount(table: ProcessTable, api: Api): Promise<void> {
   const controllerManager = table.running("kube-controller-manager");
-  if (controllerManager === undefined) throw new Failure("kube-controller-manager ended just after it was ready");
+  if (controllerManager === undefined) throw new Failure("kube-controller-manager ended just after it was ready.");
   await waitReady(controllerManager, async () => {
     const { status } = await api.call("GET", "/api/v1/namespaces/default/serviceaccounts/default");
-    return status === 200 ? undefined : "the default service account is not made";
+    return status === 200 ? undefined : "the default service account does not exist";
   });
 }
 
-/** Waits for all, also after one failed, so that nothing goes on behind the error's back. @throws the first failure */
+/** Waits for all, also after one has failed, so that no work is left running. @throws the first failure */
 async function allOf(works: readonly (Promise<unknown> | undefined)[]): Promise<void> {
   const results = await Promise.allSettled(works);
   for (const result of results) if (result.status === "rejected") throw result.reason;
@@ -248,10 +251,12 @@ function wantedNodes(folder: string, asked: number | undefined): number {
   const recorded = recordedNodes(folder);
   const count = asked ?? recorded ?? DEFAULT_NODES;
   if (!Number.isInteger(count) || count < 1 || count > MAX_NODES) {
-    throw new Failure(`--nodes is ${count}; it must be a whole number from 1 to ${MAX_NODES}`);
+    throw new Failure(`--nodes is ${count}; it must be a whole number from 1 to ${MAX_NODES}.`);
   }
   if (recorded !== undefined && count < recorded) {
-    throw new Failure(`--nodes is ${count}, but the environment has ${recorded}; take it down first to have fewer`);
+    throw new Failure(
+      `--nodes is ${count}, but the instance has ${recorded} nodes. To have fewer, take it down first.`,
+    );
   }
   return count;
 }
@@ -260,10 +265,12 @@ function needSpace(folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= NEEDED_BYTES) return;
   const mib = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
-  throw new Failure(`the disk is full: ${mib(bavail * bsize)} are free at ${folder}; ${mib(NEEDED_BYTES)} are needed`);
+  throw new Failure(
+    `The disk is too full: ${mib(bavail * bsize)} are free at ${folder}; ${mib(NEEDED_BYTES)} are needed.`,
+  );
 }
 
-/** The default instance's kubeconfig has a second, shorter name. */
+/** Links the default instance's kubeconfig under a second, shorter name. */
 function linkKubeconfig(instance: Instance): void {
   if (instance.name !== DEFAULT_INSTANCE) return;
   const link = shortKubeconfig(instance.folder);

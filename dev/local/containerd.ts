@@ -1,11 +1,11 @@
-// Talking to a running containerd.
+// Calls to a running containerd.
 
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import type { ImageArchive } from "../images.ts";
 import { run } from "../run.ts";
 
-/** What is missing until containerd serves at the socket, as one clause; undefined when it does. */
+/** Reason why containerd does not serve at the socket, as a clause; undefined when it does. */
 export function socketMissing(socket: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const client = connect(socket);
@@ -17,7 +17,7 @@ export function socketMissing(socket: string): Promise<string | undefined> {
   });
 }
 
-/** Imports those of the images that are not there. @param containerd path of the binary, beside which ctr lies */
+/** Imports missing images. @param containerd path of the binary, in the folder of ctr */
 export async function importImages(socket: string, containerd: string, images: readonly ImageArchive[]): Promise<void> {
   const there = new Set(await imagesIn(socket, containerd));
   for (const image of images) {
@@ -25,14 +25,14 @@ export async function importImages(socket: string, containerd: string, images: r
   }
 }
 
-/** Names of the images that are there, without the digests under which the runtime lists each once more. */
+/** Names of all images, without the digests under which the runtime lists each once more. */
 export async function imagesIn(socket: string, containerd: string): Promise<string[]> {
   const listed = await ctr(socket, containerd, ["images", "ls", "-q"]);
   return listed.split("\n").filter((name) => name !== "" && !name.startsWith("sha256:"));
 }
 
 export async function importArchive(socket: string, containerd: string, archive: string): Promise<void> {
-  // From standard input: a node need not see the folder where the archive lies.
+  // From standard input: the node cannot see the archive's folder.
   await ctr(socket, containerd, ["images", "import", "-"], archive);
 }
 

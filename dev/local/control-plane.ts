@@ -10,7 +10,7 @@ import type { Instance } from "./instance.ts";
 import { inside } from "./network.ts";
 import { type ProcessTable, waitReady } from "./processes.ts";
 
-/** Port of etcd's /readyz, on all addresses inside: the client port is open on loopback only. */
+/** Port of etcd's /readyz on all addresses inside. The client port is open on loopback only. */
 const ETCD_METRICS_PORT = 2381;
 
 export interface ControlPlaneBinaries {
@@ -68,7 +68,7 @@ function etcdFlags(instance: Instance): string[] {
     "--listen-peer-urls=http://127.0.0.1:2380",
     `--listen-metrics-urls=http://0.0.0.0:${ETCD_METRICS_PORT}`,
     "--log-level=warn",
-    // What is lost when the machine crashes is a local environment, which is made again in seconds.
+    // A crash of the machine loses only a local instance, which can be made again in seconds.
     "--unsafe-no-fsync",
   ];
 }
@@ -95,7 +95,7 @@ function apiServerFlags(instance: Instance): string[] {
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-key-file=${pki("tokens.pub")}`,
     `--service-account-signing-key-file=${pki("tokens.key")}`,
-    // Pods leave a lost node after 10 s instead of 300 s, so that tests can wait for it.
+    // Pods of a lost node are evicted after 10 s instead of 300 s, so that tests can wait for it.
     "--default-not-ready-toleration-seconds=10",
     "--default-unreachable-toleration-seconds=10",
     `--audit-policy-file=${auditPolicyFile(instance)}`,
@@ -117,11 +117,11 @@ function controllerManagerFlags(instance: Instance): string[] {
     `--cluster-signing-key-file=${pkiFile(instance, "ca.key")}`,
     "--use-service-account-credentials=true",
     "--leader-elect=false",
-    // A lost node is called so after 20 s instead of 50 s. The kubelet renews its lease every 3 s (node-config.ts):
-    // six missed renewals, so that a machine under load does not lose nodes that live.
+    // A lost node is NotReady after 20 s instead of 50 s. The kubelet renews its lease every 3 s (node-config.ts):
+    // after six missed renewals, so that live nodes stay Ready on a busy machine.
     "--node-monitor-period=2s",
     "--node-monitor-grace-period=20s",
-    // Several tests create many objects at once; the defaults (20 and 30) would be what they measure.
+    // Some tests create many objects at once, and would measure the defaults (20 and 30).
     "--kube-api-qps=100",
     "--kube-api-burst=200",
     "--profiling=false",
@@ -144,8 +144,8 @@ function auditPolicyFile(instance: Instance): string {
 }
 
 /**
- * One line per request: benchmarks count the requests of each user from it. What the operator writes stands there with its body, but for Secrets and
- * what it asks about others' tokens: a test looks for keys in it.
+ * One line for each request, so that benches can count the requests of each user. The operator's writes have their
+ * bodies, except Secrets and TokenReviews: a test searches the log for keys.
  */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",

@@ -12,7 +12,7 @@ const started: ChildProcess[] = [];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "ending-"));
-  note = join(folder, "run", "ending.json"); // of a folder that need not be there yet
+  note = join(folder, "run", "ending.json"); // its folder does not exist yet
 });
 
 afterEach(() => {
@@ -28,7 +28,7 @@ function sleeper(): ProcessId {
   return id;
 }
 
-test("ending: it looks until nobody is left, and whom it ends is written down before", async () => {
+test("ending: processes are ended until a look shows none, and are noted before", async () => {
   const [one, other] = [sleeper(), sleeper()];
   const looks = [[one], [other], []];
   await endAll(() => looks.shift() ?? [], note);
@@ -37,25 +37,25 @@ test("ending: it looks until nobody is left, and whom it ends is written down be
   expect(JSON.parse(readFileSync(note, "utf8"))).toEqual([other]);
 });
 
-test("ending: whom an earlier call was ending is ended, also when no look shows it any more", async () => {
+test("ending: a process that an earlier call noted is ended, also when no look shows it any more", async () => {
   const hidden = sleeper();
-  writeFileSync(join(folder, "told"), JSON.stringify([hidden]));
-  await endAll(() => [], join(folder, "told"));
+  writeFileSync(join(folder, "noted"), JSON.stringify([hidden]));
+  await endAll(() => [], join(folder, "noted"));
   expect(isAlive(hidden)).toBe(false);
 });
 
-test("ending: whoever ends the others goes on, and so does the shell in which that was typed", async () => {
+test("ending: this process and its ancestors are spared", async () => {
   const own = [process.pid, process.ppid].flatMap((pid) => identify(pid) ?? []);
   const other = sleeper();
   await endAll(() => [...own, other].filter(isAlive), note);
   expect([...own, other].map(isAlive)).toEqual([true, true, false]);
 });
 
-test("ending: a later process with the number of one that was noted is left alone", async () => {
+test("ending: a later process with the PID of a noted one is spared", async () => {
   const other = sleeper();
   await endAll(() => [], note);
   expect(existsSync(note)).toBe(false);
-  writeFileSync(join(folder, "told"), JSON.stringify([{ ...other, startTicks: "1" }]));
-  await endAll(() => [], join(folder, "told"));
+  writeFileSync(join(folder, "noted"), JSON.stringify([{ ...other, startTicks: "1" }]));
+  await endAll(() => [], join(folder, "noted"));
   expect(isAlive(other)).toBe(true);
 });

@@ -6,12 +6,13 @@ import type { Instance } from "./instance.ts";
 import { inside, resolvConf } from "./network.ts";
 
 /**
- * Starts a program inside the instance's network, where pod and cluster addresses are reachable and the cluster's DNS
- * answers. It sees KUBECONFIG, and kubectl on its PATH. It is the caller's to end; `down` ends it too, since its network goes.
- * @param options as for `spawn`; `env` is added to this process's environment
+ * Starts a program inside the instance's network, where pod addresses, cluster IPs and the cluster's DNS are reachable.
+ * The program gets KUBECONFIG, and kubectl on its PATH. The caller ends it; `down` ends it, too, as it removes the
+ * network.
+ * @param options of `spawn`; `env` is added to this process's environment
  */
 export function execInside(instance: Instance, argv: readonly string[], options: SpawnOptions = {}): ChildProcess {
-  // A mount namespace for one file: /etc/resolv.conf. exec, so that the program has the number that spawn returned.
+  // A mount namespace for one file: /etc/resolv.conf. exec, so that the program has the PID that spawn returned.
   const withDns = '[ ! -e /etc/resolv.conf ] || mount --bind "$0" "$(readlink -f /etc/resolv.conf)"; exec "$@"';
   const wrapped = ["unshare", "--mount", "sh", "-c", withDns, resolvConf(instance), ...argv];
   const [program = "", ...args] = inside(instance, wrapped);

@@ -1,10 +1,10 @@
 import { Agent, request } from "undici";
 
-// Health endpoints of the components have certificates that they made themselves; no secret is sent there.
+// Not verified: health endpoints of the components have self-signed certificates, and receive no secrets.
 const agent = new Agent({ connect: { rejectUnauthorized: false }, allowH2: false });
 const ANSWER_MS = 2_000;
 
-/** What is missing until the URL answers with 200, as one clause; undefined when it does. */
+/** Reason why the URL does not answer with 200, as a clause; undefined when it does. */
 export async function httpMissing(url: string): Promise<string | undefined> {
   try {
     const answer = await request(url, { dispatcher: agent, signal: AbortSignal.timeout(ANSWER_MS) });

@@ -24,16 +24,16 @@ import { importImages, socketMissing } from "./containerd.ts";
 import { kill, spawnLogged, waitReady } from "./processes.ts";
 import { RUN_ROOT } from "./slots.ts";
 
-// Why a store? Importing and unpacking the same images on every node of every environment costs seconds of both
-// processors and a gigabyte of disk. So a containerd does it once, in a folder of its own, and a node begins with hard
-// links to that folder's files. Nobody writes to them: blobs are named by their content, and an unpacked layer is only
-// ever the lower part of an overlay. The databases beside them, which do change, are copied.
+// Why a store? Importing and unpacking the same images on every node of every instance costs seconds of both processors
+// and a gigabyte of disk. So a containerd does it once, in a folder of its own, and a node starts with hard links to
+// that folder's files. They are never written to: blobs are named by their content, and an unpacked layer is only the
+// lower part of an overlay. The databases, which change, are copied.
 
 const NEVER_WRITTEN = ["io.containerd.content.v1.content/blobs", "io.containerd.snapshotter.v1.overlayfs/snapshots"];
 
 export const STORE_MADE = "images unpacked, once for all nodes";
 
-/** Where the store for these images is, or will be. */
+/** Folder of the store for these images, which may not exist yet. */
 export function storeFolder(containerd: string, images: readonly ImageArchive[]): string {
   return join(cacheRoot(), "image-stores", fingerprint(containerd, images));
 }
@@ -66,14 +66,14 @@ export function copyStore(store: string, target: string): void {
     copyFolder(store, target, "");
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== "EXDEV") throw thrown;
-    // The node starts empty then, and imports the images itself.
+    // The node starts without images, and imports them itself.
     rmSync(target, { recursive: true });
     mkdirSync(target);
   }
 }
 
 function fingerprint(containerd: string, images: readonly ImageArchive[]): string {
-  // Names of archives and binaries carry what they were made from.
+  // Names of archives and binaries contain hashes of their sources.
   const files = images.map((image) => image.file);
   return createHash("sha256")
     .update(JSON.stringify([containerd, ...files]))
@@ -88,15 +88,15 @@ async function importInto(draft: string, containerd: string, images: readonly Im
   const socket = join(run, "containerd.sock");
   const config = join(draft, "containerd.toml");
   writeFileSync(config, storeConfig(join(draft, "root"), join(run, "state"), socket));
-  // Its mounts are its own, and it ends with us, however we end.
+  // In a mount namespace of its own; it ends when this process ends.
   const argv = ["unshare", "--mount", "setpriv", "--pdeathsig", "KILL", containerd, "--config", config];
   const server = await spawnLogged("containerd of the image store", argv, join(draft, "containerd.log"));
   try {
     await waitReady(server, () => socketMissing(socket));
     await importImages(socket, containerd, images);
     process.kill(server.pid, "SIGTERM");
-    // Its databases are complete when it has ended by itself.
-    await waitReady(server, () => (identify(server.pid) === undefined ? undefined : "it does not end"), 10_000);
+    // Its databases are complete only when it has ended by itself.
+    await waitReady(server, () => (identify(server.pid) === undefined ? undefined : "containerd does not end"), 10_000);
   } finally {
     await kill([server]);
     rmSync(run, { recursive: true, force: true });

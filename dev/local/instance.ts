@@ -7,18 +7,21 @@ import { RUN_ROOT, type SlotRecord, slotFor } from "./slots.ts";
 
 const STATE_ROOT = join(import.meta.dirname, "..", "..", ".local");
 
-/** How long a command waits for another one on the same instance, in milliseconds: longer than an `up` with all built. */
+/**
+ * Limit for waiting on another command of the same instance, in milliseconds: longer than an `up` with everything
+ * built.
+ */
 const OTHER_COMMAND_MS = 180_000;
 
 export const DEFAULT_INSTANCE = "demo";
 
-/** One local Kubernetes: where everything of it lies. */
+/** A local Kubernetes, with the paths of its files. */
 export interface Instance extends SlotRecord {
   readonly name: string;
   readonly link: Link;
-  /** Sockets and the namespace's handle: paths short enough for a unix socket (108 bytes). */
+  /** Folder for sockets and the namespace's handle, with a path short enough for a unix socket (108 bytes). */
   readonly runFolder: string;
-  /** Names the network namespace for nsenter. */
+  /** Handle of the network namespace, for nsenter. */
   readonly networkFile: string;
   readonly kubeconfig: string;
   readonly logs: string;
@@ -26,10 +29,10 @@ export interface Instance extends SlotRecord {
   readonly config: string;
 }
 
-/** @throws Failure when the name cannot be a folder and a part of file names */
+/** Folder of an instance's state. @throws Failure when the name cannot be a part of file names */
 export function stateFolder(name: string): string {
   if (!/^[a-z0-9][a-z0-9-]{0,30}$/.test(name)) {
-    throw new Failure(`--instance is "${name}"; it must be 1 to 31 lower-case letters, digits and dashes`);
+    throw new Failure(`--instance is "${name}"; it must be 1 to 31 lower-case letters, digits and dashes.`);
   }
   return join(STATE_ROOT, name);
 }
@@ -45,7 +48,7 @@ export function needInstance(name: string): Instance {
   const instance = findInstance(name);
   if (instance === undefined) {
     const flag = name === DEFAULT_INSTANCE ? "" : ` --instance ${name}`;
-    throw new Failure(`no local Kubernetes "${name}" is up; start it with: npm run local -- up${flag}`);
+    throw new Failure(`No local Kubernetes "${name}" is up. Start it with: npm run local -- up${flag}`);
   }
   return instance;
 }
@@ -71,7 +74,7 @@ export function withInstanceLock<T>(name: string, work: () => Promise<T>, onWait
   return withLock(`${stateFolder(name)}.lock`, work, options);
 }
 
-/** How many nodes the instance has; undefined before its first `up`. */
+/** Number of the instance's nodes; undefined before its first `up`. */
 export function recordedNodes(folder: string): number | undefined {
   const file = nodesFile(folder);
   if (!existsSync(file)) return undefined;

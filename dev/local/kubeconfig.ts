@@ -4,7 +4,7 @@ import { type Leaf, pkiFile } from "./certificates.ts";
 import type { Instance } from "./instance.ts";
 
 /**
- * Writes a kubeconfig that holds its certificates itself, so that it can be copied away.
+ * Writes a kubeconfig that contains its certificates, so that it can be copied elsewhere.
  * @param server URL of the API server
  */
 export function writeKubeconfig(instance: Instance, file: string, leaf: Leaf, server: string): void {

@@ -6,12 +6,12 @@ const SETTING = "/proc/sys/fs/inotify/max_user_instances";
 const BEFORE = join(RUN_ROOT, "inotify-instances.before");
 
 /**
- * Inotify instances that root may have. Debian allows 128; an environment of three nodes uses about 35, so the third or
- * fourth at once would fail with "too many open files".
+ * Inotify instances that root may have. Debian allows 128, and a Kubernetes of three nodes uses about 35. So the third
+ * or fourth at the same time would fail with "too many open files".
  */
 const WANTED = 1024;
 
-/** Raises the one limit of the machine that several environments at once run into. */
+/** Raises the limit of inotify instances, which several instances at the same time exceed. */
 export function raiseLimits(): void {
   const current = read(SETTING);
   if (current >= WANTED) return;
@@ -20,11 +20,11 @@ export function raiseLimits(): void {
   try {
     writeFileSync(SETTING, String(WANTED));
   } catch {
-    // Not ours to change, as in a container. One environment fits into the limit; one too many says so in its logs.
+    // Forbidden, as in a container. One instance fits into the limit; with too many, their logs show the error.
   }
 }
 
-/** Gives the machine its own limit back, when the last environment is gone and nobody else has changed it. */
+/** Restores the machine's own limit when the last instance is gone, unless the limit was changed from outside. */
 export function restoreLimits(): void {
   if (takenSlots().length > 0 || !existsSync(BEFORE)) return;
   if (read(SETTING) === WANTED) writeFileSync(SETTING, readFileSync(BEFORE, "utf8"));

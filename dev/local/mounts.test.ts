@@ -8,16 +8,16 @@ const TEXT = `22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 33 22 0:29 / /state/demo-2 rw - tmpfs node rw
 `;
 
-test("mountinfo: point, type and options are read, whatever optional fields stand between", () => {
+test("mountinfo: mount point, type and options are read, with and without optional fields", () => {
   const mounts = parseMountinfo(TEXT);
   expect(mounts).toHaveLength(5);
   expect(mounts[1]).toEqual({ point: "/sys/fs/cgroup/memory", type: "cgroup", options: ["rw", "memory"] });
 });
 
-test("mountinfo: octal numbers are characters", () => {
+test("mountinfo: octal escapes are decoded", () => {
   expect(parseMountinfo(TEXT)[2]?.point).toBe("/state/demo/a b");
 });
 
-test("mounts below a folder come last first, without those of folders whose name only begins alike", () => {
+test("mounts below a folder are listed last first, without those of a folder with a longer name", () => {
   expect(mountsBelow(parseMountinfo(TEXT), "/state/demo")).toEqual(["/state/demo/a b/c", "/state/demo/a b"]);
 });

@@ -10,7 +10,10 @@ export interface Mount {
   readonly options: readonly string[];
 }
 
-/** Mounts of this process's mount namespace, from the text of /proc/self/mountinfo, in the order in which they were made. */
+/**
+ * Mounts of this process's mount namespace, in the order in which they were made.
+ * @param text of /proc/self/mountinfo
+ */
 export function parseMountinfo(text: string): Mount[] {
   return text
     .split("\n")
@@ -22,12 +25,12 @@ export function parseMountinfo(text: string): Mount[] {
     });
 }
 
-/** The kernel writes blank, tab, newline and backslash as octal numbers. */
+/** Decodes octal escapes: the kernel writes blank, tab, newline and backslash so. */
 function decodeOctal(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** Mount points at or below a folder, in the order in which they can be taken away: the last one made first. */
+/** Mount points at or below a folder, in the order in which they can be unmounted: the last one first. */
 export function mountsBelow(mounts: readonly Mount[], folder: string): string[] {
   return mounts
     .map((mount) => mount.point)
@@ -39,12 +42,12 @@ export function currentMounts(): Mount[] {
   return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
-/** Takes away every mount at or below the folder. @throws Failure when one stays */
+/** Unmounts everything at or below the folder. @throws Failure when a mount remains */
 export async function unmountBelow(folder: string): Promise<void> {
   for (const point of mountsBelow(currentMounts(), folder)) {
-    // Lazy: the last file that a dying process still holds open there must not make the teardown fail.
+    // Lazy: a file that a dying process still holds open must not make the teardown fail.
     await run("umount", ["--lazy", point], { mayFail: true });
   }
   const left = mountsBelow(currentMounts(), folder);
-  if (left.length > 0) throw new Failure(`these mounts do not go away: ${left.join(", ")}`);
+  if (left.length > 0) throw new Failure(`Cannot unmount ${left.join(", ")}.`);
 }

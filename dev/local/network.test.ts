@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { nodeAddresses } from "./addresses.ts";
 import { hairpinRules } from "./network.ts";
 
-test("network: each address that a pod of some node may have is led back to itself, and no gateway", () => {
+test("network: the hairpin rules have each address that a pod may have, and no gateway", () => {
   const rules = hairpinRules(3);
   const pairs = [...rules.matchAll(/([\d.]+) \. ([\d.]+)/g)].map(([, from, to]) => [from, to] as const);
   expect(pairs.every(([from, to]) => from === to)).toBe(true);

@@ -8,13 +8,13 @@ import { currentMounts } from "./mounts.ts";
 /** Name of the link's end inside the namespace. */
 const INSIDE_DEVICE = "host0";
 
-/** Makes what is missing of the instance's network. Names, addresses and routes of the host stay as they are, but for one /30. */
+/** Makes missing parts of the instance's network. The host gets one link with a /30, and no other change. */
 export async function ensureNetwork(instance: Instance, nodes: number): Promise<void> {
   mkdirSync(instance.runFolder, { recursive: true });
   if (!isThere(instance)) {
     if (!existsSync(instance.networkFile)) writeFileSync(instance.networkFile, "");
-    // The namespace lives as long as this mount, without a process in it. `ip netns add` would do the same, and leave
-    // its own mount on /run/netns behind for ever.
+    // The mount keeps the namespace alive without a process in it. `ip netns add` would do so, too, but would leave its
+    // own mount on /run/netns behind for ever.
     await run("unshare", [`--net=${instance.networkFile}`, "true"]);
   }
   await ensureLink(instance);
@@ -27,7 +27,7 @@ export function isThere(instance: Instance): boolean {
   return currentMounts().some((mount) => mount.point === instance.networkFile);
 }
 
-/** Number by which /proc names the namespace. */
+/** Inode number of the namespace, as in /proc. */
 export function networkInode(instance: Instance): number {
   return statSync(instance.networkFile).ino;
 }
@@ -43,7 +43,7 @@ async function ensureLink(instance: Instance): Promise<void> {
   await run("ip", ["link", "set", hostDevice, "up"]);
 }
 
-/** Shell commands that bring the inside to its wanted state from any state. */
+/** Shell commands that bring the network inside the namespace from any state to the wanted one. */
 function insideScript(instance: Instance, nodes: number): string {
   const local = [DNS_ADDRESS];
   for (let node = 1; node <= MAX_NODES; node++) local.push(nodeAddresses(node).address, nodeAddresses(node).apiAddress);
@@ -52,20 +52,20 @@ function insideScript(instance: Instance, nodes: number): string {
     ...local.map((address) => `ip address replace ${address}/32 dev lo`),
     `ip address replace ${instance.link.insideAddress}/30 dev ${INSIDE_DEVICE}`,
     `ip link set ${INSIDE_DEVICE} up`,
-    // There is no default route, so that nothing leaves. Programs inside still need some route to call a cluster IP:
-    // its destination is rewritten before the route counts.
+    // Without a default route nothing leaves the namespace. A cluster IP still needs a route, although kube-proxy
+    // rewrites the destination before the packet is routed.
     `ip route replace ${SERVICE_NETWORK} dev lo src ${instance.link.insideAddress}`,
     "echo 1 > /proc/sys/net/ipv4/ip_forward",
-    // Pods of one node that call each other through a Service: without this the answer takes the short way over the
-    // bridge, past the rule that would rewrite its source.
+    // For pods of one node that call each other through a Service. Otherwise the answer passes the bridge directly, and
+    // no rule rewrites its source.
     "[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables",
   ];
   for (let node = 1; node <= nodes; node++) {
     const { bridge, gateway, gatewayMac } = nodeAddresses(node);
     lines.push(
       `ip link show ${bridge} >/dev/null 2>&1 || ip link add ${bridge} type bridge`,
-      // Of its own: without it a bridge takes the lowest of its ports, so that its address changes with pods that come and
-      // go, and the other pods of the node send into the void until they ask for it again, for up to a minute.
+      // A fixed MAC address: by default a bridge takes the lowest of its ports' addresses. That changes when pods start
+      // and end, and the node's other pods then send to the old address for up to a minute.
       `ip link set ${bridge} address ${gatewayMac}`,
       `ip address replace ${gateway}/24 dev ${bridge}`,
       `ip link set ${bridge} up`,
@@ -75,8 +75,8 @@ function insideScript(instance: Instance, nodes: number): string {
 }
 
 /**
- * nft commands by which a pod that a Service leads back to itself gets an answer: it takes none that seems to come from its own address. kube-proxy
- * has the same rule for the pods of its own node alone, and here one of them serves all nodes.
+ * Commands of nft that let a pod reach itself through a Service: packets get another source address, as a pod drops
+ * those from its own. A kube-proxy has such a rule only for pods of its own node, and here one serves all nodes.
  */
 export function hairpinRules(nodes: number): string {
   const pods = Array.from({ length: nodes }, (_, index) => podAddresses(index + 1)).flat();
@@ -95,19 +95,19 @@ table ip hairpin {
 `;
 }
 
-/** All that pods of the node may have. */
+/** Addresses that pods of the node may have. */
 function podAddresses(node: number): string[] {
   const { gateway, podNetwork } = nodeAddresses(node);
   const prefix = podNetwork.slice(0, podNetwork.lastIndexOf(".") + 1);
   return Array.from({ length: 254 }, (_, index) => `${prefix}${index + 1}`).filter((address) => address !== gateway);
 }
 
-/** Takes the link away at once; the namespace itself goes with its mount and its last process. */
+/** Removes the link at once. The namespace itself ends with its mount and its last process. */
 export async function removeLink(hostDevice: string): Promise<void> {
   await run("ip", ["link", "delete", hostDevice], { mayFail: true });
 }
 
-/** argv that runs a program inside the namespace and becomes it: same process number, no parent in between. */
+/** Arguments that run a program inside the namespace, in the same process without a parent. */
 export function inside(instance: Instance, argv: readonly string[]): string[] {
   return ["nsenter", `--net=${instance.networkFile}`, "--", ...argv];
 }
@@ -117,7 +117,7 @@ export async function runInside(instance: Instance, argv: readonly string[], inp
   return (await run(program, args, input === undefined ? {} : { input })).stdout;
 }
 
-/** What programs inside use as their /etc/resolv.conf. */
+/** Path of the /etc/resolv.conf for programs inside. */
 export function resolvConf(instance: Instance): string {
   return join(instance.config, "resolv.conf");
 }

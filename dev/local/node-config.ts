@@ -1,4 +1,4 @@
-// What a node's programs read. Paths are those inside the node: see node.ts for what lies where.
+// Configuration of a node's programs. Paths are those inside the node, which node.ts explains.
 
 import { stringify } from "yaml";
 import { CLUSTER_DOMAIN, DNS_ADDRESS, nodeAddresses } from "./addresses.ts";
@@ -10,7 +10,7 @@ export const NODE_BINARIES = "/mnt/bin";
 export const CONTAINERD_SOCKET = "/run/containerd/containerd.sock";
 export const KUBELET_LOG_FOLDER = "/var/log/pods";
 
-/** @param paths of runc and of the folder with the CNI plugins, inside the node */
+/** Configuration of a node's containerd. @param paths of runc and of the folder with the CNI plugins, inside the node */
 export function containerdConfig(paths: { runc: string; cni: string; pauseImage: string }): string {
   return `version = 3
 root = "/var/lib/containerd"
@@ -19,10 +19,10 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.nri.v1.
 [grpc]
   address = "${CONTAINERD_SOCKET}"
 [plugins."io.containerd.metadata.v1.bolt"]
-  # What is lost when the machine crashes is made again in seconds.
+  # A crash of the machine loses only a local instance, which can be made again in seconds.
   no_sync = true
 [plugins."io.containerd.cri.v1.runtime"]
-  # Without the right to lower its own OOM score, containerd must not ask for it.
+  # containerd may lack the right to lower its OOM score, and must not try.
   restrict_oom_score_adj = true
   disable_apparmor = true
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
@@ -50,7 +50,7 @@ export function cniConfig(node: number): string {
       type: "host-local",
       ranges: [[{ subnet: podNetwork }]],
       routes: [{ dst: "0.0.0.0/0" }],
-      // Below /run, so that a reboot gives back the addresses of pods that it ended.
+      // Below /run, so that a reboot of the node releases the addresses of its former pods.
       dataDir: "/run/cni",
     },
   };
@@ -79,30 +79,31 @@ export function kubeletConfig(node: number, cgroupRoot: string): string {
     podLogsDir: KUBELET_LOG_FOLDER,
     staticPodPath: "",
     maxPods: 200,
-    // Cgroups: v1 is still what many machines have; all of the node's lie below its own root.
+    // Many machines still have cgroup v1. All cgroups of the node are below its own root.
     cgroupDriver: "cgroupfs",
     cgroupRoot,
     cgroupsPerQOS: true,
     failCgroupV1: false,
     enforceNodeAllocatable: [],
     failSwapOn: false,
-    // Without all rights of a real machine's root: errors about its kernel settings are not fatal then.
+    // A node may lack rights that root has on a real machine: with this gate, errors about kernel settings are not
+    // fatal.
     featureGates: { KubeletInUserNamespace: true },
     evictionHard: { "memory.available": "50Mi", "nodefs.available": "200Mi", "imagefs.available": "200Mi" },
-    // Images come from files; what the kubelet threw away to save space could not be pulled again.
+    // Images come from files: one that the kubelet removes to save space could not be pulled again.
     imageGCHighThresholdPercent: 100,
     serializeImagePulls: false,
-    // Renewed every quarter: 3 s. The controller manager calls a node lost after 20 s (control-plane.ts).
+    // The kubelet renews its lease after a quarter of this, 3 s. A node is NotReady after 20 s (control-plane.ts).
     nodeLeaseDurationSeconds: 12,
     nodeStatusUpdateFrequency: "2s",
     // Changed Secrets and ConfigMaps appear in pods within seconds instead of a minute.
     syncFrequency: "5s",
-    // A node that is to be lost is lost at once: `node stop` is a power cut.
+    // `node stop` is a power cut, without a shutdown of pods.
     shutdownGracePeriod: "0s",
   });
 }
 
-/** @param kubelet path of the binary inside the node */
+/** Flags of a node's kubelet. */
 export function kubeletFlags(node: number): string[] {
   return [
     `--config=${NODE_FOLDER}/config/kubelet.yaml`,
@@ -113,17 +114,17 @@ export function kubeletFlags(node: number): string[] {
   ];
 }
 
-/** What programs in pods and inside the namespace use to resolve names. */
+/** Text of the /etc/resolv.conf for pods and for programs inside the namespace. */
 export function resolvConfText(): string {
   return `nameserver ${DNS_ADDRESS}\nsearch svc.${CLUSTER_DOMAIN} ${CLUSTER_DOMAIN}\noptions ndots:5\n`;
 }
 
 /**
- * Runs as the first process of a node's own mount and process namespaces, and becomes the one that holds them.
- * Arguments: the node's state folder, the folder of the binaries, the pause program below it.
+ * Shell script that sets up a node in its new mount and process namespaces, and then becomes the process that holds
+ * them. Arguments: the node's state folder, the folder of the binaries, and the pause program's path below it.
  */
 export const NODE_SCRIPT = `set -e
-# Mounts of the node stay in the node; among its own containers they spread, as on a real machine.
+# Mounts of the node stay inside the node. They propagate to its containers, as on a real machine.
 mount --make-rprivate / && mount --make-rshared /
 mount -t tmpfs -o mode=755,size=1m node /mnt
 mkdir ${NODE_FOLDER} ${NODE_BINARIES}
@@ -136,7 +137,7 @@ mkdir -p /var/lib/kubelet /var/lib/containerd ${KUBELET_LOG_FOLDER}
 mount --bind ${NODE_FOLDER}/kubelet /var/lib/kubelet
 mount --bind ${NODE_FOLDER}/containerd /var/lib/containerd
 mount --bind ${NODE_FOLDER}/log ${KUBELET_LOG_FOLDER}
-# The kubelet would set the kernel to its taste, for the whole machine; it is shown what it wants to see instead.
+# The kubelet would change kernel settings of the whole machine. Files with the values that it wants hide the real ones.
 while read -r setting wanted; do
   echo "$wanted" > "/run/$(basename "$setting")"
   mount --bind "/run/$(basename "$setting")" "/proc/sys/$setting"

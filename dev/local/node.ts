@@ -22,10 +22,10 @@ import {
 } from "./node-config.ts";
 import { type Component, kill, type ProcessTable, waitReady } from "./processes.ts";
 
-// What is a node here? A mount namespace and a process namespace of its own, held by one small process, and in them a
-// real containerd and kubelet. So every node has its own /run, /var/lib/kubelet and /var/log, no two of them collide and
-// none touches the host's; and killing the one process is a power cut: the kernel ends all that ran in the node, and its
-// mounts go with it. Images, volumes and the kubelet's notes lie in the state folder and outlive it.
+// What is a node here? A mount namespace and a process namespace, held by one small process, with a real containerd and
+// kubelet inside. So every node has its own /run, /var/lib/kubelet and /var/log, apart from those of other nodes and of
+// the host. Killing the one process is a power cut: the kernel ends all processes of the node and removes its mounts.
+// Images, volumes and the kubelet's state are in the state folder and survive.
 
 export interface NodeBinaries {
   readonly containerd: string;
@@ -35,10 +35,10 @@ export interface NodeBinaries {
   readonly pause: string;
 }
 
-/** The images that a node has from its first boot. */
+/** Images of a node from its first boot on. */
 export interface NodeImages {
   readonly archives: readonly ImageArchive[];
-  /** Folder that image-store.ts made of them. */
+  /** Folder that image-store.ts has made of the images. */
   readonly store: string;
 }
 
@@ -55,12 +55,12 @@ const holderName = nodeName;
 const containerdName = (node: number) => `containerd-${node}`;
 const kubeletName = (node: number) => `kubelet-${node}`;
 
-/** Names of the node's processes in the process table, the one that holds the node first. */
+/** Names of the node's processes in the process table, first the one that holds the namespaces. */
 export function nodeProcesses(node: number): string[] {
   return [holderName(node), containerdName(node), kubeletName(node)];
 }
 
-/** Boots the node as far as its container runtime, with these images in it. */
+/** Boots the node up to its container runtime, with these images. */
 export async function ensureRuntime(
   instance: Instance,
   table: ProcessTable,
@@ -76,7 +76,7 @@ export async function ensureRuntime(
   const containerd = await table.ensure(
     containerdName(node),
     insideNode(holder, [inNode(binaries.containerd), "--config", configFile]),
-    // containerd looks for its shim and for mount programs there.
+    // containerd finds its shim and mount programs on the PATH.
     { isChild: true, env: { PATH: `${dirname(inNode(binaries.containerd))}:${process.env.PATH ?? ""}` } },
   );
   const socket = socketOf(holder);
@@ -84,7 +84,7 @@ export async function ensureRuntime(
   await importImages(socket, binaries.containerd, images.archives);
 }
 
-/** Starts the node's kubelet; whether it is Ready is for the API server to say. */
+/** Starts the node's kubelet, without waiting until the node is Ready. */
 export async function ensureKubelet(
   instance: Instance,
   table: ProcessTable,
@@ -92,27 +92,27 @@ export async function ensureKubelet(
   node: number,
 ): Promise<Component> {
   const holder = table.running(holderName(node));
-  if (holder === undefined) throw new Error(`${nodeName(node)} is not running`);
+  if (holder === undefined) throw new Error(`${nodeName(node)} is not running.`);
   const argv = insideNode(holder, [inNode(binaries.kubelet), ...kubeletFlags(node)]);
   const kubelet = await table.ensure(kubeletName(node), argv, { isChild: true });
-  // Before it opens its first connection: the firewall of a partition knows sockets by where they were opened.
+  // Before the kubelet opens a connection: the firewall of a partition knows sockets by the cgroup that opened them.
   enterUnifiedCgroup(kubeletCgroup(instance.slot, node), kubelet.pid);
   return kubelet;
 }
 
-/** Ends the node's kubelet, if it runs; its containers go on. */
+/** Ends the node's kubelet, if it runs. Its containers keep running. */
 export async function stopKubelet(table: ProcessTable, node: number): Promise<void> {
   await table.stop(kubeletName(node));
 }
 
-/** Cuts the node's power: all of its processes end at once, nothing is told to anybody, its disk stays. */
+/** Cuts the node's power: all of its processes end at once, without notice. Its disk is kept. */
 export async function cutPower(instance: Instance, table: ProcessTable, node: number): Promise<void> {
   await table.stop(holderName(node));
   for (const name of nodeProcesses(node)) table.forget(name);
   await clearCgroup(instance, node);
 }
 
-/** A machine boots without cgroups. The kubelet spends seconds on each that it finds and cannot explain. */
+/** Removes the node's cgroups, as a reboot does. A kubelet spends seconds on each unknown cgroup that it finds. */
 async function clearCgroup(instance: Instance, node: number): Promise<void> {
   await kill(processesIn(nodeCgroup(instance.slot, node)));
   await removeCgroup(nodeCgroup(instance.slot, node));
@@ -126,11 +126,11 @@ export async function loadImage(
   archive: string,
 ): Promise<void> {
   const holder = table.running(holderName(node));
-  if (holder === undefined) throw new Error(`${nodeName(node)} is not running`);
+  if (holder === undefined) throw new Error(`${nodeName(node)} is not running.`);
   await importArchive(socketOf(holder), binaries.containerd, archive);
 }
 
-/** Names of the images in the node; none when it does not run. */
+/** Names of the images in the node; none when the node does not run. */
 export function listImages(table: ProcessTable, node: number): Promise<string[]> {
   const holder = table.running(holderName(node));
   if (holder === undefined || table.running(containerdName(node)) === undefined) return Promise.resolve([]);
@@ -144,7 +144,7 @@ async function ensureHolder(
   node: number,
 ): Promise<Component> {
   if (table.running(holderName(node)) === undefined) {
-    // What ran in the node ended with its holder.
+    // All processes of the node have ended with the holder of its namespaces.
     for (const name of nodeProcesses(node)) table.forget(name);
     await clearCgroup(instance, node);
   }
@@ -161,7 +161,7 @@ async function ensureHolder(
   ];
   const holder = await table.ensure(holderName(node), inside(instance, [...unshare, ...script]), { isChild: true });
   const mark = `/proc/${holder.pid}/root/run/node-is-set-up`;
-  await waitReady(holder, () => (existsSync(mark) ? undefined : "its mounts are not made"));
+  await waitReady(holder, () => (existsSync(mark) ? undefined : "its mounts do not exist"));
   return holder;
 }
 
@@ -182,17 +182,17 @@ function writeNodeFiles(instance: Instance, node: number, binaries: NodeBinaries
   writeFileSync(join(config, "containerd.toml"), containerdConfig(paths));
 }
 
-/** A component's path as the node sees it. */
+/** Path of a component inside the node. */
 function inNode(binary: string): string {
   return join(NODE_BINARIES, relative(componentsRoot(), binary));
 }
 
-/** argv that runs a program in the node, as the one child of a process that waits for it. */
+/** Arguments that run a program in the node, as the only child of a process that waits for it. */
 function insideNode(holder: Component, argv: readonly string[]): string[] {
   return ["nsenter", "--target", String(holder.pid), "--mount", "--pid", "--net", "--", ...argv];
 }
 
-/** The runtime's socket, seen from outside the node. */
+/** Path of the runtime's socket from outside the node. */
 function socketOf(holder: Component): string {
   return `/proc/${holder.pid}/root${CONTAINERD_SOCKET}`;
 }

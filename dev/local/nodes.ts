@@ -1,4 +1,4 @@
-// What can be done to one node of a running environment.
+// Actions on one node of a running instance.
 
 import { existsSync } from "node:fs";
 import { Failure } from "../failure.ts";
@@ -10,14 +10,14 @@ import { cutPower, ensureRuntime, loadImage, nodeName } from "./node.ts";
 import { heal, partition } from "./partition.ts";
 import { tableOf } from "./processes.ts";
 
-/** Cuts the node's power: kubelet, runtime and containers end at once and tell nobody. Its volumes stay. */
+/** Cuts the node's power: kubelet, runtime and containers end at once, without notice. Its volumes are kept. */
 export async function stopNode(name: string, node: number, step: Step): Promise<void> {
   await onNode(name, node, async (instance) => {
     await step(`${nodeName(node)} stopped`, () => cutPower(instance, tableOf(instance), node));
   });
 }
 
-/** Boots a stopped node and waits until it is Ready. Does nothing to one that runs. */
+/** Boots a stopped node and waits until it is Ready. Does nothing to a running node. */
 export async function startNode(name: string, node: number, step: Step): Promise<void> {
   const binaries = await ensureBinaries(step);
   const images = await ensureNodeImages(binaries, step);
@@ -35,7 +35,7 @@ export async function startNode(name: string, node: number, step: Step): Promise
   });
 }
 
-/** Cuts the node off from everything else (partition.ts says what that is). */
+/** Cuts the node off from everything else, as partition.ts explains. */
 export async function partitionNode(name: string, node: number, step: Step): Promise<void> {
   await onNode(name, node, async (instance) => {
     await step(`${nodeName(node)} cut off`, () => partition(instance, node));
@@ -51,9 +51,9 @@ export async function healNode(name: string, node: number, step: Step): Promise<
 
 export const ARCHIVE_LOADED = "image loaded into the nodes";
 
-/** Loads an image archive (OCI or Docker) into every node that runs. */
+/** Loads an image archive (OCI or Docker) into every running node. */
 export async function loadArchive(name: string, archive: string, step: Step): Promise<void> {
-  if (!existsSync(archive)) throw new Failure(`there is no file ${archive}`);
+  if (!existsSync(archive)) throw new Failure(`There is no file ${archive}.`);
   const binaries: Binaries = await ensureBinaries(silentStep);
   const instance = needInstance(name);
   const table = tableOf(instance);
@@ -67,6 +67,7 @@ export async function loadArchive(name: string, archive: string, step: Step): Pr
 async function onNode(name: string, node: number, work: (instance: Instance) => Promise<void>): Promise<void> {
   const instance = needInstance(name);
   const nodes = nodesOf(instance);
-  if (!nodes.includes(node)) throw new Failure(`there is no node ${node}; the environment has 1 to ${nodes.length}`);
+  if (!nodes.includes(node))
+    throw new Failure(`There is no node ${node}; the instance has nodes 1 to ${nodes.length}.`);
   await withInstanceLock(name, () => work(instance));
 }

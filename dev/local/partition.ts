@@ -8,17 +8,16 @@ import { currentMounts } from "./mounts.ts";
 import { inside, runInside } from "./network.ts";
 
 // What is a partition here? The node is cut off from everything else, as by a broken switch: packets are dropped, not
-// refused. Its kubelet loses the API server, the API server loses its kubelet, its pods lose all pods of other nodes,
-// DNS, the API server and every client inside the namespace. Pods of the node still reach each other, and its own
-// kubelet still probes them.
+// refused. Its kubelet and the API server lose each other. Its pods lose all pods of other nodes, DNS, the API server
+// and clients inside the namespace. Pods of the node still reach each other, and their kubelet still probes them.
 
-/** Cuts the node off. Done again, it changes nothing. */
+/** Cuts the node off. A second call changes nothing. */
 export async function partition(instance: Instance, node: number): Promise<void> {
   const unified = unifiedHierarchy(currentMounts());
   const cgroup = kubeletCgroup(instance.slot, node);
   const knowsKubelet = unified !== undefined && existsSync(join(unified, cgroup));
   const rules = partitionRules(node, knowsKubelet ? cgroup : undefined);
-  // nft looks for the cgroup below /sys/fs/cgroup, which is another place on hybrid systems.
+  // nft looks for the cgroup below /sys/fs/cgroup. Hybrid systems have the v2 hierarchy elsewhere.
   const show = knowsKubelet ? `mount --bind '${unified}' /sys/fs/cgroup && ` : "";
   const [program = "", ...args] = inside(instance, ["unshare", "--mount", "sh", "-c", `${show}nft -f -`]);
   await run(program, args, { input: rules });
@@ -41,14 +40,14 @@ function tableName(node: number): string {
 
 /**
  * nft commands that cut the node off.
- * @param cgroup of the node's kubelet; without it, its probes are cut too
+ * @param cgroup of the node's kubelet; undefined: its probes are dropped, too
  */
 export function partitionRules(node: number, cgroup: string | undefined): string {
   const { bridge, gateway, address, apiAddress } = nodeAddresses(node);
   const level = cgroup?.split("/").filter(Boolean).length;
   const kubeletPasses =
     cgroup === undefined ? "" : `oifname "${bridge}" socket cgroupv2 level ${level} "${cgroup.slice(1)}" accept`;
-  // Priority 10: after the rules that rewrite cluster IPs, so that the real destination is seen.
+  // Priority 10: after the rules that rewrite cluster IPs, so that the real destination is matched.
   return `table ip ${tableName(node)}
 delete table ip ${tableName(node)}
 table ip ${tableName(node)} {

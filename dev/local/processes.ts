@@ -17,13 +17,13 @@ import { withSbin } from "../run.ts";
 import type { Instance } from "./instance.ts";
 import { TOKEN_VARIABLE } from "./slots.ts";
 
-/** Lines of its log that an error about a component shows. */
+/** Last lines of a component's log that an error shows. */
 const SHOWN_LINES = 15;
-/** How often readiness is asked for, in milliseconds. */
+/** Interval of readiness checks, in milliseconds. */
 const ASK_AGAIN_MS = 50;
-/** How long a killed process may take to be gone, in milliseconds. */
+/** Limit for a killed process to end, in milliseconds. */
 const END_MS = 10_000;
-/** How long nsenter may take to start the program inside, in milliseconds. */
+/** Limit for nsenter to start a program, in milliseconds. */
 const ENTER_MS = 5_000;
 
 export interface Component extends ProcessId {
@@ -35,12 +35,12 @@ export interface Component extends ProcessId {
 }
 
 export interface StartOptions {
-  /** The program that argv starts is the one child of argv's first process, which waits for it. */
+  /** Whether the component is the only child of the process that argv starts. */
   readonly isChild?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The processes of one instance, on disk so that every command knows them. Only the holder of the instance's lock writes. */
+/** Processes of an instance, in a file that all commands read. Only the holder of the instance's lock writes it. */
 export class ProcessTable {
   readonly #file: string;
   readonly #logs: string;
@@ -59,13 +59,13 @@ export class ProcessTable {
     return [...this.#components.values()];
   }
 
-  /** The component if it runs. */
+  /** The component; undefined when it does not run. */
   running(name: string): Component | undefined {
     const component = this.#components.get(name);
     return component !== undefined && isAlive(component) ? component : undefined;
   }
 
-  /** Starts the component unless it runs with just these arguments. */
+  /** Starts the component, unless it already runs with these arguments. */
   async ensure(name: string, argv: readonly string[], options: StartOptions = {}): Promise<Component> {
     const current = this.running(name);
     if (current !== undefined) {
@@ -76,8 +76,8 @@ export class ProcessTable {
   }
 
   /**
-   * Ends processes with our token that no entry knows: those that a command started just before it was killed itself.
-   * Processes inside a node are left to the node.
+   * Ends processes with our token that have no entry: a command started them just before it was killed. Processes
+   * inside a node end with the node.
    */
   async endUnrecorded(): Promise<void> {
     const recorded = new Set(this.all().map((component) => component.pid));
@@ -85,8 +85,8 @@ export class ProcessTable {
       ({ pid }) =>
         !recorded.has(pid) &&
         sharesOurProcessNumbers(pid) &&
-        !recorded.has(parentOf(pid)) && // what a component started itself
-        !childrenOf(pid).some((child) => recorded.has(child)), // what only waits for a component
+        !recorded.has(parentOf(pid)) && // started by a component
+        !childrenOf(pid).some((child) => recorded.has(child)), // only waits for a component
     );
     const children = unrecorded.flatMap(({ pid }) => childrenOf(pid)).flatMap((pid) => identify(pid) ?? []);
     await kill([...unrecorded, ...children]);
@@ -101,7 +101,7 @@ export class ProcessTable {
     return component;
   }
 
-  /** Kills the component and waits until it is gone. */
+  /** Kills the component and waits until it has ended. */
   async stop(name: string): Promise<void> {
     const component = this.#components.get(name);
     if (component !== undefined) await kill([component]);
@@ -125,8 +125,8 @@ export function tableOf(instance: Instance): ProcessTable {
 }
 
 /**
- * Starts a program that outlives this one and appends what it says to the log.
- * @throws Failure when it does not start
+ * Starts a program that outlives this process, and appends its output to the log.
+ * @throws Failure when the program does not start
  */
 export async function spawnLogged(
   name: string,
@@ -137,17 +137,17 @@ export async function spawnLogged(
   const output = openSync(log, "a");
   const [program = "", ...args] = argv;
   const env = withSbin({ PATH: process.env.PATH, HOME: process.env.HOME, ...options.env });
-  // Detached: a group of its own, so that Ctrl-C in the terminal reaches only the command.
+  // Detached: its own process group, so that Ctrl-C in the terminal reaches only the command.
   const child = spawn(program, args, { detached: true, stdio: ["ignore", output, output], env, cwd: "/" });
   closeSync(output);
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
-    child.once("error", (cause) => reject(new Failure(`${name} did not start: ${cause.message}`, { cause })));
+    child.once("error", (cause) => reject(new Failure(`Cannot start ${name}: ${cause.message}`, { cause })));
   });
   child.unref();
   const pid = options.isChild ? await onlyChild(child.pid ?? 0) : child.pid;
   const id = pid === undefined ? undefined : identify(pid);
-  if (id === undefined) throw new Failure(`${name} ended at once; ${lastLines(log)}`);
+  if (id === undefined) throw new Failure(`${name} ended at once. ${lastLines(log)}`);
   return { ...id, name, startedAt: Date.now(), argv, log };
 }
 
@@ -161,23 +161,23 @@ async function onlyChild(parent: number): Promise<number | undefined> {
   return undefined;
 }
 
-/** Kills the processes and waits until they are gone. @throws Failure when the kernel does not let one of them end */
+/** Kills the processes and waits until they have ended. @throws Failure when one of them does not end */
 export async function kill(targets: readonly ProcessId[]): Promise<void> {
   for (const target of targets) signal(target, "SIGKILL");
   const deadlineMs = performance.now() + END_MS;
   for (const target of targets) {
     while (isAlive(target)) {
-      if (performance.now() > deadlineMs)
-        throw new Failure(`process ${target.pid} does not end although it was killed`);
+      if (performance.now() > deadlineMs) throw new Failure(`Process ${target.pid} was killed, but does not end.`);
       await sleep(5);
     }
   }
 }
 
 /**
- * Waits until `missing` returns undefined. It returns a clause otherwise: what is not there yet.
- * @param component whose end, too, ends the wait
- * @throws Failure that names the component, what was waited for, and its last log lines
+ * Waits until `missing` returns undefined.
+ * @param component the wait fails at once when it ends
+ * @param missing returns a clause about what is not ready yet
+ * @throws Failure with the component, the clause, and the last log lines
  */
 export async function waitReady(
   component: Component,
@@ -189,10 +189,10 @@ export async function waitReady(
     const clause = await missing();
     if (clause === undefined) return;
     if (!isAlive(component))
-      throw new Failure(`${component.name} ended before it was ready; ${lastLines(component.log)}`);
+      throw new Failure(`${component.name} ended before it was ready. ${lastLines(component.log)}`);
     if (performance.now() - sinceMs > deadlineMs) {
       const waited = `waited ${Math.round(deadlineMs / 1000)} s`;
-      throw new Failure(`${component.name} is not ready (${waited}): ${clause}; ${lastLines(component.log)}`);
+      throw new Failure(`${component.name} is not ready (${waited}): ${clause}. ${lastLines(component.log)}`);
     }
     await sleep(ASK_AGAIN_MS);
   }
@@ -200,5 +200,5 @@ export async function waitReady(
 
 function lastLines(log: string): string {
   const lines = existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n").slice(-SHOWN_LINES) : [];
-  return `the last lines of ${log}:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+  return `Last lines of ${log}:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }

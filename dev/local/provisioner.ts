@@ -1,7 +1,6 @@
-// The provisioner of the StorageClass `local`, as a program: node provisioner.ts KUBECONFIG FOLDER-OF-THE-NODES READY-FILE.
-// When it follows the API server it writes its process number to READY-FILE.
-// It makes a folder and a `local` PersistentVolume for each claim; unlike a host path, the kubelet gives such a volume
-// to the pod's fsGroup.
+// The provisioner of the StorageClass `local`, as a program: node provisioner.ts KUBECONFIG FOLDER-OF-THE-NODES
+// READY-FILE. It writes its PID to READY-FILE once the API server answers. For each claim it makes a folder and a
+// `local` PersistentVolume. Unlike a hostPath volume, the kubelet gives such a volume to the pod's fsGroup.
 
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -19,7 +18,7 @@ import {
   volumeName,
 } from "./volumes.ts";
 
-/** Pause after a failed list or watch, in milliseconds: short, for the API server is on this machine. */
+/** Pause after a failed list or watch, in milliseconds: short, as the API server is on this machine. */
 const TRY_AGAIN_MS = 200;
 const WATCH_SECONDS = 300;
 const VOLUMES = "/api/v1/persistentvolumes";
@@ -27,7 +26,7 @@ const CLAIMS = "/api/v1/persistentvolumeclaims";
 
 const [kubeconfig, nodesFolder, readyFile] = process.argv.slice(2);
 if (kubeconfig === undefined || nodesFolder === undefined || readyFile === undefined) {
-  throw new Error("needs three arguments: KUBECONFIG FOLDER READY-FILE");
+  throw new Error("The provisioner needs three arguments: KUBECONFIG FOLDER READY-FILE");
 }
 const api = new Api(kubeconfig);
 
@@ -38,7 +37,7 @@ await Promise.all([
   follow<Volume>(VOLUMES, (volume) => reclaim(api, nodesFolder, volume)),
 ]);
 
-/** Calls `react` with every object as it is and as it becomes. Failures end in another list, which shows all again. */
+/** Calls `react` with every object, and with each of its changes. After a failure all objects are listed again. */
 async function follow<T extends KubeObject>(path: string, react: (object: T) => Promise<void>): Promise<never> {
   for (;;) {
     try {
@@ -64,9 +63,9 @@ async function follow<T extends KubeObject>(path: string, react: (object: T) => 
 async function provision(api: Api, nodesFolder: string, claim: Claim): Promise<void> {
   const node = nodeToProvisionOn(claim);
   if (node === undefined) return;
-  // Only root may enter until the kubelet has given it to the pod's group.
+  // Only root may write until the kubelet has given the folder to the pod's group.
   mkdirSync(join(nodesFolder, node, "volumes", volumeName(claim)), { recursive: true, mode: 0o755 });
-  // 409: made already, by the event before this one.
+  // 409: an earlier event has made it already.
   const { status } = await api.must("POST", VOLUMES, volumeFor(claim, node), [409]);
   if (status !== 409)
     say(`made ${volumeName(claim)} on ${node} for ${claim.metadata.namespace}/${claim.metadata.name}`);
@@ -88,7 +87,7 @@ async function reclaim(api: Api, nodesFolder: string, volume: Volume): Promise<v
   }
 }
 
-/** Removes the volume's data; the name is free at once, however long the removal takes. */
+/** Removes the volume's data. The folder is renamed first, so that its name is free at once. */
 async function erase(nodesFolder: string, volume: Volume): Promise<void> {
   const node = nodeOf(volume);
   if (node === undefined) return;
@@ -97,7 +96,7 @@ async function erase(nodesFolder: string, volume: Volume): Promise<void> {
   try {
     renameSync(folder, doomed);
   } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown; // gone already: an event seen twice
+    if ((thrown as NodeJS.ErrnoException).code !== "ENOENT") throw thrown; // already renamed, for an earlier event
   }
   await rm(doomed, { recursive: true, force: true });
 }

@@ -6,7 +6,7 @@ import { inside } from "./network.ts";
 import { type ProcessTable, waitReady } from "./processes.ts";
 import { STORAGE_CLASS_OBJECT } from "./storage.ts";
 
-/** Makes the default StorageClass and starts its provisioner. */
+/** Creates the default StorageClass and starts its provisioner. */
 export async function ensureStorage(instance: Instance, table: ProcessTable, api: Api): Promise<void> {
   const readyFile = join(instance.config, "provisioner.ready");
   const program = [process.execPath, join(import.meta.dirname, "provisioner.ts")];
@@ -15,6 +15,6 @@ export async function ensureStorage(instance: Instance, table: ProcessTable, api
   await api.must("POST", "/apis/storage.k8s.io/v1/storageclasses", STORAGE_CLASS_OBJECT, [409]);
   await waitReady(provisioner, () => {
     const isReady = existsSync(readyFile) && Number(readFileSync(readyFile, "utf8")) === provisioner.pid;
-    return isReady ? undefined : "it has not listed the volumes";
+    return isReady ? undefined : "the provisioner has not listed the volumes";
   });
 }

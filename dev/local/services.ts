@@ -10,18 +10,18 @@ import { type ProcessTable, waitReady } from "./processes.ts";
 const PROXY_HEALTH_PORT = 10256;
 const DNS_READY_PORT = 8181;
 
-// kube-proxy ends whenever the addresses of its node change, and when the node is deleted, and counts on being started
-// again. One that ended within seconds of its start is broken and stays ended, for the error to be seen.
+// kube-proxy ends when the addresses of its node change or the node is deleted, and expects to be started again. When
+// it ends within 5 s of its start it is broken and not started again, so that its error is reported.
 const AGAIN_AND_AGAIN = 'while :; do since=$(date +%s); "$@"; [ $(( $(date +%s) - since )) -ge 5 ] || exit 1; done';
 
 /**
- * Starts kube-proxy and waits until its rules are in place. One serves all nodes: they share the namespace's rules.
- * The object of its node must be there, or else it waits 30 s for it.
+ * Starts kube-proxy and waits until its rules are in place. One kube-proxy serves all nodes, which share the
+ * namespace's rules. The Node object of node-1 must exist, as kube-proxy would wait 30 s for it.
  */
 export async function ensureProxy(instance: Instance, table: ProcessTable, binary: string): Promise<void> {
   const file = join(instance.config, "kube-proxy.yaml");
   const config = stringify(proxyConfig(instance));
-  // kube-proxy watches its file and ends when it is written, even with the same content.
+  // kube-proxy watches its file, and ends on any write, also of the same content.
   if (!existsSync(file) || readFileSync(file, "utf8") !== config) writeFileSync(file, config);
   const proxy = await table.ensure(
     "kube-proxy",
@@ -54,14 +54,14 @@ function proxyConfig(instance: Instance) {
     clientConnection: { kubeconfig: join(instance.config, "kube-proxy.kubeconfig") },
     clusterCIDR: POD_NETWORK,
     healthzBindAddress: `0.0.0.0:${PROXY_HEALTH_PORT}`,
-    // 0: leave the size of the connection table alone; it is one for the whole machine.
+    // 0: keep the size of the connection table, which is shared by the whole machine.
     conntrack: { maxPerCore: 0 },
-    // The defaults are 1 s between two updates of the rules: the first packet to a new Service would meet no rule.
+    // With the default of 1 s between updates, the first packet to a new Service would find no rule.
     nftables: { minSyncPeriod: "0s", syncPeriod: "30s" },
   };
 }
 
-// No cache plugin, in particular none for names that are not there: a pod that was just made must be found at once.
+// Without the cache plugin, which would also cache missing names: a new pod must be found at once.
 function corefile(instance: Instance): string {
   return `.:53 {
   bind ${DNS_ADDRESS}

@@ -6,39 +6,41 @@ import { Failure } from "../failure.ts";
 import { withLock } from "../lock.ts";
 import { linkOf, SLOTS } from "./addresses.ts";
 
-// Why slots? Names that the whole machine shares (the link's device and addresses, the cgroups) must differ between
-// instances, also between those of different clones. A slot is a small number from which all of them follow.
-// Why a token? Every process that we start carries it in its environment, so that it is known to be ours whatever
-// happened since: `up` killed between starting and noting it, its parent gone, the state folder deleted.
+// Why slots?
+//   Names that the whole machine shares must differ between instances, also those of different clones. Such are the
+//   link's device and addresses, and the cgroups. All of them derive from the slot, a small number.
+// Why a token?
+//   Every process of an instance has it in its environment, and so can be recognized in any case. Cases are a kill of
+//   `up` before the process was recorded, the end of its parent, and a missing state folder.
 
 export const RUN_ROOT = "/run/etcd-cluster-operator";
 const SLOTS_FOLDER = join(RUN_ROOT, "slots");
 
-/** Environment variable that marks a process as one that we started. */
+/** Environment variable with the token of an instance's processes. */
 export const TOKEN_VARIABLE = "ECO_LOCAL_TOKEN";
 
 export interface SlotRecord {
   /** 0 to SLOTS - 1. */
   readonly slot: number;
   readonly token: string;
-  /** The state folder that the slot was given to. */
+  /** State folder of the instance that has the slot. */
   readonly folder: string;
 }
 
-/** The slot of a state folder; undefined when it has none. */
+/** Slot of a state folder; undefined when it has none. */
 export function slotFor(folder: string): SlotRecord | undefined {
   return takenSlots().find((record) => record.folder === folder);
 }
 
-/** Every slot that is taken on this machine, also by other clones. */
+/** Slots that are taken on this machine, also by other clones. */
 export function takenSlots(): SlotRecord[] {
   return Array.from({ length: SLOTS }, (_, slot) => readSlot(slot)).filter((record) => record !== undefined);
 }
 
 /**
- * Gives the state folder a slot: the one that it has, or else a free one.
- * @param reclaim takes away what is left of an instance whose state folder is gone
- * @throws Failure when all are taken
+ * Slot of the state folder, which is taken from the free ones when it has none.
+ * @param reclaim removes the rest of an instance without a state folder
+ * @throws Failure when all slots are taken
  */
 export function takeSlot(folder: string, reclaim: (record: SlotRecord) => Promise<void>): Promise<SlotRecord> {
   return withLock(join(RUN_ROOT, "slots.lock"), async () => {
@@ -51,7 +53,7 @@ export function takeSlot(folder: string, reclaim: (record: SlotRecord) => Promis
     if (slot === undefined) {
       const folders = takenSlots().map((record) => record.folder);
       throw new Failure(
-        `all ${SLOTS} slots of this machine are taken, by: ${folders.join(", ")}; take one of these down`,
+        `All ${SLOTS} slots of this machine are taken. Take one of these instances down: ${folders.join(", ")}`,
       );
     }
     const record: SlotRecord = { slot, token: randomUUID(), folder };
@@ -67,7 +69,7 @@ export function releaseSlot(slot: number): void {
   rmSync(slotFile(slot), { force: true });
 }
 
-/** Free: nobody has it, and the host uses neither its device name nor its addresses for something else. */
+/** Whether the slot is free: it has no record, and the host uses neither its device name nor its addresses. */
 function isFree(slot: number): boolean {
   if (readSlot(slot) !== undefined) return false;
   const { hostDevice, hostAddress, insideAddress } = linkOf(slot);

@@ -8,7 +8,7 @@ import { listImages, nodeProcesses } from "./node.ts";
 import { partitioned } from "./partition.ts";
 import { tableOf } from "./processes.ts";
 
-/** What of an environment runs, as lines for people. */
+/** Status of an instance, as lines for people. */
 export async function statusLines(instance: Instance, nowMs: number): Promise<string[]> {
   const table = tableOf(instance);
   const known = new Map(table.all().map((component) => [component.name, component]));

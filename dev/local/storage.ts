@@ -9,6 +9,6 @@ export const STORAGE_CLASS_OBJECT = {
   provisioner: PROVISIONER,
   volumeBindingMode: "WaitForFirstConsumer",
   reclaimPolicy: "Delete",
-  // Folders have no size, so there is nothing to grow.
+  // Folders have no size that could grow.
   allowVolumeExpansion: false,
 };

@@ -9,9 +9,9 @@ import { removeLink } from "./network.ts";
 import { RUN_ROOT, releaseSlot, type SlotRecord, TOKEN_VARIABLE } from "./slots.ts";
 
 /**
- * Ends and removes everything of an instance but its state folder. It needs nothing but the slot's record, so it works
- * after an `up` or a `down` that was killed anywhere, and when the state folder is gone. The record goes last: as long as
- * anything is left, the next one finds it.
+ * Ends and removes everything of an instance except its state folder. Only the slot's record is needed, so a teardown
+ * works after a killed `up` or `down` and without the state folder. The record is removed last, so that a killed
+ * teardown can be repeated.
  */
 export async function tearDown(record: SlotRecord): Promise<void> {
   const runFolder = join(RUN_ROOT, String(record.slot));
@@ -25,8 +25,8 @@ export async function tearDown(record: SlotRecord): Promise<void> {
 }
 
 /**
- * What carries our token; what lives in our cgroups: the containers, whose environment is their own; and what lives in our
- * network, such as a shell of `exec` or tests whose command was killed: the network would live on with it, and lead nowhere.
+ * Processes with the instance's token, in its cgroups (containers have no token), or in its network. The latter are
+ * such as a shell of `exec`, or tests of a killed command: they would keep the network alive.
  */
 function processesOf(record: SlotRecord, runFolder: string): ProcessId[] {
   return [
@@ -36,7 +36,7 @@ function processesOf(record: SlotRecord, runFolder: string): ProcessId[] {
   ];
 }
 
-/** Inode numbers of the network namespaces that are mounted below the folder: one, or none when it was not made yet. */
+/** Inode numbers of the network namespaces that are mounted below the folder: one, or none before it is made. */
 function networksBelow(folder: string): number[] {
   const points = currentMounts().filter(({ point, type }) => type === "nsfs" && point.startsWith(`${folder}/`));
   return points.map(({ point }) => statSync(point).ino);

@@ -26,36 +26,36 @@ function claim(spec: Partial<Claim["spec"]> = {}, metadata: Partial<Claim["metad
 }
 
 const claims = [
-  { name: "a claim whose node is selected gets a volume there", given: claim(), expected: "node-2" },
+  { name: "a claim with a selected node gets a volume there", given: claim(), expected: "node-2" },
   { name: "a claim without a node waits for its pod", given: claim({}, { annotations: {} }), expected: undefined },
-  { name: "a bound claim has what it needs", given: claim({ volumeName: "pv" }), expected: undefined },
+  { name: "a bound claim gets no second volume", given: claim({ volumeName: "pv" }), expected: undefined },
   {
-    name: "a class of any name that names this provisioner is served",
+    name: "any class with this provisioner is served",
     given: claim({ storageClassName: "fast" }),
     expected: "node-2",
   },
   {
-    name: "another provisioner's claims are left to it",
+    name: "claims of another provisioner get no volume",
     given: claim({}, { annotations: { [SELECTED_NODE]: "node-2", [WANTED_OF]: "example.test/fast" } }),
     expected: undefined,
   },
   {
-    name: "a claim that goes gets nothing",
+    name: "a claim that is being deleted gets no volume",
     given: claim({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
     expected: undefined,
   },
   {
-    name: "a node name cannot be a path",
+    name: "a node name that is a path is refused",
     given: claim({}, { annotations: { [SELECTED_NODE]: "../x", [WANTED_OF]: PROVISIONER } }),
     expected: undefined,
   },
-  { name: "block devices are not made", given: claim({ volumeMode: "Block" }), expected: undefined },
+  { name: "a claim of a block device gets no volume", given: claim({ volumeMode: "Block" }), expected: undefined },
 ];
 for (const { name, given, expected } of claims) {
   test(`volumes: ${name}`, () => expect(nodeToProvisionOn(given)).toBe(expected));
 }
 
-test("volumes: a volume belongs to its claim and is tied to its node", () => {
+test("volumes: a volume is bound to its claim and to its node", () => {
   const volume = volumeFor(claim(), "node-2");
   expect(volume.spec.claimRef).toMatchObject({ namespace: "db", name: "data", uid: "u1" });
   expect(nodeOf(volume)).toBe("node-2");
@@ -76,25 +76,25 @@ function volume(phase: string, change: { deleted?: boolean; policy?: string; fin
 }
 
 const fates = [
-  { name: "a bound volume stays", given: volume("Bound"), expected: "keep" },
+  { name: "a bound volume is kept", given: volume("Bound"), expected: "keep" },
   { name: "a released volume is deleted", given: volume("Released"), expected: "delete" },
   {
-    name: "a released volume with policy Retain stays",
+    name: "a released volume with policy Retain is kept",
     given: volume("Released", { policy: "Retain" }),
     expected: "keep",
   },
   {
-    name: "the data of a deleted volume go before it",
+    name: "the data of a deleted volume are erased before it is removed",
     given: volume("Released", { deleted: true }),
     expected: "erase",
   },
   {
-    name: "data in use stay, even when their volume is deleted",
+    name: "data of a bound claim are kept, also when their volume is deleted",
     given: volume("Bound", { deleted: true }),
     expected: "keep",
   },
   {
-    name: "an erased volume is left alone",
+    name: "an erased volume needs nothing more",
     given: volume("Released", { deleted: true, finalizers: [] }),
     expected: "keep",
   },

@@ -1,14 +1,14 @@
-// What the provisioner decides, without doing it.
+// Decisions of the provisioner, as functions without side effects.
 
 import type { KubeObject } from "./api.ts";
 import { NODE_FOLDER } from "./node-config.ts";
 import { PROVISIONER } from "./storage.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
-/** Set by the controller manager on claims whose class names a provisioner outside of Kubernetes. */
+/** Annotation that the controller manager sets on claims for an external provisioner. */
 export const WANTED_OF = "volume.kubernetes.io/storage-provisioner";
 const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
-/** Keeps a deleted PersistentVolume until its data are gone. */
+/** Finalizer that keeps a deleted PersistentVolume until its data are erased. */
 export const FINALIZER = `${PROVISIONER}`;
 
 export interface Claim extends KubeObject {
@@ -30,7 +30,7 @@ export interface Volume extends KubeObject {
   readonly status?: { readonly phase?: string };
 }
 
-/** The node that the claim's volume has to be made on; undefined when there is nothing to make. */
+/** Node on which the claim's volume must be made; undefined when none must be made. */
 export function nodeToProvisionOn(claim: Claim): string | undefined {
   if (claim.metadata.annotations?.[WANTED_OF] !== PROVISIONER || claim.spec.volumeName !== undefined) return undefined;
   if (claim.metadata.deletionTimestamp !== undefined || claim.spec.volumeMode === "Block") return undefined;
@@ -38,7 +38,7 @@ export function nodeToProvisionOn(claim: Claim): string | undefined {
   return node !== undefined && isNodeName(node) ? node : undefined;
 }
 
-/** Node names become folder names: only ours are believed. */
+/** Whether the name is one of our nodes': names become folder names, so others are refused. */
 export function isNodeName(name: string): boolean {
   return /^node-\d+$/.test(name);
 }
@@ -47,7 +47,7 @@ export function volumeName(claim: Claim): string {
   return `pvc-${claim.metadata.uid}`;
 }
 
-/** The PersistentVolume for the claim, bound to it beforehand so that no other claim can take it. */
+/** PersistentVolume for the claim, with a claimRef so that no other claim can take it. */
 export function volumeFor(claim: Claim, node: string): Volume & { readonly spec: Record<string, unknown> } {
   const { name, namespace, uid, resourceVersion } = claim.metadata;
   const inNode = { key: "kubernetes.io/hostname", operator: "In", values: [node] };
@@ -68,7 +68,7 @@ export function volumeFor(claim: Claim, node: string): Volume & { readonly spec:
   };
 }
 
-/** What has to happen to a volume: nothing, the object be deleted, or the data and then the finalizer be removed. */
+/** Next action for a volume: none, delete the object, or erase the data and then remove the finalizer. */
 export type VolumeFate = "keep" | "delete" | "erase";
 
 export function fateOf(volume: Volume): VolumeFate {
@@ -80,7 +80,7 @@ export function fateOf(volume: Volume): VolumeFate {
   return isReleased && volume.spec.persistentVolumeReclaimPolicy === "Delete" ? "delete" : "keep";
 }
 
-/** The node on which the volume's data lie, as `volumeFor` wrote it; undefined when somebody wrote something else. */
+/** Node of the volume's data, as `volumeFor` has written it; undefined for another value. */
 export function nodeOf(volume: Volume): string | undefined {
   const affinity = volume.spec.nodeAffinity as
     | { required?: { nodeSelectorTerms?: { matchExpressions?: { values?: string[] }[] }[] } }

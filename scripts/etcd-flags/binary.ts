@@ -1,34 +1,35 @@
 import { execFile } from "node:child_process";
 import type { Kind } from "#etcd/flags/list.ts";
 
-// How is a binary asked for its flags?
-//   Its parser reads one flag after the other and ends the process at the first that it does not take, with exit code 2 and one line
-//   that says why. Behind what is asked stands a flag that no etcd has, so the process ends in any case before etcd starts.
+// How are a binary's flags found?
+//   etcd's parser reads one flag after the other. At the first that it refuses it ends the process with exit code 2 and
+//   one line with the reason. The last argument is a flag that no etcd has, so the process always ends before etcd
+//   starts.
 // Why is `--help` not enough?
-//   It is a text that people write by hand: it leaves flags out, and does not say which values the parser takes.
+//   Its text is written by hand: it omits flags, and does not list the accepted values.
 
 /** A flag that no etcd has. */
 const NO_FLAG = "there-is-no-such-flag";
-/** The exit code of a process whose flags are not taken. */
+/** Exit code of a process that refused its flags. */
 const NOT_TAKEN = 2;
-/** The parser needs milliseconds; a busy machine needs a second. */
+/** Timeout of a call, in milliseconds. The parser needs milliseconds, and on a busy machine a second. */
 const PATIENCE_MS = 30_000;
 
-/** One release of etcd, which can be asked for its flags. */
+/** Binary of one release of etcd, to find its flags. */
 export class EtcdBinary {
   readonly #path: string;
   readonly #folder: string;
 
-  /** @param folder an empty one, in which the process runs */
+  /** @param folder empty working directory of the process */
   constructor(path: string, folder: string) {
     this.#path = path;
     this.#folder = folder;
   }
 
-  /** What the parser has against these arguments; undefined when it takes them. No etcd starts. */
+  /** The parser's error for these arguments; undefined when it accepts them. No etcd starts. */
   async refusal(...args: readonly string[]): Promise<string | undefined> {
     const { code, stdout, stderr } = await this.#run([...args, `--${NO_FLAG}`]);
-    // It has taken a call for help, or for the version: that is none of its flags.
+    // The argument was a call for help or for the version, which are no flags.
     if (code !== NOT_TAKEN) return `exit code ${code}: ${stdout.slice(0, 100)}`;
     const [line = ""] = stderr.split("\n");
     return line === notDefined(NO_FLAG) ? undefined : line;
@@ -40,10 +41,10 @@ export class EtcdBinary {
     return refusal !== notDefined(name) && refusal?.startsWith("exit code") !== true;
   }
 
-  /** What the flag takes, by what it says to values. */
+  /** Kind of the flag's value, from the values that the parser accepts. */
   async kindOf(name: string): Promise<Kind> {
     const takes = async (value: string) => (await this.refusal(`--${name}=${value}`)) === undefined;
-    // Who needs a value takes the next argument for it.
+    // A flag that needs a value takes the next argument as its value.
     const needsNoValue = (await this.refusal(`--${name}`, "--another-one")) === notDefined("another-one");
     if (await takes("x")) return needsNoValue ? "ignored" : "text";
     if (needsNoValue) return "bool";
@@ -55,7 +56,7 @@ export class EtcdBinary {
     return (await takes(String(2 ** 32))) ? "uint" : "uint32";
   }
 
-  /** What `--help` says. */
+  /** Text of `--help`. */
   async help(): Promise<string> {
     return (await this.#run(["--help"])).stdout;
   }
@@ -66,13 +67,13 @@ export class EtcdBinary {
       execFile(this.#path, args, options, (failure, stdout, stderr) => {
         const code = failure === null ? 0 : failure.code;
         if (typeof code === "number") resolve({ code, stdout, stderr });
-        else reject(new Error(`${this.#path} ${args.join(" ")} did not end by itself`, { cause: failure }));
+        else reject(new Error(`${this.#path} ${args.join(" ")} did not end by itself.`, { cause: failure }));
       });
     });
   }
 }
 
-/** The parser's words for a flag that there is none of. */
+/** The parser's error for an unknown flag. */
 function notDefined(name: string): string {
   return `flag provided but not defined: -${name}`;
 }

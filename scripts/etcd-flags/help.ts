@@ -1,18 +1,18 @@
-/** What the text of `etcd --help` tells of its flags. */
+/** Flags and gates in the text of `etcd --help`. */
 export interface Help {
   readonly flags: readonly string[];
-  /** Those that are called deprecated → what is to be used instead, if it says so: a flag, or, with a capital letter, a feature gate. */
+  /** Deprecated flag → its replacement, if the text names one: a flag or, with a capital letter, a feature gate. */
   readonly deprecated: ReadonlyMap<string, string | undefined>;
   readonly gates: readonly string[];
 }
 
-/** @param text each flag stands at the start of a line, and what is said of it below */
+/** @param text has each flag at the start of a line, and its description below */
 export function readHelp(text: string): Help {
   const options = text.slice(text.indexOf("\nMember:"));
   const paragraphs = options
     .split(/^ +--(?=[a-z])/m)
     .slice(1)
-    .map((paragraph) => paragraph.split(/\n(?=\S)/)[0] ?? ""); // the next heading is not about it
+    .map((paragraph) => paragraph.split(/\n(?=\S)/)[0] ?? ""); // without the next heading
   const named = paragraphs.map((paragraph) => [/^[a-z0-9.-]+/.exec(paragraph)?.[0] ?? "", paragraph] as const);
   return {
     flags: named.map(([name]) => name),

@@ -23,10 +23,10 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// What the client needs: rpc.proto and the two files that it imports.
+// Files for the client: rpc.proto and the two files that it imports.
 var files = []string{"mvccpb/kv.proto", "authpb/auth.proto", "etcdserverpb/rpc.proto"}
 
-// Options and imports for etcd's REST gateway, its OpenAPI document and its write-ahead log: without meaning for a client.
+// Options and imports for etcd's REST gateway, OpenAPI document and write-ahead log, which a client does not need.
 var foreign = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^import "(google/api|protoc-gen-openapiv2|etcd/api/versionpb|gogoproto)/.*$`),
 	regexp.MustCompile(`(?ms)^option \(grpc\.gateway\..*?^};`),
@@ -73,7 +73,7 @@ func run() error {
 	return err
 }
 
-// open gives the text of one proto without foreign options; imports lose the prefix that the module's folders do not have.
+// open returns the text of a proto without foreign options. Imports lose a prefix that the module's folders lack.
 func open(file string) (io.ReadCloser, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -7,10 +7,10 @@ import { absent } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import type { EtcdAuth } from "#etcd/auth.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
-import { etcdOf } from "#kit/access.ts";
-import { FakeAuth } from "#kit/access-world.ts";
-import { NOW, pod } from "#kit/cluster.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { etcdOf } from "#kit/snapshots/access.ts";
+import { NOW, pod } from "#kit/snapshots/cluster.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
+import { FakeAuth } from "#kit/world/access-world.ts";
 import type { Pod } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
@@ -19,7 +19,7 @@ function member(name: string, is: { leader?: boolean; learner?: boolean } = {}) 
   return { name, id: "1", healthy: true, leader: false, learner: false, ...is };
 }
 
-/** As the pods of etcd, each with an address of its own. */
+/** A pod of etcd with its own address. */
 function podAt(name: string, address: string, ready = true): Pod {
   const made = pod(name, { ready });
   return { ...made, status: { ...made.status, podIP: address } };
@@ -58,23 +58,23 @@ function world(
   return { clock, etcd, cluster, state, sources, calls, change, ask, flush };
 }
 
-describe("a change is asked of", () => {
+describe("a change is sent to", () => {
   test("the leader, once", async () => {
     const { change, flush } = world();
     await change();
     expect(flush()).toEqual(["10.0.0.3"]);
   });
 
-  test("no learner, and no member whose pod is not ready", async () => {
+  test("no learner, and no member without a ready pod", async () => {
     const { change, flush, state } = world([member("my-etcd-0", { learner: true }), member("my-etcd-1"), member("my-etcd-2")]);
     await change();
     expect(flush()).toEqual(["10.0.0.2"]);
     state.pods = [PODS[0]!, podAt("my-etcd-1", "10.0.0.2", false)];
-    await expect(change()).rejects.toThrow("no member that votes has a pod that is ready");
+    await expect(change()).rejects.toThrow("no voting member has a ready pod");
     expect(flush()).toEqual([]);
   }); // biome-ignore format: a table
 
-  test("another one, after one that was silent, which is tried again a minute later", async () => {
+  test("another member after a failure; the one that did not answer is tried again a minute later", async () => {
     const { change, flush, clock } = world(undefined, ["10.0.0.3"]);
     await expect(change()).rejects.toMatchObject({ code: "EtcdUnavailable" });
     expect(flush()).toEqual(["10.0.0.3"]);
@@ -89,8 +89,8 @@ describe("a change is asked of", () => {
   });
 });
 
-describe("a question is asked of", () => {
-  test("the leader, and of another one when it is silent", async () => {
+describe("a read is sent to", () => {
+  test("the leader, and to another member when the leader does not answer", async () => {
     const { ask, flush } = world(undefined, ["10.0.0.3"]);
     expect((await ask()).is).toBe("present");
     expect(flush()).toEqual(["10.0.0.3", "10.0.0.1"]);
@@ -98,7 +98,7 @@ describe("a question is asked of", () => {
     expect(flush()).toEqual(["10.0.0.1"]);
   });
 
-  test("two members, of a cluster that is silent; then of nobody for a while", async () => {
+  test("two members of a cluster that does not answer, and then to none during the backoff", async () => {
     const { ask, flush, clock } = world(undefined, ["10."]);
     expect(await ask()).toMatchObject({ is: "unknown", why: "10.0.0.1:2379: no answer" });
     expect(flush()).toHaveLength(2);
@@ -115,7 +115,7 @@ describe("a question is asked of", () => {
     expect(flush()).toHaveLength(2);
   });
 
-  test("those who were asking at the same time have met one silence", async () => {
+  test("two members after concurrent failures, which count as one in the backoff", async () => {
     const { ask, flush, clock } = world(undefined, ["10."]);
     await Promise.all(Array.from({ length: 10 }, ask));
     expect(flush()).toHaveLength(20);
@@ -124,7 +124,7 @@ describe("a question is asked of", () => {
     expect(flush()).toHaveLength(2);
   });
 
-  test("one of them, each time that a pod comes to be ready, or stops to be", async () => {
+  test("two members again, and a change to one, each time that a pod's readiness changes", async () => {
     const { ask, change, flush, state } = world(undefined, ["10."]);
     await ask();
     flush();
@@ -138,7 +138,7 @@ describe("a question is asked of", () => {
     expect(flush()).toHaveLength(1);
   });
 
-  test("somebody at once, when there is news of a member", async () => {
+  test("a member at once, when a member's pod has changed", async () => {
     const { ask, flush, state } = world(undefined, ["10."]);
     await ask();
     flush();
@@ -148,8 +148,8 @@ describe("a question is asked of", () => {
   });
 });
 
-/** Users of which etcd has told everything. */
-async function knowing(names: readonly string[]) {
+/** Reads in which these users are cached. */
+async function cached(names: readonly string[]) {
   const given = world();
   const { etcd, cluster, sources } = given;
   const access = new AccessReads(sources);
@@ -168,7 +168,7 @@ async function knowing(names: readonly string[]) {
   return { ...given, access, look, grant };
 }
 
-test("who is stopped while others wait for the same answer takes it from nobody", async () => {
+test("a stopped pass does not cancel a request that it shares with others", async () => {
   const { sources, etcd, cluster } = world();
   const { promise: answered, resolve } = Promise.withResolvers<void>();
   const authStatus: EtcdAuth["authStatus"] = async (_, options) => {
@@ -186,16 +186,16 @@ test("who is stopped while others wait for the same answer takes it from nobody"
   await expect(access.look({ ...cluster, metadata: { ...cluster.metadata, name: "b" } }, first.signal)).rejects.toMatchObject({ code: "Cancelled" }); // biome-ignore format: one line
 });
 
-describe("what is known of users holds", () => {
-  test("after a change that etcd refuses, but for whom it was about: passwords are not compared anew", async () => {
-    const { look, grant } = await knowing(["a", "b", "c"]);
+describe("cached users stay valid", () => {
+  test("after a change that etcd refuses, except the changed user: other passwords are not checked again", async () => {
+    const { look, grant } = await cached(["a", "b", "c"]);
     await expect(grant("b")).rejects.toMatchObject({ code: "EtcdRejected" });
     expect(await look()).toEqual(["AuthStatus", "UserGet b", "Authenticate b"]);
     expect(await look()).toEqual([]);
   });
 
-  test("after one that nobody answers, if etcd has counted nothing", async () => {
-    const { look, grant, etcd, clock } = await knowing(["a", "b"]);
+  test("after a change without an answer, if the auth revision is the same", async () => {
+    const { look, grant, etcd, clock } = await cached(["a", "b"]);
     etcd.roles.set("reader", []);
     etcd.isSilent = true;
     await expect(grant("b")).rejects.toMatchObject({ code: "EtcdUnavailable" });
@@ -205,8 +205,8 @@ describe("what is known of users holds", () => {
     expect(await look()).toEqual(["AuthStatus", "UserGet b", "Authenticate b"]);
   });
 
-  test("after changes of one's own that are under way at the same time", async () => {
-    const { look, grant, etcd, clock } = await knowing(["a", "b", "c"]);
+  test("after concurrent changes by the operator", async () => {
+    const { look, grant, etcd, clock } = await cached(["a", "b", "c"]);
     etcd.roles.set("reader", []);
     await Promise.all([grant("a"), grant("b")]);
     etcd.calls.length = 0;
@@ -214,8 +214,8 @@ describe("what is known of users holds", () => {
     expect(await look()).toEqual(["AuthStatus", "UserGet a", "Authenticate a", "UserGet b", "Authenticate b"]);
   });
 
-  test("whatever the cluster comes to say of users that people have made, and not after it says otherwise how etcd is asked", async () => {
-    const { etcd, access, cluster } = await knowing(["a"]);
+  test("when status.auth.unmanaged changes, but not when status.auth.enabled changes", async () => {
+    const { etcd, access, cluster } = await cached(["a"]);
     const saying = async (auth: object) => {
       await access.user(
         { ...cluster, status: { ...cluster.status, auth } as NonNullable<EtcdCluster["status"]> },
@@ -229,8 +229,8 @@ describe("what is known of users holds", () => {
     expect(await saying({ enabled: false })).toEqual(["AuthStatus"]);
   });
 
-  test("not after changes by hand, nor for a cluster that nobody has asked for an hour", async () => {
-    const { look, etcd, clock, access, cluster } = await knowing(["a"]);
+  test("neither after changes by hand, nor for a cluster that was not read for an hour", async () => {
+    const { look, etcd, clock, access, cluster } = await cached(["a"]);
     etcd.byHand(() => undefined);
     await clock.advance(4 * 60_000);
     expect(await look()).toEqual(["AuthStatus", "UserGet a", "Authenticate a"]);

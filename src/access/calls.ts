@@ -14,23 +14,25 @@ import type { Pod } from "#kube/kinds.ts";
 import { hostnameOf, isReady } from "#kube/pod.ts";
 import type { CacheView } from "#runtime/controller.ts";
 
-// Which member is asked?
-//   One whose pod is ready, and that votes: a learner refuses. The leader first, which need not pass it on; who was silent just now, last.
-// What if a cluster is silent?
-//   From the first question on that nobody has answered, its objects are told that failure for a while, without anybody asking; then one
-//   question at a time tries again, at once when there is news of a member. So it takes from all others together, at the first, as many passes as were asking just then, for as long
-//   as their deadlines last, and from then on one pass at a time, ever more rarely: with a hundred users as with one.
+// Which member gets a request?
+//   A voter with a ready pod, since a learner refuses. The leader first, which need not forward it; a member that
+//   recently did not answer, last.
+// What if no member of a cluster answers?
+//   After the first failure all its objects get that failure for a while, without a request. Then one request at a time
+//   tries again, earlier when a member's pod changes. So a cluster that does not answer blocks the passes that were
+//   waiting at that time, until their deadlines. Later it blocks one pass at a time, ever more rarely, with a hundred
+//   users as with one.
 
-/** Roles, users and pods by their EtcdCluster: `namespace/name` of it. */
+/** Index of roles, users and pods by their EtcdCluster, as `namespace/name`. */
 export const ETCD_INDEX = "etcd";
 
-/** How many members are asked before none can be. */
+/** Number of members that are tried before a request fails. */
 const ATTEMPTS = 2;
-/** How long a cluster that was silent is left alone. */
+/** Backoff after a cluster did not answer. */
 const PAUSE: Backoff = { firstMs: 2_000, maxMs: 60_000, factor: 2, jitter: 0 };
-/** A member that was silent is asked after the others for so long, in milliseconds. */
+/** Time in milliseconds for which a member that did not answer is tried last. */
 const SILENT_MS = 60_000;
-/** What is older tells nothing any more, in milliseconds. */
+/** Age in milliseconds after which a failure is forgotten. */
 const KEPT_MS = 10 * 60_000;
 
 export interface CallSources {
@@ -49,20 +51,20 @@ interface Failure {
   readonly pods: string;
 }
 
-/** Asks and changes the etcd of each cluster, and leaves those alone for a while that are silent. */
+/** Sends requests to the etcd of each cluster, with a backoff for clusters that do not answer. */
 export class EtcdCalls {
   readonly #sources: CallSources;
   readonly #failures = new Map<string, Failure>();
-  /** Questions to clusters that were silent. */
+  /** Clusters in backoff to which a request is under way. */
   readonly #probes = new Set<string>();
-  /** Who was silent last, and when: by cluster and address. */
+  /** When a member last did not answer, by cluster and address. */
   readonly #silent = new Map<string, number>();
 
   constructor(sources: CallSources) {
     this.#sources = sources;
   }
 
-  /** Of the members that can be asked, one that answers. @throws OperatorError Cancelled */
+  /** Sends the request to members in order until one answers. @throws OperatorError Cancelled */
   async ask<T>(cluster: EtcdCluster, signal: AbortSignal, question: Question<T>): Promise<Observed<T>> {
     const text = textOf(cluster);
     const resting = this.whyResting(cluster);
@@ -70,7 +72,7 @@ export class EtcdCalls {
     return await this.#probing(text, () => this.#askEach(cluster, signal, question));
   }
 
-  /** While this is under way nobody else tries a cluster that was silent. */
+  /** Runs the request; while it probes a cluster in backoff, no other request is sent to it. */
   async #probing<T>(text: string, run: () => Promise<T>): Promise<T> {
     const isProbe = this.#failures.has(text);
     if (isProbe) this.#probes.add(text);
@@ -82,7 +84,7 @@ export class EtcdCalls {
   }
 
   /**
-   * Changes something, once: what nobody answered may have happened.
+   * Sends a change once, without retry: a change without an answer may have been applied.
    * @throws OperatorError as the client does; EtcdUnavailable when no member can be asked
    */
   async change(
@@ -123,12 +125,13 @@ export class EtcdCalls {
     return unknown(why);
   }
 
-  /** The last failure, while the cluster is left alone for it; undefined while it may be asked. */
+  /** The last failure, while the cluster is in backoff; undefined when it may be tried. */
   whyResting(cluster: EtcdCluster): string | undefined {
     const text = textOf(cluster);
     const failure = this.#failures.get(text);
     if (failure === undefined) return undefined;
-    // With news of a member one question tries at once; a pod that is ready and not, by turns, has not all of them try each time.
+    // A pod change ends the backoff for one request; a pod that keeps changing does not let all requests through each
+    // time.
     const isEarly = this.#sources.clock.monotonicMs() < failure.untilMs && failure.pods === this.#podsText(cluster);
     return isEarly || this.#probes.has(text) ? failure.why : undefined;
   }
@@ -137,7 +140,7 @@ export class EtcdCalls {
     const nowMs = this.#sources.clock.monotonicMs();
     for (const [text, { untilMs }] of this.#failures) if (nowMs - untilMs >= KEPT_MS) this.#failures.delete(text);
     const before = this.#failures.get(textOf(cluster));
-    // Those who were asking at the same time have met one silence.
+    // Requests that fail at the same time count as one failure.
     const tries = before === undefined || nowMs < before.untilMs ? (before?.tries ?? 1) : before.tries + 1;
     const untilMs = nowMs + delayMs(PAUSE, tries - 1, 0);
     this.#failures.set(textOf(cluster), { why, tries, untilMs, pods: this.#podsText(cluster) });
@@ -149,7 +152,7 @@ export class EtcdCalls {
     this.#silent.set(`${textOf(cluster)} ${address}`, nowMs);
   }
 
-  /** Where members can be asked, in this order, and why there is nobody else. */
+  /** The endpoints of members in the order of preference, and why there are no more. */
   #endpoints(cluster: EtcdCluster): [readonly Endpoint[], string] {
     const members = cluster.status?.members ?? [];
     const memberOf = (pod: Pod) => members.find(({ name }) => name === hostnameOf(pod));
@@ -162,11 +165,11 @@ export class EtcdCalls {
     const silentAtMs = ({ address }: Endpoint) => this.#silentAtMs(`${textOf(cluster)} ${address}`);
     return [
       endpoints.toSorted((a, b) => silentAtMs(a) - silentAtMs(b)),
-      dark?.is === "unknown" ? dark.why : "no member that votes has a pod that is ready",
+      dark?.is === "unknown" ? dark.why : "no voting member has a ready pod",
     ];
   }
 
-  /** -1 when it was not silent lately. */
+  /** When the member did not answer; -1 when it has answered recently. */
   #silentAtMs(text: string): number {
     const atMs = this.#silent.get(text);
     return atMs === undefined || this.#sources.clock.monotonicMs() - atMs >= SILENT_MS ? -1 : atMs;
@@ -176,7 +179,7 @@ export class EtcdCalls {
     return this.#sources.pods.byIndex(ETCD_INDEX, textOf(cluster));
   }
 
-  /** Another text: there is news of a member, and it may answer. */
+  /** Identifies the state of the cluster's pods: a change means that a member may answer. */
   #podsText(cluster: EtcdCluster): string {
     return this.#podsOf(cluster)
       .map((pod) => `${pod.metadata.uid} ${pod.status?.podIP}:${CLIENT_PORT} ${isReady(pod)}`)

@@ -4,25 +4,26 @@ import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import type { Observed } from "#base/observed.ts";
 
-// Whose is a name in etcd?
-//   etcd does not know. That it is an object's is on the object's record (`status`), with the cluster ID of the etcd: where an EtcdCluster was
-//   made again under its name, or restored, that is another etcd, and what has the name there was made by somebody else.
+// Which object does a name in etcd belong to?
+//   etcd does not know. The object's status records it together with the cluster ID. A recreated or restored
+//   EtcdCluster of the same name is
+//   another etcd, where the name was not created by this object.
 
-/** What an object and its name in etcd have to do with each other. */
+/** The relation between an object and its name in etcd. */
 export interface Claim {
   readonly kind: "EtcdRole" | "EtcdUser";
   readonly object: EtcdRole | EtcdUser;
-  /** In etcd. */
+  /** The name in etcd. */
   readonly name: string;
   readonly finalizer: string;
   readonly cluster: EtcdCluster | undefined;
-  /** The object of the same kind that has the name, when it is another one. */
+  /** The older object of the same kind with this name, if there is one. */
   readonly elder: string | undefined;
-  /** What etcd has under the name. */
+  /** What etcd has under this name. */
   readonly found: Observed<unknown>;
 }
 
-/** Whether what has the name in etcd is this object's, by its own record. */
+/** Whether the name belongs to this object, by its status. */
 export function isClaimed({
   object: { status = {} },
   name,
@@ -33,8 +34,8 @@ export function isClaimed({
 }
 
 /**
- * How it is asked whether etcd has the name: what was seen not to be there some time ago may have been made by a person since, and would be taken
- * from them.
+ * Whether a cached absence of the name is good enough. For an unclaimed name it is not: it may have been created by
+ * others since then.
  */
 export function absenceFor(claim: Pick<Claim, "object" | "name" | "cluster">): "known" | "asked" {
   return isClaimed(claim) ? "known" : "asked";
@@ -48,54 +49,54 @@ export function isHeld({ object, finalizer }: Pick<Claim, "object" | "finalizer"
   return object.metadata.finalizers?.includes(finalizer) === true;
 }
 
-/** Why nothing may be made under the name, for people; undefined when it may. */
+/** Why the name is taken, as a message; undefined when it is free. */
 export function whyTaken(claim: Claim): string | undefined {
   const { kind, object, name, elder, found } = claim;
   const what = wordOf(kind);
-  if (elder !== undefined) return `${what} ${name} is ${kind} ${elder}'s, which is older`;
+  if (elder !== undefined) return `${what} ${name} belongs to ${kind} ${elder}, which is older`;
   if (found.is !== "present" || isClaimed(claim) || object.spec.takeOver) return undefined;
-  return `${what} ${name} is in etcd already, and this ${kind} has not made it there; with spec.takeOver: true it becomes this one's`;
+  return `${what} ${name} is in etcd already, and this ${kind} has not created it; set spec.takeOver to true to take it over`;
 }
 
-/** Why an object that is being deleted leaves in etcd what is there, for people; undefined when it does not. */
+/** Why a deleted object leaves etcd unchanged, as a message; undefined when it has to clean up. */
 export function whyLeft(claim: Claim): string | undefined {
   const { kind, object, cluster, elder } = claim;
-  if (isGone(cluster)) return "its EtcdCluster is gone, or about to be";
-  if (elder !== undefined) return `the ${wordOf(kind)} is ${kind} ${elder}'s`;
-  // An EtcdCluster that is made again may come back with the data of the one before, and with what was made there.
+  if (isGone(cluster)) return "its EtcdCluster does not exist or is being deleted";
+  if (elder !== undefined) return `the ${wordOf(kind)} belongs to ${kind} ${elder}`;
+  // A recreated EtcdCluster may come back with the old data, and with what this object created there.
   const isToBeSeen = clusterIdOf(cluster) === "" && object.status?.clusterID !== undefined;
-  return isClaimed(claim) || isToBeSeen ? undefined : `it has made no ${wordOf(kind)} there`;
+  return isClaimed(claim) || isToBeSeen ? undefined : `it has created no ${wordOf(kind)} there`;
 }
 
-// What guards of both kinds forbid, and why; undefined when they do not.
+// Reasons of the guards of EtcdRole and EtcdUser; undefined when the step is permitted.
 
-/** Changing in etcd what is not this object's. */
+/** Rejects a change of a name that does not belong to the object. */
 export function notOwn(claim: Claim): string | undefined {
   const { kind, elder } = claim;
   const what = wordOf(kind);
-  if (elder !== undefined) return `the ${what} is ${kind} ${elder}'s`;
-  return isClaimed(claim) ? undefined : `it is not on record that the ${what} is this object's`;
+  if (elder !== undefined) return `the ${what} belongs to ${kind} ${elder}`;
+  return isClaimed(claim) ? undefined : `its status does not claim the ${what}`;
 }
 
-/** Recording that what somebody else has made is this object's. */
+/** Rejects claiming a name that others have created. */
 export function unaskedClaim({ kind, object, elder, found }: Claim): string | undefined {
-  if (elder !== undefined) return `the ${wordOf(kind)} is ${kind} ${elder}'s`;
+  if (elder !== undefined) return `the ${wordOf(kind)} belongs to ${kind} ${elder}`;
   if (found.is === "absent" || (found.is === "present" && object.spec.takeOver)) return undefined;
-  return `the ${wordOf(kind)} may be somebody else's`;
+  return `the ${wordOf(kind)} may have been created by others`;
 }
 
-/** Making anything for an object that is going, or would go without taking it back. */
+/** Rejects creations for an object that is being deleted or has no finalizer. */
 export function notHeld(claim: Claim, isHolding: boolean): string | undefined {
   if (isDeleting(claim)) return `the ${claim.kind} is being deleted`;
   return isHolding || isHeld(claim) ? undefined : `the ${claim.kind} has no finalizer yet`;
 }
 
-/** Taking back what nobody has deleted. */
+/** Rejects cleanup for an object that is not being deleted. */
 export function notDeleted(claim: Claim): string | undefined {
-  return isDeleting(claim) ? undefined : `nobody has deleted the ${claim.kind}`;
+  return isDeleting(claim) ? undefined : `the ${claim.kind} is not being deleted`;
 }
 
-/** Changing an etcd that is to be left alone. */
+/** Rejects changes while the EtcdCluster is not available for them. */
 export function notReady({ object, cluster }: Claim): string | undefined {
   return hindranceOf(object.spec.clusterName, cluster)?.because;
 }

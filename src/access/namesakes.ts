@@ -1,14 +1,17 @@
 import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 
-// Two objects may say the same name in etcd. The one that has it on record keeps it, as long as it is there, else the one that was made first has
-// it; the other one waits.
+// Two objects may ask for the same name in etcd. The object with the name in its status keeps it; otherwise the older
+// object gets it. The other one waits.
 
 interface OnRecord {
   readonly status?: { readonly roleName?: string | undefined; readonly userName?: string | undefined } | undefined;
 }
 
-/** The object that has the name in etcd, by its own name; `undefined` when it is this one. @param all those of its cluster, this one among them */
+/**
+ * The other object to which the name in etcd belongs; `undefined` when it belongs to this one. @param all the objects
+ * of its cluster, this one included
+ */
 export function elderOf<T extends EtcdRole | EtcdUser>(
   object: T,
   all: readonly T[],

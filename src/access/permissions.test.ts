@@ -14,11 +14,11 @@ test.each<[string, readonly RolePermission[], readonly string[]]>([
   ["all keys", [{ access: "Read", range: { from: "" } }], ['READ ["\\u0000", …)']],
   ["no key, as there is none before NUL", [{ access: "Read", range: { from: "", to: "\0" } }], []],
   ["the first key alone", [{ access: "Read", range: { from: "", to: "\0\0" } }], ['READ ["\\u0000", "\\u0000\\u0000")']],
-  ["the same twice", [{ access: "Read", key: "a" }, { access: "Read", key: "a" }], ['READ "a"']],
-  ["reading and writing, said apart", [{ access: "Read", key: "a" }, { access: "Write", key: "a" }], ['READWRITE "a"']],
-  ["all of it, and a part again", [{ access: "ReadWrite", key: "a" }, { access: "Read", key: "a" }], ['READWRITE "a"']],
+  ["the same permission twice", [{ access: "Read", key: "a" }, { access: "Read", key: "a" }], ['READ "a"']],
+  ["reading and writing of a key as two permissions", [{ access: "Read", key: "a" }, { access: "Write", key: "a" }], ['READWRITE "a"']],
+  ["reading and writing of a key, and reading again", [{ access: "ReadWrite", key: "a" }, { access: "Read", key: "a" }], ['READWRITE "a"']],
   ["a key and a prefix of the same text", [{ access: "Read", key: "a" }, { access: "Write", prefix: "a" }], ['READ "a"', 'WRITE ["a", "b")']],
-])("etcd is to know of %s", (_, permissions, expected) => {
+])("permissions for etcd: %s", (_, permissions, expected) => {
   expect(texts(permissions)).toEqual(expected);
 }); // biome-ignore format: a table
 
@@ -27,7 +27,7 @@ const wanted = wantedPermissions([
   { access: "Write", prefix: "b" },
 ]);
 
-test("what etcd does not have so is lacking; ranges that nobody wants are too much", () => {
+test("a missing or different permission is lacking, and a range that the spec lacks is surplus", () => {
   const found = wantedPermissions([
     { access: "ReadWrite", key: "a" },
     { access: "Read", key: "c" },
@@ -37,7 +37,7 @@ test("what etcd does not have so is lacking; ranges that nobody wants are too mu
   expect([lackingIn(wanted, wanted), surplusIn(wanted, wanted)]).toEqual([[], []]);
 });
 
-test("ranges whose bytes are no text are told apart", () => {
+test("ranges that are not UTF-8 are compared by their bytes", () => {
   const [a, b] = [0xfe, 0xff].map((byte) => ({
     access: "READ" as const,
     key: new Uint8Array([byte]),

@@ -2,12 +2,12 @@ import type { RolePermission } from "#api/v1beta1/role.ts";
 import { type Access, type KeyRange, keysWithPrefix, oneKey, type Permission } from "#etcd/auth.ts";
 
 const NUL = "\0";
-/** As etcd says "all keys from here on", and "the first key that there can be". */
+/** etcd's encoding of an open end of a range, and of the smallest key. */
 const ZERO = new Uint8Array([0]);
 
 const ACCESS = { Read: "READ", Write: "WRITE", ReadWrite: "READWRITE" } as const satisfies Record<string, Access>;
 
-/** What etcd is to know of the permissions that people wrote; etcd has one for each range. In the order of ranges. */
+/** The permissions as etcd stores them, one for each range, in the order of ranges. */
 export function wantedPermissions(permissions: readonly RolePermission[]): readonly Permission[] {
   const byRange = new Map<string, Permission>();
   for (const permission of permissions) {
@@ -23,12 +23,12 @@ export function wantedPermissions(permissions: readonly RolePermission[]): reado
   return [...byRange.values()];
 }
 
-/** `undefined` when no key is meant. */
+/** The range in etcd's form; `undefined` when it is empty. */
 function rangeOf({ key, prefix, range }: RolePermission): KeyRange | undefined {
   if (key !== undefined) return oneKey(key);
   if (prefix !== undefined) return keysWithPrefix(prefix);
   const { from = "", to } = range ?? {};
-  // As an end it would mean all keys from the first one on, and there is none before it.
+  // etcd would take NUL as an open end; no key precedes NUL.
   if (to === NUL) return undefined;
   return {
     key: from === "" ? ZERO : oneKey(from).key,
@@ -36,19 +36,21 @@ function rangeOf({ key, prefix, range }: RolePermission): KeyRange | undefined {
   };
 }
 
-/** Those that etcd does not have so. */
+/** The wanted permissions that etcd does not have in this form. */
 export function lackingIn(found: readonly Permission[], wanted: readonly Permission[]): readonly Permission[] {
   const has = new Set(found.map(permissionText));
   return wanted.filter((each) => !has.has(permissionText(each)));
 }
 
-/** Those whose ranges nobody wants; one with another access is replaced when the right one is granted. */
+/**
+ * The permissions on ranges that are not wanted. One with another access is not included, because granting replaces it.
+ */
 export function surplusIn(found: readonly Permission[], wanted: readonly Permission[]): readonly Permission[] {
   const ranges = new Set(wanted.map(rangeText));
   return found.filter((each) => !ranges.has(rangeText(each)));
 }
 
-/** For words and for comparing. */
+/** Text of a permission, for messages and comparison. */
 export function permissionText(permission: Permission): string {
   return `${permission.access} ${rangeText(permission)}`;
 }

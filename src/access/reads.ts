@@ -10,50 +10,55 @@ import type { AuthStatus, Permission } from "#etcd/auth.ts";
 import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 
-// How is etcd asked so rarely?
-//   It counts the changes of its users, roles and passwords. One question in a while tells that number, for all objects of a cluster; as long
-//   as it is the one that is expected, what was asked before still holds, whoever asked it. Our own changes are counted along.
+// Why are so few requests needed?
+//   etcd counts the changes of its users, roles and passwords (auth revision). One request from time to time reads that
+//   number for all objects of a cluster. As long as it is the expected one, all cached answers still hold. The
+//   operator's own changes are counted in.
 // What if two passes ask at the same time?
-//   The question for the number is asked once for both. What is answered to other questions is kept only if nothing was forgotten meanwhile.
+//   They share one request for the number. Other answers are cached only if nothing was dropped in between.
 // What if a change fails?
-//   What it was about is asked anew, and the number. If etcd has counted nothing, all else still holds, passwords above all: to compare one takes
-//   etcd a tenth of a second of its processor (bcrypt with cost 10), so those of a hundred users take it ten seconds.
+//   The changed name and the number are read again. If etcd has counted no change, everything else still holds, above
+//   all passwords. Checking one takes etcd 0.1 s of CPU time (bcrypt with cost 10), so those of a hundred users take
+//   ten seconds.
 
-/** How old the number of changes may be, in milliseconds: so late at most drift is seen, and a little more. */
+/** Age in milliseconds up to which the auth revision is used: drift is detected shortly after. */
 const FRESH_MS = 4 * 60_000;
-/** What nobody has asked about for so long is forgotten, in milliseconds: the cluster is gone, or its roles and users are. */
+/**
+ * Age in milliseconds after which the answers of a cluster are dropped: the cluster, or its roles and users, no longer
+ * exist.
+ */
 const KEPT_MS = 60 * 60_000;
 
 export interface AccessSources extends CallSources {
   readonly identities: Keyring;
   readonly kube: Pick<KubeClient, "find">;
   readonly clock: Clock;
-  /** Ends the process: a question that several passes wait for is no one pass's to end. */
+  /** Aborted when the process ends. A request shared by several passes is not aborted with one of them. */
   readonly stop: AbortSignal;
 }
 
-/** Whether it is asked again if what has not been there is there by now: before somebody takes the name, and only then. */
+/** Whether a cached absence counts ("known") or is read again ("asked"), which is needed before a name is taken. */
 export type Absence = "known" | "asked";
 
-/** What etcd says of a password: it is the user's; it is not; the user was made without one, and cannot get one. */
+/** Result of a password check: it matches, it differs, or the user was created without one and cannot get one. */
 export type PasswordWord = "fits" | "differs" | "none";
 
 interface Memory {
   readonly clusterID: string;
-  /** What the EtcdCluster says of auth. */
-  readonly told: string;
+  /** The auth part of the EtcdCluster's status. */
+  readonly authStatus: string;
   readonly status: AuthStatus;
-  /** Until when the number counts: it gets old, and is asked again when a change has failed. */
+  /** When the auth revision has to be read again: when it is old, or at once after a failed change. */
   readonly untilMs: number;
-  /** When the number was asked; the same object until it is asked again. */
+  /** When the auth revision was read; the same object until it is read again. */
   readonly asked: { readonly atMs: number };
   readonly users: Map<string, readonly string[] | undefined>;
   readonly roles: Map<string, readonly Permission[] | undefined>;
-  /** The Secret, and its version, whose password the user has. */
+  /** Uid and version of the Secret with the user's password. */
   readonly passwords: Map<string, string>;
 }
 
-/** What was asked of the etcd of each cluster about its users and roles. A cache: a process that starts begins with nothing. */
+/** Cache of the users and roles in the etcd of each cluster, empty when the process starts. */
 export class AccessReads {
   readonly #sources: AccessSources;
   readonly #calls: EtcdCalls;
@@ -65,7 +70,7 @@ export class AccessReads {
     this.#calls = new EtcdCalls(sources);
   }
 
-  /** Whether etcd can be asked, and whether users must log in there. @throws OperatorError Cancelled */
+  /** Whether auth is enabled in etcd; unknown when etcd does not answer. @throws OperatorError Cancelled */
   async look(cluster: EtcdCluster, signal: AbortSignal): Promise<Observed<{ readonly enabled: boolean }>> {
     const memory = await this.#memory(cluster, signal);
     return memory.is === "present" ? present({ enabled: memory.value.status.enabled }) : memory;
@@ -96,7 +101,7 @@ export class AccessReads {
   }
 
   /**
-   * Whether the user has the password. Only while auth is enabled does etcd tell that.
+   * Whether the user has the password. etcd can check it only while auth is enabled.
    * @param from the Secret, and its version, that holds the password
    * @throws OperatorError Cancelled
    */
@@ -130,8 +135,9 @@ export class AccessReads {
   }
 
   /**
-   * Changes one thing.
-   * @param forgets what of it is out of date then @param grants the password that a user has then, by the Secret and version that hold it
+   * Sends one change.
+   * @param forgets what of it is out of date then @param grants the password that a user has then, by the Secret and
+   * version that hold it
    * @throws OperatorError as the client does; EtcdUnavailable when no member can be asked
    */
   async change(
@@ -150,7 +156,8 @@ export class AccessReads {
     } finally {
       const last = this.#known.get(text);
       if (last !== undefined) {
-        // What has failed may have happened, or what was known of it is not so: that is asked anew, and whether etcd has counted anything.
+        // A failed change may have been applied, or cached answers were wrong: the changed name and the auth revision
+        // are read again.
         const isExpected = isCounted && last.asked === asked;
         const { revision } = last.status;
         const status = { ...last.status, revision: isExpected ? revision + 1 : revision };
@@ -182,7 +189,7 @@ export class AccessReads {
         }
       });
       if (answer.is !== "present") return answer;
-      facts.set(name, answer.value); // One that was replaced meanwhile is asked by nobody.
+      facts.set(name, answer.value); // A memory that was replaced in between is no longer used.
     }
     const fact = facts.get(name);
     return fact === undefined ? absent : present(fact);
@@ -192,7 +199,7 @@ export class AccessReads {
     const text = textOf(cluster);
     const known = this.#known.get(text);
     const nowMs = this.#sources.clock.monotonicMs();
-    if (known !== undefined && isOf(known, cluster) && nowMs < known.untilMs) return present(known);
+    if (known !== undefined && isCurrent(known, cluster) && nowMs < known.untilMs) return present(known);
     const resting = this.#calls.whyResting(cluster);
     if (resting !== undefined) return unknown(resting);
     const asking = this.#asking.get(text);
@@ -212,14 +219,15 @@ export class AccessReads {
       before.clusterID === clusterIdOf(cluster) &&
       before.status.revision === status.value.revision;
     const facts = isSame ? before : { users: new Map(), roles: new Map(), passwords: new Map() };
-    // To be enabled counts as no change. Before it nobody could tell whether a password that was sent came to be the user's.
+    // Enabling auth does not change the revision. Before it, a password could not be checked, so that cached passwords
+    // are dropped.
     const isToldNow = isSame && !before.status.enabled && status.value.enabled;
     const atMs = this.#sources.clock.monotonicMs();
     const memory = {
       ...facts,
       passwords: isToldNow ? new Map<string, string>() : facts.passwords,
       clusterID: clusterIdOf(cluster),
-      told: toldOf(cluster),
+      authStatus: authStatusText(cluster),
       status: status.value,
       untilMs: atMs + FRESH_MS,
       asked: { atMs },
@@ -230,10 +238,10 @@ export class AccessReads {
   }
 }
 
-/** What others may wait for, too. @throws OperatorError Cancelled when this one is stopped */
+/** Waits for a shared answer. @throws OperatorError Cancelled when this caller is stopped */
 async function waitedFor<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(new OperatorError("Cancelled", "stopped while the answer was waited for"));
+  const stop = (): void => reject(new OperatorError("Cancelled", "stopped while waiting for the answer"));
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
   try {
@@ -243,23 +251,23 @@ async function waitedFor<T>(answer: Promise<T>, signal: AbortSignal): Promise<T>
   }
 }
 
-function toldOf({ status }: EtcdCluster): string {
-  // What people have made beside it changes nothing of how etcd is asked.
+function authStatusText({ status }: EtcdCluster): string {
+  // Users created by others do not affect how etcd is queried.
   return JSON.stringify(status?.auth === undefined ? null : { ...status.auth, unmanaged: undefined });
 }
 
-/** Whether it was said of this very etcd, and of what the cluster says of itself by now. */
-function isOf({ clusterID, told }: Memory, cluster: EtcdCluster): boolean {
-  return clusterID === clusterIdOf(cluster) && told === toldOf(cluster);
+/** Whether the memory is of the cluster's current etcd and auth status. */
+function isCurrent({ clusterID, authStatus }: Memory, cluster: EtcdCluster): boolean {
+  return clusterID === clusterIdOf(cluster) && authStatus === authStatusText(cluster);
 }
 
-/** What a change is about. */
+/** The user or role that a change affects. */
 interface Changed {
   readonly user?: string;
   readonly role?: string;
 }
 
-/** What still holds after it. The roles of users go with a role. */
+/** The memory without the answers that the change outdates. A role's deletion also affects its users. */
 function changed<T extends Pick<Memory, "users" | "roles" | "passwords">>(memory: T, { user, role }: Changed): T {
   const users = role === undefined ? without(memory.users, user) : new Map();
   return { ...memory, users, roles: without(memory.roles, role), passwords: without(memory.passwords, user) };

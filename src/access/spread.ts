@@ -1,7 +1,10 @@
 import { partOf } from "#base/hash.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-/** Objects that were all looked at when the operator started are looked at again at different times: each has its own, by its uid. */
+/**
+ * Spreads periodic rechecks by uid, so that objects observed together at the operator's start are observed at different
+ * times later.
+ */
 export function spreadMs<Step>(
   plan: Plan<Step>,
   { metadata }: { readonly metadata: { readonly uid: string } },

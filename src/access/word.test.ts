@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { doneWord, failingStatus, statusWith, type Word, wordOf } from "#access/word.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { NOW } from "#kit/cluster.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
 import { type Aside, type Plan, step, wait } from "#runtime/decide.ts";
 
 const REASONS = { "await-etcd": "EtcdUnreachable", "name-taken": "NameTaken" } as const;
@@ -14,20 +14,20 @@ const said = (plan: Plan<object>) => {
 };
 
 test.each<[string, Plan<object>, string | undefined]>([
-  ["all is done", { next: "settled" }, undefined],
-  ["something is done", step("add", "because of it", {}), "False Applying because of it"],
-  ["something is waited for", wait("other", "w", 1), "False Waiting w"],
-  ["for a name", wait("name-taken", "w", 1), "False NameTaken w"],
-  ["etcd is silent: nothing is known", wait("await-etcd", "w", 1), "Unknown EtcdUnreachable w"],
-  ["a step is refused", settled(aside("refused")), "False StepRefused add: b"],
-  ["because of a name", settled(aside("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
-  ["and it counts before what is waited for", { ...wait("other", "w", 1), aside: [aside("refused")] }, "False StepRefused add: b"],
-  ["what is put off comes again", settled(aside("putOff")), undefined],
-  ["a remark keeps nothing from being done", settled(aside("remark"), aside("putOff")), undefined],
-  ["the refused one is told", settled(aside("putOff"), aside("refused", "KubeForbidden")), "False StepRefused add: b"],
-])("what is said when %s", (_, plan, expected) => expect(said(plan)).toBe(expected)); // biome-ignore format: a table
+  ["a settled plan", { next: "settled" }, undefined],
+  ["a step", step("add", "because of it", {}), "False Applying because of it"],
+  ["a wait", wait("other", "w", 1), "False Waiting w"],
+  ["a wait with its own reason", wait("name-taken", "w", 1), "False NameTaken w"],
+  ["a wait for etcd is Unknown", wait("await-etcd", "w", 1), "Unknown EtcdUnreachable w"],
+  ["a refused step", settled(aside("refused")), "False StepRefused add: b"],
+  ["a step refused because the name is taken", settled(aside("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
+  ["a refused step comes before a wait", { ...wait("other", "w", 1), aside: [aside("refused")] }, "False StepRefused add: b"],
+  ["a step that is retried", settled(aside("putOff")), undefined],
+  ["a notice", settled(aside("remark"), aside("putOff")), undefined],
+  ["a refused step among others", settled(aside("putOff"), aside("refused", "KubeForbidden")), "False StepRefused add: b"],
+])("the condition's text: %s", (_, plan, expected) => expect(said(plan)).toBe(expected)); // biome-ignore format: a table
 
-test("the condition of a generation; its time stays while its status does", () => {
+test("the condition has the generation, and keeps its time while its status is the same", () => {
   const word: Word = { status: "True", reason: "Bound", message: "m" };
   const status = { roleName: "r" };
   const first = statusWith({ metadata: { generation: 3 }, status }, word, NOW);
@@ -38,7 +38,7 @@ test("the condition of a generation; its time stays while its status does", () =
   expect(statusWith({ metadata: {} }, word, NOW)).toMatchObject({ observedGeneration: 0, conditions: [word] });
 });
 
-test("an object of which no look comes to its end says so, and what it said before", () => {
+test("a failed observation sets Ready to Unknown and keeps the other fields of the status", () => {
   expect(failingStatus({ metadata: { generation: 3 }, status: { roleName: "r" } }, "it broke", NOW)).toMatchObject({
     roleName: "r",
     observedGeneration: 3,
@@ -47,8 +47,8 @@ test("an object of which no look comes to its end says so, and what it said befo
 });
 
 test.each<[string, Observed<{ enabled: boolean }>, string, string]>([
-  ["auth is enabled", present({ enabled: true }), "Bound", "all is done"],
-  ["auth is not", present({ enabled: false }), "AuthDisabled", "all is done; auth is not enabled in etcd, so that whoever connects may do everything"],
-  ["that is not known", absent, "AuthDisabled", "all is done; auth is not enabled in etcd, so that whoever connects may do everything"],
-])("what is said in the end where %s", (_, access, reason, message) =>
-  expect(doneWord(access, "Bound", "all is done")).toEqual({ status: "True", reason, message })); // biome-ignore format: a table
+  ["auth is enabled", present({ enabled: true }), "Bound", "a settled plan"],
+  ["auth is not enabled", present({ enabled: false }), "AuthDisabled", "a settled plan; auth is not enabled in etcd, so any client may do everything"],
+  ["it is not known whether auth is enabled", absent, "AuthDisabled", "a settled plan; auth is not enabled in etcd, so any client may do everything"],
+])("the word for a settled object: %s", (_, access, reason, message) =>
+  expect(doneWord(access, "Bound", "a settled plan")).toEqual({ status: "True", reason, message })); // biome-ignore format: a table

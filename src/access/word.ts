@@ -4,9 +4,10 @@ import type { EtcdUserStatus } from "#api/v1beta1/user.ts";
 import type { Observed } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
+import type { FailingReason } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-/** What is said of a role or a user, as an answer to the question whether it is ready. */
+/** The Ready condition of a role or a user. */
 export interface Word {
   readonly status: Condition["status"];
   readonly reason: RoleReason | UserReason;
@@ -14,7 +15,7 @@ export interface Word {
 }
 
 /**
- * What is said while something is to be done, or cannot be; `undefined` when all is done.
+ * The condition while there is something to do, or an obstacle; `undefined` when all is done.
  * @param reasons by the rule that waits
  */
 export function wordOf<Step>(plan: Plan<Step>, reasons: Readonly<Record<string, Word["reason"]>>): Word | undefined {
@@ -37,19 +38,24 @@ interface Object<Status extends Told> {
   readonly status?: Status | undefined;
 }
 
-/** What is said when all is done. @param text what that is @param reason where auth is enabled */
+/** The condition when all is done. @param text describes what is done @param reason the reason with auth enabled */
 export function doneWord(access: Observed<{ readonly enabled: boolean }>, reason: Word["reason"], text: string): Word {
   if (access.is === "present" && access.value.enabled) return { status: "True", reason, message: text };
-  const message = `${text}; auth is not enabled in etcd, so that whoever connects may do everything`;
+  const message = `${text}; auth is not enabled in etcd, so any client may do everything`;
   return { status: "True", reason: "AuthDisabled", message };
 }
 
-/** The status as it is, and that no look at the object comes to its end. */
-export function failingStatus<Status extends Told>(object: Object<Status>, because: string, nowMs: number): Status {
-  return statusWith(object, { status: "Unknown", reason: "InternalError", message: because }, nowMs);
+/** The current status, with Ready=Unknown because observation of the object keeps failing. */
+export function failingStatus<Status extends Told>(
+  object: Object<Status>,
+  because: string,
+  nowMs: number,
+  reason: FailingReason = "InternalError",
+): Status {
+  return statusWith(object, { status: "Unknown", reason, message: because }, nowMs);
 }
 
-/** The status as it is, and the word. */
+/** The current status with this Ready condition. */
 export function statusWith<Status extends Told>(object: Object<Status>, word: Word, nowMs: number): Status {
   const observedGeneration = object.metadata.generation ?? 0;
   return { ...object.status, observedGeneration, conditions: conditionsWith(object, word, nowMs) } as Status;

@@ -8,10 +8,10 @@ import type { Content } from "./content.ts";
 import type { BackupObject } from "./report.ts";
 import type { BackupTask } from "./task.ts";
 
-/** What was copied, and from whom. */
+/** A copied snapshot and the member it was read from. */
 export interface Copied {
   readonly member: Member;
-  /** The snapshot holds everything that was acknowledged up to it. */
+  /** The snapshot holds everything acknowledged up to this revision. */
   readonly revision: bigint;
   readonly content: Content;
   readonly measures: Measures;
@@ -51,7 +51,7 @@ export function manifestFor({ task, key, copied, ...facts }: Facts): Manifest {
   };
 }
 
-/** What the report tells of it. */
+/** Facts about the object for the report. */
 export function objectOf(manifest: Manifest): BackupObject {
   const { key, bytes, storedBytes, sha256, revision, etcdVersion, memberID, startedAt, completedAt, compression } =
     manifest;

@@ -5,8 +5,8 @@ import { describe, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { MemoryStore } from "#kit/memory-store.ts";
+import { MemoryStore } from "#kit/servers/memory-store.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { StoreError } from "#objectstore/error.ts";
 import { type Manifest, readManifest } from "./archive/manifest.ts";
 import { backUp } from "./backup.ts";
@@ -27,7 +27,7 @@ const task: BackupTask = {
   compression: "None",
   about: { namespace: "default", backupName: "daily", clusterName: "db", clusterUID: "uid" },
 };
-/** Of what one more attempt wrote. */
+/** Metadata of a concurrent attempt. */
 const THIRD = { "backup-uid": "ours", attempt: "third" };
 const deletion = { kind: "delete", backupUID: "ours", destination: task.destination, key: KEY } as const;
 
@@ -50,10 +50,10 @@ const status: EndpointStatus = {
   alarms: [],
 };
 
-/** More than a number can tell. */
+/** Larger than a safe integer. */
 const REVISION = 9_007_199_254_740_993n;
 
-/** A member that sends this, and then breaks if told to. */
+/** A member that sends these bytes, and then fails with `breaks`, if given. */
 function memberWith(address: string, breaks?: Error): Answer {
   async function* send() {
     yield await Promise.resolve(snapshot.subarray(0, 1_000));
@@ -67,7 +67,7 @@ function memberWith(address: string, breaks?: Error): Answer {
     keys: () => Promise.resolve(12),
     hashKV: () => Promise.resolve({ hash: 7, compactRevision: -1n }),
     authEnabled: () => Promise.resolve(false),
-    changes: {} as Answer["source"]["changes"], // nobody follows it
+    changes: {} as Answer["source"]["changes"], // no archiver follows it
   };
   return { source, status };
 }
@@ -95,7 +95,7 @@ function world(answers: readonly Answer[] = [memberWith("m1:2379")]) {
       },
     );
     done.catch(() => undefined);
-    await clock.advance(20_000); // Nothing else makes time pass.
+    await clock.advance(20_000); // Time passes only by sleeping.
     return await done;
   };
   return { store, clock, stop, run };
@@ -113,7 +113,7 @@ const manifestIn = (store: MemoryStore): Manifest =>
   readManifest(store.objects.get(MANIFEST)?.bytes.toString() ?? "", KEY);
 
 describe("a backup", () => {
-  test("is an object as etcd sent it and a manifest that was written last", async () => {
+  test("is an object as etcd sent it, and a manifest written last", async () => {
     const { store, run } = world();
     const object = await run();
     assert.deepEqual(store.calls, [`head ${KEY}`, `get ${MANIFEST}`, `put ${KEY}`, `put ${MANIFEST}`, `head ${KEY}`]);
@@ -157,7 +157,7 @@ describe("a backup", () => {
     });
   });
 
-  test("that a former attempt completed is reported again, and nothing is written", async () => {
+  test("that an earlier attempt completed is reported again, and nothing is written", async () => {
     const { store, run } = world();
     const first = await run();
     store.calls.length = 0;
@@ -171,15 +171,15 @@ describe("a backup", () => {
   test.each<[string, (store: MemoryStore) => void]>([
     ["without a manifest", (store) => store.objects.delete(MANIFEST)],
     [
-      "that is cut off",
+      "that is truncated",
       (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) }),
     ],
     [
       "of another attempt than the manifest",
       (store) => store.objects.set(KEY, { bytes: snapshot, metadata: { "backup-uid": "ours", attempt: "late" } }),
     ],
-    ["that is gone, with a manifest", (store) => store.objects.delete(KEY)],
-  ])("of ours %s is deleted and made anew", async (_what, spoil) => {
+    ["that is gone, with a manifest left", (store) => store.objects.delete(KEY)],
+  ])("that is incomplete (%s) is deleted and made again", async (_what, spoil) => {
     const { store, run } = world();
     const first = await run();
     const before = manifestIn(store).attempt;
@@ -193,7 +193,7 @@ describe("a backup", () => {
     assert.equal(store.objects.get(KEY)?.metadata.attempt, manifestIn(store).attempt);
   });
 
-  test("that another attempt is about to complete is waited for, and is that attempt's", async () => {
+  test("that a concurrent attempt is completing is awaited, and its result reported", async () => {
     const { store, clock, run } = world();
     const first = await run();
     const theirs = new Map(store.objects);
@@ -203,7 +203,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, theirs);
   });
 
-  test("whose former attempt may still complete it waits no longer than it is told to", async () => {
+  test("stops waiting for a concurrent attempt when it is stopped", async () => {
     const { store, stop, clock, run } = world();
     await run();
     store.objects.delete(MANIFEST);
@@ -213,13 +213,13 @@ describe("a backup", () => {
   });
 
   test.each<[string, (store: MemoryStore) => void]>([
-    ["a backup of somebody else", () => undefined],
-    ["an object of somebody else without a manifest", (store) => store.objects.delete(MANIFEST)],
-    ["a manifest of somebody else without an object", (store) => store.objects.delete(KEY)],
-    ["an object that nobody signed", (store) => store.objects.set(KEY, { bytes: Buffer.from("mine"), metadata: {} })],
-    ["no manifest in its place", (store) => store.objects.set(MANIFEST, { bytes: Buffer.from("{}"), metadata: {} })],
+    ["a foreign backup", () => undefined],
+    ["a foreign object without a manifest", (store) => store.objects.delete(MANIFEST)],
+    ["a foreign manifest without an object", (store) => store.objects.delete(KEY)],
+    ["an object without a uid", (store) => store.objects.set(KEY, { bytes: Buffer.from("mine"), metadata: {} })],
+    ["an invalid manifest", (store) => store.objects.set(MANIFEST, { bytes: Buffer.from("{}"), metadata: {} })],
     [
-      "a huge thing in the manifest's place",
+      "a huge object at the manifest's key",
       (store) => store.objects.set(MANIFEST, { bytes: Buffer.alloc(70_000), metadata: {} }),
     ],
   ])("is refused where there is %s, which stays", async (_what, change) => {
@@ -231,7 +231,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, before);
   });
 
-  test("whose manifest cannot be written leaves no object", async () => {
+  test("without a manifest, which cannot be written, leaves no object", async () => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `put ${MANIFEST}`) throw new StoreError("NoSpace", "the bucket is full");
@@ -240,7 +240,7 @@ describe("a backup", () => {
     assert.deepEqual(store.keys, []);
   });
 
-  test("that is told to stop before its manifest leaves no object", async () => {
+  test("that is stopped before its manifest leaves no object", async () => {
     const { store, stop, run } = world();
     store.before = (call) => {
       if (call === `put ${MANIFEST}`) stop.abort();
@@ -249,7 +249,7 @@ describe("a backup", () => {
     assert.deepEqual(store.keys, []);
   });
 
-  test("whose object was replaced meanwhile by another pod's is not taken away with ours", async () => {
+  test("does not delete an object that another pod has replaced", async () => {
     const { store, run } = world();
     const theirs = { bytes: snapshot, metadata: { "backup-uid": "ours", attempt: "other" } };
     store.before = (call) => {
@@ -261,7 +261,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects.get(KEY), theirs);
   });
 
-  test("takes away the manifest that another pod of the same Job was late with", async () => {
+  test("deletes a late manifest of another pod of the same Job", async () => {
     const { store, run } = world();
     await run();
     const late = store.objects.get(MANIFEST)!;
@@ -275,7 +275,7 @@ describe("a backup", () => {
     assert.equal(manifestIn(store).attempt, store.objects.get(KEY)?.metadata.attempt);
   });
 
-  test("that another attempt completed while our manifest was on its way is that attempt's", async () => {
+  test("that another attempt completed before our manifest is that attempt's", async () => {
     const { store, run } = world();
     const first = await run({ compression: "Zstd" });
     const theirs = new Map(store.objects);
@@ -288,7 +288,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects, theirs);
   });
 
-  test("that another attempt completed while ours was copied is that attempt's", async () => {
+  test("that another attempt completed during our copy is that attempt's", async () => {
     const { store, run } = world();
     const first = await run();
     const theirs = new Map(store.objects);
@@ -302,21 +302,21 @@ describe("a backup", () => {
   });
 
   test.each<[string, Record<string, string>, RegExp]>([
-    ["another attempt, which is at work", THIRD, /^AnotherAttempt: .*backups\/db\.db/],
-    ["somebody else", { "backup-uid": "theirs" }, /^ObjectExists: .*with uid theirs/],
-  ])("whose key was taken meanwhile by %s is none, and nothing is deleted", async (_who, metadata, says) => {
+    ["another running attempt", THIRD, /^AnotherAttempt: .*backups\/db\.db/],
+    ["another backup", { "backup-uid": "theirs" }, /^ObjectExists: .*with uid theirs/],
+  ])("fails when its key is taken by %s during the copy, and nothing is deleted", async (_other, metadata, message) => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `put ${KEY}`) store.objects.set(KEY, { bytes: snapshot, metadata });
     };
-    assert.match(await failure(run()), says);
+    assert.match(await failure(run()), message);
     assert.deepEqual(store.keys, [KEY]);
   });
 
   test.each<[string, (store: MemoryStore) => void]>([
     ["is gone", (store) => store.objects.delete(KEY)],
-    ["was replaced by that of a third", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],
-  ])("whose object %s is not made of another attempt's late manifest", async (_what, change) => {
+    ["was replaced by a third attempt's", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],
+  ])("is not completed with another attempt's late manifest when its object %s", async (_what, change) => {
     const { store, run } = world();
     await run();
     const late = store.objects.get(MANIFEST)!;
@@ -331,7 +331,7 @@ describe("a backup", () => {
     assert.deepEqual(store.objects.get(MANIFEST), late);
   });
 
-  test("that two others write at is left to them", async () => {
+  test("written by two other attempts is left to them", async () => {
     const { store, run } = world();
     await run();
     const late = store.objects.get(MANIFEST)!;
@@ -343,7 +343,7 @@ describe("a backup", () => {
     assert.deepEqual(store.keys, [MANIFEST]);
   });
 
-  test("is refused when somebody else's manifest comes meanwhile", async () => {
+  test("is refused when a foreign manifest appears", async () => {
     const { store, run } = world();
     await run({ backupUID: "theirs" });
     const theirs = store.objects.get(MANIFEST)!;
@@ -358,8 +358,11 @@ describe("a backup", () => {
   test.each<[string, (store: MemoryStore) => void]>([
     ["was deleted", (store) => store.objects.delete(KEY)],
     ["was replaced", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: THIRD })],
-    ["was cut off", (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) })],
-  ])("whose object %s before its manifest was there is none", async (_what, change) => {
+    [
+      "was truncated",
+      (store) => store.objects.set(KEY, { ...store.objects.get(KEY)!, bytes: snapshot.subarray(0, 99) }),
+    ],
+  ])("fails when its object %s before its manifest is written", async (_what, change) => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `put ${MANIFEST}`) change(store);
@@ -367,7 +370,7 @@ describe("a backup", () => {
     assert.match(await failure(run()), /^AnotherAttempt: /);
   });
 
-  test("that is complete stays when the store does not answer the last question", async () => {
+  test("that is complete stays when the store fails the last request", async () => {
     const { store, run } = world();
     store.before = (call) => {
       if (call === `head ${KEY}` && store.objects.has(MANIFEST)) throw new StoreError("Timeout", "no answer");
@@ -380,20 +383,20 @@ describe("a backup", () => {
 describe("members that fail", () => {
   const down = new OperatorError("EtcdUnavailable", "Snapshot at m1:2379: broken off");
 
-  test("are left for the next one, once each", async () => {
+  test("are replaced by the next one, once each", async () => {
     const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down), memberWith("m3:2379")]);
     await run();
     assert.deepEqual(store.calls.filter((call) => call === `put ${KEY}`).length, 3);
     assert.ok(store.objects.get(KEY)?.bytes.equals(snapshot));
   });
 
-  test("are the reason when there is no other, and nothing is left", async () => {
+  test("are the reason when no other is left, and nothing is stored", async () => {
     const { store, run } = world([memberWith("m1:2379", down), memberWith("m2:2379", down)]);
     assert.equal(await failure(run()), "SourceUnreachable: Snapshot at m1:2379: broken off");
     assert.deepEqual(store.keys, []);
   });
 
-  test("that the others have lost are left for the others", async () => {
+  test("without a quorum are replaced by the others", async () => {
     const lost = memberWith("m1:2379");
     const noLeader = new OperatorError("EtcdUnavailable", "Range at m1:2379: etcdserver: no leader");
     const refusal = new ConnectError("etcdserver: no leader", Code.Unavailable);
@@ -415,7 +418,7 @@ describe("members that fail", () => {
     assert.deepEqual(store.keys, []);
   });
 
-  test("are not left for what is the store's", async () => {
+  test("are not replaced when the store fails", async () => {
     const { store, run } = world([memberWith("m1:2379"), memberWith("m2:2379")]);
     store.before = (call) => {
       if (call === `put ${KEY}`) throw new StoreError("Timeout", "no answer");
@@ -428,7 +431,7 @@ describe("members that fail", () => {
 describe("a deletion", () => {
   const never = new AbortController().signal;
 
-  test("takes the manifest first, then the object, and finds nothing the next time", async () => {
+  test("deletes the manifest first, then the object, and finds nothing the next time", async () => {
     const { store, run } = world();
     await run();
     store.calls.length = 0;
@@ -441,8 +444,8 @@ describe("a deletion", () => {
   test.each<[string, (store: MemoryStore) => void]>([
     ["its object when the manifest is gone", (store) => store.objects.delete(MANIFEST)],
     ["its manifest when the object is gone", (store) => store.objects.delete(KEY)],
-    ["its object that has lost its metadata", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: {} })],
-  ])("takes %s", async (_what, change) => {
+    ["its object without metadata", (store) => store.objects.set(KEY, { bytes: snapshot, metadata: {} })],
+  ])("deletes %s", async (_what, change) => {
     const { store, run } = world();
     await run();
     change(store);
@@ -451,16 +454,16 @@ describe("a deletion", () => {
   });
 
   test.each<[string, (store: MemoryStore) => void]>([
-    ["what is somebody else's", () => undefined],
+    ["a foreign backup", () => undefined],
     [
-      "an object that nobody signed",
+      "an object without a uid",
       (store) => {
         store.objects.delete(MANIFEST);
         store.objects.set(KEY, { bytes: snapshot, metadata: {} });
       },
     ],
     [
-      "what is no manifest",
+      "an invalid manifest",
       (store) => {
         store.objects.delete(KEY);
         store.objects.set(MANIFEST, { bytes: Buffer.from("{}"), metadata: {} });

@@ -21,21 +21,27 @@ export interface BackupParts extends CopyParts {
   readonly log: Log;
 }
 
-/** Failures of one member that another one need not have. A member without a quorum may be one that the others have lost. */
+/** Failures after which another member is tried. A member without quorum may be cut off from the others. */
 const ANOTHER_MAY_DO: readonly FailureReason[] = ["SourceUnreachable", "NoQuorum", "SnapshotCorrupt"];
 
-/** For the read before the snapshot: a member that lags has so long to catch up. */
+/** Deadline of the read before the snapshot, in milliseconds: time for a lagging member to catch up. */
 const CATCH_UP_MS = 10_000;
 
-/** How long cleaning up may take, after which the next attempt does it. The kubelet gives a pod 30 s to end. */
+/**
+ * Time limit for cleaning up, in milliseconds; after it the next attempt cleans up. The kubelet gives a pod 30 s to
+ * end.
+ */
 const CLEANUP_MS = 15_000;
 
-/** Stores a snapshot, or finds that a former attempt did. @throws AgentError; then there is no backup, nor an object that looks like one */
+/**
+ * Stores a snapshot, or finds one that an earlier attempt stored. @throws AgentError; then no backup exists, and no
+ * object that looks like one
+ */
 export async function backUp(task: BackupTask, parts: BackupParts): Promise<BackupObject> {
   const { store, signal, log, board } = parts;
   const former = await formerAttempt(store, task.key, task.backupUID, parts);
   if (former !== undefined) {
-    log.info({ object: task.key }, "a former attempt has stored it");
+    log.info({ object: task.key }, "an earlier attempt has stored the snapshot");
     return objectOf(former);
   }
   const attempt = randomUUID();
@@ -51,13 +57,13 @@ export async function backUp(task: BackupTask, parts: BackupParts): Promise<Back
     await removeObject(ours, parts);
     throw thrown;
   });
-  // An attempt that began meanwhile deletes an object that has no manifest yet.
+  // A concurrent attempt deletes an object that has no manifest yet.
   if (!isWhole({ object: await store.head(task.key, { signal }), manifest })) throw inTheWay(task.key);
   board.phase = "Done";
   return objectOf(manifest);
 }
 
-/** From the best member, or from the next one when that one fails. */
+/** Copies from the best member, or from the next best when that fails. */
 async function copyFromSome(task: BackupTask, attempt: string, parts: BackupParts): Promise<Copied> {
   const metadata = { [UID_METADATA]: task.backupUID, [ATTEMPT_METADATA]: attempt };
   const target = { key: task.key, metadata, packing: { compression: task.compression, key: parts.key } };
@@ -69,7 +75,8 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
     const names = { member: hexOf(status.memberId), address: source.address };
     parts.log.info({ ...names, version: status.version, bytes: status.dbSizeBytes }, "reading a snapshot");
     try {
-      // It says what the snapshot holds at least, and makes that all that was acknowledged before the backup began.
+      // A linearizable read: the snapshot then holds everything acknowledged before the backup began. Its revision is
+      // the least that the snapshot holds.
       const revision = await source.revision({ signal: parts.signal, deadlineMs: CATCH_UP_MS });
       const { dbSizeBytes } = status;
       const content = await contentOf(source, { revision, dbSizeBytes }, parts.signal);
@@ -77,13 +84,16 @@ async function copyFromSome(task: BackupTask, attempt: string, parts: BackupPart
     } catch (thrown) {
       last = asAgentError(thrown);
       if (!ANOTHER_MAY_DO.includes(last.reason)) throw last;
-      parts.log.warn({ ...names, code: last.reason, error: last.message }, "another member is asked");
+      parts.log.warn(
+        { ...names, code: last.reason, error: last.message },
+        "the member failed; another member is tried",
+      );
       failed.add(source);
     }
   }
 }
 
-/** @param last why the one before failed, which says more than who is left */
+/** @param last error of the previous member; it explains more than the lack of further members */
 function chooseAnother(
   answers: readonly Answer[],
   clusterID: string | undefined,
@@ -96,7 +106,7 @@ function chooseAnother(
   }
 }
 
-/** @returns what was written, or what another attempt has written that completed the backup before us */
+/** @returns the written manifest, or that of a concurrent attempt that completed the backup first */
 async function putManifest(manifest: Manifest, { store, signal }: BackupParts): Promise<Manifest> {
   const key = manifestKeyOf(manifest.key);
   const metadata = { [UID_METADATA]: manifest.backupUID, [ATTEMPT_METADATA]: manifest.attempt };
@@ -113,21 +123,21 @@ async function putManifest(manifest: Manifest, { store, signal }: BackupParts): 
   const stored = await readOwn(store, manifest.key, manifest.backupUID, signal);
   if (isWhole(stored)) return stored.manifest;
   if (stored.object?.metadata[ATTEMPT_METADATA] === manifest.attempt) {
-    // Another pod of the same Job was late: its object is gone, since ours is there.
+    // A late pod of the same Job wrote this manifest: its object is gone, since ours exists.
     await store.delete(key, { signal });
     if (await isPut()) return manifest;
   }
   throw inTheWay(manifest.key);
 }
 
-/** Best effort: what is left has no manifest, and the next attempt deletes it. */
+/** Best effort: an object without a manifest is deleted by the next attempt. */
 async function removeObject({ key, attempt }: Manifest, { store, log }: BackupParts): Promise<void> {
   const signal = AbortSignal.timeout(CLEANUP_MS);
   try {
     const object = await store.head(key, { signal });
     if (object?.metadata[ATTEMPT_METADATA] === attempt) await store.delete(key, { signal });
   } catch (thrown) {
-    log.warn({ object: key, error: asAgentError(thrown).message }, "an object without a manifest is left");
+    log.warn({ object: key, error: asAgentError(thrown).message }, "an object without a manifest could not be deleted");
   }
 }
 

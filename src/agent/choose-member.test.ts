@@ -9,7 +9,7 @@ import type { FailureReason } from "./report.ts";
 
 const LEADER = memberId(1n);
 
-/** A healthy member of a cluster that the first one leads. */
+/** A healthy member of a cluster led by the first one. */
 function member(id: number, change: Partial<EndpointStatus> = {}): Answer {
   const status: EndpointStatus = {
     clusterId: clusterId(0xcdfn),
@@ -38,7 +38,7 @@ function silent(id: number, message = "down"): Answer {
   };
 }
 
-/** One that answers with an error of etcd's or of TLS. */
+/** A member that answers with an error of etcd or TLS. */
 function refusing(id: number, cause: Error): Answer {
   const failed = new OperatorError("EtcdUnavailable", `Status at m${id}:2379: ${cause.message}`, { cause });
   return { source: sourceAt(`m${id}:2379`), failed };
@@ -60,7 +60,7 @@ function sourceAt(address: string): Answer["source"] {
       throw new Error("nothing is read here");
     },
     get changes(): never {
-      throw new Error("nobody is followed here");
+      throw new Error("no member is followed here");
     },
   };
 }
@@ -72,7 +72,7 @@ const noSpace = { type: "NOSPACE", memberId: memberId(2n) } as const;
 describe("the member that is read", () => {
   test.each<[string, readonly Answer[], number]>([
     [
-      "the follower that has applied most",
+      "the follower with the highest applied index",
       [member(1, { raftAppliedIndex: 100 }), member(2, { raftAppliedIndex: 98 }), member(3, { raftAppliedIndex: 99 })],
       3,
     ],
@@ -80,27 +80,23 @@ describe("the member that is read", () => {
     ["the leader when no follower answers", [silent(2), member(1), silent(3)], 1],
     ["the leader when there are only learners beside it", [member(1), member(2, { isLearner: true })], 1],
     [
-      "nobody who knows no leader",
+      "no member without a leader",
       [member(1), member(2, { leaderId: undefined, raftAppliedIndex: 200 }), member(3)],
       3,
     ],
     [
-      "nobody whose data is marked corrupt",
+      "no member with the alarm CORRUPT",
       [member(1), member(2, { raftAppliedIndex: 200, alarms: [corrupt(2)] }), member(3, { alarms: [corrupt(2)] })],
       3,
     ],
-    [
-      "whoever is there when space has run out",
-      [member(1, { alarms: [noSpace] }), member(2, { alarms: [noSpace] })],
-      2,
-    ],
-  ])("is %s", (_who, answers, expected) => {
+    ["a member with NOSPACE when all have it", [member(1, { alarms: [noSpace] }), member(2, { alarms: [noSpace] })], 2],
+  ])("is %s", (_which, answers, expected) => {
     assert.equal(chooseMember(answers, "cdf").source.address, `m${expected}:2379`);
     assert.equal(chooseMember(answers, undefined).source.address, `m${expected}:2379`);
   });
 
   test.each<[string, readonly Answer[], FailureReason, RegExp]>([
-    ["nobody answers", [silent(1), silent(2)], "SourceUnreachable", /m1:2379: down; .*m2:2379: down/],
+    ["no member answers", [silent(1), silent(2)], "SourceUnreachable", /m1:2379: down; .*m2:2379: down/],
     [
       "one is not trusted, and the rest are down",
       [silent(1), refusing(2, untrusted)],
@@ -108,23 +104,23 @@ describe("the member that is read", () => {
       /m1.*m2.*untrusted/,
     ],
     ["one refuses the user", [silent(1), refusing(2, unknownUser)], "SourceAuth", /m2:2379: .*authentication failed/],
-    ["one that answers has lost the others", [silent(1), refusing(2, noLeader)], "NoQuorum", /m2:2379: .*no leader/],
+    ["an answering member has lost the others", [silent(1), refusing(2, noLeader)], "NoQuorum", /m2:2379: .*no leader/],
     [
-      "one refuses the user, and another one is a stranger",
+      "one refuses the user, and another is of another cluster",
       [member(1, { clusterId: clusterId(0xabcn) }), refusing(2, unknownUser)],
       "SourceAuth",
       /expected was cdf; .*authentication failed/,
     ],
     ["there are only learners", [member(2, { isLearner: true })], "SourceUnreachable", /only learners answer.*m2/],
     [
-      "nobody knows a leader",
+      "no member knows a leader",
       [member(1, { leaderId: undefined }), silent(2)],
       "NoQuorum",
       /no member knows a leader.*m1/,
     ],
-    ["all are marked corrupt", [member(1, { alarms: [corrupt(1)] }), silent(2)], "SnapshotCorrupt", /CORRUPT.*m1/],
+    ["all have the alarm CORRUPT", [member(1, { alarms: [corrupt(1)] }), silent(2)], "SnapshotCorrupt", /CORRUPT.*m1/],
     [
-      "nobody knows whose data is right",
+      "the alarm CORRUPT names no member",
       [member(1, { alarms: [corrupt(undefined)] }), member(2, { alarms: [corrupt(undefined)] })],
       "SnapshotCorrupt",
       /CORRUPT/,
@@ -154,13 +150,13 @@ describe("the member that is read", () => {
     );
   });
 
-  test("is none of another cluster, however far it is, when it is known which is meant", () => {
+  test("is not of another cluster, whatever its index, when the cluster ID is known", () => {
     const stranger = member(2, { clusterId: clusterId(0xabcn), raftAppliedIndex: 200 });
     assert.equal(chooseMember([stranger, member(1)], "cdf").source.address, "m1:2379");
     assert.equal(chooseMember([member(1), stranger, member(3)], "cdf").source.address, "m3:2379");
   });
 
-  test("is none of two clusters, whichever was meant", () => {
+  test("is not chosen from two clusters without a cluster ID", () => {
     const two = [member(1), member(2, { clusterId: clusterId(0xabcn) })];
     assert.throws(() => chooseMember(two, undefined), /m2:2379 belongs to the cluster abc, expected was cdf/);
     assert.throws(() => chooseMember([member(1)], "abc"), /m1:2379 belongs to the cluster cdf, expected was abc/);

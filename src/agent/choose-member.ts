@@ -6,7 +6,7 @@ import type { ContentSource } from "./content.ts";
 import { AgentError } from "./error.ts";
 import type { FailureReason } from "./report.ts";
 
-/** What came of asking one endpoint. */
+/** Status of one endpoint, or why it could not be read. */
 export type Answer = {
   readonly source: Pick<SnapshotSource, "address" | "revision" | "snapshot" | "changes"> & ContentSource;
 } & ({ readonly status: EndpointStatus } | { readonly failed: OperatorError });
@@ -15,15 +15,16 @@ export type Answer = {
 export type Member = Extract<Answer, { readonly status: unknown }>;
 
 /**
- * The healthy follower that has applied most; the leader only when no follower is healthy, since it has enough to do.
- * A learner is never read: it may be far behind, and nobody counts on it. NOSPACE does not matter, since nothing is written.
- * @param clusterID whose members they must be, in hexadecimal; undefined: of one and the same, whichever it is
+ * Chooses the healthy follower with the highest applied index; the leader only when no follower is healthy, to spare
+ * it. Learners are never read, since they may lag far behind. NOSPACE does not matter for reads.
+ * @param clusterID required cluster ID, in hexadecimal; undefined: all must be of one cluster
  * @throws AgentError
  */
 export function chooseMember(answers: readonly Answer[], clusterID: string | undefined): Member {
   const answering = answers.filter((answer): answer is Member => "status" in answer);
   const expected = clusterID ?? (answering[0] && clusterOf(answering[0]));
-  // A stranger at one of several known addresses counts as one who does not answer. Of two unknown clusters nobody knows which is meant.
+  // With a known cluster ID, a member of another cluster counts as not answering. Without one, two clusters are
+  // ambiguous.
   const members = answering.filter((member) => clusterOf(member) === expected);
   if (members.length === 0) throw nobodyRight(answers, expected);
   const stranger = answering.find((member) => clusterID === undefined && clusterOf(member) !== expected);
@@ -47,7 +48,7 @@ function rank({ status }: Member): number {
   return status.leaderId === status.memberId ? 0 : 1;
 }
 
-/** An alarm without a member means that nobody knows whose data is right. */
+/** Whether the alarm CORRUPT names this member, or no member: then all are suspect. */
 function isCorrupt({ alarms, memberId }: EndpointStatus): boolean {
   return alarms.some((alarm) => alarm.type === "CORRUPT" && (alarm.memberId ?? memberId) === memberId);
 }
@@ -72,12 +73,15 @@ const REASONS: Readonly<Record<SourceFailure, FailureReason>> = {
   Unreachable: "SourceUnreachable",
 };
 
-/** What a source's failure is in a report. */
+/** Translates a failure of a source into a report's reason. */
 export function sourceError(error: OperatorError): AgentError {
   return new AgentError(REASONS[sourceFailureOf(error)], error.message, { cause: error });
 }
 
-/** What a person has to mend is named before what may pass by itself; strangers last, since the others may come back. */
+/**
+ * Order of reported failures: those that a user must fix, then those that may pass. WrongCluster is last, since the
+ * expected members may return.
+ */
 const FIRST: readonly FailureReason[] = ["SourceTLS", "SourceAuth", "NoQuorum", "SourceUnreachable", "WrongCluster"];
 
 function nobodyRight(answers: readonly Answer[], expected: string | undefined): AgentError {

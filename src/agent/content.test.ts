@@ -24,7 +24,7 @@ function sourceWith(change: Partial<ContentSource> = {}) {
   return { source, asked };
 }
 
-test("a member tells what is in its snapshot, at a revision that the snapshot holds", async () => {
+test("a member reports the snapshot's content at a revision that the snapshot contains", async () => {
   const { source, asked } = sourceWith();
   const content = { keys: 0, hashKV: { hash: 0, compactRevision: "-1" }, authEnabled: true };
   assert.deepEqual(await contentOf(source, small, signal), content);
@@ -34,7 +34,7 @@ test("a member tells what is in its snapshot, at a revision that the snapshot ho
   ]);
 });
 
-test("what a member does not tell is left out", async () => {
+test("what a member does not report is omitted", async () => {
   for (const [name, rest] of [
     ["keys", ["hashKV", "authEnabled"]],
     ["hashKV", ["keys", "authEnabled"]],
@@ -45,13 +45,13 @@ test("what a member does not tell is left out", async () => {
   }
 });
 
-test("no hash is asked of a large member: it would stand still meanwhile", async () => {
+test("a large member is not asked for a hash, which would block it", async () => {
   const { source, asked } = sourceWith();
   const { hashKV } = await contentOf(source, { ...small, dbSizeBytes: small.dbSizeBytes + 1 }, signal);
   assert.deepEqual([hashKV, asked], [undefined, [["keys", 9n]]]);
 });
 
-test("being told to stop is no answer, nor is a defect", async () => {
+test("a stop and a defect are thrown", async () => {
   const cancelled = new OperatorError("Cancelled", "stop");
   for (const thrown of [cancelled, new TypeError("a defect")]) {
     const { source } = sourceWith({ keys: () => Promise.reject(thrown) });

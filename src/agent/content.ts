@@ -3,26 +3,26 @@ import type { SnapshotSource } from "#etcd/snapshot-source.ts";
 import type { Manifest } from "./archive/manifest.ts";
 
 // What is it for?
-//   Whoever restores a backup, to try it or in need, wants to know that everything is there. The member that is read tells it just before:
-//   how many keys it has, and their hash. Nothing of it is needed: what a member does not tell is left out, and no backup fails for it.
+//   After a restore a user wants to verify that the backup was complete. So the member reports the number of keys and
+//   their hash just before its snapshot. All of it is optional: a missing answer never fails a backup.
 
-/** Who can tell. */
+/** Reads that describe a member's content. */
 export type ContentSource = Pick<SnapshotSource, "keys" | "hashKV" | "authEnabled">;
 
-/** What a manifest says of what is in the snapshot. */
+/** Fields of a manifest that describe the snapshot's content. */
 export type Content = Pick<Manifest, "keys" | "hashKV" | "authEnabled">;
 
-/** Asked side by side; a backup begins so much later at most. */
+/** Deadline of these reads, in milliseconds; they run in parallel, so a backup is delayed by at most this. */
 const DEADLINE_MS = 5_000;
 
 /**
- * Above it no hash is asked for: the member applies nothing while it reads everything, which took 0.9 s of 540 MB on two busy cores. That
- * is longer than its clients should wait for a backup.
+ * Largest database that is hashed: the member applies nothing while it reads everything, 0.9 s for 540 MB on two busy
+ * cores. Clients should not wait longer for a backup.
  */
 const MAX_HASHED_BYTES = 256 * 1024 ** 2;
 
 /**
- * @param revision that the member has applied, so that the snapshot will hold it
+ * @param revision a revision that the member has applied, so that the snapshot contains it
  * @throws OperatorError Cancelled
  */
 export async function contentOf(
@@ -44,7 +44,7 @@ export async function contentOf(
   };
 }
 
-/** Undefined when it is not told. */
+/** Undefined when the member does not answer. */
 async function told<T>(asked: Promise<T>): Promise<T | undefined> {
   return await asked.catch((thrown: unknown) => {
     if (thrown instanceof OperatorError && thrown.code !== "Cancelled") return undefined;

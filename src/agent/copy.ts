@@ -10,20 +10,20 @@ import type { ProgressBoard } from "./progress.ts";
 import { storeError } from "./store-error.ts";
 import { Watchdog } from "./watchdog.ts";
 
-/** With whom the agent works. */
+/** What copying uses. */
 export interface CopyParts {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly board: ProgressBoard;
-  /** The agent is to stop. */
+  /** Aborts when the agent must stop. */
   readonly signal: AbortSignal;
-  /** How long nothing may move, in milliseconds. */
+  /** Time without progress after which copying fails, in milliseconds. */
   readonly patienceMs: number;
 }
 
 /**
- * Copies a member's snapshot into a new object, all at once: what is read is checked, packed and sent on, and no more is read than is sent.
- * @throws AgentError; then there is no such object
+ * Streams a member's snapshot into a new object: read, verified, packed and sent, reading no faster than sending.
+ * @throws AgentError; then no such object exists
  */
 export async function copySnapshot(
   { source, status }: Member,
@@ -69,7 +69,7 @@ export async function copySnapshot(
   }
 }
 
-/** Whatever the parts throw, in the words of a report. */
+/** Translates any error into one with a report's reason. */
 export function asAgentError(thrown: unknown): AgentError {
   if (thrown instanceof AgentError) return thrown;
   if (thrown instanceof StoreError) return storeError(thrown);
@@ -81,12 +81,12 @@ export function asAgentError(thrown: unknown): AgentError {
 }
 
 function stopped(cause: unknown): AgentError {
-  return new AgentError("Stopped", "the agent was told to stop before it was done", { cause });
+  return new AgentError("Stopped", "the agent was stopped before the task was done", { cause });
 }
 
 function stalled(watchdog: Watchdog, address: string, patienceMs: number, cause: unknown): AgentError {
   const seconds = Math.round(patienceMs / 1000);
   return watchdog.waitsFor === "source"
-    ? new AgentError("SourceUnreachable", `no byte has come from ${address} for ${seconds} s`, { cause })
-    : new AgentError("StoreUnreachable", `the object store has taken no byte for ${seconds} s`, { cause });
+    ? new AgentError("SourceUnreachable", `no byte has arrived from ${address} for ${seconds} s`, { cause })
+    : new AgentError("StoreUnreachable", `the object store has accepted no byte for ${seconds} s`, { cause });
 }

@@ -5,21 +5,21 @@ import { readStored, UID_METADATA } from "./stored.ts";
 import type { DeleteTask } from "./task.ts";
 
 /**
- * Deletes what this backup stored, and nothing of anybody else's.
- * @returns whether there was something
+ * Deletes what this backup stored, and nothing of another backup.
+ * @returns whether anything was deleted
  */
 export async function deleteBackup(task: DeleteTask, store: ObjectStore, signal: AbortSignal): Promise<boolean> {
   const { key, backupUID } = task;
   const { object, manifest } = await readStored(store, key, signal).catch(async (thrown: unknown) => {
     if (!(thrown instanceof AgentError)) throw thrown;
-    // What is no manifest is not ours, and stays.
+    // An invalid manifest is not this backup's, and stays.
     return { object: await store.head(key, { signal }), manifest: undefined };
   });
   const isOurManifest = manifest?.backupUID === backupUID;
-  // A volume that was copied may have lost the metadata; then it is the manifest's word.
+  // A copied volume may have lost the metadata; then the manifest's uid counts.
   const uid = object?.metadata[UID_METADATA] ?? manifest?.backupUID;
   const isOurObject = object !== undefined && uid === backupUID;
-  // The manifest first: an object without one is no backup, should we come no further.
+  // The manifest first: after an interruption, an object without manifest is no backup.
   if (isOurManifest) await store.delete(manifestKeyOf(key), { signal });
   if (isOurObject) await store.delete(key, { signal });
   return isOurManifest || isOurObject;

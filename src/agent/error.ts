@@ -1,6 +1,8 @@
 import type { FailureReason } from "./report.ts";
 
-/** Why the task cannot be done. Everything foreign is translated into it once, at the border, and kept as `cause`, which is shown to nobody. */
+/**
+ * Why a task failed. Foreign errors are translated once, at the boundary, and kept as `cause`, which is never shown.
+ */
 export class AgentError extends Error {
   override readonly name = "AgentError";
   readonly reason: FailureReason;

@@ -1,56 +1,59 @@
-/** Why a task failed, and whether another attempt may succeed although nobody changed anything. */
+/** Reasons of failures, and whether a retry may succeed without any change by a user. */
 const FAILURES = {
-  /** No member that answers knows a leader. */
+  /** No answering member knows a leader. */
   NoQuorum: { retry: true },
-  /** No member answers, or each broke off or fell silent while it was read. */
+  /** No member answers, or each failed or stalled while it was read. */
   SourceUnreachable: { retry: true },
-  /** etcd's certificate is not trusted, or ours is refused. */
+  /** etcd's certificate is not trusted, or ours is rejected. */
   SourceTLS: { retry: false },
-  /** etcd refuses the user, or the user may not take snapshots (that takes the role root). */
+  /** etcd rejects the user, or the user may not take snapshots (which needs the role root). */
   SourceAuth: { retry: false },
-  /** Somebody else answers at the endpoints. */
+  /** The endpoints belong to another cluster. */
   WrongCluster: { retry: false },
-  /** What arrived is not what etcd's own checksum says; or the members' data is marked corrupt. Of what is stored it is so for ever (run.ts). */
+  /**
+   * The data does not match etcd's checksum, or the alarm CORRUPT is raised. For a stored snapshot a retry cannot help
+   * (run.ts).
+   */
   SnapshotCorrupt: { retry: true },
   WrongCredentials: { retry: false },
   AccessDenied: { retry: false },
   NoSuchBucket: { retry: false },
-  /** Something that is not of this backup lies at the key. */
+  /** The key has an object that is not of this backup. */
   ObjectExists: { retry: false },
-  /** Another attempt at the same backup wrote at the same time. */
+  /** A concurrent attempt at the same backup has written. */
   AnotherAttempt: { retry: true },
   NoSpace: { retry: false },
   StoreUnreachable: { retry: true },
   StoreTLS: { retry: false },
-  /** The key is none, or not the one that is meant. */
+  /** The key is invalid, or not the expected one. */
   BadKey: { retry: false },
-  /** The task says what cannot be done. */
+  /** The task is invalid. */
   BadTask: { retry: false },
-  /** The agent was told to stop. */
+  /** The agent was stopped. */
   Stopped: { retry: true },
   /** A defect of the agent, or an answer that it does not know. */
   Internal: { retry: true },
 } as const;
 
-/** Why a task with a stored snapshot failed that is no backup; every other reason may be one of these as well. */
+/** Reasons specific to tasks with stored snapshots; all other reasons can occur there as well. */
 const RESTORE_FAILURES = {
-  /** There is nothing at the key. */
+  /** The key has no object. */
   NoSuchObject: { retry: false },
-  /** Users and roles are switched on in the snapshot; its members would refuse the operator. */
+  /** Authentication is enabled in the snapshot; its members would reject the operator. */
   AuthEnabled: { retry: false },
-  /** Data lies where the member's is to go, and is not of this restore. */
+  /** The data directory has data that is not of this restore. */
   DataExists: { retry: false },
-  /** The throw-away member has not what the backup's manifest tells. */
+  /** The throw-away member differs from the backup's manifest. */
   VerificationFailed: { retry: false },
 } as const;
 
-/** Why a restore to a point in time failed. */
+/** Reasons specific to point-in-time restores. */
 const REPLAY_FAILURES = {
-  /** An object of archived changes is not as it was stored, is missing, or belongs to another history. */
+  /** An object of archived changes has changed, is missing, or belongs to another history. */
   ArchiveCorrupt: { retry: false },
-  /** The archive lacks changes that are wanted: it has a gap there, begins later or ends before. */
+  /** The archive lacks requested changes: it has a gap, begins later or ends earlier. */
   ArchiveGap: { retry: false },
-  /** The throw-away member is not at the revision at which it should be. */
+  /** The throw-away member has an unexpected revision. */
   ReplayDiverged: { retry: true },
 } as const;
 
@@ -67,9 +70,9 @@ const ALL: Readonly<Record<FailureReason, { readonly retry: boolean }>> = {
 export interface FailureReport<R extends FailureReason = FailureReason> {
   readonly ok: false;
   readonly reason: R;
-  /** For people: what is wrong, where, and what would do. Never a secret. */
+  /** For users: what is wrong, where, and what to do. Never a secret. */
   readonly message: string;
-  /** Whether another attempt may succeed although nobody changed anything. */
+  /** Whether a retry may succeed without any change by a user. */
   readonly retry: boolean;
 }
 
@@ -77,18 +80,18 @@ export function failure(reason: FailureReason, message: string): FailureReport {
   return { ok: false, reason, message, retry: ALL[reason].retry };
 }
 
-/** What a text that may be anybody's says; undefined when it is no reason of ours. */
+/** Parses untrusted text; undefined when the reason is unknown. */
 export function failureIn(reason: unknown, message: unknown): FailureReport | undefined {
   if (typeof reason !== "string" || !Object.hasOwn(ALL, reason) || typeof message !== "string") return undefined;
   return failure(reason as FailureReason, message);
 }
 
-/** Whether a backup may fail like this. */
+/** Whether backups can fail with this reason. */
 export function isOfBackup(report: FailureReport): report is FailureReport<BackupFailureReason> {
   return Object.hasOwn(FAILURES, report.reason);
 }
 
-/** Whether only a restore to a point in time may fail like this. */
+/** Whether only point-in-time restores can fail with this reason. */
 export function isOfReplay(reason: FailureReason): reason is ReplayFailureReason {
   return Object.hasOwn(REPLAY_FAILURES, reason);
 }

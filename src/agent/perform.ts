@@ -18,20 +18,20 @@ import { LastingSources, openSource, openSources } from "./source.ts";
 import type { AgentTask, ArchiveTask, BackupTask, FetchTask, VerifyTask } from "./task.ts";
 
 export interface PerformOptions {
-  /** Ends the task with `Stopped`; nothing is left behind. */
+  /** Ends the task with `Stopped` and cleans up. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
-  /** For how long nothing may move, in milliseconds. Undefined: PATIENCE_MS. */
+  /** Time without progress after which the task fails, in milliseconds. Undefined: PATIENCE_MS. */
   readonly patienceMs?: number;
   /** See SourceAccess. */
   readonly pingIntervalMs?: number;
 }
 
-/** A store may take minutes to put the parts of a large object together. */
+/** A store may take minutes to assemble the parts of a large object. */
 const PATIENCE_MS = 5 * 60_000;
 
-/** Does the task. @throws AgentError, StoreError, OperatorError */
+/** Executes the task. @throws AgentError, StoreError, OperatorError */
 export async function perform(task: AgentTask, board: ProgressBoard, options: PerformOptions): Promise<AgentReport> {
   const { signal } = options;
   switch (task.kind) {

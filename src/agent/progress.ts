@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
 import type { ArchiveProgress, Progress, ProgressPhase } from "./report.ts";
 import { PROGRESS_PATH } from "./task.ts";
 
-/** How far the task is. The one who does it writes, everybody else reads. */
+/** Progress of the task: its executor writes it, all others only read it. */
 export class ProgressBoard {
   phase: ProgressPhase = "Starting";
   bytesRead = 0;
@@ -17,7 +18,7 @@ export class ProgressBoard {
     this.#since = new Date(wallMs).toISOString();
   }
 
-  /** Of an archive; what is not said stays as it was. */
+  /** Updates the progress of an archive; missing fields keep their value. */
   tell(archive: Partial<ArchiveProgress>): void {
     this.#archive = { from: "0", revision: "0", time: this.#since, gaps: 0, ...this.#archive, ...archive };
   }
@@ -29,9 +30,22 @@ export class ProgressBoard {
   }
 }
 
-/** Serves `GET /progress`. It tells nothing that is secret, and takes nothing in. @param port 0 takes a free one */
+/**
+ * Time limit for receiving a request and for sending its answer, in milliseconds. The operator waits 1 s
+ * (src/backup/progress.ts).
+ */
+const WITHIN_MS = 5_000;
+/** Interval of checks for slow requests, in milliseconds; Node's default is 30 s. */
+const CHECK_MS = 1_000;
+/** The operator opens one connection per request. Each costs the backup some tens of kilobytes. */
+const LIMITS: ConnectionLimits = { most: 64, ofAddress: 8, exchangeWithinMs: WITHIN_MS };
+
+/** Serves `GET /progress`: no secrets, no input. @param port 0 chooses a free port */
 export async function serveProgress(board: ProgressBoard, port: number): Promise<Server> {
-  const server = createServer((request, response) => {
+  const server = createServer({ connectionsCheckingInterval: CHECK_MS });
+  server.requestTimeout = WITHIN_MS;
+  server.headersTimeout = WITHIN_MS;
+  answerWithin(LIMITS, server, (request, response) => {
     const isAsked = request.method === "GET" && request.url === PROGRESS_PATH;
     response.writeHead(isAsked ? 200 : 404, { "content-type": "application/json" });
     response.end(isAsked ? JSON.stringify(board.now) : "{}");

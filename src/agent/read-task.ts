@@ -8,9 +8,9 @@ export function readTask(text: string | undefined): AgentTask {
   const read = taskSchema.safeParse(parsed(text));
   if (!read.success) {
     const [issue] = read.error.issues;
-    throw new AgentError("BadTask", `${TASK_VARIABLE} is not right: ${issue?.path.join(".")}: ${issue?.message}`);
+    throw new AgentError("BadTask", `${TASK_VARIABLE} is invalid: ${issue?.path.join(".")}: ${issue?.message}`);
   }
-  // The schema has nothing that is undefined: what is not there is left out by JSON.
+  // JSON has no undefined values, so the schema's optional fields fit the type.
   return read.data as AgentTask;
 }
 
@@ -18,6 +18,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (thrown) {
-    throw new AgentError("BadTask", `${TASK_VARIABLE} is no JSON`, { cause: thrown });
+    throw new AgentError("BadTask", `${TASK_VARIABLE} is not JSON`, { cause: thrown });
   }
 }

@@ -26,7 +26,7 @@ const object: BackupObject = {
   encrypted: true,
 };
 
-/** Of some other tool: all that is not known is left out. */
+/** From another tool: unknown fields are omitted. */
 const plain: FetchedSnapshot = {
   key: "somebody/snapshot.db",
   bytes: 20_512,
@@ -35,7 +35,7 @@ const plain: FetchedSnapshot = {
   hasManifest: false,
 };
 
-test("a report is read as it was written", () => {
+test("a report is parsed as it was written", () => {
   const reports: readonly AgentReport[] = [
     { ok: true, kind: "backup", object },
     { ok: true, kind: "delete", deleted: false },
@@ -64,7 +64,7 @@ test("a report is read as it was written", () => {
   }
 });
 
-test("a message that is too long is cut, the reason stays", () => {
+test("a message that is too long is cut, and the reason stays", () => {
   // In JSON: one byte, two of each kind, three, four, and six.
   const unit = fc.constantFrom("a", '"', "é", "€", "😀", "\u0000", "\ud800");
   fc.assert(
@@ -78,7 +78,7 @@ test("a message that is too long is cut, the reason stays", () => {
   );
 });
 
-test("whatever is no report is none", () => {
+test("text that is no report is undefined", () => {
   const { sha256: _, ...incomplete } = object;
   for (const value of [
     undefined,
@@ -104,12 +104,12 @@ test("whatever is no report is none", () => {
   assert.equal(reportIn('{"ok":true,"kind":"del'), undefined);
 });
 
-test("who may try again is not asked of the text", () => {
+test("whether a retry may help does not depend on the text", () => {
   const text = JSON.stringify({ ok: false, reason: "WrongCluster", message: "another one", retry: true });
   assert.deepEqual(reportIn(text), { ok: false, reason: "WrongCluster", message: "another one", retry: false });
 });
 
-test("progress is read, and something else is not", () => {
+test("progress is parsed, and other text is undefined", () => {
   const progress = { phase: "Copying", bytesRead: 1, bytesStored: 2, bytesExpected: 3, since: "2026-11-22T11:00:00Z" };
   assert.deepEqual(progressIn(JSON.stringify(progress)), progress);
   assert.equal(progressIn(JSON.stringify({ ...progress, bytesRead: "1" })), undefined);

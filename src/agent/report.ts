@@ -11,9 +11,9 @@ export {
   type ReplayFailureReason,
 } from "./failure.ts";
 
-// What the agent tells when it ends, and while it works. The reader is the operator: what it reads was written by a pod, and is checked.
+// What the agent reports at its end and during its work. The operator validates it, since a pod wrote it.
 
-/** How it went. */
+/** Result of a task. */
 export type AgentReport =
   | BackupReport
   | DeleteReport
@@ -32,7 +32,7 @@ export interface BackupReport {
 export interface DeleteReport {
   readonly ok: true;
   readonly kind: "delete";
-  /** False when there was nothing that carries this backup's uid. */
+  /** False when no object had this backup's uid. */
   readonly deleted: boolean;
 }
 
@@ -45,24 +45,30 @@ export interface FetchReport {
 export interface FinishReport {
   readonly ok: true;
   readonly kind: "finish";
-  /** False when a former attempt had done it. */
+  /** False when an earlier attempt had moved the data. */
   readonly moved: boolean;
-  /** With which the member starts, in decimal: that of the snapshot, and what `etcdutl` added to it. */
+  /** Revision with which the member starts, in decimal: the snapshot's plus the bump by `etcdutl`. */
   readonly revision: string;
-  /** Of the snapshot that lies there, in hexadecimal: a former attempt may have fetched another one. Agents of earlier releases do not say. */
+  /**
+   * SHA-256 of the snapshot in the data directory, in hexadecimal: an earlier attempt may have fetched another object.
+   * Agents of earlier releases omit it.
+   */
   readonly sha256?: string;
 }
 
 export interface VerifyReport {
   readonly ok: true;
   readonly kind: "verify";
-  /** At which it was compared, in decimal. */
+  /** Revision at which the data was compared, in decimal. */
   readonly revision: string;
-  /** How many keys there are at it. */
+  /** Number of keys at that revision. */
   readonly keys: number;
-  /** Of all keys and values up to it, as `etcdctl endpoint hashkv` prints it; undefined when it could not be compared, and `message` says why. */
+  /**
+   * Hash of all keys and values up to the revision, as `etcdctl endpoint hashkv` prints it. Undefined when it could not
+   * be compared; `message` has the reason.
+   */
   readonly hash?: number;
-  /** For people: what was compared. */
+  /** For users: what was compared. */
   readonly message: string;
 }
 
@@ -74,35 +80,35 @@ export interface ReplayReport {
 
 /** A snapshot to which archived changes were added. */
 export interface ReplayedSnapshot {
-  /** Of the backup's object. */
+  /** Key of the backup's object. */
   readonly key: string;
-  /** The backup's, in decimal. */
+  /** The backup's revision, in decimal. */
   readonly from: string;
-  /** The one that was wanted, in decimal. */
+  /** The resulting revision, in decimal. */
   readonly revision: string;
-  /** When the last change was heard of that was added, ISO 8601, UTC; undefined when none was. */
+  /** When the last replayed change was received, ISO 8601, UTC; undefined when there was none. */
   readonly lastAt?: string;
 }
 
-/** What was stored. */
+/** A stored backup. */
 export interface BackupObject {
   readonly key: string;
   /** Size of the snapshot as etcd sent it. */
   readonly bytes: number;
   /** Size of the object: less when compressed, a little more when encrypted. */
   readonly storedBytes: number;
-  /** Of the snapshot as etcd sent it, in hexadecimal. */
+  /** SHA-256 of the snapshot as etcd sent it, in hexadecimal. */
   readonly sha256: string;
   /**
-   * The cluster's revision just before the snapshot was taken, in decimal, by a linearizable read of the member: the snapshot holds everything
-   * up to it, which is all that was acknowledged before, and perhaps a little more.
+   * The cluster's revision just before the snapshot, in decimal, from a linearizable read of the member. The snapshot
+   * contains everything acknowledged before, and perhaps later revisions.
    */
   readonly revision: string;
   /** Release of the member that was read. */
   readonly etcdVersion: string;
-  /** In hexadecimal. */
+  /** Hexadecimal. */
   readonly clusterID: string;
-  /** Who was read, in hexadecimal. */
+  /** The member that was read, in hexadecimal. */
   readonly memberID: string;
   /** ISO 8601, UTC. */
   readonly startedAt: string;
@@ -111,59 +117,61 @@ export interface BackupObject {
   readonly encrypted: boolean;
 }
 
-/** A snapshot that was brought to a directory. */
+/** A snapshot that was fetched to a directory. */
 export interface FetchedSnapshot {
   readonly key: string;
   /** Size of the snapshot as etcd sent it. */
   readonly bytes: number;
-  /** Of the snapshot as etcd sent it, in hexadecimal. */
+  /** SHA-256 of the snapshot as etcd sent it, in hexadecimal. */
   readonly sha256: string;
-  /** The highest that the snapshot holds, in decimal: at least BackupObject.revision. */
+  /** Highest revision in the snapshot, in decimal: at least BackupObject.revision. */
   readonly revision: string;
-  /** Release of the member that was read; of a snapshot without a manifest the version of its cluster, which is a minor release ("3.6.0"). */
+  /**
+   * Release of the member that was read; without a manifest the cluster version, which is a minor release ("3.6.0").
+   */
   readonly etcdVersion?: string;
-  /** Of where it comes from, in hexadecimal; like `clusterUID` and `backupUID` only by a manifest. */
+  /** ID of the source cluster, in hexadecimal; like `clusterUID` and `backupUID` known only from a manifest. */
   readonly clusterID?: string;
-  /** Of the EtcdCluster. */
+  /** Uid of the EtcdCluster. */
   readonly clusterUID?: string;
   readonly backupUID?: string;
-  /** False for a snapshot that some other tool has stored, of which nothing but etcd's own checksum is known. */
+  /** False for a snapshot that another tool stored: only etcd's own checksum verifies it. */
   readonly hasManifest: boolean;
 }
 
-/** How far it is. */
+/** Progress of a task. */
 export interface Progress {
   readonly phase: ProgressPhase;
-  /** Of the snapshot. */
+  /** Bytes of the snapshot. */
   readonly bytesRead: number;
-  /** Handed to the object store, or written to the volume. */
+  /** Bytes sent to the object store, or written to the volume. */
   readonly bytesStored: number;
-  /** About how large the snapshot will be: the size of the member's database; 0 until it is known. */
+  /** Approximate size of the snapshot: that of the member's database; 0 until it is known. */
   readonly bytesExpected: number;
   /** When the agent started, ISO 8601, UTC. */
   readonly since: string;
-  /** Of a task that archives changes, once it follows. */
+  /** Progress of an archive, once it follows a member. */
   readonly archive?: ArchiveProgress;
 }
 
-/** What is archived. */
+/** State of an archive. */
 export interface ArchiveProgress {
-  /** Of which etcd, by its cluster ID in hexadecimal; agents of earlier releases do not say. */
+  /** Cluster ID of the etcd, in hexadecimal; agents of earlier releases omit it. */
   readonly clusterID?: string | undefined;
-  /** Since this revision there has been no gap, in decimal: a backup must hold what is before it. */
+  /** Revision since which there has been no gap, in decimal: a backup must contain everything before it. */
   readonly from: string;
-  /** When its present history began, ISO 8601, UTC, if there was another one: a backup from before is of that. */
+  /** When the present history began, ISO 8601, UTC, if there was an earlier one: older backups belong to that. */
   readonly since?: string | undefined;
-  /** The last one that is stored, in decimal. */
+  /** The last stored revision, in decimal. */
   readonly revision: string;
-  /** Up to when it is stored what happened, ISO 8601, UTC. */
+  /** Time up to which all changes are stored, ISO 8601, UTC. */
   readonly time: string;
-  /** Found by this process. */
+  /** Number of gaps that this process found. */
   readonly gaps: number;
-  /** Stored by this process, and how large they are as they lie there; agents of earlier releases do not say. */
+  /** Number and stored size of the objects that this process stored; agents of earlier releases omit them. */
   readonly objects?: number | undefined;
   readonly bytes?: number | undefined;
-  /** Why nothing can be archived at this moment. */
+  /** Why archiving fails at the moment. */
   readonly message?: string | undefined;
 }
 
@@ -177,14 +185,14 @@ export type ProgressPhase =
   | "Replaying"
   | "Done";
 
-/** The kubelet shows no more of a termination message, in bytes. */
+/** Size limit of a termination message, in bytes: the kubelet truncates it. */
 const MAX_BYTES = 4096;
 
-/** The report as the kubelet takes it: what is too long for it is the message of a failure, which is cut. */
+/** The report within the kubelet's limit: only a failure's message can be too long, and is cut. */
 export function reportText(report: AgentReport): string {
   let text = JSON.stringify(report);
   if (report.ok) return text;
-  // A character takes from one byte to six in JSON, so the length is found by trying.
+  // A character takes one to six bytes in JSON, so the length is found by trying.
   for (let { message } = report; Buffer.byteLength(text) > MAX_BYTES; ) {
     message = message.slice(0, Math.floor(message.length * 0.9));
     text = JSON.stringify({ ...report, message: `${message}…` });
@@ -192,7 +200,7 @@ export function reportText(report: AgentReport): string {
   return text;
 }
 
-/** What `reportText` wrote; undefined for anything else. */
+/** Parses the output of `reportText`; undefined for any other text. */
 export function reportIn(text: string): AgentReport | undefined {
   const value = parsed(text);
   if (value?.ok === false) {
@@ -223,7 +231,7 @@ export function reportIn(text: string): AgentReport | undefined {
   }
 }
 
-/** What `GET /progress` answered; undefined when it is something else. */
+/** Parses the answer to `GET /progress`; undefined for any other text. */
 export function progressIn(text: string): Progress | undefined {
   const value = parsed(text);
   if (value === undefined) return undefined;
@@ -313,7 +321,7 @@ function fieldsIn<T extends object>(value: unknown, fields: FieldsOf<T>): T | un
   return hasFields(value, fields) ? (value as T) : undefined;
 }
 
-/** What `typeof` says of each field; with a "?" it may be missing. */
+/** Result of `typeof` for each field; with a "?" the field is optional. */
 type FieldsOf<T> = Readonly<Record<keyof T, string>>;
 
 function hasFields(value: object, fields: Readonly<Record<string, string>>): boolean {
@@ -328,6 +336,6 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
-    return undefined; // A container that was killed leaves half a text, or another process's.
+    return undefined; // A container that was killed leaves half a text, or that of another process.
   }
 }

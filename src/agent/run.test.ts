@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { createLog } from "#base/log.ts";
-import { etcdSnapshot } from "#kit/bbolt.ts";
+import { etcdSnapshot } from "#kit/etcd/bbolt.ts";
 import { readKey } from "./archive/key.ts";
 import { ProgressBoard, serveProgress } from "./progress.ts";
 import { progressIn, reportIn } from "./report.ts";
@@ -38,7 +38,7 @@ const finishing = {
 };
 
 let count = 0;
-/** The report in the file, beside what the log told. */
+/** The report in the file, and the log. */
 async function run(task: unknown, signal = new AbortController().signal) {
   const reportFile = join(home, `report-${++count}`);
   let log = "";
@@ -65,7 +65,7 @@ async function failure(task: unknown, signal?: AbortSignal): Promise<string> {
   return `${report.reason}: ${report.message}`;
 }
 
-test("a stored snapshot that is not whole stays so: no other attempt is asked for, but where one may help", async () => {
+test("a corrupt stored snapshot is not retried, except where a retry may help", async () => {
   writeFileSync(join(volume, "odd.db"), Buffer.alloc(5_000, "x"));
   const odd = await run({ ...fetching, key: "odd.db" });
   rmSync(join(volume, "odd.db"));
@@ -76,53 +76,57 @@ test("a stored snapshot that is not whole stays so: no other attempt is asked fo
 
 describe("a task", () => {
   test.each<[string, unknown, RegExp]>([
-    ["that is not there", undefined, /^BadTask: AGENT_TASK is not set/],
-    ["that is no JSON", "{", /^BadTask: AGENT_TASK is no JSON/],
-    ["of no kind", { ...deletion, kind: "format" }, /^BadTask: .* kind: /],
+    ["that is missing", undefined, /^BadTask: AGENT_TASK is not set/],
+    ["that is not JSON", "{", /^BadTask: AGENT_TASK is not JSON/],
+    ["of an unknown kind", { ...deletion, kind: "format" }, /^BadTask: .* kind: /],
     ["without a uid", { ...deletion, backupUID: undefined }, /^BadTask: .* backupUID: .*expected string/],
-    ["with a field that nobody knows", { ...deletion, recursive: true }, /^BadTask: .*"recursive"/],
-    ["for no store", { ...deletion, destination: { store: "tape" } }, /^BadTask: .* destination\.store: /],
+    ["with an unknown field", { ...deletion, recursive: true }, /^BadTask: .*"recursive"/],
+    ["for an unknown store", { ...deletion, destination: { store: "tape" } }, /^BadTask: .* destination\.store: /],
     [
-      "for a volume somewhere",
+      "for a volume with a relative path",
       { ...deletion, destination: { store: "volume", path: "../etc" } },
       /^BadTask: .* destination\.path: /,
     ],
-    ["for a key outside", { ...deletion, key: "../db.db" }, /^BadTask: .*\.\.\/db\.db/],
+    ["for a key outside the volume", { ...deletion, key: "../db.db" }, /^BadTask: .*\.\.\/db\.db/],
     [
       "with a password for an endpoint without TLS",
       { ...backup, source: { endpoints: ["https://127.0.0.1:1", "http://127.0.0.1:1"], authDir: home } },
       /^BadTask: .*http:\/\/127\.0\.0\.1:1.* https:\/\//,
     ],
     ["from nowhere", { ...backup, source: { endpoints: [] } }, /^BadTask: .* source\.endpoints: /],
-    ["from no URL", { ...backup, source: { endpoints: ["etcd-0:2379"] } }, /^BadTask: .* source\.endpoints\.0: /],
     [
-      "from no cluster",
+      "with an invalid URL",
+      { ...backup, source: { endpoints: ["etcd-0:2379"] } },
+      /^BadTask: .* source\.endpoints\.0: /,
+    ],
+    [
+      "with an invalid cluster ID",
       { ...backup, source: { ...backup.source, clusterID: "0" } },
       /^BadTask: .* source\.clusterID: /,
     ],
-    ["that deletes what is no work directory", { ...fetching, workDir: home }, /^BadTask: .* workDir: .*\.restore-/],
+    ["with another name of workDir", { ...fetching, workDir: home }, /^BadTask: .* workDir: .*\.restore-/],
     [
-      "that deletes something else",
+      "with a workDir that is not normalized",
       { ...fetching, workDir: `${workDir}/../data/.restore-` },
-      /^BadTask: .* workDir: is not a normal path/,
+      /^BadTask: .* workDir: is not a normalized path/,
     ],
     [
-      "that takes what was restored from elsewhere",
+      "with a restored directory elsewhere",
       { ...finishing, restored: join(home, "elsewhere") },
       /^BadTask: .* restored: must be below workDir/,
     ],
     [
-      "that moves it to where it is deleted",
+      "with dataDir below workDir",
       { ...finishing, dataDir: join(workDir, "here") },
       /^BadTask: .* dataDir: must not be below workDir/,
     ],
-    ["that expects no hash", { ...fetching, expect: { sha256: "0" } }, /^BadTask: .* expect\.sha256: /],
-    ["with another compression", { ...backup, compression: "Gzip" }, /^BadTask: .* compression: /],
-  ])("%s is refused by the field", async (_what, task, expected) => {
+    ["with an invalid hash", { ...fetching, expect: { sha256: "0" } }, /^BadTask: .* expect\.sha256: /],
+    ["with an unknown compression", { ...backup, compression: "Gzip" }, /^BadTask: .* compression: /],
+  ])("%s is refused, naming the field", async (_what, task, expected) => {
     assert.match(await failure(task), expected);
   });
 
-  test("with a login that is not etcd's gets in nowhere", async () => {
+  test("with a wrong login fails", async () => {
     const authDir = join(home, "basic-auth");
     mkdirSync(authDir);
     for (const name of ["username", "password"]) writeFileSync(join(authDir, name), "postgres");
@@ -135,20 +139,20 @@ describe("a task", () => {
     assert.match(await failure({ ...backup, source }), /^SourceUnreachable: /);
   });
 
-  test("is refused for a volume that is not there", async () => {
+  test("is refused for a missing volume", async () => {
     assert.match(
       await failure({ ...deletion, destination: { store: "volume", path: join(home, "none") } }),
       /^NoSuchBucket: /,
     );
   });
 
-  test("is done: nothing is there to be deleted", async () => {
+  test("succeeds: there is nothing to delete", async () => {
     const { report, log } = await run(deletion);
     assert.deepEqual(report, { ok: true, kind: "delete", deleted: false });
     assert.ok(log.includes("db.db") && !log.includes('"level":"error"'), log);
   });
 
-  test("is done: a snapshot is fetched, and what was made of it comes to its place", async () => {
+  test("succeeds: a snapshot is fetched, and its data moved into place", async () => {
     writeFileSync(join(volume, "plain.db"), etcdSnapshot());
     const { report } = await run({ ...fetching, key: "plain.db" });
     assert.ok(
@@ -167,11 +171,11 @@ describe("a task", () => {
     rmSync(join(volume, "plain.db"));
   });
 
-  test("that is stopped before it begins says so", async () => {
+  test("that is stopped before it begins reports Stopped", async () => {
     assert.match(await failure(backup, AbortSignal.abort()), /^Stopped: /);
   });
 
-  test("that breaks because it is stopped says so, whatever breaks", async () => {
+  test("that fails because it is stopped reports Stopped", async () => {
     const stop = new AbortController();
     const keyFile = join(home, "key-of-the-stopped");
     const running = failure({ ...backup, encryption: { keyFile } }, stop.signal);
@@ -179,7 +183,7 @@ describe("a task", () => {
     assert.match(await running, /^Stopped: .*ENOENT/);
   });
 
-  test("from an etcd that is not there names it", async () => {
+  test("from a missing etcd names the address", async () => {
     assert.match(await failure(backup), /^SourceUnreachable: .*127\.0\.0\.1:1/);
     assert.deepEqual(
       readdirSync(volume).filter((name) => !name.startsWith(".")),
@@ -187,11 +191,11 @@ describe("a task", () => {
     );
   });
 
-  test("whose progress cannot be served fails", async () => {
+  test("without a free port for its progress fails", async () => {
     const server = createServer().listen(0);
     const { port } = server.address() as { port: number };
     const reportFile = join(home, "report-port");
-    const told = await runAgent({
+    const report = await runAgent({
       task: JSON.stringify(deletion),
       reportFile,
       progressPort: port,
@@ -200,7 +204,7 @@ describe("a task", () => {
       log: createLog("error", { write: () => undefined }),
     });
     server.close();
-    assert.ok(!told.ok && told.reason === "Internal" && /EADDRINUSE/.test(told.message), JSON.stringify(told));
+    assert.ok(!report.ok && report.reason === "Internal" && /EADDRINUSE/.test(report.message), JSON.stringify(report));
   });
 });
 
@@ -209,15 +213,15 @@ describe("the key of a backup", () => {
   const secret = "3fa1".repeat(16);
 
   test.each<[string, string | undefined, object, RegExp]>([
-    ["that is not there", undefined, {}, /^BadKey: .*ENOENT/],
-    ["that is none", "correct horse", {}, /^BadKey: .*\/key holds 13 bytes that are no key/],
+    ["that is missing", undefined, {}, /^BadKey: .*ENOENT/],
+    ["that is invalid", "correct horse", {}, /^BadKey: .*\/key holds 13 bytes that are no key/],
     [
-      "that is another one",
+      "with another ID",
       secret,
       { keyID: "00000000" },
       /^BadKey: .*\/key holds the key [0-9a-f]{8}; it must be the key 00000000/,
     ],
-  ])("%s is refused before anybody is asked, and never told", async (_what, content, more, expected) => {
+  ])("%s is refused before any request, and never shown", async (_what, content, more, expected) => {
     rmSync(keyFile, { force: true });
     if (content !== undefined) writeFileSync(keyFile, content);
     const { report, log } = await run({ ...backup, encryption: { keyFile, ...more } });
@@ -226,14 +230,14 @@ describe("the key of a backup", () => {
     assert.ok(content === undefined || !`${log}${report.message}`.includes(content));
   });
 
-  test("that is meant is taken", async () => {
+  test("is accepted with the expected ID", async () => {
     writeFileSync(keyFile, secret);
     const { id } = readKey(Buffer.from(secret), "");
     assert.match(await failure({ ...backup, encryption: { keyFile, keyID: id } }), /^SourceUnreachable: /);
   });
 });
 
-test("progress is served to who asks for it, and nothing else is", async () => {
+test("progress is served, and nothing else", async () => {
   const board = new ProgressBoard(Date.UTC(2026, 10, 22, 11));
   const server = await serveProgress(board, 0);
   try {

@@ -6,9 +6,9 @@ import { readTask } from "./read-task.ts";
 import { type AgentReport, type FailureReport, failure, reportText } from "./report.ts";
 import type { AgentTask } from "./task.ts";
 
-/** What the process of the agent is told. */
+/** Settings of the agent's process. */
 export interface AgentOptions extends PerformOptions {
-  /** What TASK_VARIABLE says. */
+  /** Value of TASK_VARIABLE. */
   readonly task: string | undefined;
   readonly reportFile: string;
   readonly progressPort: number;
@@ -22,14 +22,14 @@ const WORDS: Readonly<Record<AgentTask["kind"], string>> = {
   backup: "store a snapshot",
   delete: "delete what a backup stored",
   fetch: "fetch a snapshot",
-  finish: "move a restored data directory to its place",
+  finish: "move a restored data directory into place",
   verify: "compare a restored etcd with the manifest of its backup",
 };
 
-/** Does the task, and leaves the report where it is looked for. Never fails. */
+/** Executes the task and writes the report. Never throws. */
 export async function runAgent(options: AgentOptions): Promise<AgentReport> {
   const report = await attempt(options);
-  if (report.ok) options.log.info({ outcome: "done" }, "the task is done");
+  if (report.ok) options.log.info({ outcome: "done" }, "the task has succeeded");
   else options.log.error({ outcome: "failed", code: report.reason, error: report.message }, "the task has failed");
   await writeFile(options.reportFile, reportText(report)).catch((thrown: Error) => {
     options.log.error({ error: thrown.message }, "the report cannot be written");
@@ -37,7 +37,9 @@ export async function runAgent(options: AgentOptions): Promise<AgentReport> {
   return report;
 }
 
-/** A backup may read another member, or the same one anew; what is stored stays as it is. */
+/**
+ * Whether a retry cannot help. A backup may read another member, or the same again; a stored object does not change.
+ */
 function isForEver(task: AgentTask | undefined, { reason }: FailureReport): boolean {
   return reason === "SnapshotCorrupt" && task?.kind !== "backup" && task?.kind !== "archive";
 }
@@ -65,7 +67,7 @@ async function attempt(options: AgentOptions): Promise<AgentReport> {
     }
   } catch (thrown) {
     const { reason, message } = asAgentError(thrown);
-    // Whatever breaks when everything is told to stop has broken because of it.
+    // Failures after a stop are caused by the stop.
     const report = failure(options.signal.aborted ? "Stopped" : reason, message);
     return isForEver(task, report) ? { ...report, retry: false } : report;
   } finally {

@@ -7,7 +7,7 @@ import type { Answer } from "./choose-member.ts";
 import { AgentError } from "./error.ts";
 import { LastingSources } from "./source.ts";
 
-// Nobody answers here: it matters who is asked, and with what.
+// No etcd runs here: it matters which URL is asked, with which files.
 const signal = new AbortController().signal;
 let tlsDir = "";
 
@@ -20,8 +20,8 @@ async function mounted(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) await writeFile(join(tlsDir, name), text);
 }
 
-describe("sources of a task that goes on for years", () => {
-  test("keep their connections, until a file that they were made with is another one", async () => {
+describe("sources of a task that runs for years", () => {
+  test("keep their connections until a file changes", async () => {
     const sources = new LastingSources({ endpoints: ["https://127.0.0.1:1"], tlsDir });
     const asked = async (): Promise<readonly Answer["source"][]> =>
       (await sources.ask(signal, new Set())).map(({ source }) => source);
@@ -39,7 +39,7 @@ describe("sources of a task that goes on for years", () => {
     sources.close();
   });
 
-  test("are not asked with half a certificate", async () => {
+  test("refuse half of a certificate pair", async () => {
     await rm(join(tlsDir, "tls.key"));
     const sources = new LastingSources({ endpoints: ["https://127.0.0.1:1"], tlsDir });
     await assert.rejects(

@@ -6,10 +6,10 @@ import type { Answer } from "./choose-member.ts";
 import { AgentError } from "./error.ts";
 import type { EtcdSource } from "./task.ts";
 
-/** For each member; it covers connecting, logging in and the answer. */
+/** Deadline per member, in milliseconds: connecting, login and answer. */
 const STATUS_DEADLINE_MS = 5_000;
 
-/** The endpoints of a source, each with a connection of its own. */
+/** The endpoints of a source, with one connection each. */
 export class Sources {
   readonly #all: readonly SnapshotSource[];
 
@@ -17,7 +17,7 @@ export class Sources {
     this.#all = all;
   }
 
-  /** Asks all of them at once how they are. @param except who is not asked @throws OperatorError Cancelled */
+  /** Reads the status of all endpoints in parallel. @param except endpoints to omit @throws OperatorError Cancelled */
   async ask(signal: AbortSignal, except: ReadonlySet<Answer["source"]>): Promise<readonly Answer[]> {
     const asked = this.#all.filter((source) => !except.has(source));
     return await Promise.all(
@@ -38,8 +38,8 @@ export class Sources {
 }
 
 /**
- * The same for a task that goes on for years: before they are asked, the files are read anew, and when they have changed there are new
- * connections. The kubelet changes what it has mounted, some time after a certificate was renewed.
+ * Sources for a task that runs for years: files are read again before each call, and changed files lead to new
+ * connections. The kubelet updates mounted Secrets some time after a certificate is renewed.
  */
 export class LastingSources {
   readonly #source: EtcdSource;
@@ -51,7 +51,7 @@ export class LastingSources {
     this.#pingIntervalMs = pingIntervalMs;
   }
 
-  /** As `Sources.ask`; ends what came of asking before, when files have changed. @throws AgentError as `openSources` */
+  /** Like `Sources.ask`; closes the old connections when files have changed. @throws AgentError like `openSources` */
   async ask(signal: AbortSignal, except: ReadonlySet<Answer["source"]>): Promise<readonly Answer[]> {
     const access = await accessOf(this.#source);
     const text = JSON.stringify(access);
@@ -72,9 +72,9 @@ export class LastingSources {
 }
 
 /**
- * Reads what it takes to get in. Nobody is asked yet.
+ * Reads the credentials; no request is sent yet.
  * @param pingIntervalMs see SourceAccess
- * @throws AgentError BadTask for what cannot be asked, SourceTLS or SourceAuth for files that are not there
+ * @throws AgentError BadTask for an invalid endpoint, SourceTLS or SourceAuth for missing files
  */
 export async function openSources(source: EtcdSource, pingIntervalMs?: number): Promise<Sources> {
   return sourcesOf(source, { ...(await accessOf(source)), pingIntervalMs });
@@ -89,7 +89,7 @@ async function accessOf(source: EtcdSource): Promise<Pick<SourceAccess, "tls" | 
   if (source.authDir !== undefined && plain !== undefined) {
     throw new AgentError(
       "BadTask",
-      `the endpoint is ${plain}; with a user it must be https://, else its password could be read on the way`,
+      `the endpoint is ${plain}; with a user it must be https://, or its password could be intercepted`,
     );
   }
   const tls = await tlsIn(source);
@@ -97,7 +97,7 @@ async function accessOf(source: EtcdSource): Promise<Pick<SourceAccess, "tls" | 
   return { tls, login };
 }
 
-/** @throws AgentError BadTask for what cannot be asked */
+/** @throws AgentError BadTask for an invalid URL */
 export function openSource(url: string, access: Omit<SourceAccess, "url"> = {}): SnapshotSource {
   try {
     return new SnapshotSource({ url, ...access });
@@ -113,7 +113,7 @@ async function tlsIn({ tlsDir, serverName }: EtcdSource): Promise<SourceTLS> {
   if ((cert === undefined) !== (key === undefined)) {
     throw new AgentError(
       "SourceTLS",
-      `the Secret for TLS has only one of tls.crt and tls.key; it must have both, or none`,
+      `the Secret for TLS has only one of tls.crt and tls.key; it must have both or neither`,
     );
   }
   return { ca, cert, key, serverName };
@@ -130,7 +130,7 @@ async function loginIn(dir: string): Promise<SourceLogin> {
   return { name: name.trim(), password: password.replace(/\r?\n$/, "") };
 }
 
-/** Undefined when it is not there. */
+/** Undefined when the file does not exist. */
 async function fileIn(dir: string, name: string): Promise<string | undefined> {
   try {
     return await readFile(join(dir, name), "utf8");

@@ -6,7 +6,7 @@ const REASONS: Readonly<Record<StoreReason, FailureReason>> = {
   WrongCredentials: "WrongCredentials",
   AccessDenied: "AccessDenied",
   NoSuchBucket: "NoSuchBucket",
-  NoSuchObject: "NoSuchObject", // Deleted just now: nothing is read before it was seen to be there.
+  NoSuchObject: "NoSuchObject", // Deleted just now: objects are read only after they were seen.
   ObjectExists: "ObjectExists",
   NoSpace: "NoSpace",
   Unreachable: "StoreUnreachable",
@@ -17,7 +17,7 @@ const REASONS: Readonly<Record<StoreReason, FailureReason>> = {
   Other: "Internal",
 };
 
-/** What a store's failure is in a report; its message names the place, and no secret. */
+/** Translates a store's failure into a report's reason; the message names the place, and no secret. */
 export function storeError(error: StoreError): AgentError {
   return new AgentError(REASONS[error.reason], error.message, { cause: error });
 }

@@ -4,19 +4,19 @@ import { type Manifest, manifestKeyOf, readManifest } from "./archive/manifest.t
 import { AgentError } from "./error.ts";
 import { isStoreError } from "./store-error.ts";
 
-// What lies at a key, and whose is it?
-//   An object and its manifest both tell the uid of their EtcdBackup, and which attempt at it wrote them. What another one wrote, or nobody
-//   that we know, is never touched. An attempt that was killed leaves an object without a manifest, which is no backup: the next attempt of
-//   the same EtcdBackup deletes it and starts anew.
-// Why the attempt?
-//   A Job may start a second pod while the first one, on a node that nobody reaches, still works. Whatever they do to each other, a
-//   manifest is never taken for that of the other one's object.
+// Which backup does an object belong to?
+//   Object and manifest both contain the uid of their EtcdBackup and the ID of the attempt that wrote them. Objects
+//   with another uid, or without one, are never touched. A killed attempt leaves an object without a manifest, which is
+//   no backup: the next attempt of the same EtcdBackup deletes it.
+// Why the attempt's ID?
+//   A Job may start a second pod while the first still runs on an unreachable node. The ID prevents that the manifest
+//   of one pod is taken for that of the other's object.
 
-/** Metadata of what the agent writes. */
+/** Metadata of objects that the agent writes. */
 export const UID_METADATA = "backup-uid";
 export const ATTEMPT_METADATA = "attempt";
 
-/** A manifest has some hundred bytes. */
+/** Limit in bytes; a manifest has some hundred. */
 const MAX_MANIFEST_BYTES = 64 * 1024;
 
 interface Stored {
@@ -24,13 +24,13 @@ interface Stored {
   readonly manifest: Manifest | undefined;
 }
 
-/** @throws AgentError SnapshotCorrupt when the manifest is none; StoreError */
+/** @throws AgentError SnapshotCorrupt when the manifest is invalid; StoreError */
 export async function readStored(store: ObjectStore, key: string, signal: AbortSignal): Promise<Stored> {
   const [object, text] = await Promise.all([store.head(key, { signal }), smallText(store, manifestKeyOf(key), signal)]);
   return { object, manifest: text === undefined ? undefined : readManifest(text, key) };
 }
 
-/** Whether it is all there, by one attempt. */
+/** Whether object and manifest are complete and of one attempt. */
 export function isWhole(stored: Stored): stored is Stored & { readonly manifest: Manifest } {
   const { object, manifest } = stored;
   return (
@@ -41,15 +41,15 @@ export function isWhole(stored: Stored): stored is Stored & { readonly manifest:
 }
 
 /**
- * How long an object may wait for its manifest, in milliseconds: who is at work writes it right away. Too small: what another pod of the
- * same Job completes at this moment is deleted. Too large: the attempt after one that was killed between the two waits for nothing.
+ * How long an object may lack its manifest, in milliseconds; a running attempt writes it right away. If smaller, an
+ * object that another pod is completing is deleted; if larger, the attempt after a killed one waits longer.
  */
 const BETWEEN_WRITES_MS = 10_000;
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * The manifest of this backup, if a former attempt completed it. What one left that did not is deleted.
- * @throws AgentError ObjectExists when something else lies there; StoreError
+ * Manifest of this backup, if an earlier attempt completed it. Remains of an incomplete attempt are deleted.
+ * @throws AgentError ObjectExists when a foreign object has the key; StoreError
  */
 export async function formerAttempt(
   store: ObjectStore,
@@ -60,7 +60,7 @@ export async function formerAttempt(
   const untilMs = clock.monotonicMs() + BETWEEN_WRITES_MS;
   let stored = await readOwn(store, key, backupUID, signal);
   while (stored.object !== undefined && !isWhole(stored) && clock.monotonicMs() < untilMs) {
-    await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined); // Who is told to stop hears so from the store.
+    await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined); // After a stop the store's next call fails.
     stored = await readOwn(store, key, backupUID, signal);
   }
   if (isWhole(stored)) return stored.manifest;
@@ -71,8 +71,8 @@ export async function formerAttempt(
 }
 
 /**
- * The manifest of the attempt that was there before us. Nothing is deleted: it may still be at work.
- * @throws AgentError AnotherAttempt while it is not complete, ObjectExists when something else lies there
+ * Manifest of a concurrent attempt. Nothing is deleted, since that attempt may still run.
+ * @throws AgentError AnotherAttempt while it is incomplete, ObjectExists when a foreign object has the key
  */
 export async function otherAttempt(
   store: ObjectStore,
@@ -86,10 +86,10 @@ export async function otherAttempt(
 }
 
 export function inTheWay(key: string): AgentError {
-  return new AgentError("AnotherAttempt", `another attempt at this backup is in the way, and has not completed ${key}`);
+  return new AgentError("AnotherAttempt", `another attempt at this backup has not completed ${key} yet`);
 }
 
-/** What this backup has stored. @throws AgentError ObjectExists when something else lies there; StoreError */
+/** What this backup has stored. @throws AgentError ObjectExists when a foreign object has the key; StoreError */
 export async function readOwn(
   store: ObjectStore,
   key: string,
@@ -100,18 +100,18 @@ export async function readOwn(
     throw thrown instanceof AgentError ? new AgentError("ObjectExists", thrown.message, { cause: thrown }) : thrown;
   });
   const { object, manifest } = stored;
-  const strangers = [manifest?.backupUID, object && (object.metadata[UID_METADATA] ?? "nobody known")];
+  const strangers = [manifest?.backupUID, object && (object.metadata[UID_METADATA] ?? "unknown")];
   const stranger = strangers.find((uid) => uid !== undefined && uid !== backupUID);
   if (stranger !== undefined) {
     throw new AgentError(
       "ObjectExists",
-      `${key} is there already, and belongs to the backup with uid ${stranger}; it is left as it is`,
+      `${key} exists already and belongs to the backup with uid ${stranger}; it is left as it is`,
     );
   }
   return stored;
 }
 
-/** Undefined when it is not there. */
+/** Undefined when the object does not exist. */
 async function smallText(store: ObjectStore, key: string, signal: AbortSignal): Promise<string | undefined> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -119,7 +119,10 @@ async function smallText(store: ObjectStore, key: string, signal: AbortSignal): 
     for await (const part of store.get(key, { signal })) {
       bytes += part.length;
       if (bytes > MAX_MANIFEST_BYTES) {
-        throw new AgentError("SnapshotCorrupt", `${key} has more than ${MAX_MANIFEST_BYTES} bytes; no manifest has`);
+        throw new AgentError(
+          "SnapshotCorrupt",
+          `${key} has more than ${MAX_MANIFEST_BYTES} bytes, too many for a manifest`,
+        );
       }
       parts.push(part);
     }

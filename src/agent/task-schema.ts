@@ -2,14 +2,14 @@ import { en } from "zod/locales";
 import * as z from "zod/mini";
 import { WORK_DIR_PREFIX } from "./task.ts";
 
-z.config(en()); // the words for what is wrong with a value
+z.config(en()); // English error messages for invalid values
 
 const word = z.string().check(z.minLength(1));
 const path = z.string().check(z.startsWith("/"));
-/** Normal, so that one below another is seen to be. */
+/** Normalized, so that paths can be compared by prefix. */
 const directory = z.string().check(
   z.regex(/^(\/[^/]+)+$/),
-  z.refine((text) => !/\/\.{1,2}(\/|$)/.test(text), "is not a normal path"),
+  z.refine((text) => !/\/\.{1,2}(\/|$)/.test(text), "is not a normalized path"),
 );
 const workDir = directory.check(
   z.refine(
@@ -43,7 +43,7 @@ const encryption = z.optional(
   z.strictObject({ keyFile: path, keyID: z.optional(z.string().check(z.regex(/^[0-9a-f]{8}$/))) }),
 );
 
-/** AgentTask in task.ts tells what each field means. */
+/** The fields are described at AgentTask in task.ts. */
 export const taskSchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("backup"),

@@ -1,7 +1,7 @@
 import type { StoreLocation } from "#objectstore/location.ts";
 
-// What the operator and the agent agree on. The agent is a process of its own, in a Job that the operator makes: it gets its task as JSON
-// in an environment variable, and secrets as files that only this Job mounts.
+// The contract between operator and agent. The agent is a process in a Job that the operator creates. It gets its task
+// as JSON in an environment variable, and secrets as files that only this Job mounts.
 
 /** The environment variable that holds an AgentTask as JSON. */
 export const TASK_VARIABLE = "AGENT_TASK";
@@ -13,15 +13,15 @@ export const PROGRESS_PATH = "/progress";
 /** Where the agent leaves its AgentReport as JSON; the kubelet shows it as the container's termination message. */
 export const REPORT_FILE = "/dev/termination-log";
 
-/** With this the process ends when another attempt would end like it; a Job can look at nothing else before it makes one. */
+/** Exit code for a failure that a retry would repeat; a Job's failure policy can examine only the exit code. */
 export const NO_RETRY_EXIT_CODE = 2;
 
-/** Where the agent's bundle lies in the operator's image. */
+/** Path of the agent's bundle in the operator's image. */
 export const AGENT_PROGRAM = "/app/agent.mjs";
 
 /**
- * The container's command. What passes through is short-lived, so the old generation stays small; the young one is as large as some
- * chunks on their way, or they would be moved to the old one and stay there.
+ * The container's command. Streamed data is short-lived, so the old generation stays small; the young generation holds
+ * the chunks in transit, or they would be promoted and stay.
  */
 export const AGENT_COMMAND: readonly string[] = [
   "/usr/local/bin/node",
@@ -30,25 +30,27 @@ export const AGENT_COMMAND: readonly string[] = [
   AGENT_PROGRAM,
 ];
 
-/** One thing to do; the process ends with it. */
+/** A task; the process ends with it. */
 export type AgentTask = BackupTask | DeleteTask | FetchTask | FinishTask | VerifyTask | ArchiveTask | ReplayTask;
 
 /** Reads a snapshot of a cluster and stores it as one object, with a manifest beside it. */
 export interface BackupTask {
   readonly kind: "backup";
-  /** Of the EtcdBackup. What carries another uid is never touched; what carries this one is a former attempt of the same backup. */
+  /**
+   * Uid of the EtcdBackup. Objects with another uid are never touched; those with this uid are of an earlier attempt.
+   */
   readonly backupUID: string;
   readonly source: EtcdSource;
   readonly destination: StoreLocation;
   readonly key: string;
-  /** Where the destination's Secret is mounted. Undefined: the identity of the pod. */
+  /** Mount path of the destination's Secret. Undefined: the pod's identity. */
   readonly credentialsDir?: string;
   readonly compression: Compression;
   readonly encryption?: Encryption;
   readonly about: BackupOrigin;
 }
 
-/** Deletes what a backup stored: the manifest, then the object, and only when they carry this uid. */
+/** Deletes what a backup stored: the manifest, then the object, and only if they have this uid. */
 export interface DeleteTask {
   readonly kind: "delete";
   readonly backupUID: string;
@@ -58,109 +60,112 @@ export interface DeleteTask {
 }
 
 /**
- * Brings a stored snapshot to a directory, checked and as etcd sent it, for `etcdutl snapshot restore`. Only a whole one is to be seen there,
- * as the file SNAPSHOT_FILE.
+ * Fetches a stored snapshot to a directory, verified and as etcd sent it, for `etcdutl snapshot restore`. The file
+ * SNAPSHOT_FILE appears only when it is complete.
  */
 export interface FetchTask {
   readonly kind: "fetch";
   readonly from: StoreLocation;
   readonly key: string;
-  /** Where the Secret of the store is mounted. Undefined: the identity of the pod. */
+  /** Mount path of the store's Secret. Undefined: the pod's identity. */
   readonly credentialsDir?: string;
-  /** An object that is not encrypted is refused then, since somebody may have put it there instead of one that is. */
+  /** Set: an unencrypted object is refused, since an attacker may have replaced the encrypted one. */
   readonly encryption?: Encryption;
   readonly expect?: ExpectedSnapshot;
   /**
-   * What becomes of a snapshot whose etcd asks for users. Keep: so does the one that is made of it. Lift: a throw-away one does not, and a
-   * ReplayTask switches it on again. Undefined: it is refused, since nobody could log in.
+   * How to treat a snapshot with authentication enabled. Keep: the restored etcd has it, too. Lift: the throw-away etcd
+   * has none, and a ReplayTask enables it again; undefined: refused, since the operator could not log in.
    */
   readonly auth?: "Keep" | "Lift";
-  /** On the data volume; its name begins with WORK_DIR_PREFIX, since what is in it is deleted first. */
+  /** On the data volume; its name begins with WORK_DIR_PREFIX, and its old content is deleted first. */
   readonly workDir: string;
-  /** How many bytes must be free beyond the snapshot itself. Undefined: its size, since `etcdutl` makes a second copy. */
+  /** Bytes that must be free beyond the snapshot. Undefined: its size, since `etcdutl` makes a copy. */
   readonly roomBytes?: number;
 }
 
-/** What the snapshot must be, whatever lies at the key. */
+/** Requirements on the snapshot. */
 export interface ExpectedSnapshot {
-  /** Of the EtcdBackup. */
+  /** Uid of the EtcdBackup. */
   readonly backupUID?: string;
-  /** Of the snapshot as etcd sent it, in hexadecimal. */
+  /** SHA-256 of the snapshot as etcd sent it, in hexadecimal. */
   readonly sha256?: string;
 }
 
 /** Example: `/var/lib/etcd/.restore-0a1b2c3d` */
 export const WORK_DIR_PREFIX = ".restore-";
 
-/** Below FetchTask.workDir. */
+/** File in FetchTask.workDir. */
 export const SNAPSHOT_FILE = "snapshot.db";
 
 /**
- * Moves what `etcdutl` made of a snapshot to the place where a member's etcd looks for its data, all at once, and deletes the work directory.
- * What is there already is left alone: by this restore it is done, by anybody else it is refused.
+ * Moves the output of `etcdutl` to the member's data directory in one rename, and deletes the work directory. Existing
+ * data stays: the task succeeds if it is of this restore, else it fails.
  */
 export interface FinishTask {
   readonly kind: "finish";
-  /** Of the FetchTask. */
+  /** `workDir` of the FetchTask. */
   readonly workDir: string;
-  /** What `etcdutl` was given as `--data-dir`; below `workDir`. */
+  /** `--data-dir` of `etcdutl`; below `workDir`. */
   readonly restored: string;
-  /** Of the member; on the same volume as `workDir`. */
+  /** The member's data directory; on the same volume as `workDir`. */
   readonly dataDir: string;
-  /** Of the EtcdRestore; kept beside the data. */
+  /** Uid of the EtcdRestore; stored with the data. */
   readonly restoreUID: string;
 }
 
-/** Asks a throw-away etcd, which was started with a fetched snapshot, whether everything is there that the backup's manifest tells. */
+/** Verifies that a throw-away etcd, started with a fetched snapshot, matches the backup's manifest. */
 export interface VerifyTask {
   readonly kind: "verify";
   /** Client URL. Example: `http://127.0.0.1:2379` */
   readonly endpoint: string;
-  /** Of the FetchTask, which left there what is to be expected. */
+  /** `workDir` of the FetchTask, which wrote the expectation there. */
   readonly workDir: string;
 }
 
-/** Stores every change of a cluster as it happens, below a prefix, until it is told to stop; see changes/layout.ts. */
+/** Stores every change of a cluster as it happens, below a prefix, until it is stopped; see changes/layout.ts. */
 export interface ArchiveTask {
   readonly kind: "archive";
   readonly source: EtcdSource;
   readonly destination: StoreLocation;
-  /** Of the keys of what is stored. By convention CHANGES_FOLDER beside the backups of the same cluster. */
+  /** Prefix of the stored keys; by convention CHANGES_FOLDER beside the backups of the same cluster. */
   readonly prefix: string;
   readonly credentialsDir?: string;
-  /** Undefined: what is stored is compressed and not encrypted. */
+  /** Undefined: objects are compressed but not encrypted. */
   readonly encryption?: Encryption;
-  /** How old a change may get, in seconds, until it is stored. */
+  /** Maximum time from a change until it is stored, in seconds. */
   readonly maxAgeSeconds: number;
-  /** How many bytes of changes, before compression, go into one object; more only when one revision has more. */
+  /** Maximum bytes of changes in an object, before compression; a larger revision gets an object of its own. */
   readonly maxBytes: number;
-  /** What is older is deleted, in seconds. Undefined: nothing is. */
+  /** Age in seconds after which objects are deleted. Undefined: never. */
   readonly keepForSeconds?: number;
 }
 
 /**
- * Brings a throw-away etcd, which was started with the snapshot of a backup, to the state that the source had at a later revision or time, by
- * what an ArchiveTask has stored. Its snapshot then takes the place of SNAPSHOT_FILE.
+ * Replays the changes that an ArchiveTask stored to a throw-away etcd, started with a backup's snapshot, up to a
+ * revision or time. A snapshot of the result replaces SNAPSHOT_FILE.
  */
 export interface ReplayTask {
   readonly kind: "replay";
   readonly from: StoreLocation;
-  /** Of the backup's object. */
+  /** Key of the backup's object. */
   readonly key: string;
   readonly credentialsDir?: string;
   readonly encryption?: Encryption;
-  /** Of the archive's keys. */
+  /** Prefix of the archive's keys. */
   readonly prefix: string;
   readonly until: Until;
-  /** Client URL of the throw-away etcd, which was started with REPLAY_ETCD_FLAGS: `http://127.0.0.1:` and a port, so that it is nobody else's. */
+  /**
+   * Client URL of the throw-away etcd, which was started with REPLAY_ETCD_FLAGS: `http://127.0.0.1:` and a port, so
+   * that only this pod reaches it.
+   */
   readonly endpoint: string;
-  /** Of the FetchTask. */
+  /** `workDir` of the FetchTask. */
   readonly workDir: string;
 }
 
 /**
- * What a throw-away etcd is started with so that any revision fits into one transaction, no quota ends it, and no lease expires before it is
- * renewed. `--election-timeout` is what leases are granted for at least, and a half more.
+ * Flags of the throw-away etcd: any revision fits into one transaction, there is no quota, and leases outlive their
+ * renewal interval. The shortest TTL of a lease is 1.5 times `--election-timeout`.
  */
 export const REPLAY_ETCD_FLAGS: readonly string[] = [
   "--max-txn-ops=1000000000",
@@ -171,26 +176,26 @@ export const REPLAY_ETCD_FLAGS: readonly string[] = [
   "--unsafe-no-fsync",
 ];
 
-/** Where the state is taken from. Always the same for whoever asks, since each member of a cluster is brought there by itself. */
+/** End of a replay. Each member replays by itself, so the result must not depend on the member. */
 export type Until =
-  /** With this revision and nothing after it; in decimal. */
+  /** The state at this revision, in decimal. */
   | { readonly revision: string }
-  /** With everything up to this time and nothing after it; ISO 8601. It is the archiver's clock that counts. */
+  /** The state at this time, ISO 8601, by the archiver's clock. */
   | { readonly time: string };
 
-/** The archive's folder beside the backups of a cluster. */
+/** Folder of the archive beside a cluster's backups. */
 export const CHANGES_FOLDER = "changes";
 
 export type Compression = "None" | "Zstd";
 
 export interface Encryption {
-  /** A file with the key: 32 bytes, or their text in hexadecimal or base64. */
+  /** File with the key: 32 bytes, or their text in hexadecimal or base64. */
   readonly keyFile: string;
-  /** Of the key that is meant, see archive/key.ts: another key in the file is refused before anything is read. Undefined: whatever is there. */
+  /** Expected ID of the key, see archive/key.ts: another key is refused before anything is read. Undefined: any key. */
   readonly keyID?: string;
 }
 
-/** What the manifest tells of the backup's origin. */
+/** Origin of the backup, for its manifest. */
 export interface BackupOrigin {
   readonly namespace: string;
   readonly backupName: string;
@@ -199,16 +204,19 @@ export interface BackupOrigin {
   readonly clusterUID?: string;
 }
 
-/** An etcd cluster, and how to get in. */
+/** An etcd cluster, with its credentials. */
 export interface EtcdSource {
-  /** Client URLs, one at least; https: TLS. Example: `https://etcd-0.example:2379`. */
+  /** Client URLs, at least one; https: TLS. Example: `https://etcd-0.example:2379`. */
   readonly endpoints: readonly string[];
-  /** In hexadecimal, as etcdctl prints it. Another cluster is refused. Undefined: they must all be of one. */
+  /** Required cluster ID, in hexadecimal as etcdctl prints it. Undefined: all endpoints must be of one cluster. */
   readonly clusterID?: string;
-  /** Where files are that TLS wants: `ca.crt` (else the system's authorities), `tls.crt` and `tls.key` (else no certificate is shown). */
+  /**
+   * Directory of the TLS files: `ca.crt` (default: the system's CAs), `tls.crt` and `tls.key` (default: no client
+   * certificate).
+   */
   readonly tlsDir?: string;
-  /** The name that certificates must carry. Undefined: the host of the URL. */
+  /** Name that server certificates must have. Undefined: the host of the URL. */
   readonly serverName?: string;
-  /** Where the files `ETCD_USERNAME` and `ETCD_PASSWORD` are. Every endpoint must be https then. */
+  /** Directory of the files `ETCD_USERNAME` and `ETCD_PASSWORD`. Every endpoint must be https then. */
   readonly authDir?: string;
 }

@@ -1,8 +1,8 @@
 import type { Clock } from "#base/clock.ts";
 
-/** Aborts when nothing has moved for a while: whoever hangs takes the connection and says nothing. */
+/** Aborts after a time without progress: a peer that hangs accepts the connection and sends nothing. */
 export class Watchdog {
-  /** On whom everything waits at this moment. */
+  /** The side that is awaited at the moment. */
   waitsFor: "source" | "store" = "store";
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();

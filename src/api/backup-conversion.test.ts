@@ -48,7 +48,7 @@ const destination = fc.oneof(
     .map((volume) => ({ volume })),
   fc.record({ template: fc.constantFrom(...TEMPLATES), credentials }).map((url) => ({ url })),
 );
-/** As the API server stores it: what is undefined is not there. */
+/** Result as the API server stores it: without undefined values. */
 const betaSpec = fc
   .record(
     {
@@ -72,8 +72,8 @@ const alpha = fc
   })
   .map((spec) => alphaSpec.parse(spec) as Json);
 
-describe("nothing of an EtcdBackup is lost between two versions", () => {
-  test("that v1beta1 wrote, and v1alpha1 shows what its schema takes", () => {
+describe("an EtcdBackup survives the conversion to the other version and back", () => {
+  test("when v1beta1 wrote it, and its v1alpha1 form fits that schema", () => {
     fc.assert(
       fc.property(betaSpec, fc.constantFrom(undefined, { a: "1" }), (spec, annotations) => {
         const object = as("v1beta1", spec, annotations);
@@ -85,7 +85,7 @@ describe("nothing of an EtcdBackup is lost between two versions", () => {
     );
   });
 
-  test("that v1alpha1 wrote, and nothing is written beside it", () => {
+  test("when v1alpha1 wrote it, and no annotation is added", () => {
     fc.assert(
       fc.property(alpha, fc.constantFrom(undefined, { a: "1" }), (spec, annotations) => {
         const object = as("v1alpha1", spec, annotations);
@@ -97,21 +97,21 @@ describe("nothing of an EtcdBackup is lost between two versions", () => {
     );
   });
 
-  test("that a newer operator says, at every depth", () => {
+  test("with unknown fields of a newer operator, at every depth", () => {
     const newer = { newer: { a: [1] } };
     fc.assert(
       fc.property(betaSpec, fc.constantFrom("whole", "source", "destination", "store"), (spec, at) => {
         const inside = (value: unknown) => ({ ...(value as Json), ...newer });
         const [[kind, store]] = Object.entries(spec.destination as Json) as [[string, unknown]];
-        const spoken: Json = {
+        const written: Json = {
           whole: inside(spec),
           source: { ...spec, source: inside(spec.source) },
           destination: { ...spec, destination: inside(spec.destination) },
           store: { ...spec, destination: { [kind]: inside(store) } },
         };
-        const object = as("v1beta1", spoken[at] as Json);
+        const object = as("v1beta1", written[at] as Json);
         const seen = down(object);
-        expect(alphaSpec.parse(seen.spec)).toEqual(seen.spec); // what the API server takes away is not there
+        expect(alphaSpec.parse(seen.spec)).toEqual(seen.spec); // the API server prunes it
         expect(up(seen)).toEqual(object);
       }),
       { numRuns: 300 },
@@ -119,7 +119,7 @@ describe("nothing of an EtcdBackup is lost between two versions", () => {
   });
 });
 
-test("the URLs of v1alpha1 always hold, whatever rides along", () => {
+test("the URLs of v1alpha1 win over the annotation", () => {
   fc.assert(
     fc.property(betaSpec, alpha, (before, edit) => {
       const { metadata, ...rest } = down(as("v1beta1", before));
@@ -132,7 +132,7 @@ test("the URLs of v1alpha1 always hold, whatever rides along", () => {
   );
 });
 
-test("a manifest of 2020 means one endpoint, and the whole key as a URL", () => {
+test("a manifest of 2020 has one endpoint, and the whole key as a URL", () => {
   const spec = {
     source: { clusterURL: "http://my-cluster:2379" },
     destination: { objectURLTemplate: "gs://my-bucket/{{ .UID }}.db" },
@@ -167,7 +167,7 @@ test.each([
   expect(down(as("v1beta1", spec)).spec).toMatchObject({ destination: { objectURLTemplate } });
 });
 
-test("there is no EtcdBackup that is not converted, and what comes of an annotation has the shape of v1beta1", () => {
+test("every EtcdBackup is converted, and the result fits v1beta1, whatever its annotation", () => {
   const words = ["spec", "source", "destination", "clusterURL", "objectURLTemplate", "clusterName", "endpoints"];
   const key = fc.constantFrom(...words, "url", "template", "s3", "bucket", "volume", "__proto__", "x");
   const { tree } = fc.letrec((tie) => ({

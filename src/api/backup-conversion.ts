@@ -1,19 +1,22 @@
 import { fromBeyond } from "#api/pod-template/conversion.ts";
 import { record, without } from "#base/json.ts";
 
-// What does v1alpha1 show of a backup that it cannot say?
-//   It must show a URL of the source and one of the destination, so it shows the nearest thing. What was meant rides along, and holds as
-//   long as the URL is what would be shown of it.
+// How does v1alpha1 represent a source or destination without a field in v1alpha1?
+//   The conversion writes an approximate URL, as v1alpha1 requires one for each. The exact value is stored in the
+//   annotation. It applies while the URL is unchanged.
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A fifth of a core moves some hundred megabytes a second, and memory is the same at any size: the agent stays below 150 MB. */
+/**
+ * Default resources of backup and restore pods. 200m CPU transfers some hundred MB/s. The agent needs less than 150 MB
+ * at any database size.
+ */
 export const DEFAULT_BACKUP_RESOURCES = {
   requests: { cpu: "200m", memory: "160Mi" },
   limits: { memory: "256Mi" },
 };
 
-/** What the schema of v1beta1 fills in. */
+/** Defaults of the v1beta1 schema. */
 export const DEFAULT_BACKUP_SPEC = {
   compression: "None",
   objectPolicy: "Keep",
@@ -21,7 +24,7 @@ export const DEFAULT_BACKUP_SPEC = {
   verify: false,
 };
 
-/** The spec of an EtcdBackup, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it */
+/** Converts the spec of an EtcdBackup, without the defaults of v1beta1. @param beyond fields that only v1beta1 has */
 export function backupFromV1alpha1({ source, destination, ...rest }: Json, beyond: Json): Json {
   return {
     ...without(beyond, ["source", "destination"]),
@@ -56,7 +59,7 @@ function sourceToV1alpha1(source: Json): { said: Json; beyond: Json | undefined 
   return { said: clusterURL === undefined ? {} : { clusterURL }, beyond: fromBeyond(beyond) };
 }
 
-/** An EtcdCluster is reached by the Service of its name. */
+/** Client URL of the source. For an EtcdCluster its headless Service, which has the cluster's name. */
 function urlOf({ clusterName, endpoints }: Json): unknown {
   if (typeof clusterName === "string") return `http://${clusterName}:2379`;
   return Array.isArray(endpoints) && typeof endpoints[0] === "string" ? endpoints[0] : undefined;
@@ -88,7 +91,7 @@ function kindOf(destination: Json): string | undefined {
   return KINDS.find((kind) => destination[kind] !== undefined);
 }
 
-/** Where it is, roughly: what stands in an EtcdBackup of v1beta1 has no braces, so it is a template, too. */
+/** Approximate URL of the destination. Braces are removed, because v1alpha1 parses the URL as a template. */
 function shown(kind: string, destination: unknown): string {
   const { bucket, container, claimName, prefix, path } = record(destination);
   const place = [bucket ?? container ?? claimName, prefix ?? path].filter((part) => typeof part === "string");

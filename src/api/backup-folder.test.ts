@@ -4,11 +4,11 @@ import { folderOf, ownerFolder, placeText } from "./backup-folder.ts";
 
 test.each<[string, EtcdBackupSpec["source"], string | undefined, readonly string[]]>([
   ["an EtcdCluster", { clusterName: "my-etcd" }, "uid", ["my-etcd", "uid"]],
-  ["one that is not there", { clusterName: "my-etcd" }, undefined, ["my-etcd", "unknown"]],
+  ["a cluster that does not exist", { clusterName: "my-etcd" }, undefined, ["my-etcd", "unknown"]],
   ["any etcd", { endpoints: ["https://etcd.example:2379", "https://other:1"] }, undefined, ["external", "etcd.example"]],
-  ["one by its address", { endpoints: ["http://[::1]:2379/"] }, undefined, ["external", "___1_"]],
+  ["an etcd at an IPv6 address", { endpoints: ["http://[::1]:2379/"] }, undefined, ["external", "___1_"]],
   ["none", { endpoints: [] }, undefined, ["external", "unknown"]],
-])("whose it is: %s", (_, source, uid, parts) => {
+])("the folder belongs to: %s", (_, source, uid, parts) => {
   expect(ownerFolder(source, uid)).toEqual(parts);
 }); // biome-ignore format: a table
 
@@ -41,6 +41,6 @@ test.each<[string, object, object, boolean]>([
   ["two etcds of one host", external("http://h:1"), external("http://h:2"), false],
   ["one etcd", external("http://h:1"), external("http://h:1"), true],
   ["two hosts", external("http://h:1"), external("http://i:1"), false],
-])("whether it is one place: %s", (_, one, other, isOne) => {
+])("whether both are one place: %s", (_, one, other, isOne) => {
   expect(placeText(one as Given) === placeText(other as Given)).toBe(isOne);
 }); // biome-ignore format: a table

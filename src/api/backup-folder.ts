@@ -1,12 +1,13 @@
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 
-// Where does what is stored of an etcd lie?
-//   Below the prefix of its destination, in a folder of its namespace and of whose it is. Backups and changes of one etcd share it: that is how a
-//   restore of a backup finds the changes that came after.
+// Where are backups and changes of an etcd stored?
+//   Below the prefix of the destination, in a folder per namespace and etcd. Backups and archived changes share the
+//   folder, so that a restore finds the changes after a backup.
 
 /**
- * Whose it is, as parts of a key: of an EtcdCluster its name and uid, so that another one of the name has another folder; of any other etcd its host.
- * @param clusterUid of the EtcdCluster; undefined while it is not there
+ * Parts of the key that identify the etcd. For an EtcdCluster its name and uid, so that a recreated cluster gets a new
+ * folder. For any other etcd its host.
+ * @param clusterUid uid of the EtcdCluster; undefined while it does not exist
  */
 export function ownerFolder({ clusterName, endpoints }: EtcdBackupSpec["source"], clusterUid?: string): string[] {
   return clusterName === undefined
@@ -19,12 +20,15 @@ function hostOf(endpoint: string): string {
   return host.replaceAll(/[^A-Za-z0-9.-]/g, "_") || "unknown";
 }
 
-/** The folder of a key, without a slash behind it. */
+/** Folder of a key, without a trailing slash. */
 export function folderOf(key: string): string {
   return key.slice(0, Math.max(0, key.lastIndexOf("/")));
 }
 
-/** What two EtcdBackups of one namespace have in common that store what one etcd has in one folder, whatever they show to be let in. */
+/**
+ * Key that is equal for EtcdBackups of one namespace with the same etcd and the same destination. Credentials do not
+ * count.
+ */
 export function placeText({ source, destination }: Pick<EtcdBackupSpec, "source" | "destination">): string {
   const { s3, gcs, azure, volume } = destination;
   return JSON.stringify([

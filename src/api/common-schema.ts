@@ -2,11 +2,11 @@ import { z } from "zod";
 import { A_RELEASE, RELEASES } from "#api/release.ts";
 
 /**
- * A quantity as Kubernetes writes it, such as `8Gi` or `500m`. Kubernetes' own parser decides, not a pattern: what a user
- * would then read is a regular expression.
- * @param bound what is true of a good one, in CEL, with the parsed quantity as `q`
- * @param may what it may be, for people
- * @param word what it may say instead
+ * Schema of a Kubernetes quantity, such as `8Gi` or `500m`. It uses the parser of the API server instead of a pattern,
+ * because a refusal would quote the pattern.
+ * @param bound CEL condition of a valid value, with the parsed quantity as `q`
+ * @param may valid values, for the message
+ * @param word a word that is valid, too
  */
 export function quantity(bound: string, may: string, word?: string) {
   const good = `isQuantity(string(self)) && [quantity(string(self))].all(q, ${bound})`;
@@ -19,9 +19,9 @@ export function quantity(bound: string, may: string, word?: string) {
 }
 
 /**
- * A duration as Go writes it, such as `5m` or `1h30m`.
+ * Schema of a Go duration, such as `5m` or `1h30m`.
  * @param min the shortest, such as `10s` @param max the longest
- * @param word what it may say instead
+ * @param word a word that is valid, too
  */
 export function durationSchema(min: string, max: string, word?: string) {
   const good = `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`;
@@ -36,18 +36,24 @@ export function durationSchema(min: string, max: string, word?: string) {
     });
 }
 
-/** No quantity that means something is longer; the API server needs a bound to know what a rule costs. */
+/**
+ * Maximum length of a quantity in characters, more than any useful one has. The API server needs a bound to estimate
+ * the cost of CEL rules.
+ */
 const MAX_QUANTITY_LENGTH = 32;
 export const size = quantity("q.isGreaterThan(quantity('0'))", "a size greater than zero, such as 8Gi");
 export const amount = quantity("!q.isLessThan(quantity('0'))", "a quantity such as 500m or 2Gi");
-/** Kinds of compute resources: processor, memory, huge pages, devices. */
+/** Maximum number of kinds of compute resources: CPU, memory, huge pages, devices. */
 export const MAX_RESOURCE_KINDS = 32;
 
-/** Enough for etcd's default quota of 2 GiB, a second copy while defragmenting, a third while receiving a snapshot, and the WAL. */
+/**
+ * Enough for the WAL and three copies of a database at etcd's default quota of 2 GiB. Defragmentation and a received
+ * snapshot each need a copy.
+ */
 export const DEFAULT_STORAGE = "8Gi";
-/** The newest patch of the middle one of the three supported minors. */
+/** Newest patch of the middle one of the three supported minor releases. */
 export const DEFAULT_VERSION = "3.6.16";
-/** etcd advises at most seven voters: every write waits for a majority of them. */
+/** etcd recommends at most seven voters: every write waits for a majority. */
 export const MAX_REPLICAS = 7;
 
 export const replicasSchema = z
@@ -78,10 +84,22 @@ export const resourcesSchema = z.object({
   requests: z.record(z.string(), amount).meta({ maxProperties: MAX_RESOURCE_KINDS }).optional(),
 });
 
-/** A map of labels or annotations that people give to what the operator makes. @param what for people, in the plural */
-function ownKeysExcluded(what: string) {
+/** Kubernetes limit: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/ */
+const MAX_LABEL_LENGTH = 63;
+/**
+ * Maximum length of an annotation in characters, more than load balancers and agents need. All annotations of an object
+ * may have 256 KiB.
+ */
+const MAX_ANNOTATION_LENGTH = 32_768;
+
+/**
+ * Schema of user-defined labels or annotations for objects that the operator creates. Keys of the operator's group are
+ * excluded.
+ * @param what their name in messages, in the plural @param maxLength of a value
+ */
+function ownKeysExcluded(what: string, maxLength: number) {
   return z
-    .record(z.string(), z.string())
+    .record(z.string(), z.string().max(maxLength))
     .optional()
     .meta({
       "x-kubernetes-validations": [
@@ -95,8 +113,8 @@ function ownKeysExcluded(what: string) {
     });
 }
 
-export const annotationsSchema = ownKeysExcluded("annotations");
-export const labelsSchema = ownKeysExcluded("labels");
+export const annotationsSchema = ownKeysExcluded("annotations", MAX_ANNOTATION_LENGTH);
+export const labelsSchema = ownKeysExcluded("labels", MAX_LABEL_LENGTH);
 
 export const STORAGE_IS_FIXED = {
   "x-kubernetes-validations": [
@@ -107,24 +125,27 @@ export const STORAGE_IS_FIXED = {
   ],
 };
 
-/** The values that a field may have, in the form that Kubernetes itself uses, which `kubectl explain` shows line by line. */
+/** Description with the possible values of a field, one a line, as in Kubernetes' own API for `kubectl explain`. */
 export function listed(meaning: string, values: Readonly<Record<string, string>>): string {
   const lines = Object.entries(values).map(([value, sentence]) => ` - \`${value}\`: ${sentence}`);
   return [meaning, "", "Possible values:", ...lines].join("\n");
 }
 
-/** Conditions of a kind. @param types each with the question that it answers @param reasons each with what it means */
+/**
+ * Schema of the conditions of a kind.
+ * @param types each type with its question @param reasons each reason with its meaning
+ */
 export function conditionsSchema(types: Readonly<Record<string, string>>, reasons: Readonly<Record<string, string>>) {
   const condition = z.object({
     type: z.string().describe(listed("The question that the condition answers.", types)),
-    status: z.enum(["True", "False", "Unknown"]).describe("The answer; Unknown when the operator could not look."),
-    reason: z.string().describe(listed("Why the answer is what it is, in a word.", reasons)),
-    message: z.string().describe("The same for people, with names and numbers."),
-    observedGeneration: z.number().int().describe("metadata.generation of the spec that was looked at."),
+    status: z.enum(["True", "False", "Unknown"]).describe("The answer; Unknown when the operator could not find out."),
+    reason: z.string().describe(listed("Why the answer is so, in one word.", reasons)),
+    message: z.string().describe("The reason in full, with names and numbers."),
+    observedGeneration: z.number().int().describe("metadata.generation of the spec that the condition is about."),
     lastTransitionTime: z.string().meta({ format: "date-time" }).describe("When the status last changed."),
   });
   return z
     .array(condition)
     .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] })
-    .describe("What the operator says of the object; one condition per question.");
+    .describe("State of the object as the operator sees it; one condition per question.");
 }

@@ -122,18 +122,18 @@ const betaPeer = fc
   .map((spec) => peerSpecSchema.parse(spec) as Json);
 const metadata = fc.constantFrom({}, { annotations: { a: "1" }, labels: { b: "2" } }, { annotations: {} });
 
-/** An empty map of annotations says what none says, and the API server stores none. */
+/** Drops an empty map of annotations: the API server stores none. */
 function stored(object: Json): Json {
   const { annotations, ...metadata } = object.metadata as { annotations?: object };
   const isEmpty = annotations === undefined || Object.keys(annotations).length === 0;
   return { ...object, metadata: isEmpty ? metadata : { ...metadata, annotations } };
 }
 
-describe("nothing is lost between two versions", () => {
+describe("an object survives the conversion to the other version and back", () => {
   test.each([
     { kind: "EtcdCluster", specs: betaCluster },
     { kind: "EtcdPeer", specs: betaPeer },
-  ])("of an $kind that v1beta1 wrote", ({ kind, specs }) => {
+  ])("when v1beta1 wrote an $kind", ({ kind, specs }) => {
     fc.assert(
       fc.property(specs, metadata, (spec, meta) => {
         const object = as("v1beta1", kind, spec, meta);
@@ -167,7 +167,7 @@ describe("nothing is lost between two versions", () => {
     )
     .map((spec) => alphaSpec.parse(spec) as Json);
 
-  test("of an EtcdCluster that v1alpha1 wrote, and nothing is written beside it", () => {
+  test("when v1alpha1 wrote an EtcdCluster, and no annotation is added", () => {
     fc.assert(
       fc.property(alphaCluster, metadata, (spec, meta) => {
         const object = as("v1alpha1", "EtcdCluster", spec, meta);
@@ -177,7 +177,7 @@ describe("nothing is lost between two versions", () => {
     );
   });
 
-  test("what v1alpha1 cannot name outlives every edit of what it can", () => {
+  test("fields that v1alpha1 lacks survive every edit of its other fields", () => {
     fc.assert(
       fc.property(betaCluster, alphaCluster, (before, edit) => {
         const seen = down(as("v1beta1", "EtcdCluster", before));
@@ -199,7 +199,7 @@ describe("nothing is lost between two versions", () => {
   });
 });
 
-test("what v1alpha1 says means to members what it meant before", () => {
+test("fields of v1alpha1 keep their meaning for members", () => {
   const spec = {
     replicas: 3,
     version: "3.5.35",
@@ -218,13 +218,13 @@ test("what v1alpha1 says means to members what it meant before", () => {
   expect(revisionOf(askedIn(converted, undefined))).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test("what rides along stands in one annotation, and only what v1alpha1 cannot say", () => {
+test("one annotation has the fields that v1alpha1 lacks, and no others", () => {
   const spec = clusterSpecSchema.parse({ replicas: 3, etcd: { quotaBackendBytes: "Auto" }, tls: NO_TLS });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"etcd":{"quotaBackendBytes":"Auto"}}' } });
 });
 
-test("that nobody has said whether there is TLS rides along as well: v1alpha1 means that there is none", () => {
+test("a cluster without an explicit choice of TLS has that in its annotation: v1alpha1 means no TLS", () => {
   const spec = clusterSpecSchema.parse({ replicas: 3 });
   const { metadata } = down(as("v1beta1", "EtcdCluster", spec));
   expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"tls":null}' } });
@@ -236,7 +236,7 @@ test("that nobody has said whether there is TLS rides along as well: v1alpha1 me
   }
 });
 
-/** What a newer operator may say, at each depth that is taken apart. */
+/** Unknown fields of a newer operator, at each depth that is taken apart. */
 function withNewer(spec: Json, at: string): Json {
   const newer = { newer: { a: [1] } };
   const inside = (value: unknown) => ({ ...(value as Json), ...newer });
@@ -260,7 +260,7 @@ function withNewer(spec: Json, at: string): Json {
 const ANYWHERE = ["whole", "storage", "template", "metadata", "spec", "container"];
 const OF_PEER = ["previous", "previous.template", "previous.metadata", "previous.spec", "previous.container"];
 
-describe("what a newer operator says is not lost, nor does it reach what v1alpha1 would take away", () => {
+describe("unknown fields of a newer operator survive, but not in places where v1alpha1 would prune them", () => {
   test.each([
     ...ANYWHERE.map((at) => ({ kind: "EtcdCluster", specs: betaCluster, at, schema: alphaSpec })),
     ...[...ANYWHERE, ...OF_PEER].map((at) => ({ kind: "EtcdPeer", specs: betaPeer, at, schema: alphaPeerSpec })),
@@ -269,7 +269,7 @@ describe("what a newer operator says is not lost, nor does it reach what v1alpha
       fc.property(specs, (spec) => {
         const object = as("v1beta1", kind, withNewer(spec, at));
         const alpha = down(object, kind);
-        // Unknown fields of it are taken away by the API server.
+        // The API server prunes its unknown fields.
         const pruned = { ...alpha, spec: schema.parse(alpha.spec) as Json };
         expect(pruned).toEqual({ ...alpha, spec: { ...(alpha.spec as Json), ...pruned.spec } });
         expect(up(alpha, kind)).toEqual(stored(object));
@@ -280,7 +280,7 @@ describe("what a newer operator says is not lost, nor does it reach what v1alpha
   });
 });
 
-describe("what stands in the annotation and is not what a conversion writes", () => {
+describe("an annotation that no conversion wrote", () => {
   const withText = (text: unknown, spec: Json = { replicas: 3 }) =>
     as("v1alpha1", "EtcdCluster", spec, { annotations: { [BEYOND]: text, a: "1" } });
   const deep = (levels: number) => `{"podTemplate":{"spec":{"x":${'{"a":'.repeat(levels)}1${"}".repeat(levels + 3)}`;
@@ -302,24 +302,24 @@ describe("what stands in the annotation and is not what a conversion writes", ()
       deep(9_000),
       TOO_LARGE,
     ].map((text) => ({ text, is: text.slice(0, 60) })),
-  )("is left on the object, which is converted without it: $is", ({ text }) => {
+  )("stays on the object, which is converted without it: $is", ({ text }) => {
     const object = withText(text, alphaSpec.parse({ replicas: 3 }) as Json);
     const beta = up(object);
     expect(beta.metadata).toEqual(object.metadata);
     expect(beta.spec).toEqual(clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }));
     expect(down(beta)).toEqual(object);
-    // What v1beta1 says takes the place.
+    // Fields of v1beta1 replace it.
     const { metadata } = down({ ...beta, spec: { ...(beta.spec as Json), paused: true } });
     expect(metadata).toEqual({ name: "my-etcd", annotations: { [BEYOND]: '{"paused":true}', a: "1" } });
   });
 
-  test("and was written by hand into v1beta1 does not become a part of the spec by way of v1alpha1", () => {
+  test("that was written into v1beta1 by hand does not enter the spec by way of v1alpha1", () => {
     const spec = clusterSpecSchema.parse({ replicas: 3, tls: NO_TLS }) as Json;
     const object = as("v1beta1", "EtcdCluster", spec, { annotations: { [BEYOND]: '{"paused":true}' } });
     expect(down(object).metadata).toEqual({ name: "my-etcd" });
   });
 
-  test("does not change what both versions can say, nor give a member its bootstrap back", () => {
+  test("does not change fields that both versions have, nor restore a member's bootstrap", () => {
     const bootstrap = { initialClusterState: "New", static: { initialCluster: [{ host: "x" }] } };
     const planted = {
       clusterName: "b",
@@ -355,7 +355,7 @@ describe("what is too large for an annotation", () => {
     return as("v1beta1", "EtcdCluster", spec, { annotations });
   };
 
-  test("is not shown by v1alpha1, which says so; what fits is", () => {
+  test("is missing in v1alpha1, which reports that; smaller parts are there", () => {
     const annotations = { a: "y".repeat(100_000) };
     expect(up(down(large(100_000, annotations)))).toEqual(large(100_000, annotations));
     expect(down(large(300_000)).metadata).toMatchObject({ annotations: { [BEYOND]: TOO_LARGE } });
@@ -363,14 +363,14 @@ describe("what is too large for an annotation", () => {
     expect(other).toMatchObject({ annotations: { ...annotations, [BEYOND]: TOO_LARGE } });
   });
 
-  test("never makes more annotations than the API server takes", () => {
+  test("never exceeds the API server's limit of annotations", () => {
     for (const bytes of [1_000, 155_900, 200_000, 262_100])
       for (const own of [10, 100_000, 255_980, 262_142])
         expect(sizeOf(down(large(bytes, { a: "y".repeat(own) })))).toBeLessThanOrEqual(LIMIT);
   });
 });
 
-test("there is no object that is not converted, and what comes of an annotation has the shape of v1beta1", () => {
+test("every object is converted, and the result fits v1beta1, whatever its annotation", () => {
   const words = ["spec", "storage", "podTemplate", "containers", "metadata", "annotations", "previous", "resources"];
   const key = fc.constantFrom(...words, "volumeClaimTemplate", "requests", BEYOND, "__proto__", "constructor", "x");
   const { tree } = fc.letrec((tie) => ({

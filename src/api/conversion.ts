@@ -4,7 +4,7 @@ import {
   DEFAULT_BACKUP_RESOURCES,
   DEFAULT_BACKUP_SPEC,
 } from "#api/backup-conversion.ts";
-import { beyondIn, withBeyond } from "#api/beyond.ts";
+import { withBeyond } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION } from "#api/names.ts";
 import { fromBeyond, podTemplateFromV1alpha1, podTemplateToV1alpha1 } from "#api/pod-template/conversion.ts";
 import { restoreFromV1alpha1, restoreToV1alpha1 } from "#api/restore-conversion.ts";
@@ -12,23 +12,25 @@ import { scheduleFromV1alpha1, scheduleToV1alpha1 } from "#api/schedule-conversi
 import { whyNotShape } from "#api/shape.ts";
 import { NO_TLS } from "#api/tls.ts";
 import { isSameData } from "#base/hash.ts";
-import { defined, record, without } from "#base/json.ts";
+import { defined, mapInText, record, without } from "#base/json.ts";
 
-// How does nothing get lost between two versions?
-//   v1beta1 can say all that v1alpha1 can. What it says beyond that rides, on objects of v1alpha1, in one annotation. Whoever writes v1alpha1
-//   and does not name the annotation leaves it alone, as `kubectl apply` does; what v1alpha1 names itself always holds.
-// What if the annotation is not what a conversion writes?
-//   One object must not end a list of all, so nothing is thrown: it is converted as if there were none, and the annotation stays on it. Of
-//   one that has the shape of v1beta1, the same is taken as ever; whoever writes it is refused elsewhere.
-// And whether members speak TLS? v1alpha1 cannot say it, and means that they do not. v1beta1 may leave it open, and then a new cluster does: so
-//   that it is left open rides along, as null.
-// What of the status?
-//   It is the same in both.
+// How does a conversion keep all data?
+//   v1beta1 has all fields of v1alpha1. Its other fields are stored in one annotation of the v1alpha1 object. Clients
+//   of v1alpha1 that do not set the annotation keep it, as `kubectl apply` does. The fields of v1alpha1 always take
+//   precedence.
+// What if the annotation is invalid?
+//   The conversion ignores and keeps it, because an error would make every list request fail. An annotation with the
+//   shape of v1beta1 is used, even if written by hand. The admission webhook refuses such writes.
+// How is spec.tls converted?
+//   v1alpha1 has no such field, and its clusters have no TLS. An absent spec.tls in v1beta1 means TLS for new clusters,
+//   so the annotation records it as null.
+// How is the status converted?
+//   It is identical in both versions.
 
 export type Version = "v1alpha1" | "v1beta1";
 type Json = Readonly<Record<string, unknown>>;
 
-/** By kind, what the schema of v1beta1 fills in: it need not ride along, and an object without it gets it. */
+/** Defaults of the v1beta1 schema by kind. The annotation omits them, and the conversion restores them. */
 export const DEFAULTS: Readonly<Record<string, Json>> = {
   EtcdCluster: {
     clientService: { type: "ClusterIP" },
@@ -48,16 +50,19 @@ export const DEFAULTS: Readonly<Record<string, Json>> = {
   },
 };
 
-/** What both versions of clusters, and of members, call by the same name; only what a cluster begins with is beyond v1alpha1. */
+/**
+ * Fields with the same name in both versions of EtcdCluster and EtcdPeer. An EtcdCluster's bootstrap exists in v1beta1
+ * only.
+ */
 const CLUSTERS = ["replicas", "version", "clusterName", "clusterID", "clusterToken", "memberID"];
 const MEMBERS = [...CLUSTERS, "bootstrap"];
 
-/** What both versions say of a volume, by the same name. */
+/** Fields of a volume with the same name in both versions. */
 const CLAIM = ["accessModes", "storageClassName", "volumeAttributesClassName", "selector"];
 
 type Split = { readonly said: Json; readonly beyond: Json };
 
-/** How the spec of a kind is converted; all others are made like that of a member. */
+/** Converters of the spec by kind. All other kinds are converted as an EtcdPeer. */
 const CONVERTERS: Readonly<Record<string, { from: (spec: Json, beyond: Json) => Json; to: (spec: Json) => Split }>> = {
   EtcdBackup: { from: backupFromV1alpha1, to: backupToV1alpha1 },
   EtcdBackupSchedule: { from: scheduleFromV1alpha1, to: scheduleToV1alpha1 },
@@ -77,7 +82,7 @@ function convertersOf(kind: string) {
   return (Object.hasOwn(CONVERTERS, kind) ? CONVERTERS[kind] : undefined) ?? MEMBER;
 }
 
-/** The object in another version: an object of the operator's kinds, as the API server has it. Takes any object, and never throws. */
+/** Converts an object of the operator's kinds to another version. Takes any object, and never throws. */
 export function converted(object: Json, kind: string, to: Version, group: string): Json {
   const apiVersion = `${group}/${to}`;
   if (object.apiVersion === apiVersion) return object;
@@ -85,14 +90,14 @@ export function converted(object: Json, kind: string, to: Version, group: string
 }
 
 /**
- * Why what stands in the annotation cannot be used, of an object of v1alpha1 that has it: what is wrong and what it may be.
- * @returns undefined when it can
+ * Why the annotation of an object of v1alpha1 cannot be used: the defect and the valid values.
+ * @returns undefined when it can be used
  */
 export function whyNotBeyond(text: unknown, spec: unknown, kind: string): string | undefined {
-  const beyond = beyondIn(text);
+  const beyond = mapInText(text);
   if (beyond === undefined) return "it is no JSON object; it must be what a conversion has written";
   const why = whyNotShape(specToV1beta1(record(spec), kind, beyond), kind);
-  return why === undefined ? undefined : `what it says does not fit v1beta1: ${why}`;
+  return why === undefined ? undefined : `its fields do not fit v1beta1: ${why}`;
 }
 
 function toV1beta1(object: Json, kind: string, apiVersion: string): Json {
@@ -105,7 +110,7 @@ function toV1beta1(object: Json, kind: string, apiVersion: string): Json {
       metadata: withAnnotations(object, annotationsOf(object)),
       spec: specToV1beta1(spec, kind, {}),
     };
-  const whole = specToV1beta1(spec, kind, beyondIn(text) ?? {});
+  const whole = specToV1beta1(spec, kind, mapInText(text) ?? {});
   return { ...object, apiVersion, metadata: withAnnotations(object, annotations), spec: whole };
 }
 
@@ -113,7 +118,7 @@ function specToV1beta1(spec: Json, kind: string, beyond: Json): Json {
   return defined({ ...defaultsOf(kind), ...convertersOf(kind).from(spec, beyond) });
 }
 
-/** What of it v1alpha1 says, and beyond that what the schema would not fill in anyway. */
+/** Splits a spec into the fields of v1alpha1 and the other fields that differ from their defaults. */
 function specToV1alpha1(whole: Json, kind: string): Split {
   const { said, beyond } = convertersOf(kind).to(whole);
   const isDefault = ([key, value]: readonly [string, unknown]) => isSameData(value, defaultsOf(kind)[key]);
@@ -147,7 +152,8 @@ function memberFromV1alpha1(
 function toV1alpha1(object: Json, kind: string, apiVersion: string): Json {
   const { said: spec, beyond: more } = specToV1alpha1(record(object.spec), kind);
   const { [BEYOND_V1ALPHA1_ANNOTATION]: left, ...others } = annotationsOf(object);
-  // Usable on an object of v1beta1 it was written by hand, and would become a part of the spec that nobody has checked.
+  // Drop a usable annotation from an object of v1beta1. It was written by hand, and the next conversion would merge it
+  // into the spec unchecked.
   const isLeft = left !== undefined && whyNotBeyond(left, spec, kind) !== undefined;
   const alone = isLeft ? { ...others, [BEYOND_V1ALPHA1_ANNOTATION]: left } : others;
   const annotations = Object.keys(more).length === 0 ? alone : withBeyond(others, more);

@@ -57,12 +57,12 @@ interface Definition {
   resource: Resource<KubeObject>;
   description: string;
   shortNames: string[];
-  /** By version; the resource's own is the one that is stored. */
+  /** Schema of the spec for each version. The version of `resource` is the stored one. */
   specs: Readonly<Record<string, z.ZodType>>;
   status: z.ZodType;
   columns: Column[];
   scale?: Record<string, string>;
-  /** CEL rules on the whole object; they alone may look at `metadata.name`. */
+  /** CEL rules at the root of the object. Only there `metadata.name` is accessible. */
   rules?: Rules;
 }
 
@@ -72,9 +72,9 @@ function conditionReason(type: keyof typeof CONDITION_TYPES | ScheduleConditionT
   return `.status.conditions[?(@.type=="${type}")].reason`;
 }
 
-// The API server refuses a rule whose cost it cannot bound, and it knows no bound for the length of a name. `charAt` at given
-// places has a bound; `matches` and `contains` have none, nor has a message that quotes the name: the server's answer begins
-// with it anyway.
+// The API server refuses CEL rules with unbounded cost, and it assumes no bound for the length of a name. `charAt` has
+// a bounded cost; `matches`, `contains` and messages with the name do not. The API server's error starts with the name
+// anyway.
 const NAME_CHARACTERS = [..."abcdefghijklmnopqrstuvwxyz0123456789-"].map((character) => `'${character}'`).join(",");
 const NAME_PLACES = Array.from({ length: MAX_CLUSTER_NAME_LENGTH }, (_, place) => place).join(",");
 
@@ -157,7 +157,7 @@ const DEFINITIONS: readonly Definition[] = [
   },
   {
     resource: ETCD_BACKUP_SCHEDULES,
-    description: "Makes EtcdBackups again and again, and says which of them are kept.",
+    description: "Makes EtcdBackups at regular times, and limits which of them are kept.",
     shortNames: ["etcdbs"],
     specs: { v1beta1: scheduleSpecSchema, v1alpha1: scheduleSpecV1alpha1 },
     status: scheduleStatusSchema,
@@ -168,9 +168,14 @@ const DEFINITIONS: readonly Definition[] = [
         name: "Last good",
         type: "date",
         jsonPath: ".status.lastSuccessful.time",
-        description: "How old the latest backup is that was completed",
+        description: "Age of the latest completed backup",
       },
-      { name: "Next", type: "string", jsonPath: ".status.nextScheduleTime", description: "When the next one is due" },
+      {
+        name: "Next",
+        type: "string",
+        jsonPath: ".status.nextScheduleTime",
+        description: "When the next backup is due",
+      },
       { name: "Status", type: "string", jsonPath: conditionReason("BackupReady") },
       AGE,
     ],
@@ -183,7 +188,7 @@ const DEFINITIONS: readonly Definition[] = [
   },
   {
     resource: ETCD_RESTORES,
-    description: "A new etcd cluster that is made of a stored snapshot.",
+    description: "A new etcd cluster that is restored from a stored snapshot.",
     shortNames: ["etcdr"],
     specs: { v1beta1: restoreSpecSchema, v1alpha1: restoreSpecV1alpha1 },
     status: restoreStatusSchema,
@@ -239,7 +244,10 @@ const DEFINITIONS: readonly Definition[] = [
   },
 ];
 
-/** @param field of the spec, instead of which metadata.name is the name in etcd @param reserved names there that are not for people, and why */
+/**
+ * @param field field of the spec that overrides metadata.name as the name in etcd
+ * @param reserved names that users may not take, each with the reason
+ */
 function nameRules(longest: number, field: string, reserved: Readonly<Record<string, string>>) {
   return [
     {
@@ -255,7 +263,7 @@ function nameRules(longest: number, field: string, reserved: Readonly<Record<str
 
 /**
  * Every CustomResourceDefinition of the operator, ready to be applied or written as a file.
- * @param operatorNamespace where the operator runs, who converts between versions
+ * @param operatorNamespace namespace of the operator and its conversion webhook
  */
 export function customResourceDefinitions(operatorNamespace: string): readonly KubeObject[] {
   return DEFINITIONS.map((definition) => definitionOf(definition, operatorNamespace));
@@ -279,14 +287,14 @@ function definitionOf(definition: Definition, operatorNamespace: string): KubeOb
         categories: ["all"],
       },
       versions: Object.entries(specs).map(([name, spec]) => versionOf(definition, name, spec)),
-      // What has one version only is never converted.
+      // A kind with one version needs no conversion.
       conversion: Object.keys(specs).length === 1 ? { strategy: "None" } : conversionBy(operatorNamespace),
     },
   };
   return object as unknown as KubeObject;
 }
 
-/** Whom to trust then (`caBundle`) is written by the operator. */
+/** Leaves out `caBundle`, which the operator writes. */
 function conversionBy(operatorNamespace: string) {
   const service = { name: WEBHOOKS, namespace: operatorNamespace, port: 443, path: CONVERSION_PATH };
   return { strategy: "Webhook", webhook: { clientConfig: { service }, conversionReviewVersions: ["v1"] } };

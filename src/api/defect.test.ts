@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defectOf } from "#api/defect.ts";
 
-function told(type: string, status: "True" | "False" | "Unknown", reason: string) {
+function defectReason(type: string, status: "True" | "False" | "Unknown", reason: string) {
   const condition = { type, status, reason, message: "m", observedGeneration: 1, lastTransitionTime: "" };
   return defectOf({ status: { phase: "Completed", conditions: [condition] } })?.reason;
 }
@@ -16,10 +16,10 @@ test.each<[string, "True" | "False" | "Unknown", string, string | undefined]>([
   ["Verified", "True", "Verified", undefined],
   ["Complete", "False", "SnapshotCorrupt", undefined],
 ])("%s %s %s is a defect of the object: %s", (type, status, reason, expected) => {
-  expect(told(type, status, reason)).toBe(expected);
+  expect(defectReason(type, status, reason)).toBe(expected);
 });
 
-test("nothing is wrong with an object that nobody has looked at", () => {
+test("an object that was not checked has no defects", () => {
   expect(defectOf({})).toBeUndefined();
   expect(defectOf({ status: {} })).toBeUndefined();
 });

@@ -1,7 +1,10 @@
 import type { BackupReason } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 
-/** What a verification says of the object itself; all other reasons are those of a node, a store or a key, and leave open how it is. */
+/**
+ * Reasons that prove a defect of the stored object. All other reasons come from a node, a store or a key, and prove
+ * nothing about the object.
+ */
 const WRONG_DATA: readonly string[] = [
   "VerificationFailed",
   "SnapshotCorrupt",
@@ -9,7 +12,7 @@ const WRONG_DATA: readonly string[] = [
   "NoSuchObject",
 ] satisfies readonly BackupReason[];
 
-/** What its verification found wrong with its object; `undefined` while nothing is known to be wrong. */
+/** Condition with the defect that a verification found in the backup's object; `undefined` when none is known. */
 export function defectOf({ status }: Pick<EtcdBackup, "status">) {
   return status?.conditions?.find(
     ({ type, status: is, reason }) => type === "Verified" && is === "False" && WRONG_DATA.includes(reason),

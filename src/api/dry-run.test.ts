@@ -5,7 +5,7 @@ import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 
 const SPEC = clusterSpecSchema.parse({ replicas: 3, replacement: { after: "5m" }, etcd: { snapshotCount: 1_000 } });
 
@@ -18,15 +18,15 @@ function edited(patch: unknown) {
   return editIn(asking(JSON.stringify(patch)));
 }
 
-test("dry run: without the annotation nothing is asked", () => {
+test("dry run: without the annotation there is no edit", () => {
   expect(editIn(cluster().cluster)).toBeUndefined();
 });
 
 describe("dry run: the edit is a merge patch of spec", () => {
   const cases: readonly { readonly name: string; readonly patch: object; readonly spec: object }[] = [
-    { name: "nothing changes nothing", patch: {}, spec: SPEC },
+    { name: "an empty edit changes nothing", patch: {}, spec: SPEC },
     {
-      name: "what is named is replaced",
+      name: "given values replace the old ones",
       patch: { replicas: 5, version: "3.7.3" },
       spec: { ...SPEC, replicas: 5, version: "3.7.3" },
     },
@@ -35,14 +35,14 @@ describe("dry run: the edit is a merge patch of spec", () => {
       patch: { etcd: { heartbeatInterval: "200ms" } },
       spec: { ...SPEC, etcd: { snapshotCount: 1_000, heartbeatInterval: "200ms" } },
     },
-    { name: "null takes away", patch: { etcd: { snapshotCount: null } }, spec: { ...SPEC, etcd: {} } },
+    { name: "null removes a value", patch: { etcd: { snapshotCount: null } }, spec: { ...SPEC, etcd: {} } },
     {
-      name: "null within what is new is nothing",
+      name: "null within a new value is dropped",
       patch: { podTemplate: { metadata: { labels: null } } },
       spec: { ...SPEC, podTemplate: { metadata: {} } },
     },
     {
-      name: "a default comes back for what is taken away",
+      name: "a removed value gets its default",
       patch: { clientService: null, podTemplate: null, updateStrategy: { type: null, memberTimeout: "1m" } },
       spec: { ...SPEC, updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } },
     },
@@ -54,7 +54,7 @@ describe("dry run: the edit is a merge patch of spec", () => {
   ];
   test.each(cases)("$name", ({ patch, spec }) => expect(edited(patch)).toEqual({ is: "edit", spec }));
 
-  test("what has no default goes for good", () => {
+  test("a removed value without a default is absent", () => {
     const made = edited({ replacement: null, etcd: null });
     expect(made?.is === "edit" && Object.keys(made.spec).sort()).toEqual(
       Object.keys(SPEC)
@@ -64,7 +64,7 @@ describe("dry run: the edit is a merge patch of spec", () => {
   });
 });
 
-describe("dry run: what is no edit is refused with what it may be", () => {
+describe("dry run: a value that is not an edit is refused with what it may be", () => {
   const may = "it must be a JSON object, a merge patch of spec such as";
   const cases: readonly { readonly text: string; readonly why: string }[] = [
     { text: "true", why: `it is "true"; ${may}` },
@@ -100,22 +100,22 @@ describe("dry run: what is no edit is refused with what it may be", () => {
     expect(made?.is === "refused" ? made.why.slice(0, why.length) : made).toBe(why);
   });
 
-  test("however deep it is", () => {
-    const depth = 50_000;
+  test("a value that is nested too deeply is refused", () => {
+    const depth = 40_000;
     const text = `{"podTemplate":{"spec":${'{"a":'.repeat(depth)}1${"}".repeat(depth)}}}`;
     expect(editIn(asking(text))).toMatchObject({ is: "refused", why: expect.stringContaining("levels deep") });
   });
 });
 
-test("dry run: TLS is not taken away by saying nothing of it", () => {
+test("dry run: an edit cannot remove TLS by leaving it out", () => {
   const { metadata, spec } = asking('{"tls":null}');
   const given = { metadata, spec: { ...spec, tls: clusterTlsSchema.parse({ peer: { provider: "None" } }) } };
   const why =
-    "with it, spec.tls is missing, and members have TLS (client); it must be there: as it was, or with the provider None for a cluster that is to go on without";
+    "with it, spec.tls is missing, but members use TLS (client); set it as it was, or set provider None to turn TLS off";
   expect(editIn(given)).toEqual({ is: "refused", why });
 });
 
-describe("dry run: who issues certificates", () => {
+describe("dry run: providers of certificates", () => {
   const given = (side: string, provider: string, patch: object) => {
     const { metadata, spec } = asking(JSON.stringify({ tls: { [side]: patch } }));
     return editIn({ metadata, spec: { ...spec, tls: clusterTlsSchema.parse({ [side]: made(provider) }) } });
@@ -136,12 +136,12 @@ describe("dry run: who issues certificates", () => {
     ["peer", "Operator", "Secret"],
     ["peer", "Operator", "CertManager"],
     ["client", "Operator", "Secret"],
-  ])("of %s may be, after %s, %s", (side, before, after) => {
+  ])("%s certificates may change from %s to %s", (side, before, after) => {
     expect(given(side, before, { secret: null, ...made(after) })).toMatchObject({ is: "edit" });
   });
 });
 
-test("dry run: whatever is asked, the answer is an edit or a sentence", () => {
+test("dry run: any annotation results in an edit or a sentence", () => {
   const field = fc.constantFrom(...Object.keys(SPEC), "image", "__proto__", "x");
   const text = fc.oneof(
     fc.string(),

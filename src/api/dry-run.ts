@@ -5,28 +5,32 @@ import { fieldsOf, whyNotShape } from "#api/shape.ts";
 import { providerOf, type Side } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
-import { isMap, record, told } from "#base/json.ts";
+import { isMap, mapInText, record, told } from "#base/json.ts";
 
-// How does one ask what an edit would cause?
+// How can a user ask for the effects of an edit?
 //   kubectl annotate etcdcluster my-etcd etcd.improbable.io/dry-run='{"replicas":5,"version":"3.7.3"}'
-//   The value is what `kubectl patch --type=merge` would be given for spec: null takes a field away. Nothing of it is carried out.
-// What is judged here?
-//   What needs no API server: the shape, the release, and what is fixed. The other rules of the schema are asked by
-//   `kubectl patch --dry-run=server` with the same patch.
+//   The value is a JSON merge patch of spec, as for `kubectl patch --type=merge`. In it, null removes a field. The
+//   operator does not apply the patch.
+// What is validated here?
+//   Everything that needs no API server: the shape, the release and immutable fields. `kubectl patch --dry-run=server`
+//   with the same patch checks the other rules of the schema.
 
-/** The edit that is to be explained: the spec as it would be, or why it cannot be one, as a sentence for people. */
+/** Edit to explain: the edited spec, or why the patch is refused, as a sentence for users. */
 export type Edit =
   | { readonly is: "edit"; readonly spec: EtcdClusterSpec }
   | { readonly is: "refused"; readonly why: string };
 
-/** Levels that are merged. No shape knows as many, so what is deeper is refused; and the stack ends somewhere. */
+/**
+ * Maximum depth of a merge, more than any shape has. Deeper patches are refused; without a limit they could overflow
+ * the stack.
+ */
 const MAX_DEPTH = 64;
 
-/** What the annotation asks for; `undefined` without one. Takes any text, and never throws. */
+/** Reads the annotation; `undefined` without one. Takes any text, and never throws. */
 export function editIn({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spec">): Edit | undefined {
   const text = metadata.annotations?.[DRY_RUN_ANNOTATION];
   if (text === undefined) return undefined;
-  const patch = patchIn(text);
+  const patch = mapInText(text);
   if (patch === undefined) {
     return refused(
       `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"replicas":5,"version":"3.7.3"}`,
@@ -45,17 +49,7 @@ function refused(why: string): Edit {
   return { is: "refused", why };
 }
 
-/** A merge patch of a spec; `undefined` when it is no JSON object. */
-export function patchIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isMap(value) ? value : undefined;
-  } catch {
-    return undefined; // whoever asks says what it must be
-  }
-}
-
-/** https://www.rfc-editor.org/rfc/rfc7386 */
+/** JSON merge patch: https://www.rfc-editor.org/rfc/rfc7386 */
 export function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (!isMap(patch) || depth > MAX_DEPTH) return patch;
   const before = isMap(target) ? target : {};
@@ -68,7 +62,10 @@ export function merged(target: unknown, patch: unknown, depth = 0): unknown {
   return Object.fromEntries([...kept, ...after]);
 }
 
-/** What the API server fills in where the patch has taken something away. The release is no such thing: it must be named. */
+/**
+ * Fills in the API server's defaults for fields that the patch removed. The release has no default here: the patched
+ * spec must name it.
+ */
 function withDefaults(spec: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const filled = Object.entries({ podTemplate: {}, ...DEFAULTS.EtcdCluster }).map(([field, fallback]) => {
     const own = Object.hasOwn(spec, field) ? spec[field] : fallback;
@@ -86,10 +83,10 @@ function whyNotEdit(edited: Readonly<Record<string, unknown>>, before: EtcdClust
   return whyTlsSwitched(edited, before);
 }
 
-/** What the schema says of it, in which a rule in CEL compares the two. */
+/** Repeats the schema's CEL rule that compares spec.tls with its old value. */
 function whyTlsSwitched(edited: Pick<EtcdClusterSpec, "tls">, before: EtcdClusterSpec): string | undefined {
   const sides: readonly Side[] = ["peer", "client"];
   const lost = sides.find((each) => edited.tls === undefined && providerOf(before, each) !== "None");
   if (lost === undefined) return undefined;
-  return `spec.tls is missing, and members have TLS (${lost}); it must be there: as it was, or with the provider None for a cluster that is to go on without`;
+  return `spec.tls is missing, but members use TLS (${lost}); set it as it was, or set provider None to turn TLS off`;
 }

@@ -1,8 +1,8 @@
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /**
- * A duration as Go writes it, such as `1h30m`, in milliseconds.
- * @returns undefined when it is none, or has units that are not worth knowing here (`us`, `ns`)
+ * Parses a Go duration, such as `1h30m`, into milliseconds.
+ * @returns undefined when it is invalid, or has the units `us` or `ns`, which no field needs
  */
 export function millisecondsOf(duration: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(duration)) return undefined;

@@ -2,10 +2,10 @@ import { billionthsOf } from "#api/quantity.ts";
 import { fingerprint } from "#base/hash.ts";
 import { isMap } from "#base/json.ts";
 
-// When do two wishes mean the same?
-//   Amounts count, and not how they are written; the order counts only where it means something; and what holds nothing says nothing.
+// When are two pod templates equivalent?
+//   Quantities are compared by value. Order counts only where Kubernetes depends on it. Empty fields count as unset.
 
-/** @param of has resources of its own, or has none */
+/** Normalizes quantities in `resources`. @param of an object, with or without `resources` */
 export function withAmounts(of: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { resources } = of;
   if (!isMap(resources)) return of;
@@ -24,13 +24,16 @@ export function amount(quantity: unknown): string {
   return String(billionthsOf(text) ?? text);
 }
 
-/** What says something: nothing is left of what holds nothing. */
+/** The value, or `undefined` when it has no defined field. */
 export function unlessEmpty<T extends object>(value: T | null | undefined): T | undefined {
   const isEmpty = Object.values(value ?? {}).every((each) => each === undefined);
   return isEmpty || value === null ? undefined : value;
 }
 
-/** A list or a map of nothing adds nothing to what the operator says. Null takes something of it away, so it means something. */
+/**
+ * Removes empty lists and maps, which change nothing when merged. Null stays, because it removes a value of the
+ * operator.
+ */
 export function withoutEmpty(map: object): object | undefined {
   const isEmpty = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
   const entries = Object.entries(map).filter(([, value]) => !isEmpty(value));
@@ -41,17 +44,20 @@ export function withoutEmpty(map: object): object | undefined {
   );
 }
 
-/** Lists in which the order means something: a variable may refer to an earlier one, and words of a command are words of a command. */
+/** Lists with a significant order: a variable may refer to an earlier one, and arguments have positions. */
 const ORDERED = new Set(["env", "envFrom", "command", "args"]);
 
-/** In an affinity the order means nothing: its terms are alternatives or all of them hold. What is empty means something. */
+/**
+ * Sorts all lists, for affinities: their terms are alternatives or all required. Empty values stay, because they have a
+ * meaning.
+ */
 export function unordered(value: unknown): unknown {
   if (Array.isArray(value)) return sorted(value).map((item) => unordered(item));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unordered(item)]));
 }
 
-/** A list whose order means nothing. */
+/** Sorts a list without a significant order. */
 export function sorted(list: readonly unknown[]): unknown[] {
   return list
     .map((item) => [fingerprint(unordered(item)), item] as const)

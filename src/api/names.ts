@@ -1,37 +1,40 @@
 import { fingerprint } from "#base/hash.ts";
 
 /**
- * Every name, label and annotation that the operator makes, in one place: they are a contract with users,
- * with the 2020 operator of the same API group, and between the controller rooms.
+ * All names, labels and annotations that the operator sets. They are a contract with users, with the 2020 operator of
+ * this API group, and between the controllers.
  */
 
 export const GROUP = "etcd.improbable.io";
-/** What the operator, its image, its Deployment and its field manager are called. */
+/** Name of the operator, its image, its Deployment and its field manager. */
 export const OPERATOR = "etcd-cluster-operator";
 
-/** The lease by which a process leads one of the operator's shards (decision 35). @param shard its number, from 0 */
+/** Name of the lease of one of the operator's shards (decision 35). @param shard number of the shard, from 0 */
 export function shardLeaseName(shard: number): string {
   return `${OPERATOR}-shard-${shard}`;
 }
 
-/** Where etcd's images come from, without tag, when nobody says otherwise. */
+/** Default repository of etcd images, without tag. */
 export const ETCD_REPOSITORY = "gcr.io/etcd-development/etcd";
 
-/** What etcd's container is called in each member's pod. */
+/** Name of the etcd container in each member's pod. */
 export const ETCD_CONTAINER = "etcd";
 
-/** The volume of a member's pod that holds its data. */
+/** Name of the data volume in a member's pod. */
 export const DATA_VOLUME = "etcd-data";
-/** Where it is mounted. The data is one folder below, so that file systems may keep things of their own beside it. */
+/**
+ * Mount path of the data volume. The data directory is one level below, because some file systems keep files such as
+ * `lost+found` at the root.
+ */
 export const VOLUME_PATH = "/var/lib/etcd";
 
 export const CLIENT_PORT = 2379;
 export const PEER_PORT = 2380;
 /** Plain HTTP for `/metrics`, `/livez` and `/readyz`; never carries data. */
 export const METRICS_PORT = 2381;
-/** Port names are a contract: `_etcd-client._tcp.NAME` is how `etcdctl --discovery-srv NAME` finds a cluster. */
+/** Port names are a contract: `etcdctl --discovery-srv NAME` looks up `_etcd-client._tcp.NAME`. */
 export const CLIENT_PORT_NAME = "etcd-client";
-/** The headless Service's name of the same port where members serve clients over TLS alone: etcd's clients look for both names. */
+/** Name of the client port in the headless Service when members serve TLS only. etcd clients look up both names. */
 export const CLIENT_TLS_PORT_NAME = "etcd-client-ssl";
 export const PEER_PORT_NAME = "etcd-peer";
 export const METRICS_PORT_NAME = "etcd-metrics";
@@ -40,183 +43,245 @@ export const NAME_LABEL = "app.kubernetes.io/name";
 const NAME_LABEL_VALUE = "etcd";
 export const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
 const COMPONENT_LABEL = "app.kubernetes.io/component";
-/** Marks pods that are members, as opposed to the pods of backups and restores: budgets and Services select by it. */
+/** Distinguishes member pods from pods of backups and restores. PodDisruptionBudgets and Services select by it. */
 const MEMBER_COMPONENT = "member";
 const BACKUP_COMPONENT = "backup";
 const RESTORE_COMPONENT = "restore";
 export const CLUSTER_LABEL = `${GROUP}/cluster-name`;
 export const PEER_LABEL = `${GROUP}/peer-name`;
 
-/** Hash of the object as we last applied it: nothing is written while it equals the hash of what is wanted. */
+/**
+ * Hash of the object as last applied by the operator. While it equals the hash of the desired object, nothing is
+ * written.
+ */
 export const APPLIED_HASH_ANNOTATION = `${GROUP}/applied-hash`;
-/** On a ReplicaSet, its template, and thereby each pod: the revision (api/revision.ts) that the pod was or will be made from. */
+/**
+ * Set on a ReplicaSet, its template and therefore each pod: the revision (api/revision.ts) that the pod is created
+ * from.
+ */
 export const REVISION_ANNOTATION = `${GROUP}/revision`;
 /**
- * On the client Service: which of its labels and annotations come from `spec.clientService.metadata`, as JSON. What stands here and is
- * not asked for any more goes; all others belong to somebody else.
+ * Set on the client Service: which labels and annotations come from `spec.clientService.metadata`, as JSON. The
+ * operator removes a listed key that the spec no longer has. It leaves all other keys alone.
  */
 export const METADATA_KEYS_ANNOTATION = `${GROUP}/metadata-keys`;
-/** On claims: whose data this is. A claim outlives every other object of its member. */
+/** Set on claims: identity of the member and its cluster. A claim outlives all other objects of its member. */
 export const CLAIM_CLUSTER_ID_ANNOTATION = `${GROUP}/cluster-id`;
 export const CLAIM_CLUSTER_TOKEN_ANNOTATION = `${GROUP}/cluster-token`;
 export const CLAIM_MEMBER_ID_ANNOTATION = `${GROUP}/member-id`;
 /**
- * https on claims of members that the others reach over TLS, and on pods that listen for it. Members know each other by their URLs, so whoever comes
- * back has to be reached as before.
+ * Set on claims: the etcd release that last answered with this data, such as 3.6.16. A recreated cluster starts each
+ * member with it. Absent until the member has answered.
+ */
+export const CLAIM_RELEASE_ANNOTATION = `${GROUP}/etcd-version`;
+/**
+ * Set to https on claims of members that peers reach over TLS, and on pods that listen for it. Members know each other
+ * by URL, so a returning member must keep its scheme.
  */
 export const PEER_SCHEME_ANNOTATION = `${GROUP}/peer-scheme`;
 
 /**
- * On an EtcdPeer: why its member is being taken out of the cluster. Written before the member is removed, so that whoever
- * goes on later knows what is to become of the data.
+ * Set on an EtcdPeer: why its member is being removed from the cluster. Written before the removal, so that a later
+ * pass knows whether to delete the claim.
  */
 export const REMOVAL_ANNOTATION = `${GROUP}/removal`;
 /**
- * scale-down: somebody asked for fewer members, the claim goes too. never-started: no etcd ever ran on its claim, which goes
- * too. replacement: the member is lost, its claim is kept aside.
+ * Reasons of a removal. The first three delete the member's claim.
+ * - scale-down: `spec.replicas` was reduced.
+ * - never-started: etcd never ran on the claim.
+ * - never-voted: the member was a learner when the removal was recorded.
+ * - replacement: the member is lost, and its claim is quarantined.
  */
-export type Removal = "scale-down" | "never-started" | "replacement";
+export type Removal = "scale-down" | "never-started" | "never-voted" | "replacement";
 
-/** Whether the claim goes with a member that leaves for this reason; every other one is kept. */
+/** Whether a removal for this reason deletes the member's claim. For any other reason the claim is kept. */
 export function isClaimGoing(removal: string | undefined): boolean {
-  return removal === "scale-down" || removal === "never-started";
+  return removal === "scale-down" || removal === "never-started" || removal === "never-voted";
 }
 
-/** On an EtcdPeer that goes: its claim is deleted first. Only ever put on a peer whose member etcd no longer lists. */
+/** Finalizer on an EtcdPeer: delete its claim first. Added only after etcd no longer lists the member. */
 export const CLEANUP_FINALIZER = `etcdpeer.${GROUP}/pvc-cleanup`;
-/** On an EtcdPeer that goes: its claim is marked and kept first. */
+/** Finalizer on an EtcdPeer: quarantine its claim first. */
 export const QUARANTINE_FINALIZER = `etcdpeer.${GROUP}/pvc-quarantine`;
 
-/** On claims that hold the data of a member that was given up: kept for people, never used again by the operator. */
+/**
+ * Set on claims with data of a removed member. They are kept for a manual recovery; the operator never uses them again.
+ */
 export const QUARANTINE_LABEL = `${GROUP}/quarantined`;
 export const QUARANTINE_REASON_ANNOTATION = `${GROUP}/quarantine-reason`;
 export const QUARANTINE_TIME_ANNOTATION = `${GROUP}/quarantined-at`;
 
 /**
- * On a member's pod: what etcd reads as `--initial-cluster` and `--initial-cluster-state`, at every start of its container.
- * Annotations, because those of a running pod can be changed, unlike its environment.
+ * Set on a member's pod: the values of `--initial-cluster` and `--initial-cluster-state`, which etcd reads at each
+ * container start. They are annotations because, unlike environment variables, those of a running pod can change.
  */
 export const INITIAL_CLUSTER_ANNOTATION = `${GROUP}/initial-cluster`;
 export const INITIAL_CLUSTER_STATE_ANNOTATION = `${GROUP}/initial-cluster-state`;
 
-/** On a member's pod whose client port speaks TLS: https. Who dials a pod asks the pod, and not what is wanted of its next one. */
+/**
+ * Set to https on a member's pod that serves clients over TLS. Clients of the running pod use it, because the spec may
+ * describe only the next pod.
+ */
 export const CLIENT_SCHEME_ANNOTATION = `${GROUP}/client-scheme`;
-/** On a member's pod: the authorities that it trusts, in PEM, which a volume shows to etcd. etcd reads them when it starts, and not again. */
+/**
+ * Set on a member's pod: the CA bundle that it trusts, in PEM, mounted by a downward API volume. etcd reads it only at
+ * start.
+ */
 export const PEER_TRUST_ANNOTATION = `${GROUP}/peer-trust`;
 export const CLIENT_TRUST_ANNOTATION = `${GROUP}/client-trust`;
-/** On a member's pod, while it trusts several authorities: which of them had signed what its Secret held before it was made, as SHA-256. */
+/**
+ * Set on a member's pod that trusts several CAs: the SHA-256 of the CA that had signed the Secret's certificate when
+ * the pod was created.
+ */
 export const PEER_SIGNER_ANNOTATION = `${GROUP}/peer-signer`;
 export const CLIENT_SIGNER_ANNOTATION = `${GROUP}/client-signer`;
-/** On an EtcdCluster: which authorities are to be followed by new ones: see rotation-wish.ts. What is done stays on record until it is taken away. */
+/**
+ * Set on an EtcdCluster: which CAs to rotate; see rotation-wish.ts. A completed rotation stays on record until the
+ * annotation is removed.
+ */
 export const ROTATE_CA_ANNOTATION = `${GROUP}/rotate-ca`;
-/** On the Secret of an authority: by which wish of a person it was followed by another one last. */
+/** Set on the Secret of a CA: the value of the annotation that requested its last rotation. */
 export const ROTATED_FOR_ANNOTATION = `${GROUP}/rotated-for`;
-/** The volumes of a member's pod with what it shows, and with whom it trusts. */
+/** Volumes of a member's pod with its certificate, its key and the CA bundle. */
 export const PEER_TLS_VOLUME = "etcd-peer-tls";
 export const CLIENT_TLS_VOLUME = "etcd-client-tls";
-/** Where they are mounted. */
+/** Mount paths of these volumes. */
 export const TLS_PATH = "/etc/etcd/tls";
 export const PEER_TLS_PATH = `${TLS_PATH}/peer`;
 export const CLIENT_TLS_PATH = `${TLS_PATH}/client`;
-/** What the files in these volumes, and the keys of each Secret with a certificate, are called, as in a Secret of the type kubernetes.io/tls. */
+/**
+ * File names in these volumes, and keys of each Secret with a certificate, as in a Secret of type kubernetes.io/tls.
+ */
 export const CERTIFICATE_FILE = "tls.crt";
 export const KEY_FILE = "tls.key";
 export const TRUST_FILE = "ca.crt";
 
 // How does the fence work?
-//   etcd looks at --initial-cluster only when its data directory holds no WAL. A list that does not name the member itself
-//   then ends it at once: "couldn't find local name … in the initial cluster configuration". With a WAL it is ignored.
-//   So these flags can restart a member, and can never bootstrap one (checked against 3.5, 3.6 and 3.7 in test/etcd).
-/** An initial cluster without the member itself. The name says why to whoever reads it in a log. */
+//   etcd reads --initial-cluster only when its data directory has no WAL. If the list does not name the member itself,
+//   etcd then exits at once: "couldn't find local name … in the initial cluster configuration". With a WAL etcd ignores
+//   the flag.
+//   So a fenced member can restart, but never bootstrap (checked with 3.5, 3.6 and 3.7 in test/etcd).
+/** Initial cluster without the member itself. The name states the reason, because it appears in etcd's log. */
 export const FENCE = "fenced-because-joined=http://fenced.invalid:2380";
 
-/** The Service by which the API server calls the operator, and the Secret that holds the certificate that it shows then. */
+/** Name of the webhooks' Service and of the Secret with its serving certificate. */
 export const WEBHOOKS = `${OPERATOR}-webhooks`;
-/** The ClusterRole with the operator's rights to Secrets, ConfigMaps and cert-manager's Certificates, and the bindings of it. */
+/** ClusterRole, and its bindings, with the operator's rights to Secrets, ConfigMaps and cert-manager's Certificates. */
 export const TLS_ROLE = `${OPERATOR}-tls`;
-/** Path of the webhook that checks EtcdClusters. */
+/** Path of the validating webhook for EtcdClusters. */
 export const CLUSTER_ADMISSION_PATH = "/admission/etcdclusters";
-/** Path of the webhook that turns objects of one version of the API into those of another. */
+/** Path of the conversion webhook. */
 export const CONVERSION_PATH = "/conversion";
-/** What people read when it refuses something. */
+/** Name of the validating webhook, which appears in its refusals. */
 export const CLUSTER_ADMISSION = `etcdclusters.${GROUP}`;
 
-/** On objects of v1alpha1: what v1beta1 says of them beyond what v1alpha1 can, as JSON. */
+/** Set on objects of v1alpha1: the fields that only v1beta1 has, as JSON. */
 export const BEYOND_V1ALPHA1_ANNOTATION = `${GROUP}/v1beta1`;
 
-/** On an EtcdCluster, with the value "true": the operator looks and tells, and changes nothing. */
+/**
+ * Set to "true" on an EtcdCluster: the operator reports status, and changes nothing except that it renews certificates.
+ */
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
-/** On an EtcdCluster: which checks an update does not wait for, and until when; see waivers.ts. */
+/** Set on an EtcdCluster: checks that an update skips, and until when; see waivers.ts. */
 export const WAIVE_ANNOTATION = `${GROUP}/waive`;
 
-/** The longest name of an EtcdBackup: its Job has the same one, which Kubernetes puts into a label of its pod. */
+/**
+ * Longest name of an EtcdBackup. Its Job has the same name, and Kubernetes puts a Job's name into a label of its pod.
+ */
 export const MAX_BACKUP_NAME_LENGTH = 63;
-/** On a Job and its pods: the EtcdBackup that they are of. */
+/** Set on a Job and its pods: name of their EtcdBackup. */
 export const BACKUP_LABEL = `${GROUP}/backup-name`;
-/** The container that takes the snapshot. */
+/** Name of the container that takes the snapshot. */
 export const AGENT_CONTAINER = "agent";
-/** On a claim, with the value "true": backups may be stored on it. */
+/** Set to "true" on a claim: backups may be stored on it. */
 export const BACKUP_DESTINATION_LABEL = `${GROUP}/backup-destination`;
-/** On a Secret that somebody else fills, with the value "true": EtcdClusters may have it mounted, and show what it holds. */
+/**
+ * Set to "true" on a Secret with a certificate from outside the operator: EtcdClusters may mount it, and members may
+ * present its certificate.
+ */
 export const TLS_LABEL = `${GROUP}/tls`;
-/** The Secret with what a store is asked when a destination's URL is given without credentials. */
+/** Secret with the store's credentials, used when a destination is a URL without credentials. */
 export const DEFAULT_CREDENTIALS_SECRET = "etcd-backup-credentials";
-/** On an EtcdBackup that goes: its object is deleted first. */
+/** Finalizer on an EtcdBackup: delete its stored object first. */
 export const OBJECT_FINALIZER = `etcdbackup.${GROUP}/object-cleanup`;
-/** On an EtcdBackup that goes, with the value "true": it may go, and its object stays. */
+/** Set to "true" on an EtcdBackup that is being deleted: keep its stored object. */
 export const KEEP_OBJECT_ANNOTATION = `${GROUP}/keep-object`;
 /**
- * On an EtcdBackup, with the value "true": its object goes with it, whatever its objectPolicy says. The operator writes it together with the
- * finalizer, when the retention of its EtcdBackupSchedule gives the object away.
+ * Set to "true" on an EtcdBackup: delete its stored object with it, whatever `objectPolicy` is. The operator sets it,
+ * with the finalizer, when the schedule's retention drops the backup.
  */
 export const DELETE_OBJECT_ANNOTATION = `${GROUP}/delete-object`;
 
-/** On an EtcdBackup: the EtcdBackupSchedule that made it. The operator of 2020 had the same label. Who takes it away keeps the backup. */
+/**
+ * Set on an EtcdBackup: name of the EtcdBackupSchedule that created it, as in the 2020 operator. Without the label,
+ * retention ignores the backup.
+ */
 export const SCHEDULE_LABEL = `${GROUP}/backup-schedule-name`;
-/** On an EtcdBackup: the uid of that EtcdBackupSchedule. What an earlier one of the same name has made is not looked after. */
+/**
+ * Set on an EtcdBackup: uid of that EtcdBackupSchedule. Backups of a deleted schedule with the same name are not
+ * managed.
+ */
 export const SCHEDULE_UID_ANNOTATION = `${GROUP}/schedule-uid`;
-/** On an EtcdBackup: the uid of the EtcdCluster before whose upgrade it was made. */
+/** Set on an EtcdBackup that precedes an upgrade: uid of the EtcdCluster. */
 export const FIRST_BACKUP_ANNOTATION = `${GROUP}/before-upgrade-of`;
 
-/** The longest name of an EtcdBackupSchedule: its backups' names are longer by a time, such as -20261122-030000. */
+/** Longest name of an EtcdBackupSchedule. Names of its backups append a time, such as -20261122-030000. */
 export const MAX_SCHEDULE_NAME_LENGTH = MAX_BACKUP_NAME_LENGTH - "-20261122-030000".length;
-/** The longest name of an EtcdRestore: it stands in a label of its Jobs and their pods. */
+/** Longest name of an EtcdRestore, which is a label value on its Jobs and their pods. */
 export const MAX_RESTORE_NAME_LENGTH = 63;
-/** On a Job and its pods: the EtcdRestore that they are of. */
+/** Set on a Job and its pods: name of their EtcdRestore. */
 export const RESTORE_LABEL = `${GROUP}/restore-name`;
-/** A label of claims and an annotation of an EtcdCluster: the uid of the EtcdRestore that made them. */
+/** Label on claims and annotation on an EtcdCluster: uid of the EtcdRestore that created them. */
 export const RESTORED_FROM = `${GROUP}/restored-from`;
-/** On an EtcdRestore: its claims that hold no whole data are deleted before it goes. */
+/** Finalizer on an EtcdRestore: delete its incompletely filled claims first. */
 export const CLAIMS_FINALIZER = `etcdrestore.${GROUP}/claim-cleanup`;
-/** The containers of a restore's pod, one after another: brings the snapshot, makes a data directory of it, puts that in its place. */
+/**
+ * Containers of a restore's pod, in order: fetch downloads the snapshot, etcdutl restores a data directory, finish
+ * moves it into place.
+ */
 export const FETCH_CONTAINER = "fetch";
 export const ETCDUTL_CONTAINER = "etcdutl";
-/** Of a restore to a point in time: what makes the data of a throw-away etcd, that etcd, and what brings it to the point. */
+/**
+ * Containers of a point-in-time restore: base prepares the data of a temporary etcd, replica runs it, replay applies
+ * the archived changes.
+ */
 export const BASE_CONTAINER = "base";
 export const REPLICA_CONTAINER = "replica";
 export const REPLAY_CONTAINER = "replay";
 export const FINISH_CONTAINER = "finish";
-/** The last container of the pod that verifies a backup: asks a throw-away etcd beside it for the data. */
+/** Last container of a verification's pod: reads the restored data from a temporary etcd in the same pod. */
 export const VERIFY_CONTAINER = "verify";
-/** On an EtcdCluster or an EtcdBackupSchedule: an edit of its spec that is to be explained and not made, as a JSON merge patch; see dry-run.ts. */
+/**
+ * Set on an EtcdCluster or EtcdBackupSchedule: a JSON merge patch of its spec to explain without applying it; see
+ * dry-run.ts.
+ */
 export const DRY_RUN_ANNOTATION = `${GROUP}/dry-run`;
 
-/** The longest names of an EtcdRole and an EtcdUser: they are names in etcd, and that of an EtcdUser stands in a label of its Secret. */
+/**
+ * Longest names of an EtcdRole and an EtcdUser. Both are names in etcd, and an EtcdUser's name is a label value on its
+ * Secret.
+ */
 export const MAX_ROLE_NAME_LENGTH = 63;
 export const MAX_USER_NAME_LENGTH = 63;
-/** On the Secrets of an EtcdUser: its name. */
+/** Set on the Secrets of an EtcdUser: its name. */
 export const USER_LABEL = `${GROUP}/user-name`;
-/** On an EtcdUser: new credentials are wanted now, once for each value. */
+/** Set on an EtcdUser: each new value requests one rotation of its credentials. */
 export const ROTATE_CREDENTIALS_ANNOTATION = `${GROUP}/rotate-credentials`;
-/** On the Secret of a binding: when its credentials were made. For which value of that annotation, ROTATED_FOR_ANNOTATION says. */
+/**
+ * Set on the Secret of a binding: when its credentials were created. ROTATED_FOR_ANNOTATION has the value that
+ * requested them.
+ */
 export const ROTATED_AT_ANNOTATION = `${GROUP}/rotated-at`;
-/** On an EtcdRole or EtcdUser: what it has made in etcd is deleted before it goes. */
+/** Finalizers on an EtcdRole or EtcdUser: delete its role or user in etcd first. */
 export const ROLE_FINALIZER = `etcdrole.${GROUP}/role-cleanup`;
 export const USER_FINALIZER = `etcduser.${GROUP}/user-cleanup`;
 /** https://servicebinding.io/spec/core/1.1.0/#provisioned-service */
 export const BINDING_TYPE = "servicebinding.io/etcd";
 
-/** The longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which end at 63. */
+/**
+ * Longest cluster name: `NAME-client` and `NAME-12345` must be DNS labels and label values, which have at most 63
+ * characters.
+ */
 export const MAX_CLUSTER_NAME_LENGTH = 52;
 
 /** Name of the EtcdPeer, ReplicaSet, claim and host of the member with this ordinal (0 or more). */
@@ -247,17 +312,20 @@ export function networkPolicyName(cluster: string): string {
   return cluster;
 }
 
-/** The Secret with the authority by which members know each other, when the operator issues. No pod has it. */
+/** Secret with the CA of peer certificates, for provider Operator. No pod mounts it. */
 export function peerAuthorityName(cluster: string): string {
   return `${cluster}-peer-ca`;
 }
 
-/** The Secret with the authority by which members and clients know each other, when the operator issues. No pod has it. */
+/** Secret with the CA of server and client certificates, for provider Operator. No pod mounts it. */
 export function clientAuthorityName(cluster: string): string {
   return `${cluster}-client-ca`;
 }
 
-/** Whether it is, or may come to be, the name of a Secret that the operator, or cert-manager at its asking, fills for this EtcdCluster. */
+/**
+ * Whether the Secret's name is reserved for this EtcdCluster: the operator or cert-manager fills, or may later fill, a
+ * Secret of this name.
+ */
 export function isOwnSecretName(cluster: string, secret: string): boolean {
   const own = [peerAuthorityName, clientAuthorityName, rootSecretName, ...CERTIFICATE_NAMES].map((name) =>
     name(cluster),
@@ -276,65 +344,65 @@ function isIssuedName(own: string, secret: string): boolean {
   return secret.startsWith(`${own}-`) && /^[0-9a-f]{8}$/.test(secret.slice(own.length + 1));
 }
 
-/** Whether the Secret of some EtcdUser has such a name. */
+/** Whether the name has the form of an EtcdUser's Secret. */
 export function isBindingName(secret: string): boolean {
   return [bindingName, bindingCertificateName].some((name) => secret.endsWith(name("")));
 }
 
-/** Whether an authority of some EtcdCluster has such a name. */
+/** Whether the name has the form of a CA Secret of an EtcdCluster. */
 export function isAuthorityName(secret: string): boolean {
   return [peerAuthorityName, clientAuthorityName].some((name) => secret.endsWith(name("")));
 }
 
-/** The Secret with what members show to each other, unless somebody else brings it. */
+/** Secret with members' peer certificate, except for provider Secret. */
 export function peerCertificateName(cluster: string): string {
   return `${cluster}-peer-tls`;
 }
 
-/** The Secret with what members show to clients, unless somebody else brings it. */
+/** Secret with members' server certificate, except for provider Secret. */
 export function serverCertificateName(cluster: string): string {
   return `${cluster}-server-tls`;
 }
 
-/** The Secret with what the operator and its agents show to members, unless somebody else brings it. */
+/** Secret with the client certificate of the operator and its agents, except for provider Secret. */
 export function operatorCertificateName(cluster: string): string {
   return `${cluster}-operator-tls`;
 }
 
-/** The Secret with what an application shows to members, and where they are. */
+/** Secret with an application's client certificate and the members' addresses. */
 export function applicationCertificateName(cluster: string): string {
   return `${cluster}-client`;
 }
 
-/** The Secret with the password of etcd's user root. */
+/** Secret with the password of etcd's root user. */
 export function rootSecretName(cluster: string): string {
   return `${cluster}-root`;
 }
 
-/** etcd's first user, and the role of those who may do everything. */
+/** Name of etcd's first user, and of the role with all permissions. */
 export const ROOT = "root";
 
 /**
- * The Secret that an issuer of cert-manager fills, in place of one of the operator's own: what another issuer signs never gets into what members
- * show before they trust it.
- * @param own the name of the operator's own Secret
- * @param issuer eight hexadecimal digits that tell it from others
+ * Secret that a cert-manager issuer fills. Each issuer has its own Secret, so a new issuer's certificate reaches no
+ * member before members trust the new CA.
+ * @param own name of the Secret for provider Operator
+ * @param issuer eight hexadecimal digits that identify the issuer
  */
 export function issuedSecretName(own: string, issuer: string): string {
   return `${own}-${issuer}`;
 }
 
-/** The ConfigMap with whom clients have to trust. */
+/** ConfigMap with the CA bundle for clients. */
 export function trustConfigMapName(cluster: string): string {
   return `${cluster}-ca`;
 }
 
-/** The Secret by which an application connects as the user of an EtcdUser. */
+/** Secret with which an application connects as an EtcdUser. */
 export function bindingName(user: string): string {
   return `${user}-binding`;
 }
 
-/** The Certificate that cert-manager is asked for, for such a Secret, and the Secret into which cert-manager writes it. */
+/** Certificate requested from cert-manager for an EtcdUser, and the Secret that cert-manager fills for it. */
 export function bindingCertificateName(user: string): string {
   return `${user}-binding-tls`;
 }
@@ -344,7 +412,7 @@ export function bindingLabels(user: string): Readonly<Record<string, string>> {
   return { [NAME_LABEL]: "etcd-binding", [MANAGED_BY_LABEL]: OPERATOR, [USER_LABEL]: user };
 }
 
-/** Stable DNS name of a member: it stays while pods and their addresses come and go. */
+/** Stable DNS name of a member. It does not change when the pod is recreated. */
 export function peerHost(namespace: string, cluster: string, peer: string): string {
   return `${peer}.${cluster}.${namespace}.svc`;
 }
@@ -360,11 +428,18 @@ export function clientUrl(host: string, scheme: Scheme = "http"): string {
 }
 
 /**
- * etcd's `--initial-cluster-token`. The uid makes it unlike that of every earlier cluster of the same name, so that
- * a member of one can never be taken for a member of the other.
+ * Value of etcd's `--initial-cluster-token`. The uid distinguishes it from earlier clusters of the same name, so that
+ * their members cannot be mixed up.
  */
 export function clusterToken(namespace: string, cluster: string, uid: string): string {
   return `${namespace}/${cluster}/${uid}`;
+}
+
+/** Namespace and name of the EtcdCluster in a token; `undefined` for a token of another form. */
+export function placeOfToken(token: string): { readonly namespace: string; readonly name: string } | undefined {
+  const [namespace, name, uid, ...rest] = token.split("/");
+  if (namespace === undefined || name === undefined || uid === undefined || rest.length > 0) return undefined;
+  return { namespace, name };
 }
 
 /** Labels on every object of a cluster. */
@@ -372,44 +447,56 @@ export function clusterLabels(cluster: string): Readonly<Record<string, string>>
   return { [NAME_LABEL]: NAME_LABEL_VALUE, [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: cluster };
 }
 
-/** Labels on every object of one member, its claim included. */
+/** Labels on every object of one member, including its claim. */
 export function memberLabels(cluster: string, peer: string): Readonly<Record<string, string>> {
   return { ...clusterLabels(cluster), [COMPONENT_LABEL]: MEMBER_COMPONENT, [PEER_LABEL]: peer };
 }
 
-/** What selects the objects that the operator has made for a cluster, as the caches know them: whatever else has the name of a cluster on it is none of them. */
+/**
+ * Selects the objects that the operator created for a cluster, as the caches do. Other objects with the cluster's label
+ * are excluded.
+ */
 export function clusterSelector(cluster: string): Readonly<Record<string, string>> {
   return { [MANAGED_BY_LABEL]: OPERATOR, [CLUSTER_LABEL]: cluster };
 }
 
-/** What selects the member pods of a cluster and nothing else. */
+/** Selects only the member pods of a cluster. */
 export function memberSelector(cluster: string): Readonly<Record<string, string>> {
   return { [NAME_LABEL]: NAME_LABEL_VALUE, [CLUSTER_LABEL]: cluster, [COMPONENT_LABEL]: MEMBER_COMPONENT };
 }
 
-/** `key=value,…`, as `kubectl --selector` and the scale subresource write it. */
+/** Selector as text, `key=value,…`, as for `kubectl --selector` and the scale subresource. */
 export function selectorText(labels: Readonly<Record<string, string>>): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
 }
 
-/** The Job that takes the snapshot of an EtcdBackup. */
+/** Name of the Job that takes the snapshot of an EtcdBackup. */
 export function backupJobName(backup: string): string {
   return backup;
 }
 
-/** The Job that deletes the object of an EtcdBackup. @param uid of the EtcdBackup: no other Job has this name */
+/**
+ * Name of the Job that deletes the stored object of an EtcdBackup.
+ * @param uid uid of the EtcdBackup, which makes the name unique
+ */
 export function deletionJobName(uid: string): string {
   return `delete-${uid}`;
 }
 
-/** The Job that verifies the object of an EtcdBackup. @param uid of the EtcdBackup: no other Job has this name */
+/**
+ * Name of the Job that verifies the stored object of an EtcdBackup.
+ * @param uid uid of the EtcdBackup, which makes the name unique
+ */
 export function verificationJobName(uid: string): string {
   return `verify-${uid}`;
 }
 
-/** Labels on the Jobs of an EtcdBackup and their pods. They are no members of a cluster, and no cluster's labels are on them. */
+/**
+ * Labels on the Jobs of an EtcdBackup and their pods. They have no cluster label, so that no cluster selects these
+ * pods.
+ */
 export function backupLabels(backup: string): Readonly<Record<string, string>> {
   return {
     [NAME_LABEL]: "etcd-backup",
@@ -419,18 +506,24 @@ export function backupLabels(backup: string): Readonly<Record<string, string>> {
   };
 }
 
-/** The EtcdBackup of the run that is due at this time. Two runs never have the same name, and one run never two. @param dueMs since 1970, a whole second */
+/**
+ * Name of the EtcdBackup of a scheduled run. The time makes it unique for each run and stable for repeated attempts.
+ * @param dueMs when the run is due, in milliseconds since 1970, a whole second
+ */
 export function scheduledBackupName(schedule: string, dueMs: number): string {
   const [date = "", time = ""] = new Date(dueMs).toISOString().replaceAll(/[-:]/g, "").split("T");
   return `${schedule}-${date}-${time.slice(0, 6)}`;
 }
 
-/** The EtcdBackup that archives changes for a schedule. */
+/** Name of the EtcdBackup that archives changes for a schedule. */
 export function archiveBackupName(schedule: string): string {
   return `${schedule}-changes`;
 }
 
-/** When the run was due whose EtcdBackup has this name, in milliseconds since 1970; `undefined` when no run of the schedule has it. */
+/**
+ * When the run of this EtcdBackup was due, in milliseconds since 1970; `undefined` when no run of the schedule has this
+ * name.
+ */
 export function dueTimeOf(schedule: string, backup: string): number | undefined {
   const name = `${schedule}-`;
   const digits = backup.startsWith(name) ? backup.slice(name.length) : "";
@@ -441,7 +534,10 @@ export function dueTimeOf(schedule: string, backup: string): number | undefined 
   return Number.isNaN(dueMs) ? undefined : dueMs;
 }
 
-/** The EtcdBackup before members go to another minor release. @param minor such as 3.7 @param number from 1 */
+/**
+ * Name of the EtcdBackup that precedes an upgrade to another minor release.
+ * @param minor such as 3.7 @param number of the attempt, from 1
+ */
 export function firstBackupName(cluster: string, minor: string, number: number): string {
   const rest = `-before-${minor}-${number}`;
   const isShort = cluster.length + rest.length <= MAX_BACKUP_NAME_LENGTH;
@@ -453,12 +549,18 @@ export function scheduledBackupLabels(schedule: string): Readonly<Record<string,
   return { [MANAGED_BY_LABEL]: OPERATOR, [SCHEDULE_LABEL]: schedule };
 }
 
-/** The Job that fills the claim of the member with this ordinal. @param uid of the EtcdRestore: no other Job has this name */
+/**
+ * Name of the Job that fills the claim of the member with this ordinal.
+ * @param uid uid of the EtcdRestore, which makes the name unique
+ */
 export function restoreJobName(uid: string, ordinal: number): string {
   return `restore-${uid}-${ordinal}`;
 }
 
-/** Labels on the Jobs of an EtcdRestore and their pods. They are no members of a cluster, and no cluster's labels are on them. */
+/**
+ * Labels on the Jobs of an EtcdRestore and their pods. They have no cluster label, so that no cluster selects these
+ * pods.
+ */
 export function restoreLabels(restore: string): Readonly<Record<string, string>> {
   return {
     [NAME_LABEL]: "etcd-restore",

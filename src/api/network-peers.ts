@@ -1,8 +1,9 @@
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 
-// Why is a field refused that nobody knows, when it is kept elsewhere?
-//   Who reads a NetworkPolicy drops it, and a selector without what was meant to limit it selects everything: `matchlabels` would let everybody in.
-//   So the API server keeps it, here it is seen, and nothing is made from it.
+// Why are unknown fields refused here, although the schema keeps them?
+//   Kubernetes drops unknown fields of a NetworkPolicy, and a selector without its terms selects everything. With the
+//   misspelt `matchlabels` every pod would have access. So the CRD's schema keeps unknown fields, this check refuses
+//   them, and no NetworkPolicy is created.
 
 type NetworkPolicySpec = NonNullable<EtcdClusterSpec["networkPolicy"]>;
 type Peer = NonNullable<NetworkPolicySpec["clients"]>[number];
@@ -10,20 +11,20 @@ type Selector = NonNullable<Peer["podSelector"]>;
 type Expression = NonNullable<Selector["matchExpressions"]>[number];
 type Block = NonNullable<Peer["ipBlock"]>;
 
-/** What is wrong with a field. */
+/** Defect of one field. */
 export interface PeerDefect {
   readonly field: string;
-  /** It says what it is, and what it must be. */
+  /** States the value, and which values are valid. */
   readonly message: string;
 }
 
 const FIELD = "spec.networkPolicy";
-/** A name, which may have a DNS domain before it. https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/ */
+/** Syntax of labels: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/ */
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 const LABEL_KEY =
   /^(?=[^/]{1,253}\/|[^/]+$)([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-/** Why nobody could be let in as it says. @param policy of the right shape */
+/** Why no valid NetworkPolicy can be created from the spec. @param policy must have the right shape */
 export function whyNotNetworkPolicy(policy: NetworkPolicySpec | undefined): readonly PeerDefect[] {
   if (policy === undefined) return [];
   return [
@@ -93,7 +94,7 @@ function whyNotBlock(block: Block, path: string): readonly PeerDefect[] {
 function unknownIn(given: object, known: readonly string[], path: string): readonly PeerDefect[] {
   return Object.keys(given)
     .filter((key) => !known.includes(key))
-    .map((key) => ({ field: `${path}.${key}`, message: `nobody knows this field; it must be ${known.join(" or ")}` }));
+    .map((key) => ({ field: `${path}.${key}`, message: `this field is unknown; it must be ${known.join(" or ")}` }));
 }
 
 function whyNotKey(key: string, field: string): readonly PeerDefect[] {
@@ -108,7 +109,7 @@ function whyNotValue(value: string, field: string): readonly PeerDefect[] {
   ];
 }
 
-/** Addresses whose first bits are the same: those bits, as text. */
+/** Address range: the common leading bits of its addresses, as text. */
 interface Range {
   readonly family: "IPv4" | "IPv6";
   readonly prefix: string;
@@ -116,7 +117,7 @@ interface Range {
 
 const IPV4 = /^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(\.(?!$)|$)){4}$/;
 
-/** @returns undefined when it is no CIDR */
+/** @returns undefined when it is not a CIDR */
 function rangeOf(cidr: string): Range | undefined {
   const [, address = "", length = ""] = /^([0-9A-Fa-f:.]+)\/(0|[1-9][0-9]{0,2})$/.exec(cidr) ?? [];
   const bits = IPV4.test(address) ? bitsOf(address.split("."), 10, 8) : ipv6Bits(address);

@@ -1,14 +1,17 @@
 import { z } from "zod";
 
-/** The API server refuses a rule that may become expensive. */
+/** Maximum length in characters. The API server refuses rules with a high estimated cost. */
 const MAX_LENGTH = 600;
-/** What stands between the braces of Go's templates; `{{-` and `-}}` would take white space away, of which a URL has none. */
+/**
+ * Content of a placeholder. Go's `{{-` and `-}}`, which trim white space, are accepted too; a URL has no white space to
+ * trim.
+ */
 const KNOWN = "-? *[.](Namespace|Name|UID|CreationTimestamp) *-?";
 const ANY = "[{]{2}[^}]*[}]{2}";
 const IS_KNOWN = `each.matches('[{]${KNOWN}}')`;
 const MAY = "it may have {{ .Namespace }}, {{ .Name }}, {{ .UID }} and {{ .CreationTimestamp }}";
 
-/** Both versions take the same; src/api/object-url.ts reads it. */
+/** Schema of the template in both versions. src/api/object-url.ts renders it. */
 export const objectURLTemplateSchema = z
   .string()
   .min(1)
@@ -27,5 +30,5 @@ export const objectURLTemplateSchema = z
     ],
   })
   .describe(
-    "URL of the object, such as s3://bucket/{{ .Namespace }}/{{ .Name }}.db?region=eu-west-1, gs://bucket/{{ .UID }}.db or azblob://container/backup.db?storage_account=mine. {{ .Namespace }}, {{ .Name }}, {{ .UID }} and {{ .CreationTimestamp }} are those of the EtcdBackup.",
+    "URL of the object, such as s3://bucket/{{ .Namespace }}/{{ .Name }}.db?region=eu-west-1, gs://bucket/{{ .UID }}.db or azblob://container/backup.db?storage_account=mine. The placeholders {{ .Namespace }}, {{ .Name }}, {{ .UID }} and {{ .CreationTimestamp }} are those of the EtcdBackup.",
   );

@@ -1,9 +1,9 @@
 import type { NamespacedMeta } from "#kube/kinds.ts";
 
-/** What stands between the braces; anything may. */
+/** Anything between double braces, valid or not. */
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g;
 
-/** What the text must not have: the first placeholder that is none, or a brace that belongs to none; undefined when all is well. */
+/** Why the template is invalid: the first unknown placeholder, or an unmatched brace; undefined when it is valid. */
 export function whyNotObjectURLTemplate(template: string): string | undefined {
   const may = "it may have {{ .Namespace }}, {{ .Name }}, {{ .UID }} and {{ .CreationTimestamp }}";
   for (const [whole, inside = ""] of template.matchAll(PLACEHOLDER))
@@ -13,7 +13,7 @@ export function whyNotObjectURLTemplate(template: string): string | undefined {
     : undefined;
 }
 
-/** The URL of the object of this EtcdBackup, from a template that is well. Times are RFC 3339. */
+/** Renders the object's URL for this EtcdBackup from a valid template. Times are RFC 3339. */
 export function renderObjectURL(template: string, metadata: NamespacedMeta): string {
   const values: Readonly<Record<Field, string>> = {
     Namespace: metadata.namespace,

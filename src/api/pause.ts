@@ -1,7 +1,7 @@
 import { PAUSED_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 
-/** By what people have asked the operator to change nothing about the cluster, as a clause: "… is …"; `undefined` when they have not. */
+/** What pauses the cluster, as a clause "… is …"; `undefined` when it is not paused. */
 export function pausedBy({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spec">): string | undefined {
   const said = [
     ...(spec.paused ? ["spec.paused is true"] : []),
@@ -10,7 +10,7 @@ export function pausedBy({ metadata, spec }: Pick<EtcdCluster, "metadata" | "spe
   return said.length === 0 ? undefined : said.join(" and ");
 }
 
-/** The cluster as it is once nobody pauses it any more. */
+/** The cluster without its pause. */
 export function withoutPause(cluster: EtcdCluster): EtcdCluster {
   const { [PAUSED_ANNOTATION]: _, ...annotations } = cluster.metadata.annotations ?? {};
   return { ...cluster, metadata: { ...cluster.metadata, annotations }, spec: { ...cluster.spec, paused: false } };

@@ -31,7 +31,7 @@ test("quantity: the amounts above differ from each other", () => {
   expect(new Set(same.map(([first]) => billionthsOf(first!))).size).toBe(same.length);
 });
 
-test("quantity: it is in billionths; what is finer is rounded up, away from zero", () => {
+test("quantity: amounts are in billionths; finer ones are rounded up, away from zero", () => {
   expect(billionthsOf("1")).toBe(1_000_000_000n);
   expect(billionthsOf("1n")).toBe(1n);
   expect(billionthsOf("0.1n")).toBe(1n);
@@ -41,13 +41,13 @@ test("quantity: it is in billionths; what is finer is rounded up, away from zero
 });
 
 test.each(["", ".", "+", "Gi", "1gi", "1K", "1 Gi", " 1", "1Gi ", "1e", "1e3m", "1m1", "0x10", "one", "1e31", "1e-31"])(
-  "quantity: %j is none",
+  "quantity: %j is not an amount",
   (text) => {
     expect(billionthsOf(text)).toBeUndefined();
   },
 );
 
-test("quantity: the largest exponent that may stand in one makes a number that can be worked with", () => {
+test("quantity: the largest valid exponent results in a usable number", () => {
   expect(billionthsOf("1e30")).toBe(10n ** 39n);
   expect(billionthsOf("1e-30")).toBe(1n);
 });
@@ -60,10 +60,15 @@ test("quantity: thousandths of a whole number are that number", () => {
   );
 });
 
-test("quantity: a text of any kind is an amount or none, and never throws", () => {
+test("quantity: any text is an amount or not, and never throws", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[+-]?[0-9.]{0,12}[numkKMGTPEie+-]{0,4}[0-9]{0,4}$/), (text) => {
       expect(["bigint", "undefined"]).toContain(typeof billionthsOf(text));
     }),
   );
+});
+
+test("a text of more than 64 characters is no quantity, since reading a million digits takes a second", () => {
+  expect(billionthsOf(`${"0".repeat(63)}1`)).toBe(1_000_000_000n);
+  expect(billionthsOf(`${"0".repeat(64)}1`)).toBeUndefined();
 });

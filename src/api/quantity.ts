@@ -1,20 +1,28 @@
-/** What a suffix multiplies by, as a power: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
+/** Exponents of the suffixes: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/ */
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Readonly<Record<string, number>> = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, Pi: 5, Ei: 6 };
 
-/** Kubernetes itself keeps no finer amounts than billionths. */
+/** Precision of Kubernetes quantities: billionths. */
 const BILLION_DIGITS = 9;
 export const BILLION = 10n ** BigInt(BILLION_DIGITS);
-/** No exponent that means something is larger; a larger one would make a number that fills the memory. */
+/** Largest exponent that is parsed, more than any useful quantity has. A larger one could exhaust the memory. */
 const MAX_EXPONENT = 30;
 
 /**
- * A quantity as Kubernetes writes it, such as `8Gi`, `500m` or `1e3`, in billionths, so that amounts can be compared however they are written.
- * What is finer is rounded up, as Kubernetes does.
- * @returns undefined when it is no quantity
+ * Longest text that is parsed, in characters: the largest amount with nine decimals has 30. Parsing a million digits
+ * takes a second.
+ */
+const MAX_LENGTH = 64;
+
+/**
+ * Parses a Kubernetes quantity, such as `8Gi`, `500m` or `1e3`, into billionths, so that different spellings can be
+ * compared. Rounds up to billionths, as Kubernetes does.
+ * @returns undefined when it is invalid, or longer than {@link MAX_LENGTH}
  */
 export function billionthsOf(quantity: string | number): bigint | undefined {
-  const found = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d{1,3})|([A-Za-z]{1,2}))?$/.exec(String(quantity));
+  const text = String(quantity);
+  if (text.length > MAX_LENGTH) return undefined;
+  const found = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d{1,3})|([A-Za-z]{1,2}))?$/.exec(text);
   if (found === null) return undefined;
   const [, sign = "", whole = "", fraction = "", exponent = "", suffix = ""] = found;
   if (whole === "" && fraction === "") return undefined;
@@ -27,13 +35,13 @@ export function billionthsOf(quantity: string | number): bigint | undefined {
   return sign === "-" ? -amount : amount;
 }
 
-/** In whole ones, such as bytes; what is less than one is dropped. @returns undefined when it is no quantity */
+/** Parses a quantity into whole units, such as bytes, rounded towards zero. @returns undefined when it is invalid */
 export function wholeOf(quantity: string | number): bigint | undefined {
   const amount = billionthsOf(quantity);
   return amount === undefined ? undefined : amount / BILLION;
 }
 
-/** In billionths; a limit of nothing is none. @returns undefined as well when it is no quantity */
+/** Parses a limit into billionths. Zero means no limit. @returns undefined without a limit, or when it is invalid */
 export function limitOf(quantity: string | number | undefined): bigint | undefined {
   const amount = quantity === undefined ? undefined : billionthsOf(quantity);
   return amount !== undefined && amount > 0n ? amount : undefined;

@@ -53,7 +53,7 @@ const cluster = fc.record(
   },
   { requiredKeys: ["replicas"] },
 );
-/** As the API server stores it: what is undefined is not there. */
+/** Result as the API server stores it: without undefined values. */
 const betaSpec = fc
   .record(
     {
@@ -78,8 +78,8 @@ const alpha = fc
   })
   .map((spec) => alphaSpec.parse(spec) as Json);
 
-describe("nothing of an EtcdRestore is lost between two versions", () => {
-  test("that v1beta1 wrote, and v1alpha1 shows what its schema takes", () => {
+describe("an EtcdRestore survives the conversion to the other version and back", () => {
+  test("when v1beta1 wrote it, and its v1alpha1 form fits that schema", () => {
     fc.assert(
       fc.property(betaSpec, (spec) => {
         const object = as("v1beta1", spec);
@@ -91,7 +91,7 @@ describe("nothing of an EtcdRestore is lost between two versions", () => {
     );
   });
 
-  test("that v1alpha1 wrote, and nothing is written beside it", () => {
+  test("when v1alpha1 wrote it, and no annotation is added", () => {
     fc.assert(
       fc.property(alpha, (spec) => {
         const object = as("v1alpha1", spec);
@@ -103,19 +103,19 @@ describe("nothing of an EtcdRestore is lost between two versions", () => {
     );
   });
 
-  test("that a newer operator says, at every depth", () => {
+  test("with unknown fields of a newer operator, at every depth", () => {
     const newer = { newer: { a: [1] } };
     const inside = (value: unknown) => ({ ...(value as Json), ...newer });
     fc.assert(
       fc.property(betaSpec, fc.constantFrom("whole", "source", "template", "cluster"), (spec, at) => {
         const template = spec.clusterTemplate as Json;
-        const spoken: Json = {
+        const written: Json = {
           whole: inside(spec),
           source: { ...spec, source: inside(spec.source) },
           template: { ...spec, clusterTemplate: inside(template) },
           cluster: { ...spec, clusterTemplate: { ...template, spec: inside(template.spec) } },
         };
-        const object = as("v1beta1", spoken[at] as Json);
+        const object = as("v1beta1", written[at] as Json);
         const seen = down(object);
         expect(alphaSpec.parse(seen.spec)).toEqual(seen.spec);
         expect(up(seen)).toEqual(object);
@@ -125,7 +125,7 @@ describe("nothing of an EtcdRestore is lost between two versions", () => {
   });
 });
 
-test("what v1alpha1 says always holds, whatever rides along", () => {
+test("fields of v1alpha1 win over the annotation", () => {
   fc.assert(
     fc.property(betaSpec, alpha, (before, edit) => {
       const { metadata, ...rest } = down(as("v1beta1", before));
@@ -138,7 +138,7 @@ test("what v1alpha1 says always holds, whatever rides along", () => {
   );
 });
 
-test("a manifest of 2020 means an object by its URL, and a cluster with the usual defaults", () => {
+test("a manifest of 2020 has an object by its URL, and a cluster with the usual defaults", () => {
   const spec = {
     source: { objectURL: "s3://backups/snapshot.db?disableSSL=true" },
     clusterTemplate: { clusterName: "restored-cluster", spec: { replicas: 3 } },
@@ -166,7 +166,7 @@ test.each([
   expect(JSON.parse(metadata.annotations[BEYOND] as string)).toMatchObject({ source: from });
 });
 
-test("with what an EtcdCluster begins is not lost on its way through v1alpha1", () => {
+test("the initial contents of an EtcdCluster survive the conversion to v1alpha1 and back", () => {
   const bootstrap = { fromBackup: { backupName: "nightly", until: { revision: "12" } } };
   const object = as("v1beta1", clusterSpecSchema.parse({ replicas: 3, bootstrap }) as Json, "EtcdCluster");
   const seen = down(object, "EtcdCluster");
@@ -174,7 +174,7 @@ test("with what an EtcdCluster begins is not lost on its way through v1alpha1", 
   expect((up(seen, "EtcdCluster").spec as Json).bootstrap).toEqual(bootstrap);
 });
 
-test("there is no EtcdRestore that is not converted", () => {
+test("every EtcdRestore is converted", () => {
   fc.assert(
     fc.property(fc.object({ maxDepth: 3 }), fc.constantFrom("v1alpha1", "v1beta1"), (spec, version) => {
       const object = as(version, spec as Json);

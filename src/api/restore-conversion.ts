@@ -1,14 +1,17 @@
 import { fromBeyond } from "#api/pod-template/conversion.ts";
 import { isMap, record, without } from "#base/json.ts";
 
-// What does v1alpha1 show of a restore that it cannot say?
-//   It must show a URL of the object, so it shows the nearest thing. What was meant rides along, and holds as long as the URL is what would be
-//   shown of it. The cluster's spec is converted as that of an EtcdCluster is.
+// How does v1alpha1 represent a source that it has no field for?
+//   The conversion writes an approximate URL, as v1alpha1 requires one. The exact source is stored in the annotation.
+//   It applies while the URL is unchanged. The cluster's spec is converted like that of an EtcdCluster.
 
 type Json = Readonly<Record<string, unknown>>;
 type Split = { readonly said: Json; readonly beyond: Json };
 
-/** The spec of an EtcdRestore, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it @param cluster converts the spec of one */
+/**
+ * Converts the spec of an EtcdRestore, without the defaults of v1beta1.
+ * @param beyond fields that only v1beta1 has @param cluster converter of an EtcdCluster's spec
+ */
 export function restoreFromV1alpha1(
   { source, clusterTemplate, ...rest }: Json,
   beyond: Json,
@@ -88,7 +91,7 @@ function hasKind(object: Json): boolean {
   return kindOf(object) !== undefined;
 }
 
-/** Where it is, roughly; `undefined` when it is nowhere. */
+/** Approximate URL of the source; `undefined` when it has no location. */
 function shown({ backupName, object }: Json): string | undefined {
   if (typeof backupName === "string") return `backup://${backupName}`;
   const kind = kindOf(object);

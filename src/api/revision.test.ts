@@ -8,7 +8,7 @@ import { clusterSpecSchema as clusterSpecV1alpha1 } from "#api/v1alpha1/cluster-
 import { peerSpecSchema as peerSpecV1alpha1 } from "#api/v1alpha1/peer-schema.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 
-/** As v1alpha1 says it. */
+/** A spec in v1alpha1. */
 interface PodTemplate {
   readonly metadata?: object;
   readonly resources?: object;
@@ -19,10 +19,10 @@ function of(podTemplate: PodTemplate, version = "3.6.16"): string {
   return revisionOf({ version, podTemplate: podTemplateFromV1alpha1(podTemplate, undefined) ?? {} });
 }
 
-/** The revision of what was written in v1alpha1, as the operator gets it. */
+/** Revision of a v1alpha1 object, read in the version that the operator uses. */
 function ofV1alpha1(kind: string, spec: unknown): string {
   const object = { apiVersion: `${GROUP}/v1alpha1`, kind, metadata: {}, spec };
-  // What both kinds say of TLS is not the same: a cluster asks for it, a member has it.
+  // Both kinds have different fields for TLS: a cluster asks for it, a member has it.
   const { tls, ...template } = converted(object, kind, "v1beta1", GROUP).spec as MemberTemplate;
   return revisionOf(kind === "EtcdCluster" || tls === undefined ? template : { ...template, tls });
 }
@@ -38,7 +38,7 @@ function ofPod(spec: object): string {
 const ECDSA = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
 const RSA = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
 
-/** Two terms, each of two expressions. */
+/** Two terms of two expressions each. */
 const spread = {
   podAntiAffinity: {
     preferredDuringSchedulingIgnoredDuringExecution: [
@@ -56,7 +56,7 @@ const spread = {
   },
 };
 
-/** The same with every list and every object the other way round. */
+/** A copy with every list and every object in reverse order. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed).reverse();
   if (typeof value !== "object" || value === null) return value;
@@ -88,7 +88,7 @@ const same: readonly { name: string; templates: readonly PodTemplate[] }[] = [
     ],
   },
   {
-    name: "nothing is said in another way",
+    name: "default values are written out",
     templates: [
       {},
       { metadata: {} },
@@ -112,24 +112,24 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "another value of it", revision: of({ metadata: { annotations: { a: "2" } } }) },
   { name: "an empty value of it", revision: of({ metadata: { annotations: { a: "" } } }) },
   { name: "a limit", revision: of({ resources: { limits: { cpu: "1" } } }) },
-  { name: "the same as a request", revision: of({ resources: { requests: { cpu: "1" } } }) },
+  { name: "a request of the same size", revision: of({ resources: { requests: { cpu: "1" } } }) },
   { name: "both", revision: of({ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }) },
   { name: "a thousandth more", revision: of({ resources: { limits: { cpu: "1001m" } } }) },
-  { name: "as much of something else", revision: of({ resources: { limits: { memory: "1" } } }) },
-  { name: "a limit of nothing", revision: of({ resources: { limits: { cpu: "0" } } }) },
-  { name: "what is no amount", revision: of({ resources: { limits: { cpu: "one" } } }) },
-  { name: "what is no other amount", revision: of({ resources: { limits: { cpu: "two" } } }) },
+  { name: "the same amount of another resource", revision: of({ resources: { limits: { memory: "1" } } }) },
+  { name: "a limit of zero", revision: of({ resources: { limits: { cpu: "0" } } }) },
+  { name: "an invalid amount", revision: of({ resources: { limits: { cpu: "one" } } }) },
+  { name: "another invalid amount", revision: of({ resources: { limits: { cpu: "two" } } }) },
   { name: "an affinity without a term, which replaces the default", revision: of({ affinity: {} }) },
-  { name: "an affinity of no terms", revision: of({ affinity: { podAntiAffinity: {} } }) },
+  { name: "an affinity with an empty list of terms", revision: of({ affinity: { podAntiAffinity: {} } }) },
   { name: "an affinity", revision: of({ affinity: spread }) },
-  { name: "an affinity of which a term is missing", revision: of({ affinity: { nodeAffinity: spread.nodeAffinity } }) },
+  { name: "an affinity with a term less", revision: of({ affinity: { nodeAffinity: spread.nodeAffinity } }) },
   { name: "a value in a list of the affinity", revision: of({ affinity: { a: [1, 2] } }) },
-  { name: "the same one twice", revision: of({ affinity: { a: [1, 2, 2] } }) },
+  { name: "the same value twice", revision: of({ affinity: { a: [1, 2, 2] } }) },
   { name: "a list within the list", revision: of({ affinity: { a: [[1, 2]] } }) },
   { name: "a null in the affinity", revision: of({ affinity: { a: null } }) },
   { name: "a label", revision: ofV1beta1({ podTemplate: { metadata: { labels: { a: "1" } } } }) },
   { name: "a repository", revision: ofV1beta1({ image: { repository: "registry.example/etcd" } }) },
-  { name: "a secret to pull with", revision: ofV1beta1({ image: { pullSecrets: [{ name: "a" }] } }) },
+  { name: "a pull secret", revision: ofV1beta1({ image: { pullSecrets: [{ name: "a" }] } }) },
   { name: "a quota", revision: ofV1beta1({ etcd: { quotaBackendBytes: "4Gi" } }) },
   { name: "the quota that suits the volume", revision: ofV1beta1({ etcd: { quotaBackendBytes: "Auto" } }) },
   { name: "a heartbeat", revision: ofV1beta1({ etcd: { heartbeatInterval: "200ms" } }) },
@@ -142,10 +142,10 @@ const different: readonly { name: string; revision: string }[] = [
   { name: "a toleration", revision: ofPod({ tolerations: [{ operator: "Exists" }] }) },
   ...["1Gi", "2Gi"].flatMap((size) => [
     { name: `a pod of ${size}`, revision: ofPod({ resources: { limits: { memory: size } } }) },
-    { name: `a pod that asks for ${size}`, revision: ofPod({ resources: { requests: { memory: size } } }) },
+    { name: `a pod with a request of ${size}`, revision: ofPod({ resources: { requests: { memory: size } } }) },
     { name: `a volume of ${size}`, revision: ofPod({ volumes: [{ name: "a", emptyDir: { sizeLimit: size } }] }) },
     {
-      name: `a volume of its own of ${size}`,
+      name: `an additional volume of ${size}`,
       revision: ofPod({
         volumes: [
           { name: "a", ephemeral: { volumeClaimTemplate: { spec: { resources: { requests: { storage: size } } } } } },
@@ -153,15 +153,15 @@ const different: readonly { name: string; revision: string }[] = [
       }),
     },
   ]),
-  { name: "a volume of any size", revision: ofPod({ volumes: [{ name: "a", emptyDir: {} }] }) },
+  { name: "a volume without a limit", revision: ofPod({ volumes: [{ name: "a", emptyDir: {} }] }) },
   { name: "no placement", revision: ofPod({ topologySpreadConstraints: [] }) },
   { name: "no user", revision: ofPod({ securityContext: { runAsUser: null } }) },
   {
-    name: "one variable after another",
+    name: "variables in another order",
     revision: ofPod({ containers: [{ name: "a", env: [{ name: "A" }, { name: "B" }] }] }),
   },
   {
-    name: "the other way round",
+    name: "the same variables in reverse order",
     revision: ofPod({ containers: [{ name: "a", env: [{ name: "B" }, { name: "A" }] }] }),
   },
   { name: "another pull policy", revision: ofV1beta1({ image: { pullPolicy: "Always" } }) },
@@ -174,13 +174,13 @@ const different: readonly { name: string; revision: string }[] = [
     revision: ofV1beta1({ etcd: { autoCompaction: { mode: "Revision", retention: "3600000" } } }),
   },
   { name: "two init containers", revision: ofPod({ initContainers: [{ name: "a" }, { name: "b" }] }) },
-  { name: "the same ones, the other way round", revision: ofPod({ initContainers: [{ name: "b" }, { name: "a" }] }) },
+  { name: "the same ones in reverse order", revision: ofPod({ initContainers: [{ name: "b" }, { name: "a" }] }) },
 ];
 
 describe("in v1beta1 a revision is the same when", () => {
   const alike: readonly { name: string; specs: readonly object[] }[] = [
     {
-      name: "nothing is said in another way",
+      name: "default values are written out",
       specs: [
         {},
         { image: {} },
@@ -200,7 +200,7 @@ describe("in v1beta1 a revision is the same when", () => {
       ],
     },
     {
-      name: "what has no order is in another one",
+      name: "lists without an order are in another order",
       specs: [
         {
           podTemplate: {
@@ -215,7 +215,7 @@ describe("in v1beta1 a revision is the same when", () => {
       ],
     },
     {
-      name: "an empty list stands beside what says something",
+      name: "an empty list is added",
       specs: [
         { podTemplate: { spec: { tolerations: [{ key: "a" }] } } },
         { podTemplate: { spec: { tolerations: [{ key: "a" }], volumes: [], initContainers: [] } } },
@@ -224,27 +224,27 @@ describe("in v1beta1 a revision is the same when", () => {
       ],
     },
     {
-      name: "history is kept for as long",
+      name: "history is kept for the same time",
       specs: [
         { etcd: { autoCompaction: { mode: "Periodic", retention: "1h" } } },
         { etcd: { autoCompaction: { mode: "Periodic", retention: "60m" } } },
       ],
     },
     {
-      name: "a sidecar asks for as much",
+      name: "a sidecar requests the same amount",
       specs: [
         { podTemplate: { spec: { containers: [{ name: "a", resources: { requests: { cpu: "1" } } }] } } },
         { podTemplate: { spec: { containers: [{ name: "a", resources: { requests: { cpu: "1000m" } } }] } } },
       ],
     },
     {
-      name: "the pod as a whole asks for as much",
+      name: "the pod as a whole requests the same amount",
       specs: ["1Gi", "1024Mi", 1_073_741_824].map((memory) => ({
         podTemplate: { spec: { resources: { limits: { memory }, requests: { memory } } } },
       })),
     },
     {
-      name: "the pod as a whole asks for nothing",
+      name: "the pod as a whole requests nothing",
       specs: [
         {},
         { podTemplate: { spec: { resources: {} } } },
@@ -252,13 +252,13 @@ describe("in v1beta1 a revision is the same when", () => {
       ],
     },
     {
-      name: "a volume may grow as large",
+      name: "a volume has the same limit",
       specs: ["1Gi", "1024Mi", 1_073_741_824].map((sizeLimit) => ({
         podTemplate: { spec: { volumes: [{ name: "a", emptyDir: { medium: "Memory", sizeLimit } }] } },
       })),
     },
     {
-      name: "a volume of its own is as large",
+      name: "an additional volume has the same size",
       specs: ["1Gi", "1024Mi"].map((storage) => ({
         podTemplate: {
           spec: {
@@ -270,11 +270,11 @@ describe("in v1beta1 a revision is the same when", () => {
       })),
     },
     {
-      name: "the image is pulled as it is without a word",
+      name: "the image has its default pull policy",
       specs: [{ image: { repository: "a" } }, { image: { repository: "a", pullPolicy: "IfNotPresent" } }],
     },
     {
-      name: "only what restarts nobody differs",
+      name: "only fields that need no restart differ",
       specs: [{}, { paused: true }, { clientService: { type: "NodePort" } }, { updateStrategy: { type: "OnDelete" } }],
     },
   ];
@@ -283,12 +283,12 @@ describe("in v1beta1 a revision is the same when", () => {
   });
 });
 
-test("a revision differs for all that means something else", () => {
+test("a revision differs for every change of meaning", () => {
   const names = Map.groupBy(different, ({ revision }) => revision);
   expect([...names.values()].filter((alike) => alike.length > 1)).toEqual([]);
 });
 
-test("a revision is 16 hexadecimal digits, which a pod can bear as an annotation", () => {
+test("a revision is 16 hexadecimal digits, a valid annotation value", () => {
   expect(of({ affinity: spread })).toMatch(/^[0-9a-f]{16}$/);
 });
 
@@ -316,7 +316,7 @@ test("the order of keys, and of lists in an affinity, never makes a difference",
   );
 });
 
-test("what the API server stores and gives back has the same revision", () => {
+test("an object has the same revision after the API server has stored it", () => {
   fc.assert(
     fc.property(templates, (template) => {
       expect(of(JSON.parse(JSON.stringify(template)) as PodTemplate)).toBe(of(template as PodTemplate));
@@ -324,7 +324,7 @@ test("what the API server stores and gives back has the same revision", () => {
   );
 });
 
-test("whatever was stored has a revision", () => {
+test("every stored object has a revision", () => {
   const anything = fc.record({ metadata: fc.jsonValue(), spec: fc.jsonValue() });
   const inner = fc.dictionary(
     fc.constantFrom("containers", "initContainers", "affinity", "volumes", "tolerations", "topologySpreadConstraints"),
@@ -338,11 +338,11 @@ test("whatever was stored has a revision", () => {
   );
 });
 
-/** EtcdClusters as people wrote them, and the EtcdPeers that the release before this one made of them, as they are stored. */
+/** EtcdClusters as users wrote them, and the stored EtcdPeers that the previous release made of them. */
 const stored: readonly { name: string; cluster: object; peer: { version: string; podTemplate: object } }[] = [
-  { name: "one that says nothing", cluster: { replicas: 3 }, peer: { version: "3.6.16", podTemplate: {} } },
+  { name: "an empty cluster", cluster: { replicas: 3 }, peer: { version: "3.6.16", podTemplate: {} } },
   {
-    name: "one that says everything",
+    name: "a cluster with all fields",
     cluster: {
       replicas: 3,
       version: "3.5.35",
@@ -362,14 +362,14 @@ const stored: readonly { name: string; cluster: object; peer: { version: string;
     },
   },
   {
-    name: "one whose podTemplate has nothing in it",
+    name: "a cluster with an empty podTemplate",
     cluster: { replicas: 1, podTemplate: { metadata: {}, resources: {} } },
     peer: { version: "3.6.16", podTemplate: { metadata: {}, resources: {} } },
   },
 ];
 
-describe("an upgrade of the operator restarts nobody", () => {
-  test.each(stored)("the members of $name are what it asks for", ({ cluster, peer }) => {
+describe("an upgrade of the operator restarts no member", () => {
+  test.each(stored)("the members of $name have its revision", ({ cluster, peer }) => {
     const spec = {
       clusterName: "my-etcd",
       clusterID: "1d7f0a5bb4fdd2f0",
@@ -401,9 +401,9 @@ function ofTls(tls: MemberTemplate["tls"]): string {
 
 describe("with certificates", () => {
   test.each<{ name: string; of: readonly MemberTemplate["tls"][] }>([
-    { name: "nothing of them is nothing", of: [undefined, {}, { minVersion: "TLS1.2" }] },
+    { name: "TLS without certificates is no TLS", of: [undefined, {}, { minVersion: "TLS1.2" }] },
     {
-      name: "a bundle is its certificates",
+      name: "a bundle is a set of certificates",
       of: [
         { peer: { secretName: "s", trust: `${A}${B}` } },
         { peer: { secretName: "s", trust: `corp\n${B}\n${A.replaceAll("\n", "\r\n")}${B}` } },
@@ -411,18 +411,18 @@ describe("with certificates", () => {
       ],
     },
     {
-      name: "suites are a set",
+      name: "cipher suites are a set",
       of: [
         { peer: side, cipherSuites: [ECDSA, RSA] },
         { peer: side, cipherSuites: [RSA, ECDSA] },
       ],
     },
     {
-      name: "who is not told whether to ask clients asks them",
+      name: "client certificates are verified by default",
       of: [{ client: served }, { client: side as typeof served }],
     },
     {
-      name: "who has a certificate is reached by https, and serves clients by https alone",
+      name: "a member with a certificate has https peer URLs by default, and serves clients by https alone",
       of: [
         { peer: side, client: served },
         { peer: { ...side, scheme: "https" }, client: { ...served, plaintext: false } },
@@ -430,7 +430,7 @@ describe("with certificates", () => {
     },
   ])("the revision is the same: $name", ({ of }) => expect(new Set(of.map(ofTls)).size).toBe(1));
 
-  test("the revision is another one with each of these", () => {
+  test("each of these changes the revision", () => {
     const all: MemberTemplate["tls"][] = [
       undefined,
       { peer: side },
@@ -450,12 +450,12 @@ describe("with certificates", () => {
   });
 });
 
-test("these revisions stand on pods that run: another one of the same wish would restart every member", () => {
+test("revisions on running pods never change, since a new one would restart every member", () => {
   expect(ofV1beta1({})).toBe("21e53824edcfea7e");
   expect(ofV1alpha1("EtcdCluster", stored[1]!.cluster)).toBe("e6a5ec95e351aa18");
 });
 
-describe("a template that is asked for again", () => {
+describe("the revision of a template", () => {
   const watched = () => {
     let looks = 0;
     const podTemplate = {
@@ -467,7 +467,7 @@ describe("a template that is asked for again", () => {
     return { podTemplate: podTemplate as MemberTemplate["podTemplate"], looks: () => looks };
   };
 
-  test("is not gone through again", () => {
+  test("is computed once", () => {
     const { podTemplate, looks } = watched();
     const given = { version: "3.6.16", image: {}, etcd: {}, podTemplate };
     const name = revisionOf(given);
@@ -477,7 +477,7 @@ describe("a template that is asked for again", () => {
     expect(name).toBe(revisionOf({ ...given, podTemplate: { spec: { nodeSelector: { disk: "ssd" } } } }));
   });
 
-  test("has another name with another release, image, certificates or options", () => {
+  test("depends on release, image, certificates and options", () => {
     const { podTemplate } = watched();
     const given: MemberTemplate = { version: "3.6.16", podTemplate };
     const changes = [

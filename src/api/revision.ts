@@ -9,15 +9,15 @@ import { fingerprint } from "#base/hash.ts";
 import { isMap, record } from "#base/json.ts";
 
 // What makes a member restart?
-//   Only what a person has asked for. The pod that the operator makes of it is the operator's business: a new release that makes another
-//   one of the same wishes restarts nobody, and the next pod, whenever it comes, looks as that release wants it.
-// What if people can ask for more than before?
-//   What is not asked for leaves no trace in the name: so it is the name that earlier releases gave to the same wish.
+//   Only a change that a user has requested. A new operator release may build pods differently; members keep their
+//   pods, and the next pod gets the new form.
+// What if a release adds new options?
+//   Unset options are left out of the hash, so the revision stays that of earlier releases.
 
-/** What of a member people decide. */
+/** Fields of a member that users control. */
 export type MemberTemplate = Pick<EtcdPeerSpec, "version" | "image" | "etcd" | "tls" | "podTemplate">;
 
-/** What a spec says of the member's template, and nothing else. */
+/** Selects the template's fields from a spec. */
 export function templateIn({ version, image, etcd, tls, podTemplate }: MemberTemplate): MemberTemplate {
   return {
     version,
@@ -28,7 +28,10 @@ export function templateIn({ version, image, etcd, tls, podTemplate }: MemberTem
   };
 }
 
-/** What a cluster's spec asks for of its members. @param tls what has been issued of what it asks for */
+/**
+ * Template that a cluster's spec requests for its members.
+ * @param tls the part of the requested TLS configuration that has been issued
+ */
 export function askedIn(
   { version, image, etcd, podTemplate }: Pick<EtcdClusterSpec, "version" | "image" | "etcd" | "podTemplate">,
   tls: MemberTemplate["tls"],
@@ -36,12 +39,15 @@ export function askedIn(
   return templateIn({ version, image, etcd, tls, podTemplate });
 }
 
-/** What a template was called last: objects from a cache do not change, and each look asks for the same names many times. */
+/**
+ * Last computed revision of each template. Objects in a cache are immutable, and each observation needs the same
+ * revisions many times.
+ */
 const CALLED = new WeakMap<object, MemberTemplate & { readonly revision: string }>();
 
 /**
- * The name of a template: equal for all that mean the same, however they are written. 16 hexadecimal digits.
- * @param template its parts do not change
+ * Hash of a template, 16 hexadecimal digits. Equivalent templates have the same revision, however they are written.
+ * @param template its parts must be immutable
  */
 export function revisionOf(template: MemberTemplate): string {
   const { version, image, etcd, tls, podTemplate } = template;
@@ -70,15 +76,15 @@ function named({ version, image, etcd, tls, podTemplate }: MemberTemplate): stri
     tls: tlsMeaning(tls),
     container: withoutEmpty(container),
     sidecars: unlessEmpty(sorted(sidecars.map(containerMeaning))),
-    // They run one after another.
+    // Init containers run in order.
     initContainers: Array.isArray(initContainers) ? unlessEmpty(initContainers.map(containerMeaning)) : undefined,
-    // An empty list takes the default away.
+    // An empty list removes the operator's default.
     topologySpreadConstraints: unordered(topologySpreadConstraints),
     pod: withoutEmpty(podMeaning(pod)),
   });
 }
 
-/** Amounts are compared however they are written, also in what belongs to no container. */
+/** Normalizes quantities in fields of the pod and its volumes. */
 function podMeaning(pod: object): object {
   const { volumes, ...rest } = withAmounts({ ...pod });
   return volumes === undefined
@@ -107,7 +113,7 @@ function volumeMeaning(volume: unknown): unknown {
   };
 }
 
-/** Of containers beside etcd's own, too, amounts are compared however they are written. */
+/** Normalizes quantities of sidecars and init containers. */
 function containerMeaning(container: unknown): unknown {
   return isMap(container) ? withoutEmpty(withAmounts(container)) : container;
 }
@@ -133,7 +139,7 @@ function optionsMeaning(etcd: MemberTemplate["etcd"]): object | undefined {
   });
 }
 
-/** A pod whose Secrets are renewed stays what it is: only their names count here. */
+/** Includes only the names of Secrets: a renewed certificate restarts no member. */
 function tlsMeaning(tls: MemberTemplate["tls"]): object | undefined {
   const { peer, client, minVersion, cipherSuites, ...rest } = tls ?? {};
   return unlessEmpty({

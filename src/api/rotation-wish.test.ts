@@ -15,6 +15,8 @@ test.each([
   ["now", []],
   ["toString", []],
   ["constructor-2", []],
-])("by the words %j other authorities are asked for of %j", (words, sides) => {
+  [`all-${"x".repeat(59)}`, ["peer", "client"]],
+  [`all-${"x".repeat(60)}`, []],
+])("the annotation %j requests a rotation of the CAs %j", (words, sides) => {
   expect(sidesAsked(words)).toEqual(sides);
 });

@@ -41,7 +41,7 @@ const template = fc.record(
   },
   { requiredKeys: ["source", "destination"] },
 );
-/** As the API server stores it. */
+/** Result as the API server stores it. */
 const beta = fc
   .record(
     {
@@ -60,7 +60,7 @@ const beta = fc
   )
   .map((spec) => JSON.parse(JSON.stringify(scheduleSpecSchema.parse(spec))) as Json);
 
-test("nothing of v1beta1 is lost on the way to v1alpha1 and back, and what v1alpha1 shows fits it", () => {
+test("a schedule of v1beta1 survives the conversion to v1alpha1 and back, and its v1alpha1 form fits that schema", () => {
   fc.assert(
     fc.property(beta, (spec) => {
       const object = as("v1beta1", spec);
@@ -82,7 +82,7 @@ const ALPHA = {
   },
 };
 
-test("a schedule of 2020 gets every default, and comes back as it was", () => {
+test("a schedule of 2020 gets every default, and is unchanged after the way back", () => {
   const whole = up(as("v1alpha1", ALPHA));
   expect(whole.spec).toEqual({
     schedule: "@every 1h",
@@ -102,7 +102,7 @@ test("a schedule of 2020 gets every default, and comes back as it was", () => {
   expect(down(whole)).toEqual(as("v1alpha1", ALPHA));
 });
 
-test("what v1alpha1 says holds, and the rest stays", () => {
+test("fields of v1alpha1 win, and the others stay", () => {
   const spec = scheduleSpecSchema.parse({
     schedule: "@daily",
     suspend: true,
@@ -127,12 +127,12 @@ test("what v1alpha1 says holds, and the rest stays", () => {
   });
 });
 
-test("an annotation that does not fit counts for nothing", () => {
+test("an annotation that does not fit is ignored", () => {
   const odd = as("v1alpha1", ALPHA, { [BEYOND]: JSON.stringify({ retention: { keepLast: "many" } }) });
   expect(up(odd).spec).toEqual(up(as("v1alpha1", ALPHA)).spec);
 });
 
-test("whatever is there is converted without an error", () => {
+test("every object is converted without an error", () => {
   fc.assert(
     fc.property(fc.object({ maxDepth: 3 }), fc.json(), (spec, text) => {
       expect(() => down(up(as("v1alpha1", spec as Json, { [BEYOND]: text })))).not.toThrow();

@@ -3,11 +3,15 @@ import { fromBeyond } from "#api/pod-template/conversion.ts";
 import { isSameData } from "#base/hash.ts";
 import { defined, record, without } from "#base/json.ts";
 
-// v1alpha1 says when, and of what and whither. All else of a schedule rides along, and the template is converted as an EtcdBackup is.
+// v1alpha1 has only the schedule and the backup template. All other fields are stored in the annotation. The template
+// is converted like an EtcdBackup.
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The spec of an EtcdBackupSchedule, without what v1beta1 fills in. @param beyond what v1alpha1 cannot say of it */
+/**
+ * Converts the spec of an EtcdBackupSchedule, without the defaults of v1beta1.
+ * @param beyond fields that only v1beta1 has
+ */
 export function scheduleFromV1alpha1({ backupTemplate, ...rest }: Json, beyond: Json): Json {
   return {
     ...without(beyond, ["schedule", "backupTemplate"]),

@@ -1,10 +1,10 @@
 import { z } from "zod";
 
 // What can the API server check of a schedule?
-//   Its form, and that each number is in the range of its field. What remains (5-1 as a range, the 31st of February) is found when the
-//   operator looks at it, and stands in the status.
+//   Its syntax, and that each number is in the range of its field. The operator finds other errors, such as the range
+//   5-1 or 31 February, and reports them in the status.
 
-/** One of the five fields. @param value a pattern of what may stand in it */
+/** Pattern of one of the five fields. @param value pattern of one value */
 function field(value: string): string {
   const part = `([*?]|(${value})(-(${value}))?)(/0*[1-9][0-9]?)?`;
   return `${part}(,${part})*`;
@@ -21,13 +21,13 @@ const FIELDS = [
   field(`0*[0-6]|${DAYS}`),
 ].join(" +");
 
-/** The same in the operator: which schedules there are. Names of months and days may be written in capitals. */
+/** Pattern of a schedule. The operator accepts the same ones. Case does not count in names of months and days. */
 const SCHEDULES = `^(?i)(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every +([0-9]+([.][0-9]+)?(ms|s|m|h))+|${FIELDS})$`;
 
 export const A_SCHEDULE =
-  "five fields (minute, hour, day of the month, month, day of the week) such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a duration such as @every 1h30m";
+  "five fields (minute, hour, day, month, weekday) such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly, or such as @every 1h30m";
 
-/** A schedule, by the words that https://pkg.go.dev/github.com/robfig/cron/v3 has for it. */
+/** Schema of a schedule in the syntax of https://pkg.go.dev/github.com/robfig/cron/v3 */
 export const scheduleSchema = z
   .string()
   .max(128)
@@ -41,5 +41,5 @@ export const scheduleSchema = z
     ],
   })
   .describe(
-    "When backups are made: five fields as in a crontab, such as `0 3 * * *` or `*/15 8-18 * * MON-FRI`, or @hourly, @daily, @weekly, @monthly, @yearly, or @every with a duration, such as `@every 6h`, counted from the creation of the EtcdBackupSchedule.",
+    "When backups are made: five fields as in a crontab, such as `0 3 * * *` or `*/15 8-18 * * MON-FRI`, or @hourly, @daily, @weekly, @monthly, @yearly. Or @every with a duration, such as `@every 6h`, counted from the creation of the EtcdBackupSchedule.",
   );

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { askedIn, revisionOf } from "#api/revision.ts";
 import { whyNotShape } from "#api/shape.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
-import { whyNotSpec } from "#cluster/refused-spec.ts";
-import { nested } from "#kit/nested.ts";
+import { whyNotSpec } from "#cluster/update/refused-spec.ts";
+import { nested } from "#kit/tables/nested.ts";
 
 const GOOD = clusterSpecSchema.parse({
   replicas: 3,
@@ -16,7 +16,7 @@ const GOOD = clusterSpecSchema.parse({
   },
 });
 
-test("what the schema takes has its shape, also with fields of a newer operator", () => {
+test("an object that fits the schema has its shape, even with fields of a newer operator", () => {
   expect(whyNotShape(GOOD, "EtcdCluster")).toBeUndefined();
   expect(whyNotShape({ ...GOOD, newer: { a: [nested(20)] } }, "EtcdCluster")).toBeUndefined();
   const peer = { clusterName: "a", version: "3.6.16", previous: { version: "3.6.15", podTemplate: {} } };
@@ -59,13 +59,14 @@ const bad: readonly (readonly [object, string])[] = [
 ];
 
 for (const [given, sentence] of bad) {
-  test(`is told: ${sentence}`, () => expect(whyNotShape({ ...GOOD, ...given }, "EtcdCluster")).toContain(sentence));
+  test(`a defect is reported: ${sentence}`, () =>
+    expect(whyNotShape({ ...GOOD, ...given }, "EtcdCluster")).toContain(sentence));
 }
 
-test("32 levels are no more than may be", () =>
+test("32 levels of nesting are allowed", () =>
   expect(whyNotShape({ ...GOOD, podTemplate: { spec: { x: nested(32) } } }, "EtcdCluster")).toBeUndefined());
 
-test("what has the shape can be looked at by whoever plans with it; and nothing is too odd to be asked", () => {
+test("an object of the right shape can be planned with, and any value can be checked", () => {
   let fitting = 0;
   const part = fc.oneof(fc.jsonValue(), fc.constant({}), fc.constant([]), fc.constant(null), fc.constant("1Gi"));
   const keys = [

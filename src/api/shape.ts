@@ -1,12 +1,13 @@
 import { SHAPES } from "#api/v1beta1/shapes.ts";
 import { isMap, told } from "#base/json.ts";
 
-// Why, when the API server checks the schema?
-//   It checks the version in which an object was written. What comes from a conversion, or was stored before there was a schema, it takes
-//   as it is. Here the same is asked, without the library that the schemas are written with.
-// What is not asked? Rules in CEL. And keys that are not known: they may be those of a newer operator, and are kept.
+// Why is the shape checked here, although the API server checks the schema?
+//   The API server checks only the version in which an object is written. It does not check converted objects, or
+//   objects stored before the schema existed. This check works without the library that the schemas are written with.
+// What is not checked?
+//   CEL rules. Unknown keys are accepted too, because they may come from a newer operator.
 
-/** What of a structural schema is asked: the words are those of the schema. */
+/** Keywords of a structural schema that are checked here. */
 export interface Shape {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -24,7 +25,10 @@ export interface Shape {
   readonly "x-kubernetes-int-or-string"?: boolean;
 }
 
-/** Levels below a place that no shape knows: no pod has half as many, and whoever walks through it has a stack that ends. */
+/**
+ * Maximum depth of values without a schema. No pod has half as many levels; deeper values could overflow the stack of a
+ * recursive function.
+ */
 const MAX_DEPTH = 32;
 
 const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -38,8 +42,8 @@ const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
 const A: Readonly<Record<string, string>> = { object: "an object", array: "a list", string: "a text" };
 
 /**
- * The first thing that keeps this from being a spec of v1beta1: a sentence that names the field, what it is and what it may be.
- * @param spec anything that JSON can hold @param kind EtcdCluster, EtcdPeer or EtcdBackup
+ * First reason why a value is not a spec of v1beta1: a sentence with the field, its value and the valid values.
+ * @param spec any JSON value @param kind EtcdCluster, EtcdPeer or EtcdBackup
  */
 export function whyNotShape(spec: unknown, kind: string): string | undefined {
   const shapes: Readonly<Record<string, Shape>> = SHAPES;
@@ -47,7 +51,7 @@ export function whyNotShape(spec: unknown, kind: string): string | undefined {
   return shape === undefined ? undefined : whyNot(spec, shape, "spec");
 }
 
-/** The fields of a spec of this kind, as v1beta1 knows them. */
+/** Fields of the spec of this kind in v1beta1. */
 export function fieldsOf(kind: keyof typeof SHAPES): readonly string[] {
   return Object.keys(SHAPES[kind].properties);
 }
@@ -62,7 +66,7 @@ function whyNot(value: unknown, shape: Shape, path: string): string | undefined 
   return firstOf(Object.entries(value), (key) => [shapeOf(shape, key), below(path, key)]);
 }
 
-/** @param at the shape of a part, if it has one, and its path */
+/** @param at returns the path of a part, and its shape if it has one */
 function firstOf<Key>(parts: Iterable<[Key, unknown]>, at: (key: Key) => [Shape | undefined, string]) {
   for (const [key, part] of parts) {
     const [shape, path] = at(key);
@@ -76,7 +80,7 @@ function shapeOf({ properties = {}, additionalProperties }: Shape, key: string):
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
-/** What it may be, when it is not that. */
+/** Valid values, when the value is not one of them. */
 function mayBe(value: unknown, shape: Shape): string | undefined {
   if (shape["x-kubernetes-int-or-string"] === true) {
     if (!Number.isInteger(value) && typeof value !== "string") return "a number or a text";
@@ -97,10 +101,13 @@ function outside(is: number, min = -Infinity, max = Infinity, of: string): strin
   return is > max ? `at most ${max}${of}` : undefined;
 }
 
-/** What is said of what is nested too deep. */
+/** End of the message about a value that is nested too deeply. */
 export const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep; it must be at most ${MAX_DEPTH}`;
 
-/** Whether it has more levels below it than anybody needs. Goes down level by level, so that nothing is too deep for it. */
+/**
+ * Whether the value is nested too deeply. Visits level by level without recursion, so that no depth overflows the
+ * stack.
+ */
 export function isTooDeep(value: unknown): boolean {
   let level = [value];
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {

@@ -12,12 +12,12 @@ const cases: { name: string; given: z.ZodType; expect: object }[] = [
   },
   { name: "no bounds where there are none", given: z.number().int(), expect: { type: "integer" } },
   {
-    name: "words to choose from",
+    name: "a choice of strings",
     given: z.enum(["New", "Existing"]),
     expect: { type: "string", enum: ["New", "Existing"] },
   },
   {
-    name: "what is required",
+    name: "required fields",
     given: z.object({ a: z.string(), b: z.string().optional(), c: z.string().default("x") }),
     expect: {
       type: "object",
@@ -36,7 +36,7 @@ const cases: { name: string; given: z.ZodType; expect: object }[] = [
     expect: { type: "object", additionalProperties: { type: "string" }, maxProperties: 64 },
   },
   {
-    name: "objects that may hold anything",
+    name: "objects with arbitrary contents",
     given: z.looseObject({}),
     expect: { type: "object", properties: {}, "x-kubernetes-preserve-unknown-fields": true },
   },
@@ -81,7 +81,8 @@ const refused: { name: string; given: z.ZodType; says: string }[] = [
   { name: "a value of any type", given: z.object({ a: z.any() }), says: ".a: no type" },
 ];
 for (const { name, given, says } of refused) {
-  test(`${name} has no structural form, and the error says where`, () => expect(() => structural(given)).toThrow(says));
+  test(`${name} has no structural form, and the error has its path`, () =>
+    expect(() => structural(given)).toThrow(says));
 }
 
 test("every field of the definitions has a type", () => {

@@ -1,17 +1,17 @@
 import { z } from "zod";
 
-/** A JSON Schema as zod writes it or as Kubernetes takes it: nested plain data. */
+/** JSON Schema as plain data, from zod or for Kubernetes. */
 export interface JsonSchema {
   [key: string]: unknown;
 }
 
-// What is a structural schema, and why rewrite?
-//   Kubernetes takes OpenAPI v3 schemas in which every value has one `type`, stated once, at its place
+// What is a structural schema, and why is a rewrite needed?
+//   Kubernetes requires OpenAPI v3 schemas in which every value has exactly one `type`, in its own schema
 //   (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema).
-//   zod writes general JSON Schema. What has a structural counterpart is rewritten here; all else is refused with its path,
-//   at generation time, so that no schema reaches an API server half understood.
+//   zod writes general JSON Schema. Constructs with a structural equivalent are rewritten. Any other is an error with
+//   its path, at generation time.
 
-/** Rules in CEL (https://kubernetes.io/docs/reference/using-api/cel/). */
+/** CEL rules (https://kubernetes.io/docs/reference/using-api/cel/). */
 const VALIDATIONS = "x-kubernetes-validations";
 const UNUSED = new Set([
   "$schema",
@@ -29,7 +29,7 @@ const ALLOWED = new Set([
 ]); // biome-ignore format: a list of words
 
 /**
- * The structural OpenAPI schema of a zod schema, as it stands in a CustomResourceDefinition.
+ * Structural OpenAPI schema of a zod schema, for a CustomResourceDefinition.
  * @throws Error naming the path when the schema has no structural form (unions, tuples, intersections)
  */
 export function structural(schema: z.ZodType): JsonSchema {
@@ -48,7 +48,7 @@ function rewrite(node: JsonSchema, path: string): JsonSchema {
     if (UNUSED.has(key)) continue;
     if (!ALLOWED.has(key) && !key.startsWith("x-kubernetes-"))
       throw new Error(`${path}: ${key} has no structural form`);
-    // zod bounds every integer by what a double can hold; Kubernetes knows integers.
+    // zod limits every integer to the safe range of a double; Kubernetes has 64-bit integers.
     if ((key === "minimum" || key === "maximum") && Math.abs(value as number) === Number.MAX_SAFE_INTEGER) continue;
     result[key] = value;
   }
@@ -64,7 +64,7 @@ function rewrite(node: JsonSchema, path: string): JsonSchema {
   return withExtraProperties(result, node.additionalProperties, path);
 }
 
-/** Maps keep their value schema; loose objects keep whatever they hold; plain objects need neither. */
+/** Adds the value schema of a map, or keeps unknown fields of a loose object. Other objects need neither. */
 function withExtraProperties(result: JsonSchema, extra: unknown, path: string): JsonSchema {
   if (extra === undefined || extra === false || result.type !== "object") return result;
   if (extra === true || Object.keys(extra as object).length === 0)

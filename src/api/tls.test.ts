@@ -26,11 +26,11 @@ const HOUR_MS = 3_600_000;
 
 describe("without spec.tls", () => {
   const cluster = withTls(undefined);
-  test("nobody issues anything", () => {
+  test("no provider issues certificates", () => {
     expect(providerOf(cluster.spec, "peer")).toBe("None");
     expect(providerOf(cluster.spec, "client")).toBe("None");
   });
-  test("nothing is encrypted", () => {
+  test("connections are not encrypted", () => {
     expect(peerSchemeOf(cluster.spec)).toBe("http");
     expect(clientScheme(cluster)).toBe("http");
   });
@@ -44,10 +44,10 @@ describe("without spec.tls", () => {
 });
 
 describe.each([
-  { name: "as the schema fills it in", cluster: withTls({}) },
-  { name: "as it came from where nothing is filled in", cluster: { ...withTls({}), spec: { tls: {} } } as EtcdCluster },
+  { name: "with the schema's defaults", cluster: withTls({}) },
+  { name: "without the schema's defaults", cluster: { ...withTls({}), spec: { tls: {} } } as EtcdCluster },
 ])("an empty spec.tls, $name", ({ cluster }) => {
-  test("is issued by the operator, on both sides", () => {
+  test("has certificates issued by the operator, on both sides", () => {
     expect(providerOf(cluster.spec, "peer")).toBe("Operator");
     expect(providerOf(cluster.spec, "client")).toBe("Operator");
     expect(peerSchemeOf(cluster.spec)).toBe("https");
@@ -61,12 +61,12 @@ describe.each([
       "my-etcd-operator-tls",
     ]);
   });
-  test("is good for ninety days, and renewed when thirty are left", () => {
+  test("has certificates of ninety days, renewed when thirty are left", () => {
     expect(lifeOf(cluster.spec, "peer")).toEqual({ durationMs: 2_160 * HOUR_MS, renewBeforeMs: 720 * HOUR_MS });
   });
 });
 
-test("Secrets that somebody brings are named by who brings them", () => {
+test("Secrets of users have the names in spec.tls", () => {
   const cluster = withTls({
     peer: { provider: "Secret", secret: { secretName: "a" } },
     client: {
@@ -79,7 +79,7 @@ test("Secrets that somebody brings are named by who brings them", () => {
   expect(areClientsVerified(cluster.spec)).toBe(false);
 });
 
-test("what cert-manager issues has names that tell the issuer: another one fills other Secrets", () => {
+test("a Secret of cert-manager has a name that depends on the issuer", () => {
   const by = (issuerRef: object) => {
     const issued = { provider: "CertManager", certManager: { issuerRef } };
     return withTls({ peer: issued, client: issued });
@@ -101,7 +101,7 @@ test("what cert-manager issues has names that tell the issuer: another one fills
   });
 });
 
-test("one side may be without", () => {
+test("one side may be without TLS", () => {
   const cluster = withTls({ peer: { provider: "None" } });
   expect(peerSchemeOf(cluster.spec)).toBe("http");
   expect(clientScheme(cluster)).toBe("https");
@@ -112,11 +112,11 @@ test.each([
   { given: { duration: "30m" }, durationMs: 30 * 60_000, renewBeforeMs: 10 * 60_000 },
   { given: { duration: "30m", renewBefore: "29m" }, durationMs: 30 * 60_000, renewBeforeMs: 29 * 60_000 },
   { given: { renewBefore: "24h" }, durationMs: 2_160 * HOUR_MS, renewBeforeMs: 24 * HOUR_MS },
-])("a life of $given", ({ given, durationMs, renewBeforeMs }) => {
+])("the lifetime with $given", ({ given, durationMs, renewBeforeMs }) => {
   expect(lifeOf(specWith({ client: given }), "client")).toEqual({ durationMs, renewBeforeMs });
 });
 
-test("the operator shows what it showed before until the status says that members take the other one", () => {
+test("the operator keeps its previous client certificate until the status reports that members use the new provider", () => {
   const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
   const cluster = withTls({ client: { provider: "Secret", secret } });
   const showing = (client: object) => ({ ...cluster, status: { issuedBy: { client } } }) as EtcdCluster;
@@ -127,24 +127,4 @@ test("the operator shows what it showed before until the status says that member
   expect(operatorSecretName(showing(before))).toBe("d");
   const none = withTls({ client: { provider: "None" } });
   expect(operatorSecretName({ ...none, status: { issuedBy: { client: before } } } as EtcdCluster)).toBeUndefined();
-});
-
-test("what an earlier operator had cert-manager fill for it the operator shows until something else is on record", () => {
-  const managed = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
-  const cluster = withTls({ client: managed });
-  const recording = (...names: readonly string[]) => {
-    const certificates = names.map((name) => ({ name, notAfter: "2026-03-22T12:00:00Z", issuer: "CN=a" }));
-    return { ...cluster, status: { certificates } } as EtcdCluster;
-  };
-  const asked = askedOperatorSecretName(cluster)!;
-  expect(asked).toMatch(/^my-etcd-operator-tls-[0-9a-f]{8}$/);
-  expect(operatorSecretName(recording("my-etcd-peer-tls", "my-etcd-operator-tls"))).toBe("my-etcd-operator-tls");
-  expect(operatorSecretName(recording("my-etcd-operator-tls", asked))).toBe(asked);
-  expect(operatorSecretName(recording("my-etcd-peer-tls"))).toBe(asked);
-  expect(operatorSecretName(cluster)).toBe(asked);
-  const known = { ...recording("my-etcd-operator-tls").status, issuedBy: { client: managed } };
-  expect(operatorSecretName({ ...cluster, status: known } as EtcdCluster)).toBe(asked);
-  const secret = { serverSecretName: "b", operatorClientSecretName: "c" };
-  const { spec } = withTls({ client: { provider: "Secret", secret } });
-  expect(operatorSecretName({ ...recording("my-etcd-operator-tls"), spec })).toBe("c");
 });

@@ -11,53 +11,53 @@ import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import { fingerprint } from "#base/hash.ts";
 
-// What the schema fills in is asked for here all the same: what comes from a conversion, or from an edit that is only to be explained, has
-// not been filled in.
+// The functions below handle missing fields that the schema has defaults for. Converted objects and dry-run edits have
+// no defaults filled in.
 
 type Tls = NonNullable<EtcdClusterSpec["tls"]>;
 export type Provider = Tls["peer"]["provider"];
 export type Side = "peer" | "client";
 
 const VERSION = { minVersion: "TLS1.2" } as const;
-/** What a new cluster gets that does not say whether it has TLS. */
+/** TLS configuration of a new cluster without spec.tls. */
 export const DEFAULT_TLS: Tls = {
   peer: { provider: "Operator" },
   client: { provider: "Operator", verifyClients: true },
   ...VERSION,
 };
-/** What v1alpha1 means, which cannot say it. */
+/** No TLS: the value for v1alpha1 objects, which have no `spec.tls`. */
 export const NO_TLS: Tls = {
   peer: { provider: "None" },
   client: { provider: "None", verifyClients: true },
   ...VERSION,
 };
 
-/** Whether there is TLS on any side. */
+/** Whether there is TLS for peers or for clients. */
 export function hasTls(spec: Pick<EtcdClusterSpec, "tls">): boolean {
   return providerOf(spec, "peer") !== "None" || providerOf(spec, "client") !== "None";
 }
 
-/** Who issues what members show on this side. */
+/** Provider of members' certificates on this side. */
 export function providerOf({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side): Provider {
   if (tls === undefined) return "None";
   return (tls[side] as Partial<Tls[Side]> | undefined)?.provider ?? "Operator";
 }
 
-/** How the members of a cluster that is made by this spec reach each other. */
+/** Peer scheme of a cluster that is created with this spec. */
 export function peerSchemeOf(spec: Pick<EtcdClusterSpec, "tls">): Scheme {
   return providerOf(spec, "peer") === "None" ? "http" : "https";
 }
 
-/** Whether clients must show a certificate, where members do. */
+/** Whether clients must present a certificate, when members serve TLS. */
 export function areClientsVerified({ tls }: Pick<EtcdClusterSpec, "tls">): boolean {
   return (tls?.client as Partial<Tls["client"]> | undefined)?.verifyClients ?? true;
 }
 
 const DEFAULT_DURATION_MS = 2_160 * 60 * 60_000;
-/** Of its life, what is left of a certificate when it is renewed. */
+/** Fraction of a certificate's lifetime that remains when it is renewed. */
 const RENEWED_PART = 1 / 3;
 
-/** How long a certificate of this side is good, and how long before its end it is renewed, both in milliseconds. */
+/** Lifetime of a certificate on this side, and how long before its expiry it is renewed, both in milliseconds. */
 export function lifeOf(
   { tls }: Pick<EtcdClusterSpec, "tls">,
   side: Side,
@@ -70,26 +70,26 @@ export function lifeOf(
 
 const DEFAULT_PLAINTEXT_MS = 60 * 60_000;
 
-/** How long clients of both kinds are served while they go over to TLS, or back, in milliseconds. */
+/** How long members serve both http and https while clients switch to or from TLS, in milliseconds. */
 export function plaintextForMs({ tls }: Pick<EtcdClusterSpec, "tls">): number {
   const { plaintextFor } = (tls?.client as Partial<Tls["client"]> | undefined) ?? {};
   return (plaintextFor === undefined ? undefined : millisecondsOf(plaintextFor)) ?? DEFAULT_PLAINTEXT_MS;
 }
 
-/** How every member of a cluster is reached by clients: as they serve by now, else as its spec asks for. */
+/** Scheme at which clients reach every member now. Before it is recorded in the status, the scheme of the spec. */
 export function clientScheme({ spec, status }: Pick<EtcdCluster, "spec" | "status">): Scheme {
   return status?.tls?.client?.scheme ?? (providerOf(spec, "client") === "None" ? "http" : "https");
 }
 
 type Asked = Pick<EtcdCluster, "metadata" | "spec">;
 
-/** A Secret that somebody else fills, by the field that names it. */
+/** Secret that the operator does not fill, with the field that names it. */
 export interface NamedSecret {
   readonly field: string;
   readonly name: string;
 }
 
-/** The Secrets that people name on this side. */
+/** Secrets that the spec names on this side. */
 export function namedSecrets({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side): readonly NamedSecret[] {
   return Object.entries(tls?.[side]?.secret ?? {}).map(([key, name]) => ({
     field: `spec.tls.${side}.secret.${key}`,
@@ -97,30 +97,33 @@ export function namedSecrets({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side):
   }));
 }
 
-/** The Secret with what members show to each other; `undefined` without TLS between them. */
+/** Secret with members' peer certificate; `undefined` without peer TLS. */
 export function peerSecretName({ metadata, spec }: Asked): string | undefined {
   return filledName(spec, "peer", peerCertificateName(metadata.name), spec.tls?.peer?.secret?.secretName);
 }
 
-/** The Secret with what members show to clients; `undefined` without TLS towards them. */
+/** Secret with members' server certificate; `undefined` without client TLS. */
 export function serverSecretName({ metadata, spec }: Asked): string | undefined {
   return filledName(spec, "client", serverCertificateName(metadata.name), spec.tls?.client?.secret?.serverSecretName);
 }
 
-/** The Secret that the spec has for the operator and its agents; `undefined` without TLS towards clients. */
+/**
+ * Secret with the client certificate of the operator and its agents, according to the spec; `undefined` without client
+ * TLS.
+ */
 export function askedOperatorSecretName({ metadata, spec }: Asked): string | undefined {
   const brought = spec.tls?.client?.secret?.operatorClientSecretName;
   return filledName(spec, "client", operatorCertificateName(metadata.name), brought);
 }
 
-/** The Secret with what an application shows, where somebody issues it; `undefined` where people bring what is theirs. */
+/** Secret with an application's client certificate; `undefined` with provider Secret or None. */
 export function applicationSecretName({ metadata, spec }: Asked): string | undefined {
   return filledName(spec, "client", applicationCertificateName(metadata.name), undefined);
 }
 
 /**
- * The Secret with what the operator and its agents show to members by now; `undefined` without TLS towards clients. Where what members show comes
- * from somewhere else than the spec says, it does so until they trust, and show, the other one.
+ * Secret with the client certificate that the operator and its agents use now; `undefined` without client TLS. During a
+ * provider change it is that of the previous provider, until members trust and present the new one.
  */
 export function operatorSecretName({
   metadata,
@@ -129,17 +132,11 @@ export function operatorSecretName({
 }: Asked & Pick<EtcdCluster, "status">): string | undefined {
   if (providerOf(spec, "client") === "None") return undefined;
   const client = status?.issuedBy?.client as Tls["client"] | undefined;
-  const own = operatorCertificateName(metadata.name);
-  const asked = askedOperatorSecretName({ metadata, spec });
-  const recorded = (status?.certificates ?? []).map(({ name }) => name);
-  // An earlier operator had cert-manager fill that, and nothing else is on record yet.
-  const isEarlier = client === undefined && providerOf(spec, "client") === "CertManager";
-  if (isEarlier && recorded.includes(own) && !recorded.includes(asked ?? "")) return own;
   const inUse = client === undefined ? spec : { ...spec, tls: { ...spec.tls, client } as Tls };
   return askedOperatorSecretName({ metadata, spec: inUse });
 }
 
-/** @param own the Secret of the operator's own @param brought the one that people name */
+/** @param own name for provider Operator @param brought name from the spec, for provider Secret */
 function filledName(spec: EtcdClusterSpec, side: Side, own: string, brought: string | undefined): string | undefined {
   switch (providerOf(spec, side)) {
     case "None":
@@ -155,18 +152,18 @@ function filledName(spec: EtcdClusterSpec, side: Side, own: string, brought: str
 
 const ISSUER_DIGITS = 8;
 
-/** Which issuer of cert-manager signs, with what the schema fills in. */
+/** cert-manager issuer of this side, with the schema's defaults. */
 export function issuerOf({ tls }: Pick<EtcdClusterSpec, "tls">, side: Side) {
   const { name = "", kind = "Issuer", group = "cert-manager.io" } = tls?.[side]?.certManager?.issuerRef ?? {};
   return { name, kind, group };
 }
 
-/** How the others reach a member of this template: what its next pod listens to. */
+/** Scheme of peer URLs in this template, which the next pod serves. */
 export function reachedBy({ tls }: Pick<EtcdPeerSpec, "tls">): Scheme {
   return tls?.peer === undefined ? "http" : (tls.peer.scheme ?? "https");
 }
 
-/** By which schemes a member of this template serves clients, all at the same port. */
+/** Schemes that a member with this template serves to clients, all on the same port. */
 export function servedBy({ tls }: Pick<EtcdPeerSpec, "tls">): readonly Scheme[] {
   if (tls?.client === undefined) return ["http"];
   return tls.client.plaintext === true ? ["http", "https"] : ["https"];

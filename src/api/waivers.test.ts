@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { WAIVE_ANNOTATION } from "#api/names.ts";
 import { WAIVABLE, waiversIn } from "#api/waivers.ts";
 import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 
 function read(text: string) {
   return waiversIn(cluster({ annotations: { [WAIVE_ANNOTATION]: text } }).cluster, NOON_MS - 60_000);
@@ -25,14 +25,14 @@ test("waivers: each has a name and an end, and several are separated by commas",
   expect(read(text)).toEqual({ waivers, refused: [] });
 });
 
-describe("waivers: what is none is refused in words", () => {
-  const names = "what can is members-healthy, members-ready, members-caught-up, backup-first, evictions-held-back";
+describe("waivers: an invalid one is refused with a message", () => {
+  const names = "only these can: members-healthy, members-ready, members-caught-up, backup-first, evictions-held-back";
   const end =
     "has no end; it must be members-ready until a time with a zone, such as members-ready until 2026-11-22T12:00:00Z";
   const cases: readonly (readonly [string, string])[] = [
     [
       `keep-quorum until ${NOON}`,
-      `"keep-quorum" cannot be waived; ${names}: what protects data, the quorum or who is a member never is`,
+      `"keep-quorum" cannot be waived; ${names} (never a check that protects data, quorum or membership)`,
     ],
     [`toString until ${NOON}`, `"toString" cannot be waived; ${names}`],
     ["members-ready", `"members-ready" ${end}`],
@@ -51,7 +51,7 @@ describe("waivers: what is none is refused in words", () => {
     expect(refused[0]).toContain(why);
   });
 
-  test("one that would hold for more than 7 days is", () => {
+  test("a waiver for more than 7 days is refused", () => {
     const given = cluster({ annotations: { [WAIVE_ANNOTATION]: `members-ready until ${NOON}` } }).cluster;
     const week = 7 * 24 * 3_600_000;
     expect(waiversIn(given, NOON_MS - week).waivers).toHaveLength(1);
@@ -61,18 +61,18 @@ describe("waivers: what is none is refused in words", () => {
     });
   });
 
-  test("beside those that count", () => {
+  test("a refused waiver does not affect others", () => {
     const { waivers, refused } = read(`version-path until ${NOON}, members-ready until ${NOON}`);
     expect([waivers.length, refused.length]).toEqual([1, 1]);
   });
 
-  test("a guard's name is on no list", () => {
+  test("no guard is on the list of what can be waived", () => {
     const { waivers, refused } = read(CLUSTER_GUARDS.map(({ name }) => `${name} until ${NOON}`).join());
     expect([waivers.length, refused.length]).toEqual([0, CLUSTER_GUARDS.length]);
   });
 });
 
-test("waivers: whatever stands there, each part of it is a waiver or refused", () => {
+test("waivers: each part of any annotation is a waiver or refused", () => {
   const word = fc.constantFrom(...Object.keys(WAIVABLE), "until", NOON, "x", " ", ",");
   fc.assert(
     fc.property(
@@ -84,4 +84,13 @@ test("waivers: whatever stands there, each part of it is a waiver or refused", (
       },
     ),
   );
+});
+
+test("waivers: an annotation of more than 4096 characters is ignored, with one sentence", () => {
+  const one = `members-ready until ${NOON}`;
+  const padded = (length: number) => `${one},${" ".repeat(length - one.length - 1)}`;
+  expect(read(padded(4_096)).waivers).toHaveLength(1);
+  const why = "it has 4097 characters, and none of it counts; it may have at most 4096";
+  expect(read(padded(4_097))).toEqual({ waivers: [], refused: [why] });
+  expect(read("a,".repeat(128_000)).refused).toHaveLength(1);
 });

@@ -3,43 +3,57 @@ import type { KubeObject } from "#kube/kinds.ts";
 
 // What is a waiver?
 //   kubectl annotate etcdcluster my-etcd etcd.improbable.io/waive="members-ready until 2026-11-22T12:00:00Z"
-//   Until that time the restarts of an update do not wait for that check; several are separated by commas.
+//   Until that time the restarts of an update do not wait for that check. Commas separate several waivers.
 // What can be waived?
-//   Only what keeps clients served while members restart. What keeps data, the quorum, and who is a member is on no list: nobody waives it.
+//   Only checks that keep the service available while members restart. Checks that protect data, quorum and membership
+//   cannot be waived.
 
-/** Every check that may be waived, with what an update waits for while it is not. */
+/** Checks that may be waived, each with what an update waits for. */
 export const WAIVABLE = {
-  "members-healthy": "Every other member is healthy. A quorum has to be left all the same.",
-  "members-ready": "The pod of every other member is ready by the kubelet's word, sidecars included.",
+  "members-healthy": "Every other member is healthy. With the waiver, a quorum must still be left.",
+  "members-ready": "The pod of every other member is Ready, sidecars included.",
   "members-caught-up": "Every other member has applied nearly all of the log.",
-  "backup-first": "Before the first member goes to a newer minor release, the backup of that moment is stored.",
-  "evictions-held-back": "Kubernetes has seen that no member may be evicted while one restarts.",
+  "backup-first": "A backup is stored before the first member is upgraded to a newer minor release.",
+  "evictions-held-back": "Kubernetes has observed that no member may be evicted while one restarts.",
 } as const;
 export type Waivable = keyof typeof WAIVABLE;
 
 export interface Waiver {
   readonly check: Waivable;
-  /** As it was written. */
+  /** The time as written in the annotation. */
   readonly until: string;
   readonly untilMs: number;
 }
 
 export interface Waivers {
   readonly waivers: readonly Waiver[];
-  /** What is no waiver: a sentence for each, that names it, and says what it may be. */
+  /** One sentence for each invalid waiver, with its text and the valid values. */
   readonly refused: readonly string[];
 }
 
-/** https://www.rfc-editor.org/rfc/rfc3339, with a zone: a time without one means another moment to each reader. */
+/** RFC 3339 (https://www.rfc-editor.org/rfc/rfc3339) with a time zone, because a local time is ambiguous. */
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
-/** Whoever waives a check forgets that: for how long at most, in days. What ends later does not count before it ends within that. */
+/**
+ * Longest waiver in days, because waivers are easily forgotten. A waiver with a later end has no effect until its end
+ * is this close.
+ */
 const MAX_DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
-/** What people have waived, whether or not its time is over. Takes any text, and never throws. */
+/**
+ * Longest annotation that is parsed, in characters. A waiver of every check has about 300. The API server allows 256
+ * KiB, in which each comma would produce a message at every observation.
+ */
+const MAX_LENGTH = 4_096;
+
+/** Reads the waivers, including expired ones. Takes any text, and never throws. */
 export function waiversIn({ metadata }: Pick<KubeObject, "metadata">, nowMs: number): Waivers {
   const text = metadata.annotations?.[WAIVE_ANNOTATION] ?? "";
+  if (text.length > MAX_LENGTH) {
+    const why = `it has ${text.length} characters, and none of it counts; it may have at most ${MAX_LENGTH}`;
+    return { waivers: [], refused: [why] };
+  }
   const parts = String(text)
     .split(",")
     .map((part) => part.trim())
@@ -55,7 +69,7 @@ function waiverIn(part: string, nowMs: number): Waiver | string {
   const [check = "", word, until = "", ...more] = part.split(/\s+/);
   if (!Object.hasOwn(WAIVABLE, check)) {
     const names = Object.keys(WAIVABLE).join(", ");
-    return `${told(check)} cannot be waived; what can is ${names}: what protects data, the quorum or who is a member never is`;
+    return `${told(check)} cannot be waived; only these can: ${names} (never a check that protects data, quorum or membership)`;
   }
   const untilMs = TIME.test(until) ? Date.parse(until) : Number.NaN;
   if (word === "until" && more.length === 0 && !Number.isNaN(untilMs)) {

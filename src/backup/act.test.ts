@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER, verificationJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { actOnBackup, type BackupWrites, writeStatus } from "#backup/act.ts";
+import { actOnBackup, type BackupWrites } from "#backup/act.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupStep } from "#backup/step.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { answered } from "#kit/answered.ts";
-import { attempt, backup, goodTarget, IMAGE, removal } from "#kit/etcd-backup.ts";
+import { attempt, backup, goodTarget, IMAGE, removal } from "#kit/snapshots/etcd-backup.ts";
+import { answered } from "#kit/tables/answered.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 
 const snapshot = backup();
 const target = goodTarget(snapshot);
-/** Its object is to go with it. */
+/** An EtcdBackup with policy Delete. */
 const LEAVING = backup({ held: true, deleting: true, spec: { objectPolicy: "Delete" } });
 const createJob: BackupStep = { do: "createJob", job: backupJob(snapshot, target, IMAGE) };
 const createDeletionJob: BackupStep = { do: "createDeletionJob", job: deletionJob(snapshot, target, IMAGE) };
@@ -25,7 +25,7 @@ interface Request {
   readonly options?: object;
 }
 
-/** @returns what was asked of the API server, in order; `create` is refused with `refusal` */
+/** @returns the requests to the API server, in order; `create` is refused with `refusal` */
 async function requestsOf(
   step: BackupStep,
   of: BackupSnapshot,
@@ -78,11 +78,11 @@ async function requestsOf(
 
 const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
 
-test("createJob: is done for a backup that is there", async () => {
+test("createJob: is done for an existing backup", async () => {
   expect(verbs(await requestsOf(createJob, snapshot))).toEqual(["get etcdbackups", "create jobs"]);
 });
 
-test("createJob: is not done for a backup that is gone, or going, or another one by now, or cannot be looked for", async () => {
+test("createJob: is refused for a backup that is gone, being deleted, replaced or unreadable", async () => {
   const { metadata } = snapshot.backup;
   const another = { ...snapshot.backup, metadata: { ...metadata, uid: "another" } };
   const going = { ...snapshot.backup, metadata: { ...metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
@@ -93,14 +93,14 @@ test("createJob: is not done for a backup that is gone, or going, or another one
   });
 });
 
-test("createJob: is not done for a backup that has ended by now", async () => {
+test("createJob: is refused for a backup that has ended since", async () => {
   for (const phase of ["Completed", "Failed"] as const) {
     const ended = { ...snapshot.backup, status: { phase } };
     await expect(requestsOf(createJob, snapshot, present(ended))).rejects.toMatchObject({ code: "KubeConflict" });
   }
 });
 
-test("createVerificationJob: is done for a backup that is still to be verified", async () => {
+test("createVerificationJob: is done for a backup that is not verified yet", async () => {
   const step = { ...createJob, do: "createVerificationJob" } as BackupStep;
   const { backup: its } = snapshot;
   const live = (phase: "BackingUp" | "Completed" | "Failed", verify = true, verified?: "True") => {
@@ -113,12 +113,12 @@ test("createVerificationJob: is done for a backup that is still to be verified",
     await expect(requestsOf(step, snapshot, no)).rejects.toMatchObject({ code: "KubeConflict" });
 });
 
-test("createJob: costs no other request for a backup that was just made", async () => {
+test("createJob: needs no other request for a young backup", async () => {
   const young = { ...snapshot, takenAtMs: Date.parse(snapshot.backup.metadata.creationTimestamp ?? "") + 1_000 };
   expect(verbs(await requestsOf(createJob, young, absent))).toEqual(["create jobs"]);
 });
 
-test("deleteJob: ends this very Job, and its pods", async () => {
+test("deleteJob: deletes the Job by its uid, with its pods", async () => {
   const { job } = attempt(snapshot, "running");
   const { requests, written } = await requestsOf({ do: "deleteJob", job }, snapshot);
   const ref = { namespace: "foo", name: "nightly" };
@@ -130,7 +130,7 @@ test("deleteJob: ends this very Job, and its pods", async () => {
 test.each<[BackupStep["do"], readonly string[], readonly string[]]>([
   ["holdBackup", ["example.com/mine"], ["example.com/mine", OBJECT_FINALIZER]],
   ["releaseBackup", ["example.com/mine", OBJECT_FINALIZER], ["example.com/mine"]],
-])("%s: changes our finalizer alone, of the backup as it was read", async (what, before, after) => {
+])("%s: changes only the operator's finalizer, with the observed resourceVersion", async (what, before, after) => {
   const { backup: its } = snapshot;
   const given = { ...snapshot, backup: { ...its, metadata: { ...its.metadata, finalizers: before } } };
   const { requests } = await requestsOf({ do: what } as BackupStep, given);
@@ -151,7 +151,7 @@ const TERMINATING: Status = {
   },
 };
 
-test("createDeletionJob: lets the backup go when its namespace goes, in which nothing can be made any more", async () => {
+test("createDeletionJob: releases the backup when its namespace is being deleted", async () => {
   const { requests, written } = await requestsOf(createDeletionJob, LEAVING, present(LEAVING.backup), TERMINATING);
   expect(requests.map(({ verb, of }) => `${verb} ${of}`)).toEqual([
     "list pods",
@@ -164,7 +164,7 @@ test("createDeletionJob: lets the backup go when its namespace goes, in which no
 });
 
 test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
-  "$do: waits while a Job is there that may store something, and that the cache does not show",
+  "$do: waits for a Job that may store something and that the cache does not show",
   async (what) => {
     const held = backup({ stage: "new", held: true, deleting: true, spec: { objectPolicy: "Delete" } });
     const { job } = attempt(held, "running");
@@ -187,7 +187,7 @@ test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
 );
 
 test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
-  "$do: waits while a pod is there that may store something, and that the cache does not show, unless its object may stay",
+  "$do: waits for a pod that may store something and that the cache does not show, unless the object may stay",
   async (what) => {
     const { pods } = attempt(LEAVING, "running");
     const asked = (pod: KubeObject, of = LEAVING) =>
@@ -215,32 +215,19 @@ test.each<BackupStep>([{ do: "releaseBackup" }, createDeletionJob])(
 const { backup: leaving } = LEAVING;
 test.each<[string, Observed<EtcdBackup>, string]>([
   ["gone", absent, "KubeConflict"],
-  ["not to be seen", unknown("timeout"), "KubeUnavailable"],
-  ["another one", present({ ...leaving, metadata: { ...leaving.metadata, uid: "x" } }), "KubeConflict"],
-  ["to keep its object by now", present({ ...leaving, metadata: { ...leaving.metadata, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } } }), "KubeConflict"],
-  ["not asking for it any more", present({ ...leaving, spec: { ...leaving.spec, objectPolicy: "Keep" } }), "KubeConflict"],
+  ["unreadable", unknown("timeout"), "KubeUnavailable"],
+  ["recreated", present({ ...leaving, metadata: { ...leaving.metadata, uid: "x" } }), "KubeConflict"],
+  ["annotated to keep its object", present({ ...leaving, metadata: { ...leaving.metadata, annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } } }), "KubeConflict"],
+  ["no longer asking for it", present({ ...leaving, spec: { ...leaving.spec, objectPolicy: "Keep" } }), "KubeConflict"],
 ])("createDeletionJob: nothing is deleted for an EtcdBackup that is %s", async (_, live, code) => {
   await expect(requestsOf(createDeletionJob, LEAVING, live)).rejects.toMatchObject({ code });
 }); // biome-ignore format: a table
 
-test("createDeletionJob: any other refusal is one", async () => {
+test("createDeletionJob: any other refusal is thrown", async () => {
   const quota: Status = { kind: "Status", reason: "Forbidden", message: "exceeded quota: q", details: {} };
   const refused = requestsOf(createDeletionJob, LEAVING, undefined, quota);
   await expect(refused).rejects.toMatchObject({
     code: "KubeInvalid",
     message: expect.stringContaining("exceeded quota: q"),
   });
-});
-
-test("the status is written to the object as it was read", async () => {
-  const replaced: unknown[] = [];
-  const kube = {
-    replace: (resource: Resource<KubeObject>, object: KubeObject, { subresource }: { subresource: string }) => {
-      replaced.push({ of: resource.plural, object, subresource });
-      return Promise.resolve(object);
-    },
-  } as unknown as BackupWrites;
-  await writeStatus(kube, snapshot, { phase: "Failed" }, new AbortController().signal);
-  const object = { ...snapshot.backup, status: { phase: "Failed" } };
-  expect(replaced).toEqual([{ of: "etcdbackups", object, subresource: "status" }]);
 });

@@ -1,6 +1,6 @@
+import { hasEnded } from "#agent-job/job-state.ts";
 import { BACKUP_LABEL, backupJobName, OBJECT_FINALIZER } from "#api/names.ts";
-import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
-import { hasEnded } from "#backup/job-state.ts";
+import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import {
   asksForDeletion,
   type BackupSnapshot,
@@ -19,10 +19,10 @@ import { notSeenYet, outOfDate } from "#kube/out-of-date.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
-/** What this room writes to. */
+/** Kubernetes calls with which this controller writes. */
 export type BackupWrites = Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
 
-/** Does one step: exactly one write, with its precondition. */
+/** Executes one step: exactly one write, with its precondition. */
 export async function actOnBackup(
   kube: BackupWrites,
   step: BackupStep,
@@ -56,23 +56,14 @@ export async function actOnBackup(
   }
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: BackupWrites,
-  snapshot: Pick<BackupSnapshot, "backup">,
-  status: EtcdBackupStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  const backup: EtcdBackup = { ...snapshot.backup, status };
-  return stored(ETCD_BACKUPS, await kube.replace(ETCD_BACKUPS, backup, { signal, subresource: "status" }));
-}
-
-/** A backup younger than this, in milliseconds, was made just now, and its Job is made for the first time. */
+/**
+ * Maximum age of a young backup, in milliseconds: it was created just now, and its Job is created for the first time.
+ */
 const YOUNG_MS = 30_000;
 
 /**
- * A create has no precondition that could tell that the cache is behind. What is made for a backup that is gone would store an object that
- * nobody asks for any more, and what is made for one that has ended nobody looks for. So the API server is asked first, except for a young backup, which costs no request.
+ * Refuses a create for an EtcdBackup that is gone or has ended: its object would be unknown to any EtcdBackup. A create
+ * has no precondition that detects a stale cache, so this asks the API server. A young backup needs no request.
  */
 async function needBackup(
   kube: BackupWrites,
@@ -89,29 +80,32 @@ async function needBackup(
   if (!isWanted(live)) throw outOfDate(ETCD_BACKUPS, backup.metadata, `EtcdBackup ${name} has ended`);
 }
 
-/** What deletes the object is a Job, which does not tell that the cache of backups is behind: whoever has just said that the object stays is heard. */
+/**
+ * Refuses the deletion Job unless the API server confirms it. The create cannot detect a stale cache, and a user may
+ * just have annotated the EtcdBackup to keep its object.
+ */
 async function needDeletion(kube: BackupWrites, { backup }: BackupSnapshot, signal: AbortSignal) {
   const live = await liveOf(kube, ETCD_BACKUPS, backup, signal);
   if (live !== undefined && asksForDeletion({ backup: live }) && !mayKeepObject({ backup: live })) return;
-  const message = `EtcdBackup ${backup.metadata.name} asks no more for its object to be deleted`;
+  const message = `EtcdBackup ${backup.metadata.name} no longer asks for its object to be deleted`;
   throw outOfDate(ETCD_BACKUPS, backup.metadata, message);
 }
 
 /**
- * Nobody may be at work whom the cache does not show: a Job that was made, of which neither the answer nor the cache has told yet, or a pod that outlives
- * its Job for a while, would store what nobody asks for any more, and nobody deletes. Where the object may stay, it may be stored.
+ * Refuses while a Job or pod that the cache does not show may still store: its object would never be deleted. A pod can
+ * outlive its Job for a while. When the object may be kept, pods may store it.
  */
 async function needNobodyStoring(kube: BackupWrites, snapshot: BackupSnapshot, signal: AbortSignal): Promise<void> {
   await needKnownJob(kube, snapshot, signal);
   if (mayKeepObject(snapshot)) return;
   const { namespace, name } = snapshot.backup.metadata;
   const { items } = await kube.list(PODS, { namespace, labelSelector: `${BACKUP_LABEL}=${name}` }, { signal });
-  // Who verifies an object, or deletes it, stores nothing.
+  // Pods that verify or delete an object store nothing.
   const pod = items.find((each) => controllerOf(each)?.name === backupJobName(name) && !hasEnded(each));
   if (pod !== undefined)
     throw new OperatorError(
       "KubeConflict",
-      `pod ${pod.metadata.name} may still be storing; it is waited for until it has ended, or is deleted`,
+      `pod ${pod.metadata.name} may still be storing the object; the operator waits until it has ended or is deleted`,
     );
 }
 
@@ -121,12 +115,12 @@ async function needKnownJob(kube: BackupWrites, snapshot: BackupSnapshot, signal
   const query = { namespace, fieldSelector: `metadata.name=${backupJobName(name)}` };
   const { items } = await kube.list(JOBS, query, { signal });
   const unseen = items.find((job) => isOwned(snapshot, job) && job.metadata.deletionTimestamp === undefined);
-  if (unseen !== undefined) throw notSeenYet(`Job ${unseen.metadata.name} is there`);
+  if (unseen !== undefined) throw notSeenYet(`Job ${unseen.metadata.name} exists and the cache does not show it yet`);
 }
 
 /**
- * In a namespace that is being deleted nothing can be made any more, so the object stays, and the EtcdBackup is let go: it would hold the
- * namespace up for ever. Of the two writes only one is ever carried out.
+ * Creates the deletion Job, or releases the EtcdBackup when its namespace is being deleted. There no Job can be
+ * created, and the finalizer would block the namespace forever. Only one of the two writes succeeds.
  */
 async function createDeletionJob(
   kube: BackupWrites,
@@ -142,7 +136,7 @@ async function createDeletionJob(
   }
 }
 
-/** Takes our finalizer away, and if it was the last one, the backup goes: the answer is the backup as it was last. */
+/** Removes the operator's finalizer. When it was the last one, the EtcdBackup is deleted. */
 async function releaseBackup(kube: BackupWrites, backup: EtcdBackup, signal: AbortSignal): Promise<Written> {
   const others = finalizersOf(backup).filter((each) => each !== OBJECT_FINALIZER);
   await patchFinalizers(kube, ETCD_BACKUPS, backup, others, signal);

@@ -6,13 +6,13 @@ import { planBackup } from "#backup/plan.ts";
 import { backupStatus } from "#backup/status.ts";
 import { targetOf } from "#backup/target.ts";
 import { PATIENCE_MS, verdictOf } from "#backup/verdict.ts";
-import { NOW } from "#kit/cluster.ts";
-import { agentPod, backup, goodTarget, IMAGE, ON_VOLUME } from "#kit/etcd-backup.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { agentPod, backup, goodTarget, IMAGE, ON_VOLUME } from "#kit/snapshots/etcd-backup.ts";
 
-// An EtcdBackup with spec.archive, which stores changes in place of a snapshot.
+// An EtcdBackup with spec.archive stores changes instead of a snapshot.
 
 const ARCHIVE = { archive: { keepForSeconds: 7_200 } };
-const told: ArchiveProgress = { from: "5", revision: "20", time: "2026-01-01T12:00:00.000Z", gaps: 1 };
+const reported: ArchiveProgress = { from: "5", revision: "20", time: "2026-01-01T12:00:00.000Z", gaps: 1 };
 
 function archiving(archive?: ArchiveProgress, given: Parameters<typeof backup>[0] = {}) {
   const progress = {
@@ -22,7 +22,7 @@ function archiving(archive?: ArchiveProgress, given: Parameters<typeof backup>[0
   return backup({ spec: ARCHIVE, ...given, with: { progress, ...given.with } });
 }
 
-test("its Job goes on for years, and its agent follows the members and whoever the Service leads to", () => {
+test("its Job runs for years, and its agent follows the members or the client Service", () => {
   const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, encryption: { keySecret: { name: "key" } } } });
   const { spec } = backupJob(snapshot, goodTarget(snapshot), IMAGE);
   expect(spec).toMatchObject({ backoffLimit: 1_000_000, podFailurePolicy: { rules: [{ action: "FailJob" }, {}] } });
@@ -46,7 +46,7 @@ test("its Job goes on for years, and its agent follows the members and whoever t
   });
 });
 
-test("without Secrets its agent is told of none", () => {
+test("without Secrets its agent gets no paths of files", () => {
   const snapshot = backup({ stage: "new", spec: { ...ARCHIVE, ...ON_VOLUME } });
   const task = archiveTask(snapshot, goodTarget(snapshot), ARCHIVE.archive as never);
   expect(task).toMatchObject({ kind: "archive", destination: { store: "volume" } });
@@ -54,7 +54,7 @@ test("without Secrets its agent is told of none", () => {
   expect(task).not.toHaveProperty("encryption");
 });
 
-test("its key is that of the Job, whatever the cluster is by now", () => {
+test("its key is that of its Job, even when the cluster changes", () => {
   const snapshot = archiving();
   const cluster = { ...snapshot.cluster!, metadata: { ...snapshot.cluster!.metadata, uid: "another" } };
   expect(targetOf({ ...snapshot, cluster })).toMatchObject({ key: "foo/my-etcd/uid-of-cluster/changes" });
@@ -62,15 +62,15 @@ test("its key is that of the Job, whatever the cluster is by now", () => {
 
 test.each<[string, ArchiveProgress | undefined, string]>([
   ["before it has begun", undefined, "BackingUp: the archive of changes is about to begin"],
-  ["as it goes on", told, "Archiving: changes are stored as they happen, so far up to revision 20"],
-  ["while the store is away", { ...told, message: "no route" }, "ArchiveStalled: no route"],
-])("what is said of it %s", (_, archive, expected) => {
+  ["while it runs", reported, "Archiving: changes are stored as they happen, so far up to revision 20"],
+  ["while the store is unreachable", { ...reported, message: "no route" }, "ArchiveStalled: no route"],
+])("its condition %s", (_, archive, expected) => {
   const { phase, reason, message } = verdictOf(archiving(archive));
   expect([phase, `${reason}: ${message}`]).toEqual(["BackingUp", expected]);
 });
 
-test("when its pod cannot run, that is said, and not how far it was", () => {
-  const snapshot = archiving(told);
+test("a pod that cannot run is shown instead of the progress", () => {
+  const snapshot = archiving(reported);
   const { job } = snapshot.taking!;
   const pods = [agentPod(job, { phase: "Pending" }, { waiting: { reason: "ErrImagePull" } })];
   expect(verdictOf({ ...snapshot, taking: { job, pods } })).toMatchObject({
@@ -79,17 +79,17 @@ test("when its pod cannot run, that is said, and not how far it was", () => {
   });
 });
 
-test("how far it is stays on record while nobody answers", () => {
+test("its progress stays recorded while the agent does not answer", () => {
   const of = (snapshot: ReturnType<typeof backup>) => backupStatus(snapshot, planBackup(snapshot));
-  const status = of(archiving(told));
-  expect(status).toMatchObject({ phase: "BackingUp", archive: told });
+  const status = of(archiving(reported));
+  expect(status).toMatchObject({ phase: "BackingUp", archive: reported });
   expect(status).not.toHaveProperty("progress");
   expect(of(archiving())).not.toHaveProperty("archive");
   const silent = archiving(undefined, { status, with: { progress: undefined } });
-  expect(of(silent)).toMatchObject({ archive: told, conditions: status.conditions });
+  expect(of(silent)).toMatchObject({ archive: reported, conditions: status.conditions });
 });
 
-test("what others have to mend is waited for without an end", () => {
+test("waits have no limit", () => {
   const status = { phase: "BackingUp", startTime: "2026-01-01T11:00:00Z" } as const;
   const late = { cluster: undefined, takenAtMs: NOW + 2 * PATIENCE_MS };
   const snapshot = backup({ stage: "new", spec: ARCHIVE, status, with: late });

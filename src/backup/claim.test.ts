@@ -8,7 +8,7 @@ import {
 } from "#api/names.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { available, backup, destinationClaim, ON_VOLUME } from "#kit/etcd-backup.ts";
+import { available, backup, destinationClaim, ON_VOLUME } from "#kit/snapshots/etcd-backup.ts";
 
 const FIELD = "spec.destination.volume.claimName is backups";
 const MARK = { [BACKUP_DESTINATION_LABEL]: "true" };
@@ -20,34 +20,35 @@ function on(given: Partial<BackupSnapshot>): BackupSnapshot {
 test.each<[string, Partial<BackupSnapshot>, string]>([
   ["the label of its cluster", { claim: destinationClaim({ ...MARK, [CLUSTER_LABEL]: "a" }) }, "EtcdCluster a"],
   ["the label of its member", { claim: destinationClaim({ ...MARK, [PEER_LABEL]: "a-0" }) }, "an EtcdCluster"],
-  ["the label of what was put aside", { claim: destinationClaim({ ...MARK, [QUARANTINE_LABEL]: "a" }) }, "an EtcdCluster"],
+  ["the label of a quarantined claim", { claim: destinationClaim({ ...MARK, [QUARANTINE_LABEL]: "a" }) }, "an EtcdCluster"],
   ["an identity", { claim: destinationClaim(MARK, { [CLAIM_CLUSTER_ID_ANNOTATION]: "1" }) }, "an EtcdCluster"],
   ["a member's name", { claim: destinationClaim(), namesake: available() }, "EtcdCluster my-etcd"],
-  ["a member's name, before it is made", { claim: undefined, namesake: available() }, "EtcdCluster my-etcd"],
+  ["a member's name, before it exists", { claim: undefined, namesake: available() }, "EtcdCluster my-etcd"],
   ["a cluster's label, and the name of another's", { claim: destinationClaim({ [CLUSTER_LABEL]: "a" }), namesake: available() }, "EtcdCluster a"],
-])("a claim with %s is never a destination", (_, given, whose) => {
-  const message = `${FIELD}, which is for the data of a member of ${whose}; it must be another claim`;
+])("a claim with %s is never a destination", (_, given, owner) => {
+  const message = `${FIELD}, which is for the data of a member of ${owner}; it must be another claim`;
   expect(memberClaimText(on(given))).toBe(message);
   expect(lackOfClaim(on(given))).toEqual({ reason: "SpecRefused", message });
 }); // biome-ignore format: a table
 
-const HOW = "which does not say that backups may be stored on it: kubectl label persistentvolumeclaim backups";
+const HOW =
+  "which is not labelled as a backup destination; if it is one, run: kubectl label persistentvolumeclaim backups";
 test.each<[string, Partial<BackupSnapshot>, string]>([
-  ["is not there", { claim: undefined }, "and there is no such claim in this namespace"],
+  ["does not exist", { claim: undefined }, "which this namespace does not have"],
   ["has other labels", { claim: destinationClaim({ a: "b" }) }, `${HOW} ${BACKUP_DESTINATION_LABEL}=true`],
-  ["says something else", { claim: destinationClaim({ [BACKUP_DESTINATION_LABEL]: "false" }) }, `${HOW} ${BACKUP_DESTINATION_LABEL}=true`],
-])("a claim that %s is none yet", (_, given, why) => {
+  ["has another value of the label", { claim: destinationClaim({ [BACKUP_DESTINATION_LABEL]: "false" }) }, `${HOW} ${BACKUP_DESTINATION_LABEL}=true`],
+])("a claim that %s is no destination yet", (_, given, why) => {
   expect(memberClaimText(on(given))).toBeUndefined();
   expect(lackOfClaim(on(given))).toEqual({ reason: "ClaimNotAllowed", message: `${FIELD}, ${why}` });
 }); // biome-ignore format: a table
 
-test("a claim without labels is none yet", () => {
+test("a claim without labels is no destination yet", () => {
   const claim = destinationClaim();
   const { labels: _, annotations: __, ...metadata } = claim.metadata;
   expect(lackOfClaim(on({ claim: { ...claim, metadata } }))?.reason).toBe("ClaimNotAllowed");
 });
 
-test("a claim that says so is one, and a bucket needs none", () => {
+test("a labelled claim is a destination, and a bucket needs none", () => {
   expect(lackOfClaim(on({ claim: destinationClaim() }))).toBeUndefined();
   const bucket = backup({ stage: "new", with: { namesake: available() } });
   expect([memberClaimText(bucket), lackOfClaim(bucket)]).toEqual([undefined, undefined]);

@@ -9,12 +9,13 @@ import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 
 // Why must a claim consent?
-//   The pod of a backup writes to the claim, and has Kubernetes change the group and the mode of all that is on it: a database whose
-//   claim was named by mistake would not start any more. So whoever owns the claim says by a label that backups are meant to lie there.
+//   The backup's pod writes to the claim, and its fsGroup makes Kubernetes change group and mode of all files. A
+//   database on a claim named by mistake would fail to start. So the claim's owner must label it as a backup
+//   destination.
 
 const FIELD = "spec.destination.volume.claimName";
 
-/** Why the destination is never to be used, whatever its labels say: it is for the data of a member. */
+/** Why the claim can never be a destination, whatever its labels: it holds a member's data. */
 export function memberClaimText({ backup, claim, namesake }: BackupSnapshot): string | undefined {
   const { volume } = backup.spec.destination;
   if (volume === undefined) return undefined;
@@ -29,7 +30,7 @@ export function memberClaimText({ backup, claim, namesake }: BackupSnapshot): st
   return `${FIELD} is ${volume.claimName}, which is for the data of a member of ${whose}; it must be another claim`;
 }
 
-/** What is missing of the claim that is named; `undefined` when a pod may mount it, or none is named. */
+/** Problem with the named claim; `undefined` when a pod may mount it, or none is named. */
 export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
   const { backup, claim } = snapshot;
   const { volume } = backup.spec.destination;
@@ -38,11 +39,11 @@ export function lackOfClaim(snapshot: BackupSnapshot): Lack | undefined {
   if (refusal !== undefined) return { reason: "SpecRefused", message: refusal };
   const { claimName } = volume;
   if (claim === undefined) {
-    const message = `${FIELD} is ${claimName}, and there is no such claim in this namespace`;
+    const message = `${FIELD} is ${claimName}, which this namespace does not have`;
     return { reason: "ClaimNotAllowed", message };
   }
   if (claim.metadata.labels?.[BACKUP_DESTINATION_LABEL] === "true") return undefined;
   const how = `kubectl label persistentvolumeclaim ${claimName} ${BACKUP_DESTINATION_LABEL}=true`;
-  const message = `${FIELD} is ${claimName}, which does not say that backups may be stored on it: ${how}`;
+  const message = `${FIELD} is ${claimName}, which is not labelled as a backup destination; if it is one, run: ${how}`;
   return { reason: "ClaimNotAllowed", message };
 }

@@ -1,24 +1,27 @@
+import { WarningsReader } from "#agent-job/warnings.ts";
 import { BACKUP_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup, type EtcdBackupStatus } from "#api/v1beta1/backup.ts";
-import { actOnBackup, type BackupWrites, writeStatus } from "#backup/act.ts";
+import { actOnBackup, type BackupWrites } from "#backup/act.ts";
 import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { planBackup } from "#backup/plan.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import { type BackupSnapshot, hasEnded } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import { type BackupStep, targetTextOf } from "#backup/step.ts";
-import { WarningsReader } from "#backup/warnings.ts";
-import { isSameData } from "#base/hash.ts";
-import { apiVersionOf, controllerOf, type KubeObject } from "#kube/kinds.ts";
-import type { Controller, Key, Subject } from "#runtime/controller.ts";
+import { controllerOf, type KubeObject } from "#kube/kinds.ts";
+import type { Controller, Key } from "#runtime/controller.ts";
+import { statusWriter } from "#runtime/status-writer.ts";
 
-/** What has ended is only ever looked at again when somebody changes it; the rest is a slow second look, in milliseconds. */
+/**
+ * Recheck interval, in milliseconds. Events wake the controller; this is only a slow second check. A backup that has
+ * ended is observed again only when it changes.
+ */
 const REST_MS = 30 * 60_000;
 
-/** Called once for each backup that ends, when its status says so. */
+/** Called once for each backup that ends, when the status records it. */
 export type OnEnd = (status: EtcdBackupStatus) => void;
 
-/** Joins what the room of EtcdBackup does: observe, plan, act and status. */
+/** The controller of EtcdBackup: observe, plan, act and status. */
 export function backupController(
   kube: BackupWrites,
   reads: BackupReads,
@@ -28,6 +31,13 @@ export function backupController(
     warnings: new WarningsReader(reads.kube, reads.clock),
   },
 ): Controller<BackupSnapshot, BackupStep, EtcdBackupStatus> {
+  const report = statusWriter({
+    kube,
+    resource: ETCD_BACKUPS,
+    cache: reads.backups,
+    clock: reads.clock,
+    failing: failingStatus,
+  });
   return {
     name: "backup",
     restMs: () => REST_MS,
@@ -37,32 +47,17 @@ export function backupController(
     act: (step, snapshot, signal) => actOnBackup(kube, step, snapshot, signal),
     status: backupStatus,
     writeStatus: async (snapshot, status, signal) => {
-      if (isSameData(status, snapshot.backup.status ?? {})) return undefined;
-      const written = await writeStatus(kube, snapshot, status, signal);
+      const written = await report.write(snapshot.backup, status, signal);
       if (!hasEnded(snapshot) && hasEnded({ ...snapshot, backup: { ...snapshot.backup, status } })) onEnd(status);
       return written;
     },
-    subject: ({ backup }) => subjectOf(backup),
-    subjectOf: (key) => {
-      const backup = reads.backups.get(key);
-      return backup && subjectOf(backup);
-    },
-    writeFailing: (key, because, signal) => {
-      const backup = reads.backups.get(key);
-      if (backup === undefined) return Promise.resolve(undefined);
-      const status = failingStatus(backup, because, reads.clock.wallMs());
-      return isSameData(status, backup.status ?? {})
-        ? Promise.resolve(undefined)
-        : writeStatus(kube, { backup }, status, signal);
-    },
+    subject: ({ backup }) => report.subject(backup),
+    subjectOf: report.subjectOf,
+    writeFailing: report.writeFailing,
   };
 }
 
-function subjectOf({ metadata: { namespace, name, uid } }: EtcdBackup): Subject {
-  return { apiVersion: apiVersionOf(ETCD_BACKUPS), kind: ETCD_BACKUPS.kind, namespace, name, uid };
-}
-
-/** The backup that a Job or a pod is of: both carry the label, and a Job that lost it has its owner. */
+/** The EtcdBackup of a Job or a pod: by label, or by owner when a Job has lost its label. */
 export function backupKeysFor(object: KubeObject): readonly Key[] {
   const owner = controllerOf(object);
   const name = object.metadata.labels?.[BACKUP_LABEL] ?? (owner?.kind === ETCD_BACKUPS.kind ? owner.name : undefined);
@@ -70,7 +65,7 @@ export function backupKeysFor(object: KubeObject): readonly Key[] {
   return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
 }
 
-/** Backups that wait for their cluster, or are about to ask it. */
+/** Whether the backup has not ended, so that its cluster matters. */
 export function isOpen({ status }: EtcdBackup): boolean {
   return status?.phase !== "Completed" && status?.phase !== "Failed";
 }

@@ -1,6 +1,7 @@
+import { conditionOf, idleSince, stateOf } from "#agent-job/job-state.ts";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { lackOfClaim } from "#backup/claim.ts";
-import { conditionOf, idleSince, isLost, stateOf, storingPods } from "#backup/job-state.ts";
+import { isLost, storingPods } from "#backup/pods.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
@@ -8,15 +9,15 @@ import { troubleOf } from "#backup/trouble.ts";
 import { failureOf } from "#backup/verdict.ts";
 import type { Job } from "#kube/kinds.ts";
 
-/** When the Job was given up, in milliseconds since 1970. */
+/** When the Job failed, in milliseconds since 1970. */
 export function deletionFailedAtMs({ metadata, status }: Job): number {
   return Date.parse(conditionOf(status, "Failed")?.lastTransitionTime ?? metadata.creationTimestamp ?? "");
 }
 
-/** So long, in milliseconds, a pod may take to start before that is told as trouble: images take their time. */
+/** Time for a pod to start before the delay is reported, in milliseconds: pulling an image takes a while. */
 const QUIET_MS = 30_000;
 
-/** Why the object is still there; `undefined` while its deletion goes on as it should. */
+/** Why the object still exists; `undefined` while its deletion makes progress. */
 export function whyNotDeleted(snapshot: BackupSnapshot): string | undefined {
   const lack = lackOfDeletion(snapshot);
   return lack === undefined ? undefined : `${lack.reason}: ${lack.message}`;
@@ -27,7 +28,7 @@ function lackOfDeletion(snapshot: BackupSnapshot): Lack | undefined {
   const lost = storingPods(snapshot).find((pod) => isLost(snapshot, pod));
   if (lost !== undefined) {
     const { name } = lost.metadata;
-    const message = `pod ${name} was to end and is still there, such as on a node that is lost, and may store something`;
+    const message = `pod ${name} should have ended and still exists, for example on a lost node; it may still store an object`;
     return { reason: "PodPending", message };
   }
   if (removing === undefined) return lackOfPlace(snapshot) ?? lackOfClaim(snapshot);
@@ -38,15 +39,15 @@ function lackOfDeletion(snapshot: BackupSnapshot): Lack | undefined {
   return isUsual ? undefined : trouble;
 }
 
-/** An object was stored, and where, the spec says in words that are not understood any more. */
+/** An object was stored, but the spec no longer has a valid destination. */
 function lackOfPlace(snapshot: BackupSnapshot): Lack | undefined {
   const target = targetOf(snapshot);
   return typeof target === "string" ? { reason: "SpecRefused", message: target } : undefined;
 }
 
-/** What a person can do about an object that is not deleted. */
+/** What a user can do about an object that cannot be deleted. */
 export function letGoText(snapshot: BackupSnapshot): string {
   const target = targetOf(snapshot);
   const url = typeof target === "string" ? "the object" : target.url;
-  return `to let the EtcdBackup go and keep ${url}, set its annotation ${KEEP_OBJECT_ANNOTATION} to "true"`;
+  return `to delete the EtcdBackup and keep ${url}, set its annotation ${KEEP_OBJECT_ANNOTATION} to "true"`;
 }

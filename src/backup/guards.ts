@@ -1,5 +1,6 @@
+import { stateOf } from "#agent-job/job-state.ts";
 import { lackOfClaim } from "#backup/claim.ts";
-import { stateOf, storingPods } from "#backup/job-state.ts";
+import { storingPods } from "#backup/pods.ts";
 import {
   asksForDeletion,
   hasEnded,
@@ -9,69 +10,89 @@ import {
   isToBeVerified,
   mayKeepObject,
 } from "#backup/snapshot.ts";
-import type { BackupGuard } from "#backup/step.ts";
+import type { BackupGuard, BackupStep } from "#backup/step.ts";
 
-/** A Job of somebody else is never ended. */
+/** What the Job created by a kind of step does with the object. A kind that is missing here does not compile. */
+const JOB = {
+  holdBackup: "none",
+  releaseBackup: "none",
+  createJob: "stores",
+  createVerificationJob: "reads",
+  createDeletionJob: "deletes",
+  deleteJob: "none",
+} as const satisfies Record<BackupStep["do"], string>;
+
+/** Refuses to delete a Job of another owner. */
 const ownOnly: BackupGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (step.do !== "deleteJob" || isOwned(snapshot, step.job)) return undefined;
-    return `Job ${step.job.metadata.name} is not this backup's`;
+    return `Job ${step.job.metadata.name} does not belong to this backup`;
   },
 };
 
-/** No snapshot is taken for a backup that has ended or is being deleted: what it would store, nobody would look for. */
+/**
+ * Refuses to take a snapshot for a backup that has ended or is being deleted: no EtcdBackup would refer to its object.
+ */
 const onceOnly: BackupGuard = {
   name: "once-only",
   forbids(snapshot, step) {
-    if (step.do !== "createJob") return undefined;
+    if (JOB[step.do] !== "stores") return undefined;
     if (hasEnded(snapshot)) return "the backup has ended";
     return isDeleting(snapshot) ? "the backup is being deleted" : undefined;
   },
 };
 
-/** No object is stored that is to be deleted with its EtcdBackup, before the EtcdBackup is kept until that is done. */
+/** Refuses to store an object with policy Delete before the finalizer is set. */
 const heldFirst: BackupGuard = {
   name: "held-first",
   forbids(snapshot, step) {
-    if (step.do !== "createJob" || snapshot.backup.spec.objectPolicy !== "Delete" || isHeld(snapshot)) return undefined;
-    return "nothing would delete the object when the EtcdBackup goes";
+    if (JOB[step.do] !== "stores" || snapshot.backup.spec.objectPolicy !== "Delete" || isHeld(snapshot))
+      return undefined;
+    return "the EtcdBackup has no finalizer yet: nothing would delete the object after it";
   },
 };
 
-/** An object is deleted only if its EtcdBackup asks for it, is being deleted, and nobody has said that it may stay; and nobody stores it any more. */
+/**
+ * Refuses to delete an object unless its EtcdBackup is being deleted and asks for it. The EtcdBackup must not be
+ * annotated to keep it, and no pod may still be able to store it.
+ */
 const askedToDelete: BackupGuard = {
   name: "asked-to-delete",
   forbids(snapshot, step) {
-    if (step.do !== "createDeletionJob") return undefined;
+    if (JOB[step.do] !== "deletes") return undefined;
     const isAsked = asksForDeletion(snapshot) && isDeleting(snapshot) && !mayKeepObject(snapshot);
-    if (!isAsked) return "nobody asked for the object to be deleted";
+    if (!isAsked) return "the EtcdBackup does not ask for its object to be deleted";
     const { taking } = snapshot;
     const isTaking = taking !== undefined && isOwned(snapshot, taking.job) && stateOf(taking.job) === "active";
     return isTaking || storingPods(snapshot).length > 0 ? "a pod may still store it" : undefined;
   },
 };
 
-/** Only an object that is there is verified, only on demand, and once: the verdict is for ever. */
+/**
+ * Refuses to verify an object unless it exists and spec.verify asks for it; at most once, since the result is final.
+ */
 const askedToVerify: BackupGuard = {
   name: "asked-to-verify",
   forbids(snapshot, step) {
-    if (step.do !== "createVerificationJob") return undefined;
+    if (JOB[step.do] !== "reads") return undefined;
     if (isDeleting(snapshot)) return "the backup is being deleted";
-    return isToBeVerified(snapshot) ? undefined : "nobody asked for the object to be verified, or it was before";
+    return isToBeVerified(snapshot) ? undefined : "spec.verify is not set, or the object was verified before";
   },
 };
 
-/** No pod mounts a claim that is a member's, or whose owner has not said that backups may lie there: mounting alone changes what is on it. */
+/**
+ * Refuses pods on a claim that is a member's, or is not labelled as a backup destination: mounting alone changes its
+ * files.
+ */
 const claimConsents: BackupGuard = {
   name: "claim-consents",
   forbids(snapshot, step) {
-    const isMounting = ["createJob", "createVerificationJob", "createDeletionJob"].includes(step.do);
-    return isMounting ? lackOfClaim(snapshot)?.message : undefined;
+    return JOB[step.do] === "none" ? undefined : lackOfClaim(snapshot)?.message;
   },
 };
 
-/** These are the invariants of a backup. Each may hold back a step of any rule. */
+/** Invariants of a backup. Each can refuse a step of any rule. */
 export const BACKUP_GUARDS: readonly BackupGuard[] = [
   ownOnly,
   onceOnly,

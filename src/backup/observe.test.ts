@@ -1,15 +1,25 @@
 import { createServer, type Server } from "node:http";
 import { expect, test } from "vitest";
+import { WarningsReader } from "#agent-job/warnings.ts";
 import { backupController, backupKeysFor, isOpen } from "#backup/controller.ts";
 import { type BackupReads, observeBackup, type Readers } from "#backup/observe.ts";
 import { ProgressReader } from "#backup/progress.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { claim, cluster, NOW } from "#kit/cluster.ts";
-import { agentPod, attempt, backup, endedPod, FULL, IMAGE, removal, verification, verified } from "#kit/etcd-backup.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { claim, cluster, NOW } from "#kit/snapshots/cluster.ts";
+import {
+  agentPod,
+  attempt,
+  backup,
+  endedPod,
+  FULL,
+  IMAGE,
+  removal,
+  verification,
+  verified,
+} from "#kit/snapshots/etcd-backup.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeObject, Pod, Ref } from "#kube/kinds.ts";
 
 const KEY = { namespace: "foo", name: "nightly" };
@@ -20,12 +30,12 @@ interface World {
   readonly snapshot?: BackupSnapshot;
   readonly pods?: readonly Pod[];
   readonly claims?: readonly KubeObject[];
-  /** What the API server says of events. */
+  /** Events on the API server. */
   readonly list?: () => Promise<unknown>;
-  /** What the API server says of a claim; default: that there is none. */
+  /** Claim on the API server; default: none. */
   readonly find?: () => Promise<Observed<unknown>>;
   readonly nowMs?: number;
-  /** What the agent answers. */
+  /** Answer of the agent. */
   readonly ask?: () => Promise<string>;
 }
 
@@ -63,24 +73,24 @@ async function look(world: World = {}) {
   return { asked, listed, seen: seen.is === "present" ? seen.value : undefined };
 }
 
-test("of the Jobs and pods it sees the backup's own, and asks the agent that runs how far it is", async () => {
+test("the backup's own Jobs and pods are observed, and the running agent is asked for its progress", async () => {
   const { seen, asked, listed } = await look();
   expect(seen).toMatchObject({ ...backup(), cluster: { metadata: { name: "my-etcd" } }, progress: answer });
   expect(asked).toEqual(["10.0.0.9:8080"]);
   expect(listed).toEqual([]);
 });
 
-test("an EtcdBackup that is gone is absent", async () => {
+test("a deleted EtcdBackup is absent", async () => {
   const reads = { backups: { get: () => undefined } } as unknown as BackupReads;
   expect(await observeBackup(reads, {} as Readers, KEY, signal)).toEqual({ is: "absent" });
 });
 
-test("no cluster is looked for that is not named", async () => {
+test("without spec.source.clusterName no cluster is read", async () => {
   const snapshot = backup({ spec: { source: { endpoints: ["http://my-etcd:2379"] } } });
   expect((await look({ snapshot })).seen?.cluster).toBeUndefined();
 });
 
-test("pods are told apart by their Jobs; who has none and has not ended is an orphan", async () => {
+test("pods are matched by their Jobs; a running pod without one is an orphan", async () => {
   const base = backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, deleting: true, held: true });
   const snapshot = { ...base, removing: removal(base, "running") };
   const { job } = attempt(backup(), "running");
@@ -91,13 +101,13 @@ test("pods are told apart by their Jobs; who has none and has not ended is an or
   expect(seen?.taking?.pods).toEqual(snapshot.taking?.pods);
   expect(seen?.removing?.pods).toEqual(snapshot.removing.pods);
   expect(seen?.orphans).toEqual([orphan]);
-  expect(asked).toEqual(["10.0.0.9:8080"]); // the one that deletes
+  expect(asked).toEqual(["10.0.0.9:8080"]); // the deletion Job's pod
 });
 
 const onVolume = (claimName: string, stage: "new" | "running" = "new") =>
   backup({ stage, spec: { destination: { volume: { claimName } } } });
 
-test("the claim of a destination is asked for before a Job is made, and taken from the cache later", async () => {
+test("the destination's claim is read from the API server before a Job exists, later from the cache", async () => {
   const [live, cached] = [{ ...claim("c-0"), kind: "live" }, claim("c-0")];
   const find = () => Promise.resolve(present(live));
   expect((await look({ snapshot: onVolume("c-0"), claims: [cached], find })).seen?.claim).toBe(live);
@@ -109,7 +119,7 @@ test("the claim of a destination is asked for before a Job is made, and taken fr
   expect(deaf.seen).toBeUndefined();
 });
 
-test("the claim is asked for again before the object on it is verified", async () => {
+test("the claim is read again before the object on it is verified", async () => {
   const find = () => Promise.resolve(present({ ...claim("c-0"), kind: "live" }));
   const on = verified({ spec: { destination: { volume: { claimName: "c-0" } } } });
   expect((await look({ snapshot: on, find })).seen?.claim?.kind).toBe("live");
@@ -119,7 +129,7 @@ test("the claim is asked for again before the object on it is verified", async (
   expect((await look({ snapshot: quiet, find })).seen?.claim).toBeUndefined();
 });
 
-test("the Job that verifies, and its pod, are seen as such, and Kubernetes is asked what hinders it", async () => {
+test("the verification Job and its pod are observed, with Kubernetes' warnings", async () => {
   const base = verified();
   const snapshot = { ...base, verifying: verification(base, "starting") };
   const pods = [...snapshot.taking!.pods, ...snapshot.verifying.pods];
@@ -158,7 +168,7 @@ const events = () =>
     ],
   });
 
-test("what Kubernetes warns of is asked for when no pod gets on: of the Job, or of its pod", async () => {
+test("Kubernetes' warnings are read when no pod runs: about the Job or its pod", async () => {
   const made = await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 5_000 });
   const { job } = attempt(backup(), "made");
   expect(made.listed).toEqual([{ namespace: "foo", fieldSelector: `regarding.uid=${job.metadata.uid},type=Warning` }]);
@@ -168,7 +178,7 @@ test("what Kubernetes warns of is asked for when no pod gets on: of the Job, or 
   expect(starting.asked).toEqual([]);
 });
 
-test("a Job that is young, at work or over is nothing to ask about", async () => {
+test("no warnings are read for a Job that is young, running or over", async () => {
   expect((await look({ snapshot: backup({ stage: "made" }), list: events, nowMs: MADE_MS + 4_999 })).listed).toEqual(
     [],
   );
@@ -176,13 +186,13 @@ test("a Job that is young, at work or over is nothing to ask about", async () =>
     expect((await look({ snapshot: backup({ stage }), list: events, nowMs: MADE_MS + 60_000 })).listed).toEqual([]);
 });
 
-/** A minute and a second after the Job has ended. */
+/** A minute and a second after the end of the Job. */
 const OVERDUE_MS = Date.parse("2026-01-01T12:01:00Z");
 
 test.each([
-  ["has ended well, and the cache shows none of its pods, nobody waits any more", "succeeded", []],
-  ["has failed, and the cache shows an attempt", "failed", undefined],
-] as const)("of a Job that %s: the API server says which there were, and what they told", async (_, stage, pods) => {
+  ["has succeeded, is past the wait, and has no cached pod", "succeeded", []],
+  ["has failed, and has a cached attempt", "failed", undefined],
+] as const)("pods of a Job that %s are read from the API server with their reports", async (_, stage, pods) => {
   const snapshot = backup({ stage });
   const { job, pods: live } = snapshot.taking!;
   const world = { snapshot, nowMs: OVERDUE_MS, ...(pods === undefined ? {} : { pods }) };
@@ -192,35 +202,35 @@ test.each([
   expect(listed).toEqual([{ namespace: "foo", labelSelector }]);
   expect(seen?.taking).toEqual({ job, pods: live });
   expect((await look({ ...world, list: () => Promise.resolve({ items: [] }) })).seen?.taking?.pods).toEqual([]);
-  // What nobody knows is not told for ever.
+  // A failed request yields no final status.
   const dark = () => Promise.reject(new OperatorError("KubeUnavailable", "no"));
   expect((await look({ ...world, list: dark })).seen).toBeUndefined();
-  // Nor is anybody asked of what was told.
+  // Nothing is read for a status that is final.
   for (const phase of ["Completed", "Failed"] as const)
     expect((await look({ ...world, snapshot: backup({ stage, status: { phase } }) })).listed).toEqual([]);
-  // Nor of one of which only its end is told: it may wait for a person for days.
+  // Nothing is read for a backup that is being deleted, which may wait for a user for days.
   expect((await look({ ...world, snapshot: backup({ stage, deleting: true, held: true }) })).listed).toEqual([]);
 });
 
-test("of a verification it is the same, until it is told", async () => {
+test("the same holds for a verification until its result is final", async () => {
   const status = { phase: "Completed" } as const;
   const given = backup({ stage: "succeeded", spec: { verify: true }, status });
   const over = verification(given, "failed");
   const listedOf = async (of: BackupSnapshot) => (await look({ snapshot: of, nowMs: OVERDUE_MS })).listed;
   expect(await listedOf({ ...given, verifying: over })).toHaveLength(1);
-  const told = { type: "Verified", status: "False" as const, reason: "R", message: "m", observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" }; // biome-ignore format: one line
-  const known = { ...given, backup: { ...given.backup, status: { ...status, conditions: [told] } } };
+  const condition = { type: "Verified", status: "False" as const, reason: "R", message: "m", observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" }; // biome-ignore format: one line
+  const known = { ...given, backup: { ...given.backup, status: { ...status, conditions: [condition] } } };
   expect(await listedOf({ ...known, verifying: over })).toEqual([]);
 });
 
-test("a backup is looked at without events that cannot be had", async () => {
+test("a backup is observed even when events cannot be read", async () => {
   const fail = (code: "KubeForbidden" | "Cancelled") => () => Promise.reject(new OperatorError(code, "no"));
   const world = { snapshot: backup({ stage: "made" }), nowMs: MADE_MS + 60_000 } as const;
   expect((await look({ ...world, list: fail("KubeForbidden") })).seen?.warnings).toEqual([]);
   await expect(look({ ...world, list: fail("Cancelled") })).rejects.toMatchObject({ code: "Cancelled" });
 });
 
-test("Kubernetes is asked for its warnings every thirty seconds at most, and about another pod at once", async () => {
+test("warnings are read every thirty seconds at most, and at once for another pod", async () => {
   const clock = new FakeClock();
   let listed = 0;
   const list = () => {
@@ -238,12 +248,12 @@ test("Kubernetes is asked for its warnings every thirty seconds at most, and abo
   expect(await reader.of(pod!, signal)).toEqual(["warning 3"]);
 });
 
-test("an agent that does not answer, or answers something else, is no trouble", async () => {
+test("an agent that does not answer, or answers other text, is no problem", async () => {
   expect((await look({ ask: () => Promise.reject(new Error("no route")) })).seen?.progress).toBeUndefined();
   expect((await look({ ask: () => Promise.resolve("<html>") })).seen?.progress).toBeUndefined();
 });
 
-test("an agent is asked every five seconds at most, and another one at once", async () => {
+test("an agent is asked every five seconds at most, and another agent at once", async () => {
   const clock = new FakeClock();
   let asked = 0;
   const reader = new ProgressReader(clock, () => {
@@ -263,7 +273,7 @@ test("an agent is asked every five seconds at most, and another one at once", as
   expect(asked).toBe(3);
 });
 
-/** Serves on a port of its own; the reader asks at a fixed one, so this asks by the default way only through it. */
+/** Serves on a port of its own; the reader uses a fixed port, so this calls the default function directly. */
 async function served(body: string, delayMs: number): Promise<Server> {
   const server = createServer((_request, response) => {
     setTimeout(() => response.end(body), delayMs);
@@ -272,7 +282,7 @@ async function served(body: string, delayMs: number): Promise<Server> {
   return server;
 }
 
-// It is waited for one second, in which a busy machine may stall.
+// The deadline is one second, and a busy machine may stall.
 test.each([
   ["answers", JSON.stringify(answer), 0, answer],
   ["answers too much", JSON.stringify({ ...answer, more: "x".repeat(10_000) }), 0, undefined],
@@ -289,7 +299,7 @@ test.each([
   }
 });
 
-test("a change of a Job or a pod concerns the backup of its label, or of its owner", () => {
+test("a change of a Job or pod wakes the backup of its label or owner", () => {
   const { job, pods } = attempt(backup(), "running");
   expect(backupKeysFor(job)).toEqual([KEY]);
   expect(backupKeysFor(pods[0]!)).toEqual([KEY]);
@@ -297,13 +307,13 @@ test("a change of a Job or a pod concerns the backup of its label, or of its own
   expect(backupKeysFor({ ...pods[0]!, metadata: { ...pods[0]!.metadata, labels: {} } })).toEqual([]);
 });
 
-test("only what has not ended cares for its cluster", () => {
+test("only a backup that has not ended is woken by its cluster", () => {
   expect(isOpen(backup().backup)).toBe(true);
   for (const phase of ["Completed", "Failed"] as const)
     expect(isOpen(backup({ status: { phase } }).backup)).toBe(false);
 });
 
-test("the end of a backup is told once, when its status says so, and a status that says nothing new is not written", async () => {
+test("the end of a backup is reported once, and an unchanged status is not written", async () => {
   const ended: unknown[] = [];
   let writes = 0;
   const kube = {
@@ -312,27 +322,27 @@ test("the end of a backup is told once, when its status says so, and a status th
       return Promise.resolve(object);
     },
   };
-  const room = backupController(kube as never, { clock: new FakeClock() } as never, (status) =>
+  const controller = backupController(kube as never, { clock: new FakeClock() } as never, (status) =>
     ended.push(status.phase),
   );
   const [open, over] = [backup({ status: { phase: "BackingUp" } }), backup({ status: { phase: "Completed" } })];
-  await room.writeStatus(open, { phase: "BackingUp" }, signal);
+  await controller.writeStatus(open, { phase: "BackingUp" }, signal);
   expect([writes, ended]).toEqual([0, []]);
-  await room.writeStatus(open, { phase: "BackingUp", source: "a" }, signal);
+  await controller.writeStatus(open, { phase: "BackingUp", source: "a" }, signal);
   expect([writes, ended]).toEqual([1, []]);
-  await room.writeStatus(open, { phase: "Completed" }, signal);
+  await controller.writeStatus(open, { phase: "Completed" }, signal);
   expect([writes, ended]).toEqual([2, ["Completed"]]);
-  await room.writeStatus(over, { phase: "Completed", source: "a" }, signal);
+  await controller.writeStatus(over, { phase: "Completed", source: "a" }, signal);
   expect([writes, ended]).toEqual([3, ["Completed"]]);
   const known = { get: ({ name }: Ref) => (name === "nightly" ? open.backup : undefined) };
   const knowing = backupController(kube as never, { clock: new FakeClock(), backups: known } as never);
-  expect(knowing.subjectOf(KEY)).toEqual(room.subject(open));
+  expect(knowing.subjectOf(KEY)).toEqual(controller.subject(open));
   expect(await knowing.writeFailing(KEY, "Bug: x", signal)).toMatchObject({
     object: { status: { conditions: [{ reason: "InternalError" }] } },
   });
   const gone = { ...KEY, name: "gone" };
   expect([knowing.subjectOf(gone), await knowing.writeFailing(gone, "Bug: x", signal)]).toEqual([undefined, undefined]);
-  expect(room.subject(open)).toMatchObject({
+  expect(controller.subject(open)).toMatchObject({
     kind: "EtcdBackup",
     name: "nightly",
     apiVersion: "etcd.improbable.io/v1beta1",

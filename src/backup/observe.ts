@@ -1,21 +1,29 @@
 import type { Progress } from "#agent/report.ts";
+import {
+  type Attempted,
+  hasEnded,
+  idleSince,
+  isRunning,
+  stateOf,
+  VERIFIERS,
+  workingPod,
+} from "#agent-job/job-state.ts";
+import { reported } from "#agent-job/live-pods.ts";
+import type { WarningsReader } from "#agent-job/warnings.ts";
 import { AGENT_CONTAINER, backupJobName, deletionJobName, ordinalOf, verificationJobName } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { hasEnded, idleSince, isRunning, stateOf, VERIFIERS, workingPod } from "#backup/job-state.ts";
-import { reported } from "#backup/live-pods.ts";
 import type { ProgressReader } from "#backup/progress.ts";
-import { type Attempted, type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
-import type { WarningsReader } from "#backup/warnings.ts";
+import { type BackupSnapshot, isDeleting, isToBeVerified } from "#backup/snapshot.ts";
 import type { Clock } from "#base/clock.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { controllerOf, type Job, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
-/** By backup: `namespace/name` of the EtcdBackup. */
+/** Index by backup: `namespace/name` of the EtcdBackup. */
 export const BACKUP_INDEX = "backup";
-/** Backups by the EtcdCluster of which they are: `namespace/name` of it. */
+/** Index of backups by source: `namespace/name` of the EtcdCluster. */
 export const SOURCE_INDEX = "source";
 
 export interface BackupReads {
@@ -25,27 +33,33 @@ export interface BackupReads {
   readonly jobs: CacheView<Job>;
   readonly pods: CacheView<Pod>;
   /**
-   * For what Kubernetes warns of while no pod gets on: nobody else says which quota or Secret it is. And for the claim of a destination: a
-   * label that the cache still shows may be gone.
+   * For Kubernetes' warning events, the only source for a missing quota or Secret. Also for the destination's claim,
+   * since the cache may show a label that is gone.
    */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly clock: Clock;
-  /** Where images of etcd are. */
+  /** Repository of etcd's images. */
   readonly imageRepository: string;
   /** The operator's own image. */
   readonly agentImage: string | undefined;
 }
 
-/** After this time without a pod at work Kubernetes is asked what it warns of, in milliseconds: an image takes its time. */
+/**
+ * Time without a running container after which warning events are read, in milliseconds. Pulling an image takes a
+ * while.
+ */
 const WARNINGS_AFTER_MS = 5_000;
 
-/** Who is asked now and then, and remembered in between. */
+/** Readers that ask at intervals and cache the answers. */
 export interface Readers {
   readonly progress: Pick<ProgressReader, "of">;
   readonly warnings: Pick<WarningsReader, "of">;
 }
 
-/** Everything that one decision may use. Cached objects cost nothing; the agent and Kubernetes' events are asked while the Job is at work. */
+/**
+ * Reads everything that one decision may use. Cached objects cost nothing; the agent and Kubernetes' events are asked
+ * while the Job runs.
+ */
 export async function observeBackup(
   reads: BackupReads,
   { progress, warnings }: Readers,
@@ -89,7 +103,7 @@ export async function observeBackup(
   });
 }
 
-/** What is told of these Jobs for ever comes from their pods as they are. Of what is told already nobody is asked. */
+/** Reads pods from the API server where their reports become final; not for what is final already. */
 async function toldOf(
   { kube }: BackupReads,
   backup: EtcdBackup,
@@ -103,7 +117,7 @@ async function toldOf(
   return verify.is === "present" ? present({ taking: take.value, verifying: verify.value }) : verify;
 }
 
-/** Of one that is being deleted it is told what becomes of its object, and no phase any more. */
+/** An EtcdBackup that is being deleted reports only the deletion of its object, no phase. */
 function isOpen({ metadata, status }: EtcdBackup): boolean {
   const isEnded = status?.phase === "Completed" || status?.phase === "Failed";
   return metadata.deletionTimestamp === undefined && !isEnded;
@@ -119,7 +133,10 @@ function clusterOf({ clusters }: BackupReads, { metadata, spec }: EtcdBackup): E
   return clusterName === undefined ? undefined : clusters.get({ namespace: metadata.namespace, name: clusterName });
 }
 
-/** Before a Job is made, the API server is asked. Once there is one, its pod mounts the claim anyway. */
+/**
+ * Before a Job exists, the API server is asked. After that the cache suffices, since the Job's pod mounts the claim
+ * anyway.
+ */
 async function claimOf(
   { claims, kube }: BackupReads,
   backup: EtcdBackup,

@@ -18,8 +18,8 @@ import {
   removal,
   verification,
   verified,
-} from "#kit/etcd-backup.ts";
-import { planText } from "#kit/plan-text.ts";
+} from "#kit/snapshots/etcd-backup.ts";
+import { planText } from "#kit/tables/plan-text.ts";
 import type { Job } from "#kube/kinds.ts";
 
 function stepText(step: BackupStep): string {
@@ -29,9 +29,9 @@ function stepText(step: BackupStep): string {
 const DELETE = { objectPolicy: "Delete" };
 const ENDED = { phase: "Failed", jobName: "nightly" } as const;
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
-/** When it was looked at first: now. */
+/** First observed now. */
 const STARTED = { phase: "BackingUp", startTime: "2026-01-01T12:00:00Z" } as const;
-/** The Job is made, and no pod of it has run. */
+/** The Job exists, and none of its pods has run. */
 const NOTHING = { ...MADE, nothingStored: true } as const;
 const KEEP = { [KEEP_OBJECT_ANNOTATION]: "true" };
 const MINUTE = 60_000;
@@ -59,59 +59,59 @@ function removing(stage: Parameters<typeof removal>[1], given: Parameters<typeof
   return { ...snapshot, removing: removal(snapshot, stage) };
 }
 
-/** The Job was given up by its controller, which has deleted its pod. */
+/** The Job failed by its deadline, and its controller has deleted the pod. */
 const overdue = { job: attempt(backup(), "failed").job, pods: [] };
 const membersClaim = destinationClaim({ [CLUSTER_LABEL]: "my-etcd" });
-/** With other metadata on the Job that deletes. */
+/** The deletion Job has this metadata. */
 function ofRemoval(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
   const { job, pods } = snapshot.removing!;
   return { ...snapshot, removing: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
 }
 
-/** The pod has ended well, and the Job controller has not seen it yet. */
+/** The pod has succeeded, and the Job controller has not observed it yet. */
 function endedPodOf(snapshot: BackupSnapshot): BackupSnapshot {
   const { job } = snapshot.removing!;
   return { ...snapshot, removing: { job, pods: [endedPod(job, 0, { ok: true, kind: "delete", deleted: true })] } };
 }
 
-/** A person keeps the object, and the pod that deletes it was to be gone so long ago. */
+/** A user keeps the object, and the deleting pod should have ended this long ago. */
 function keptDespite(ms: number): BackupSnapshot {
   const { job } = removal(backup(), "running");
   const pod = agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" });
   return later(going({ stage: "succeeded", annotations: KEEP, with: { orphans: [pod] } }), ms);
 }
 
-/** The object is to be deleted, and the pod that stores it does not end. */
+/** The object must be deleted, and the storing pod does not end. */
 function storingDespite(): BackupSnapshot {
   const pod = agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" });
   return going({ stage: "new", with: { orphans: [pod] } });
 }
 
-/** An attempt at the deletion has failed so, and the Job goes on. */
+/** An attempt of the deletion failed with this report, and the Job continues. */
 function attemptFailed(reason: "NoSuchBucket"): BackupSnapshot {
   const snapshot = removing("made");
   const { job } = snapshot.removing!;
   return { ...snapshot, removing: { job, pods: [endedPod(job, 1, failure(reason, "no"))] } };
 }
 
-/** The object is being verified. @param found what is on record of it */
+/** The object is being verified. @param found the recorded result */
 function verifying(
   stage: Parameters<typeof verification>[1],
   ends?: Parameters<typeof verification>[2],
   found?: "True" | "False",
 ): BackupSnapshot {
-  const told = {
+  const condition = {
     type: "Verified",
     reason: "Verified",
     message: "",
     observedGeneration: 1,
     lastTransitionTime: "2026-01-01T12:00:00Z",
   };
-  const snapshot = verified(found === undefined ? {} : { status: { conditions: [{ ...told, status: found }] } });
+  const snapshot = verified(found === undefined ? {} : { status: { conditions: [{ ...condition, status: found }] } });
   return { ...snapshot, verifying: verification(snapshot, stage, ends) };
 }
 
-/** With other metadata on the Job that verifies. */
+/** The verification Job has this metadata. */
 function ofVerification(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
   const { job, pods } = snapshot.verifying!;
   return { ...snapshot, verifying: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
@@ -119,120 +119,120 @@ function ofVerification(snapshot: BackupSnapshot, metadata: object): BackupSnaps
 
 const failedRemoval = removing("failed");
 const cases: { name: string; given: BackupSnapshot; expect: string; because?: string | RegExp }[] = [
-  { name: "makes the Job", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
-  { name: "makes the Job of an etcd of somebody else", given: backup({ stage: "new", spec: { source: { endpoints: ["http://a:2379"] } }, with: { cluster: undefined } }), expect: "create-job: createJob nightly" },
-  { name: "waits while the agent is at work", given: backup(), expect: "wait: await-job", because: "a snapshot is being taken and stored" },
-  { name: "waits for the pod", given: backup({ stage: "made" }), expect: "wait: await-job", because: "its pod is not made yet" },
-  { name: "warns of a quota", given: backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-job", because: "its pod cannot be made: exceeded quota: q" },
-  { name: "warns of a Secret that is not there", given: backup({ stage: "starting", with: { warnings: ['MountVolume.SetUp failed: secret "s3" not found'] } }), expect: "warn: await-job", because: /of s3: MountVolume/ },
-  { name: "warns of an image that cannot be had", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Pending" }, { waiting: { reason: "ErrImagePull" } })] } } }), expect: "warn: await-job" },
-  { name: "gives a Job up that gets no pod in ten minutes", given: later(backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^PodRefused: its pod cannot be made: exceeded quota: q; it was waited for 10 minutes$/ },
-  { name: "says that it is completed", given: backup({ stage: "succeeded" }), expect: "wait: backup-completed" },
-  { name: "says that it has failed", given: backup({ stage: "failed" }), expect: "warn: backup-failed", because: "NoSpace: the bucket is full" },
-  { name: "leaves alone what is completed", given: backup({ stage: "succeeded", status: { phase: "Completed" } }), expect: "settled" },
-  { name: "leaves alone what has failed", given: backup({ stage: "failed", status: ENDED }), expect: "settled" },
-  { name: "makes no Job anew for what has failed", given: backup({ stage: "new", status: ENDED }), expect: "settled" },
-  { name: "ends the Job of what was given up", given: backup({ stage: "made", status: ENDED }), expect: "stop-job: deleteJob nightly" },
-  { name: "ends a Job once", given: withJob(backup({ status: ENDED }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
-  { name: "never ends somebody else's Job", given: withJob(backup({ status: ENDED }), { ownerReferences: [] }), expect: "settled" },
-  { name: "warns of a Job of its name that nobody manages", given: withJob(backup(), { ownerReferences: [] }), expect: "warn: job-taken", because: "Job nightly exists already: nobody manages it" },
-  { name: "warns of a Job of an earlier backup", given: withJob(backup(), { ownerReferences: [{ kind: "EtcdBackup", name: "nightly", uid: "old", controller: true }] }), expect: "warn: job-taken", because: "EtcdBackup nightly (uid old) manages it" },
-  { name: "gives up a name that is taken for ten minutes", given: later(withJob(backup({ status: STARTED }), { ownerReferences: [] }), 10 * MINUTE), expect: "warn: backup-failed", because: /^NameTaken: Job nightly exists already: nobody manages it; it was waited for 10 minutes$/ },
-  { name: "waits for a cluster", given: backup({ stage: "new", with: { cluster: undefined } }), expect: "warn: await-source", because: "there is no EtcdCluster my-etcd in this namespace" },
+  { name: "creates the Job", given: backup({ stage: "new" }), expect: "create-job: createJob nightly", because: /^a snapshot of my-etcd is taken, and stored as s3:\/\/backups\/foo/ },
+  { name: "creates the Job for another etcd", given: backup({ stage: "new", spec: { source: { endpoints: ["http://a:2379"] } }, with: { cluster: undefined } }), expect: "create-job: createJob nightly" },
+  { name: "waits while the agent runs", given: backup(), expect: "wait: await-job", because: "a snapshot is being taken and stored" },
+  { name: "waits for the pod", given: backup({ stage: "made" }), expect: "wait: await-job", because: "its pod is not created yet" },
+  { name: "warns of a quota", given: backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), expect: "warn: await-job", because: "its pod cannot be created: exceeded quota: q" },
+  { name: "warns of a Secret that is not there", given: backup({ stage: "starting", with: { warnings: ['MountVolume.SetUp failed: secret "s3" not found'] } }), expect: "warn: await-job", because: /among s3: MountVolume/ },
+  { name: "warns of an unavailable image", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Pending" }, { waiting: { reason: "ErrImagePull" } })] } } }), expect: "warn: await-job" },
+  { name: "fails when a Job gets no pod in ten minutes", given: later(backup({ stage: "made", with: { warnings: ["exceeded quota: q"] } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^PodRefused: its pod cannot be created: exceeded quota: q; it was waited for 10 minutes$/ },
+  { name: "reports completion", given: backup({ stage: "succeeded" }), expect: "wait: backup-completed" },
+  { name: "reports a failure", given: backup({ stage: "failed" }), expect: "warn: backup-failed", because: "NoSpace: the bucket is full" },
+  { name: "leaves a completed backup alone", given: backup({ stage: "succeeded", status: { phase: "Completed" } }), expect: "settled" },
+  { name: "leaves a failed backup alone", given: backup({ stage: "failed", status: ENDED }), expect: "settled" },
+  { name: "creates no second Job for a failed backup", given: backup({ stage: "new", status: ENDED }), expect: "settled" },
+  { name: "deletes the Job of a given-up backup", given: backup({ stage: "made", status: ENDED }), expect: "stop-job: deleteJob nightly" },
+  { name: "deletes a Job once", given: withJob(backup({ status: ENDED }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
+  { name: "never deletes a foreign Job", given: withJob(backup({ status: ENDED }), { ownerReferences: [] }), expect: "settled" },
+  { name: "warns of a Job of its name without a controller", given: withJob(backup(), { ownerReferences: [] }), expect: "warn: job-taken", because: "Job nightly exists already: it has no controller" },
+  { name: "warns of a Job of an earlier backup", given: withJob(backup(), { ownerReferences: [{ kind: "EtcdBackup", name: "nightly", uid: "old", controller: true }] }), expect: "warn: job-taken", because: "its controller is EtcdBackup nightly (uid old)" },
+  { name: "fails when its name is taken for ten minutes", given: later(withJob(backup({ status: STARTED }), { ownerReferences: [] }), 10 * MINUTE), expect: "warn: backup-failed", because: /^NameTaken: Job nightly exists already: it has no controller; it was waited for 10 minutes$/ },
+  { name: "waits for a cluster", given: backup({ stage: "new", with: { cluster: undefined } }), expect: "warn: await-source", because: "this namespace has no EtcdCluster my-etcd" },
   { name: "waits for a quorum", given: backup({ stage: "new", with: { cluster: available({ conditions: [isAvailable("False", "QuorumLost")] }) } }), expect: "warn: await-source", because: "two of three members answer" },
-  { name: "gives a cluster up that is not there in ten minutes", given: later(backup({ stage: "new", status: STARTED, with: { cluster: undefined } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClusterNotFound: .*; it was waited for 10 minutes$/ },
-  { name: "asks a cluster no more once the Job is made", given: backup({ with: { cluster: undefined } }), expect: "wait: await-job" },
+  { name: "fails when the cluster is missing for ten minutes", given: later(backup({ stage: "new", status: STARTED, with: { cluster: undefined } }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClusterNotFound: .*; it was waited for 10 minutes$/ },
+  { name: "ignores the cluster's state once the Job exists", given: backup({ with: { cluster: undefined } }), expect: "wait: await-job" },
   { name: "waits for the operator's image", given: backup({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-image", because: "--agent-image" },
-  { name: "holds a backup whose object is to go with it", given: backup({ stage: "new", spec: DELETE }), expect: "hold-backup: holdBackup" },
-  { name: "then makes its Job", given: backup({ stage: "new", spec: DELETE, held: true }), expect: "create-job: createJob nightly" },
+  { name: "sets the finalizer with policy Delete", given: backup({ stage: "new", spec: DELETE }), expect: "hold-backup: holdBackup" },
+  { name: "then creates its Job", given: backup({ stage: "new", spec: DELETE, held: true }), expect: "create-job: createJob nightly" },
   { name: "refuses an unknown placeholder", given: backup({ stage: "new", spec: { destination: { url: { template: "s3://b/{{ .Foo }}" } } } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.url.template has {{ .Foo }}; it may have {{ .Namespace }}" },
   { name: "refuses a member's claim", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "is for the data of a member of EtcdCluster my-etcd" },
-  { name: "stores on a claim that is meant for it", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "create-job: createJob nightly" },
-  { name: "waits for a claim that does not say so", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-claim", because: "kubectl label persistentvolumeclaim backups etcd.improbable.io/backup-destination=true" },
-  { name: "waits for a claim that is not there", given: backup({ stage: "new", spec: ON_VOLUME }), expect: "warn: await-claim", because: "there is no such claim in this namespace" },
-  { name: "gives a claim up that does not say so in ten minutes", given: later(backup({ stage: "new", status: STARTED, spec: ON_VOLUME }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClaimNotAllowed: .*; it was waited for 10 minutes$/ },
-  { name: "asks a claim no more once the Job is made", given: backup({ spec: ON_VOLUME }), expect: "wait: await-job" },
-  { name: "gives a Job up whose claim turns out to be a member's", given: backup({ stage: "starting", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.volume.claimName is backups" },
-  { name: "deletes no object on a claim that does not say so", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-deletion", because: /^its object is not deleted: ClaimNotAllowed: .*=true; to let the EtcdBackup go and keep volume:/ },
-  { name: "deletes the object on a claim that says so", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "lets a backup go that keeps its object", given: backup({ deleting: true }), expect: "settled" },
-  { name: "makes nothing for a backup that goes", given: backup({ stage: "new", deleting: true }), expect: "settled" },
-  { name: "ends the Job before the object is deleted", given: going(), expect: "stop-backup: deleteJob nightly" },
+  { name: "stores on a labelled claim", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "create-job: createJob nightly" },
+  { name: "waits for an unlabelled claim", given: backup({ stage: "new", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-claim", because: "kubectl label persistentvolumeclaim backups etcd.improbable.io/backup-destination=true" },
+  { name: "waits for a missing claim", given: backup({ stage: "new", spec: ON_VOLUME }), expect: "warn: await-claim", because: "which this namespace does not have" },
+  { name: "fails when a claim is unlabelled for ten minutes", given: later(backup({ stage: "new", status: STARTED, spec: ON_VOLUME }), 10 * MINUTE), expect: "warn: backup-failed", because: /^ClaimNotAllowed: .*; it was waited for 10 minutes$/ },
+  { name: "ignores the label once the Job exists", given: backup({ spec: ON_VOLUME }), expect: "wait: await-job" },
+  { name: "fails when the Job's claim becomes a member's", given: backup({ stage: "starting", spec: ON_VOLUME, with: { claim: membersClaim } }), expect: "warn: backup-failed", because: "SpecRefused: spec.destination.volume.claimName is backups" },
+  { name: "deletes no object on an unlabelled claim", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim({}) } }), expect: "warn: await-deletion", because: /^its object cannot be deleted: ClaimNotAllowed: .*=true; to delete the EtcdBackup and keep volume:/ },
+  { name: "deletes the object on a labelled claim", given: going({ stage: "succeeded", spec: ON_VOLUME, with: { claim: destinationClaim() } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "leaves a deleted backup with policy Keep alone", given: backup({ deleting: true }), expect: "settled" },
+  { name: "creates nothing for a backup that is being deleted", given: backup({ stage: "new", deleting: true }), expect: "settled" },
+  { name: "deletes the Job before the object", given: going(), expect: "stop-backup: deleteJob nightly" },
   { name: "waits for a Job that is ending", given: withJob(going(), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-backup", because: "pod nightly-abcde is ending" },
-  { name: "waits for pods whose Job is gone", given: going({ stage: "new", with: { orphans: attempt(backup(), "running").pods } }), expect: "wait: stop-backup" },
+  { name: "waits for running pods of a deleted Job", given: going({ stage: "new", with: { orphans: attempt(backup(), "running").pods } }), expect: "wait: stop-backup" },
   { name: "waits two minutes for a pod that is ending", given: later(storingDespite(), 2 * MINUTE - 1), expect: "wait: stop-backup" },
-  { name: "then says what people can do about a pod that is lost", given: later(storingDespite(), 2 * MINUTE), expect: "warn: stop-backup", because: /^its object is not deleted: PodPending: pod nightly-abcde was to end and is still there, such as on a node that is lost, and may store something; to let the EtcdBackup go and keep s3:.*keep-object/ },
-  { name: "lets go when the bucket is gone", given: { ...failedRemoval, removing: removal(backup(), "failed", failure("NoSuchBucket", "no bucket b")) }, expect: "release-backup: releaseBackup", because: "its object is gone with all that it lay in: no bucket b" },
-  { name: "believes no such word of somebody else's Job", given: ofRemoval({ ...failedRemoval, removing: removal(backup(), "failed", failure("NoSuchBucket", "no bucket b")) }, { ownerReferences: [] }), expect: "warn: await-deletion" },
-  { name: "believes no such word before its Job has ended", given: attemptFailed("NoSuchBucket"), expect: "warn: await-deletion", because: "an attempt has failed" },
-  { name: "deletes the object", given: going({ stage: "succeeded" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup", because: /^s3:\/\/backups\/.* is deleted before the EtcdBackup goes$/ },
-  { name: "deletes the object of what has failed, which may have left a part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "deletes the object that was given away, whatever its policy says", given: backup({ stage: "succeeded", status: MADE, deleting: true, held: true, annotations: { [DELETE_OBJECT_ANNOTATION]: "true" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "then shows what to do about a lost pod", given: later(storingDespite(), 2 * MINUTE), expect: "warn: stop-backup", because: /^its object cannot be deleted: PodPending: pod nightly-abcde should have ended and still exists, for example on a lost node; it may still store an object; to delete the EtcdBackup and keep s3:.*keep-object/ },
+  { name: "is released when the bucket is gone", given: { ...failedRemoval, removing: removal(backup(), "failed", failure("NoSuchBucket", "no bucket b")) }, expect: "release-backup: releaseBackup", because: "its object is gone together with its bucket: no bucket b" },
+  { name: "ignores such a report of a foreign Job", given: ofRemoval({ ...failedRemoval, removing: removal(backup(), "failed", failure("NoSuchBucket", "no bucket b")) }, { ownerReferences: [] }), expect: "warn: await-deletion" },
+  { name: "ignores such a report before its Job has ended", given: attemptFailed("NoSuchBucket"), expect: "warn: await-deletion", because: "an attempt has failed" },
+  { name: "deletes the object", given: going({ stage: "succeeded" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup", because: /^s3:\/\/backups\/.* is deleted before the EtcdBackup$/ },
+  { name: "deletes the object of a failed backup, which may have left a part", given: going({ stage: "failed", status: ENDED }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "deletes a marked object, whatever its policy", given: backup({ stage: "succeeded", status: MADE, deleting: true, held: true, annotations: { [DELETE_OBJECT_ANNOTATION]: "true" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
   { name: "waits for the deletion", given: removing("running"), expect: "wait: await-deletion", because: "its object is being deleted" },
-  { name: "gives the pod of the deletion its time", given: removing("starting"), expect: "wait: await-deletion", because: "its object is being deleted" },
-  { name: "and all of it", given: later(removing("starting"), 19_999), expect: "wait: await-deletion" },
-  { name: "but not for ever", given: later(removing("starting"), 20_000), expect: "warn: await-deletion", because: "PodPending: container agent waits: ContainerCreating" },
-  { name: "tells at once what Kubernetes refuses the deletion", given: { ...removing("made"), warnings: ["quota"] }, expect: "warn: await-deletion", because: "PodRefused: its pod cannot be made: quota" },
-  { name: "lets go when the object is gone", given: removing("succeeded"), expect: "release-backup: releaseBackup", because: "its object is deleted" },
-  { name: "tells what hinders the deletion, and how to go without", given: failedRemoval, expect: "warn: await-deletion", because: /NoSpace: the bucket is full; to let the EtcdBackup go and keep s3:.*keep-object/ },
-  { name: "leaves a deletion that has failed alone for ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_001), expect: "warn: await-deletion" },
-  { name: "tries a deletion anew after ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
-  { name: "tries no deletion anew that goes on", given: later(removing("running"), 20 * MINUTE), expect: "wait: await-deletion" },
-  { name: "tries a deletion anew once", given: later(ofRemoval(failedRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }), 20 * MINUTE), expect: "warn: await-deletion" },
-  { name: "never ends somebody else's deletion", given: later(ofRemoval(failedRemoval, { ownerReferences: [] }), 20 * MINUTE), expect: "warn: await-deletion" },
-  { name: "believes no deletion of somebody else's", given: ofRemoval(removing("succeeded"), { ownerReferences: [] }), expect: "wait: await-deletion" },
-  { name: "waits for the end of a deletion whose pod has ended", given: endedPodOf(removing("running")), expect: "wait: await-deletion", because: "its object is being deleted" },
-  { name: "deletes the object of a Job that is not on record yet", given: going({ stage: "succeeded", status: { phase: "BackingUp" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "writes down that its Job was made before it ends it", given: going({ status: { phase: "BackingUp" } }), expect: "wait: stop-backup", because: "that its Job was made is written down before it is ended" },
-  { name: "ends a Job that is on record, whatever ran", given: going({ stage: "made" }), expect: "stop-backup: deleteJob nightly" },
-  { name: "lets go when the Job of its name is somebody else's", given: withJob(going({ stage: "succeeded", status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
-  { name: "leaves somebody else's Job at work", given: withJob(going({ status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
-  { name: "lets go when its spec names no place", given: going({ stage: "new", status: { phase: "Failed" }, spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
-  { name: "stays when something was stored at a place that its spec does not name any more", given: going({ stage: "new", spec: { destination: {} } }), expect: "warn: await-deletion", because: /^its object is not deleted: SpecRefused: spec.destination is empty; .*keep-object/ },
-  { name: "ends a Job whose pod waits for a Secret", given: going({ stage: "starting", status: NOTHING }), expect: "stop-backup: deleteJob nightly" },
+  { name: "gives the deletion's pod time to start", given: removing("starting"), expect: "wait: await-deletion", because: "its object is being deleted" },
+  { name: "gives it the full time", given: later(removing("starting"), 19_999), expect: "wait: await-deletion" },
+  { name: "gives it no longer", given: later(removing("starting"), 20_000), expect: "warn: await-deletion", because: "PodPending: container agent waits: ContainerCreating" },
+  { name: "reports a refused deletion at once", given: { ...removing("made"), warnings: ["quota"] }, expect: "warn: await-deletion", because: "PodRefused: its pod cannot be created: quota" },
+  { name: "is released when the object is gone", given: removing("succeeded"), expect: "release-backup: releaseBackup", because: "its object is deleted" },
+  { name: "shows what prevents the deletion, and the way out", given: failedRemoval, expect: "warn: await-deletion", because: /NoSpace: the bucket is full; to delete the EtcdBackup and keep s3:.*keep-object/ },
+  { name: "leaves a failed deletion alone for ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_001), expect: "warn: await-deletion" },
+  { name: "retries a deletion after ten minutes", given: later(failedRemoval, 10 * MINUTE - 2_000), expect: "retry-deletion: deleteJob delete-0123456789-uid-of-backup" },
+  { name: "does not retry a running deletion", given: later(removing("running"), 20 * MINUTE), expect: "wait: await-deletion" },
+  { name: "retries a deletion once", given: later(ofRemoval(failedRemoval, { deletionTimestamp: "2026-01-01T12:10:00Z" }), 20 * MINUTE), expect: "warn: await-deletion" },
+  { name: "never deletes a foreign deletion Job", given: later(ofRemoval(failedRemoval, { ownerReferences: [] }), 20 * MINUTE), expect: "warn: await-deletion" },
+  { name: "ignores a foreign deletion Job", given: ofRemoval(removing("succeeded"), { ownerReferences: [] }), expect: "wait: await-deletion" },
+  { name: "waits for the end of a deletion after its pod has ended", given: endedPodOf(removing("running")), expect: "wait: await-deletion", because: "its object is being deleted" },
+  { name: "deletes the object of a Job that is not recorded yet", given: going({ stage: "succeeded", status: { phase: "BackingUp" } }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "records its Job before the Job is deleted", given: going({ status: { phase: "BackingUp" } }), expect: "wait: stop-backup", because: "before its Job is deleted, the status must record that it was created" },
+  { name: "deletes a recorded Job, whatever ran", given: going({ stage: "made" }), expect: "stop-backup: deleteJob nightly" },
+  { name: "is released when the Job of its name is foreign", given: withJob(going({ stage: "succeeded", status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "leaves a foreign Job running", given: withJob(going({ status: { phase: "BackingUp" } }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
+  { name: "is released when its spec has no destination", given: going({ stage: "new", status: { phase: "Failed" }, spec: { destination: {} } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "stays when its object's destination is no longer in the spec", given: going({ stage: "new", spec: { destination: {} } }), expect: "warn: await-deletion", because: /^its object cannot be deleted: SpecRefused: spec.destination is empty; .*keep-object/ },
+  { name: "deletes a Job when its pod waits for a Secret", given: going({ stage: "starting", status: NOTHING }), expect: "stop-backup: deleteJob nightly" },
   { name: "waits for the pod of such a Job", given: going({ stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "starting").pods } }), expect: "wait: stop-backup" },
-  { name: "lets go of what has stored nothing", given: going({ stage: "new", status: NOTHING }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
-  { name: "lets go of what has failed without a pod that ran", given: going({ status: { ...NOTHING, phase: "Failed" }, with: { taking: overdue } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
-  { name: "writes down that an agent runs before it ends its Job", given: going({ status: NOTHING }), expect: "wait: stop-backup", because: "that its agent has run is written down" },
-  { name: "deletes the object of a Job that has completed unseen", given: going({ status: NOTHING, with: { taking: { job: attempt(backup(), "succeeded").job, pods: [] } } }), expect: "wait: stop-backup" },
+  { name: "is released when nothing was stored", given: going({ stage: "new", status: NOTHING }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "is released after a failure without a pod that ran", given: going({ status: { ...NOTHING, phase: "Failed" }, with: { taking: overdue } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "records that an agent runs before its Job is deleted", given: going({ status: NOTHING }), expect: "wait: stop-backup", because: "the status must record that its agent has run" },
+  { name: "deletes the object of a Job that completed unobserved", given: going({ status: NOTHING, with: { taking: { job: attempt(backup(), "succeeded").job, pods: [] } } }), expect: "wait: stop-backup" },
   {
-    name: "leaves a deletion alone that nothing waits for any more",
+    name: "leaves a deletion alone that the EtcdBackup no longer needs",
     given: later({ ...failedRemoval, backup: backup({ status: ENDED, deleting: true }).backup }, 20 * MINUTE),
     expect: "settled",
   },
-  { name: "lets go when a person says so", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays, but for what had been deleted by then' },
-  { name: "ends a deletion that goes on when a person says so", given: removing("running", { annotations: KEEP }), expect: "stop-deletion: deleteJob delete-0123456789-uid-of-backup", because: "is ended before the EtcdBackup goes, so that the object stays" },
-  { name: "waits for the pod of a deletion that is ending", given: ofRemoval(removing("running", { annotations: KEEP }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-deletion", because: "is ending; until then it may delete something" },
-  { name: "waits for the pod of a deletion whose Job is gone", given: going({ stage: "succeeded", annotations: KEEP, with: { orphans: removal(backup(), "running").pods } }), expect: "wait: stop-deletion" },
+  { name: "is released when a user keeps the object", given: { ...failedRemoval, ...backup({ spec: DELETE, deleting: true, held: true, annotations: KEEP }) }, expect: "release-backup: releaseBackup", because: 'keep-object is "true": the object stays, except for what is deleted already' },
+  { name: "stops a running deletion when a user keeps the object", given: removing("running", { annotations: KEEP }), expect: "stop-deletion: deleteJob delete-0123456789-uid-of-backup", because: "is deleted before the EtcdBackup, so that the object stays" },
+  { name: "waits for the ending pod of a deletion", given: ofRemoval(removing("running", { annotations: KEEP }), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "wait: stop-deletion", because: "is ending; until then it may delete something" },
+  { name: "waits for the running pod of a deleted deletion Job", given: going({ stage: "succeeded", annotations: KEEP, with: { orphans: removal(backup(), "running").pods } }), expect: "wait: stop-deletion" },
   { name: "waits for the pod of a deletion for two minutes", given: keptDespite(2 * MINUTE - 1), expect: "wait: stop-deletion" },
-  { name: "but not for ever, such as on a lost node", given: keptDespite(2 * MINUTE), expect: "release-backup: releaseBackup" },
-  { name: "waits for no pod that stores when the object stays", given: going({ annotations: KEEP, with: { orphans: attempt(backup(), "running").pods } }), expect: "release-backup: releaseBackup" },
-  { name: "ends no deletion that has failed when the object stays", given: removing("failed", { annotations: KEEP }), expect: "release-backup: releaseBackup" },
-  { name: "ends no deletion of somebody else's when the object stays", given: ofRemoval(removing("made", { annotations: KEEP }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
-  { name: "says of what is deleted already that it is", given: removing("succeeded", { annotations: KEEP }), expect: "release-backup: releaseBackup", because: "its object is deleted" },
-  { name: "leaves a deletion alone that nothing waits for, whatever a person says", given: { ...removing("running"), backup: backup({ deleting: true, annotations: KEEP }).backup }, expect: "settled" },
-  { name: "lets go when there was never a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
+  { name: "waits no longer, for example for a lost node", given: keptDespite(2 * MINUTE), expect: "release-backup: releaseBackup" },
+  { name: "waits for no storing pod when the object stays", given: going({ annotations: KEEP, with: { orphans: attempt(backup(), "running").pods } }), expect: "release-backup: releaseBackup" },
+  { name: "stops no failed deletion when the object stays", given: removing("failed", { annotations: KEEP }), expect: "release-backup: releaseBackup" },
+  { name: "stops no foreign deletion when the object stays", given: ofRemoval(removing("made", { annotations: KEEP }), { ownerReferences: [] }), expect: "release-backup: releaseBackup" },
+  { name: "reports an object that is deleted already", given: removing("succeeded", { annotations: KEEP }), expect: "release-backup: releaseBackup", because: "its object is deleted" },
+  { name: "leaves a deletion alone that the EtcdBackup no longer needs, even with the annotation", given: { ...removing("running"), backup: backup({ deleting: true, annotations: KEEP }).backup }, expect: "settled" },
+  { name: "is released without a Job", given: going({ stage: "new", status: { phase: "BackingUp" } }), expect: "release-backup: releaseBackup", because: "nothing was ever stored" },
   { name: "deletes the object of a Job that is gone", given: going({ stage: "new" }), expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "tells that no Job can be made to delete it", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be made for it" },
-  { name: "verifies what is completed", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verify is true: an etcd is made of s3:/ },
-  { name: "verifies no object of which the release is not known", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object is not verified: AgentFailed: which release/ },
-  { name: "verifies nothing on a claim that does not say so", given: verified({ spec: ON_VOLUME }), expect: "warn: await-verification", because: "claimName is backups" },
+  { name: "reports that no deletion Job can be created", given: going({ stage: "new", with: { agentImage: undefined } }), expect: "warn: await-deletion", because: "no Job can be created for it" },
+  { name: "verifies a completed backup", given: verified(), expect: "verify-object: createVerificationJob verify-0123456789-uid-of-backup", because: /^spec.verify is true: s3:.* is restored to a throw-away etcd and compared$/ },
+  { name: "verifies no object of an unknown release", given: verified({ status: { object: undefined } as never }), expect: "warn: await-verification", because: /^the object failed its verification: AgentFailed: the etcd release/ },
+  { name: "verifies nothing on an unlabelled claim", given: verified({ spec: ON_VOLUME }), expect: "warn: await-verification", because: "claimName is backups" },
   { name: "verifies nothing without an image", given: verified({ with: { agentImage: undefined } }), expect: "warn: await-verification", because: "--agent-image" },
-  { name: "verifies nothing at a place that is not understood", given: verified({ stage: "new", spec: { destination: {} } }), expect: "warn: await-verification", because: "SpecRefused: spec.destination is empty" },
-  { name: "waits for the verification", given: verifying("running"), expect: "wait: await-verification", because: "the object is fetched, and an etcd is made of it" },
+  { name: "verifies nothing at an invalid destination", given: verified({ stage: "new", spec: { destination: {} } }), expect: "warn: await-verification", because: "SpecRefused: spec.destination is empty" },
+  { name: "waits for the verification", given: verifying("running"), expect: "wait: await-verification", because: "the object is fetched and restored to a throw-away etcd" },
   { name: "waits for the pod of the verification", given: verifying("starting"), expect: "wait: await-verification", because: "ContainerCreating" },
-  { name: "warns of what hinders the verification", given: { ...verifying("made"), warnings: ["quota"] }, expect: "warn: await-verification", because: "its pod cannot be made: quota" },
-  { name: "says that the object is right", given: verifying("succeeded"), expect: "wait: await-verification", because: "7 keys" },
-  { name: "says that it is not", given: verifying("failed", { verify: [2, failure("VerificationFailed", "no")] }), expect: "warn: await-verification", because: "the object is not verified: VerificationFailed: no" },
-  { name: "leaves alone what is verified", given: verifying("succeeded", undefined, "True"), expect: "settled" },
-  { name: "ends a verification that was given up", given: verifying("made", undefined, "False"), expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
-  { name: "ends it once", given: ofVerification(verifying("made", undefined, "False"), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
-  { name: "never ends somebody else's", given: ofVerification(verifying("made", undefined, "False"), { ownerReferences: [] }), expect: "settled" },
-  { name: "ends a verification that nobody asks for any more", given: { ...verifying("made"), backup: verified({ spec: { verify: false } }).backup }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
-  { name: "ends no verification of what has not ended", given: { ...verifying("made"), backup: verified({ status: { phase: "BackingUp" } }).backup }, expect: "wait: backup-completed" },
-  { name: "deletes the object while it is verified", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verify: true } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
-  { name: "says why an attempt has failed", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt has failed, another one follows: NoSpace: the bucket is full" },
-  { name: "makes the Job of an archive anew whose cluster has gone over to TLS", given: { ...backup({ spec: { archive: {} } }), cluster: overTls() }, expect: "renew-job: deleteJob nightly", because: "Job nightly is made anew: EtcdCluster my-etcd is asked over TLS" },
+  { name: "warns of what prevents the verification", given: { ...verifying("made"), warnings: ["quota"] }, expect: "warn: await-verification", because: "its pod cannot be created: quota" },
+  { name: "reports a verified object", given: verifying("succeeded"), expect: "wait: await-verification", because: "7 keys" },
+  { name: "reports a defective object", given: verifying("failed", { verify: [2, failure("VerificationFailed", "no")] }), expect: "warn: await-verification", because: "the object failed its verification: VerificationFailed: no" },
+  { name: "leaves a verified backup alone", given: verifying("succeeded", undefined, "True"), expect: "settled" },
+  { name: "deletes the Job of a given-up verification", given: verifying("made", undefined, "False"), expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "deletes it once", given: ofVerification(verifying("made", undefined, "False"), { deletionTimestamp: "2026-01-01T12:00:00Z" }), expect: "settled" },
+  { name: "never deletes a foreign one", given: ofVerification(verifying("made", undefined, "False"), { ownerReferences: [] }), expect: "settled" },
+  { name: "deletes the Job of a verification that is no longer requested", given: { ...verifying("made"), backup: verified({ spec: { verify: false } }).backup }, expect: "stop-verification: deleteJob verify-0123456789-uid-of-backup" },
+  { name: "deletes no verification Job of a running backup", given: { ...verifying("made"), backup: verified({ status: { phase: "BackingUp" } }).backup }, expect: "wait: backup-completed" },
+  { name: "deletes the object during its verification", given: { ...verifying("running"), ...going({ stage: "succeeded", spec: { verify: true } }), verifying: verifying("running").verifying }, expect: "delete-object: createDeletionJob delete-0123456789-uid-of-backup" },
+  { name: "reports why an attempt failed", given: backup({ stage: "made", with: { taking: { job, pods: [endedPod(job, 1, FULL)] } } }), expect: "warn: await-job", because: "an attempt has failed and is retried: NoSpace: the bucket is full" },
+  { name: "replaces the Job of an archive when its cluster has switched to TLS", given: { ...backup({ spec: { archive: {} } }), cluster: overTls() }, expect: "renew-job: deleteJob nightly", because: "Job nightly is replaced: EtcdCluster my-etcd is now reached over TLS" },
   { name: "waits for a pod that is being deleted", given: backup({ with: { taking: { job, pods: [agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })] } } }), expect: "wait: await-job", because: "is being deleted" },
 ]; // biome-ignore format: a table
 
@@ -247,13 +247,13 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
   });
 }
 
-test("backup plan: of what is not to be verified, or not yet, no rule so much as thinks of it", () => {
+test("backup plan: without a pending verification no rule considers it", () => {
   const quiet = [verified({ spec: { verify: false } }), verifying("succeeded", undefined, "True")];
   for (const snapshot of quiet) expect(planBackup({ ...snapshot, verifying: undefined })).toEqual({ next: "settled" });
   expect(planBackup(verified({ stage: "running", status: { phase: "BackingUp" } }))).not.toHaveProperty("aside");
 });
 
-test("backup plan: a Job that is refused is told, and nothing is waited for", () => {
+test("backup plan: a refused Job is shown, and nothing is awaited", () => {
   const plan = planBackup(backup({ stage: "new" }), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
   expect(plan).toMatchObject({
     next: "settled",
@@ -262,7 +262,7 @@ test("backup plan: a Job that is refused is told, and nothing is waited for", ()
   });
 });
 
-test("backup plan: an EtcdBackup stays while the deletion of what is to be kept cannot be ended", () => {
+test("backup plan: an EtcdBackup stays while the deletion of a kept object cannot be stopped", () => {
   const given = removing("running", { annotations: KEEP });
   const plan = planBackup(given, () => ({ because: "no", forMs: 1_000, isBrief: false }));
   expect(planText(plan, stepText)).toBe("wait: stop-deletion");
@@ -272,7 +272,7 @@ test("backup plan: every rule decides at least one of the cases above", () => {
   const deciding = new Set(
     cases.map(({ given }) => planBackup(given)).flatMap((plan) => (plan.next === "settled" ? [] : [plan.rule])),
   );
-  // These two decide by settling, which leaves no name.
+  // These two settle, which leaves no name.
   const silent = ["deleting", "ended"];
   expect(BACKUP_RULES.map(({ name }) => name).filter((name) => !deciding.has(name) && !silent.includes(name))).toEqual(
     [],

@@ -25,33 +25,33 @@ import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { BackupRule, BackupStep } from "#backup/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
-/** This list is the behaviour of a backup: the first rule with an opinion wins, so its place here is part of each rule. */
+/** Rules of a backup. The first rule that decides wins, so the order is part of each rule. */
 export const BACKUP_RULES: readonly BackupRule[] = [
-  stopBackup, // It comes before the object is deleted, and before the EtcdBackup goes.
-  stopDeletion, // It comes before the EtcdBackup goes: nothing is deleted behind anybody's back.
-  releaseBackup, // It comes before a Job is made that has nothing to delete.
-  retryDeletion, // It comes before the next Job of this name.
+  stopBackup, // Before the object and the EtcdBackup are deleted.
+  stopDeletion, // Before the EtcdBackup is deleted: its Job must not delete anything afterwards.
+  releaseBackup, // Before `deleteObject`: there may be nothing to delete.
+  retryDeletion, // Before the next Job of this name is created.
   deleteObject,
-  awaitDeletion, // It comes after all that is done for the deletion.
-  deleting, // It comes before all that is made: nothing is made for an EtcdBackup that is being deleted.
-  stopJob, // It comes before the end.
-  stopVerification, // It comes before the end, too.
-  verifyObject, // It comes before what waits for its Job.
-  awaitVerification, // It comes before the end: a backup that is to be verified has more to tell.
-  ended, // It comes before all that begins anything.
+  awaitDeletion, // After everything that deletes the object.
+  deleting, // Before everything that creates: nothing is created for an EtcdBackup that is being deleted.
+  stopJob, // Before `ended`.
+  stopVerification, // Before `ended`, too.
+  verifyObject, // Before the wait for its Job.
+  awaitVerification, // Before `ended`: the status still gets the result of the verification.
+  ended, // Before everything that starts work.
   backupCompleted,
-  backupFailed, // It comes before all that waits: what has failed waits for nothing.
-  jobTaken, // It comes before our own Job is made.
-  awaitSource, // It comes before anything of the backup is made.
-  awaitClaim, // It comes before the Job whose pod mounts the claim.
-  awaitImage, // It comes before the Job that runs it.
-  holdBackup, // It comes before the Job: nothing is stored that nobody would delete.
+  backupFailed, // Before every wait: a failed backup waits for nothing.
+  jobTaken, // Before the Job is created.
+  awaitSource, // Before anything is created for the backup.
+  awaitClaim, // Before the Job: its pod mounts the claim.
+  awaitImage, // Before the Job that runs the image.
+  holdBackup, // Before the Job: an object needs the finalizer to be deleted later.
   createJob,
-  renewJob, // It comes before what waits for the Job.
-  awaitJob, // It comes last: the Job is at work.
+  renewJob, // Before the wait for the Job.
+  awaitJob, // Last: the Job is running.
 ];
 
-/** What is to be done about this snapshot. Pure and total. */
+/** Decides what to do about this snapshot. Pure and total. */
 export function planBackup(snapshot: BackupSnapshot, resting?: Resting<BackupStep>): Plan<BackupStep> {
   return decide(BACKUP_RULES, BACKUP_GUARDS, snapshot, resting);
 }

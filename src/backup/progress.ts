@@ -6,14 +6,14 @@ import type { Clock } from "#base/clock.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
 
-/** Longest that an answer may take, in milliseconds: it is for people, and nothing waits for it. */
+/** Deadline of an answer, in milliseconds: progress is only shown, and nothing waits for it. */
 const DEADLINE_MS = 1_000;
-/** Within this time an agent is not asked again, in milliseconds. */
+/** Interval in which an agent is not asked again, in milliseconds. */
 const FRESH_MS = 5_000;
 /** Longest answer, in characters. */
 const MAX_LENGTH = 4_096;
 
-/** Asks an address; the text of the answer. @throws whatever keeps it from being had */
+/** Requests the progress from an address. @throws any error of the connection */
 export type Ask = (address: string, signal: AbortSignal) => Promise<string>;
 
 interface Answer {
@@ -21,7 +21,7 @@ interface Answer {
   readonly progress: Progress | undefined;
 }
 
-/** Asks agents how far they are, now and then. What it remembers is a cache; who is gone is forgotten. */
+/** Asks agents for their progress at intervals. Answers are cached, and forgotten when the pod is gone. */
 export class ProgressReader {
   readonly #clock: Clock;
   readonly #ask: Ask;
@@ -32,7 +32,7 @@ export class ProgressReader {
     this.#ask = ask;
   }
 
-  /** How far the agent of this pod is; `undefined` when it has not said so just now. Never throws. */
+  /** Progress of this pod's agent; `undefined` without a recent answer. Never throws. */
   async of(pod: Pod, signal: AbortSignal): Promise<Progress | undefined> {
     const { uid } = pod.metadata;
     const nowMs = this.#clock.monotonicMs();
@@ -42,7 +42,7 @@ export class ProgressReader {
     const address = dialAddress(pod, AGENT_CONTAINER, PROGRESS_PORT);
     if (address === undefined) return undefined;
     const within = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
-    // Whatever keeps it from answering, a network policy for one, is nothing that the backup depends on.
+    // A missing answer, for example because of a network policy, must not affect the backup.
     const text = await this.#ask(address, within).catch(() => "");
     const progress = progressIn(text);
     this.#last.set(uid, { atMs: nowMs, progress });

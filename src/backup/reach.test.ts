@@ -7,11 +7,11 @@ import { planBackup } from "#backup/plan.ts";
 import { otherReach, reachOf } from "#backup/reach.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { verdictOf } from "#backup/verdict.ts";
-import { agentPod, available, backup, goodTarget, IMAGE, isAvailable } from "#kit/etcd-backup.ts";
-import { planText } from "#kit/plan-text.ts";
+import { agentPod, available, backup, goodTarget, IMAGE, isAvailable } from "#kit/snapshots/etcd-backup.ts";
+import { planText } from "#kit/tables/plan-text.ts";
 import type { Job } from "#kube/kinds.ts";
 
-// A cluster goes over to TLS, back from it, or to what somebody else issues, while a Job of a backup is at work.
+// A cluster switches to or from TLS, or to another provider, while a Job of a backup runs.
 
 const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
 const BROUGHT = { provider: "Secret", secret };
@@ -26,7 +26,7 @@ interface Served {
   readonly status?: Partial<NonNullable<EtcdCluster["status"]>>;
 }
 
-/** @param client what the spec asks for @param served how members serve clients by now */
+/** @param client provider in the spec @param served scheme that members serve now */
 function asking(client: object, { scheme, both = false, issuedBy, status }: Served = {}): EtcdCluster {
   const since = both ? { bothServedSince: SINCE } : {};
   const cluster = available({
@@ -46,21 +46,21 @@ const BOTH_FROM_TLS = asking(NONE, { scheme: "https", both: true, issuedBy: OPER
 
 test.each<[string, EtcdCluster, object]>([
   ["without TLS", PLAIN, { scheme: "http" }],
-  ["that says nothing of how it serves", asking(OPERATOR), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that is to have TLS", TO_TLS, { scheme: "http" }],
-  ["that serves both, and is to have TLS", BOTH_TO_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that serves both before each of its pods shows TLS", asking(OPERATOR, { scheme: "http", both: true }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["without a recorded scheme", asking(OPERATOR), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["before a switch to TLS", TO_TLS, { scheme: "http" }],
+  ["that serves both, on the way to TLS", BOTH_TO_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["that serves both before all pods show TLS", asking(OPERATOR, { scheme: "http", both: true }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
   ["with TLS", TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["with what people bring", asking(BROUGHT, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
-  ["with what people are to bring", asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that is to go back", FROM_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that is to go back from what people have brought", asking(NONE, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
-  ["that is to go back, and says nothing of who issues", asking(NONE, { scheme: "https" }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
-  ["that serves both, and goes back", BOTH_FROM_TLS, { scheme: "http" }],
-  ["with a Secret that is not named", asking({ provider: "Secret" }, { scheme: "https" }), { scheme: "https" }],
-])("how a cluster %s is asked", (_, cluster, reach) => expect(reachOf(cluster)).toStrictEqual(reach)); // biome-ignore format: a table
+  ["with a user's certificates", asking(BROUGHT, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
+  ["on the way to a user's certificates", asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["before a switch to plain HTTP", FROM_TLS, { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["before a switch to plain HTTP from a user's certificates", asking(NONE, { scheme: "https", issuedBy: BROUGHT }), { scheme: "https", secretName: "mine" }],
+  ["before a switch to plain HTTP, without a recorded issuer", asking(NONE, { scheme: "https" }), { scheme: "https", secretName: "my-etcd-operator-tls" }],
+  ["that serves both, on the way to plain HTTP", BOTH_FROM_TLS, { scheme: "http" }],
+  ["without the name of the Secret", asking({ provider: "Secret" }, { scheme: "https" }), { scheme: "https" }],
+])("how a cluster %s is reached", (_, cluster, reach) => expect(reachOf(cluster)).toStrictEqual(reach)); // biome-ignore format: a table
 
-/** Its Job was made for a cluster that is another one by now. */
+/** The Job was created for a cluster that is reached differently now. */
 function made(before: EtcdCluster, now: EtcdCluster, given: Parameters<typeof backup>[0] = {}): BackupSnapshot {
   return { ...backup({ ...given, with: { cluster: before } }), cluster: now };
 }
@@ -77,7 +77,7 @@ function of(snapshot: BackupSnapshot, metadata: object): BackupSnapshot {
   return { ...snapshot, taking: { pods, job: { ...job, metadata: { ...job.metadata, ...metadata } } as Job } };
 }
 
-/** Its pod has this state, or it has none. */
+/** Its pod has this state; undefined: there is no pod. */
 function idle(snapshot: BackupSnapshot, state?: object): BackupSnapshot {
   const { job } = snapshot.taking!;
   return {
@@ -86,7 +86,7 @@ function idle(snapshot: BackupSnapshot, state?: object): BackupSnapshot {
   };
 }
 
-/** Its pod has done the work, and its Job does not say so yet. */
+/** Its pod has succeeded, and the Job is not complete yet. */
 function done(snapshot: BackupSnapshot): BackupSnapshot {
   const { job } = snapshot.taking!;
   return { ...snapshot, taking: { job, pods: [agentPod(job, { phase: "Succeeded" }, {})] } };
@@ -96,53 +96,53 @@ const NO_QUORUM = { conditions: [isAvailable("False", "QuorumLost")] };
 const failed = (reason: Parameters<typeof failure>[0]) => ({ stage: "failed" as const, report: failure(reason, "no") });
 
 test.each<[string, BackupSnapshot, string]>([
-  ["an archive is left while its cluster is only to have TLS", made(PLAIN, TO_TLS, ARCHIVE), LEFT],
-  ["an archive goes over to TLS while both are served", made(PLAIN, BOTH_TO_TLS, ARCHIVE), RENEWED],
-  ["an archive goes over to TLS when nothing else is served", made(PLAIN, TLS, ARCHIVE), RENEWED],
-  ["an archive that has gone over to TLS is left", made(BOTH_TO_TLS, BOTH_TO_TLS, ARCHIVE), LEFT],
-  ["and when nothing else is served", made(BOTH_TO_TLS, TLS, ARCHIVE), LEFT],
-  ["an archive over TLS is left while its cluster is only to go back", made(TLS, FROM_TLS, ARCHIVE), LEFT],
-  ["an archive goes back while both are served", made(TLS, BOTH_FROM_TLS, ARCHIVE), RENEWED],
-  ["an archive goes back when nothing else is served", made(TLS, PLAIN, ARCHIVE), RENEWED],
-  ["an archive that has gone back stays so while members stop to serve TLS one after another", made(BOTH_FROM_TLS, FROM_TLS, ARCHIVE), LEFT],
-  ["an archive goes over to another Secret", made(TLS, BY_PEOPLE, ARCHIVE), RENEWED],
-  ["an archive is left as long as the operator shows the former one", made(TLS, asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), ARCHIVE), LEFT],
-  ["an archive is left while its cluster has no quorum", made(PLAIN, asking(OPERATOR, { scheme: "https", status: NO_QUORUM }), ARCHIVE), LEFT],
-  ["an archive that has failed is made anew all the same", made(TLS, asking(NONE, { scheme: "http", status: NO_QUORUM }), { ...ARCHIVE, ...failed("SourceTLS") }), RENEWED],
-  ["an archive is ended once", of(made(PLAIN, TLS, ARCHIVE), { deletionTimestamp: SINCE }), LEFT],
-  ["a snapshot is left to whoever takes it", made(PLAIN, TLS), LEFT],
-  ["a snapshot whose attempt has failed is taken over TLS", idle(made(PLAIN, TLS)), RENEWED],
-  ["a snapshot that is taken, as its pod says before its Job does, is left", done(made(PLAIN, TLS)), LEFT],
-  ["a snapshot whose pod waits for a Secret is taken with the other one", idle(made(TLS, BY_PEOPLE), { waiting: { reason: "ContainerCreating" } }), RENEWED],
-  ["a snapshot that cannot be taken over TLS any more is taken without", made(TLS, PLAIN, failed("SourceTLS")), RENEWED],
-  ["a snapshot that was not answered any more is taken over TLS", made(PLAIN, TLS, failed("SourceUnreachable")), RENEWED],
-  ["a snapshot for which its user may not be asked any more is taken with the other Secret", made(TLS, BY_PEOPLE, failed("SourceAuth")), RENEWED],
-  ["a snapshot that has failed for another reason has failed", made(TLS, PLAIN, failed("NoSpace")), "warn: backup-failed"],
-  ["a snapshot that has failed as it is asked by now has failed", made(TLS, TLS, failed("SourceTLS")), "warn: backup-failed"],
-  ["a snapshot that is stored is stored", made(PLAIN, TLS, { stage: "succeeded" }), "wait: backup-completed"],
-  ["an archive that somehow ended well has", made(PLAIN, TLS, { ...ARCHIVE, stage: "succeeded" }), "wait: backup-completed"],
+  ["an archive is left alone before its cluster switches to TLS", made(PLAIN, TO_TLS, ARCHIVE), LEFT],
+  ["an archive switches to TLS while both are served", made(PLAIN, BOTH_TO_TLS, ARCHIVE), RENEWED],
+  ["an archive switches to TLS when only TLS is served", made(PLAIN, TLS, ARCHIVE), RENEWED],
+  ["an archive with TLS is left alone", made(BOTH_TO_TLS, BOTH_TO_TLS, ARCHIVE), LEFT],
+  ["an archive with TLS is left alone when only TLS is served", made(BOTH_TO_TLS, TLS, ARCHIVE), LEFT],
+  ["an archive with TLS is left alone before its cluster switches back", made(TLS, FROM_TLS, ARCHIVE), LEFT],
+  ["an archive switches back while both are served", made(TLS, BOTH_FROM_TLS, ARCHIVE), RENEWED],
+  ["an archive switches back when only plain HTTP is served", made(TLS, PLAIN, ARCHIVE), RENEWED],
+  ["an archive that switched back is left alone while members stop serving TLS one at a time", made(BOTH_FROM_TLS, FROM_TLS, ARCHIVE), LEFT],
+  ["an archive switches to another Secret", made(TLS, BY_PEOPLE, ARCHIVE), RENEWED],
+  ["an archive is left alone while the operator still uses the former Secret", made(TLS, asking(BROUGHT, { scheme: "https", issuedBy: OPERATOR }), ARCHIVE), LEFT],
+  ["an archive is left alone while its cluster has no quorum", made(PLAIN, asking(OPERATOR, { scheme: "https", status: NO_QUORUM }), ARCHIVE), LEFT],
+  ["a failed archive is replaced even without a quorum", made(TLS, asking(NONE, { scheme: "http", status: NO_QUORUM }), { ...ARCHIVE, ...failed("SourceTLS") }), RENEWED],
+  ["an archive's Job is deleted once", of(made(PLAIN, TLS, ARCHIVE), { deletionTimestamp: SINCE }), LEFT],
+  ["a running snapshot is left alone", made(PLAIN, TLS), LEFT],
+  ["a snapshot is taken over TLS after a failed attempt", idle(made(PLAIN, TLS)), RENEWED],
+  ["a snapshot is left alone when its pod has succeeded", done(made(PLAIN, TLS)), LEFT],
+  ["a snapshot is taken with the new Secret when its pod waits for the former one", idle(made(TLS, BY_PEOPLE), { waiting: { reason: "ContainerCreating" } }), RENEWED],
+  ["a snapshot that failed over TLS is taken over plain HTTP", made(TLS, PLAIN, failed("SourceTLS")), RENEWED],
+  ["a snapshot that became unreachable is taken over TLS", made(PLAIN, TLS, failed("SourceUnreachable")), RENEWED],
+  ["a snapshot is taken with the new Secret when its user was refused", made(TLS, BY_PEOPLE, failed("SourceAuth")), RENEWED],
+  ["a snapshot that failed for another reason has failed", made(TLS, PLAIN, failed("NoSpace")), "warn: backup-failed"],
+  ["a snapshot that failed with the present scheme has failed", made(TLS, TLS, failed("SourceTLS")), "warn: backup-failed"],
+  ["a stored snapshot stays completed", made(PLAIN, TLS, { stage: "succeeded" }), "wait: backup-completed"],
+  ["an archive that succeeded is completed", made(PLAIN, TLS, { ...ARCHIVE, stage: "succeeded" }), "wait: backup-completed"],
 ])("%s", (_, snapshot, expected) => expect(text(snapshot)).toBe(expected)); // biome-ignore format: a table
 
-test("why another Job takes its place is told", () => {
+test("the reason for replacing the Job is shown", () => {
   const plan = planBackup(made(PLAIN, TLS, ARCHIVE));
   expect(plan).toMatchObject({
     because:
-      "Job nightly is made anew: EtcdCluster my-etcd is asked over TLS with Secret my-etcd-operator-tls by now, and no more over plain HTTP",
+      "Job nightly is replaced: EtcdCluster my-etcd is now reached over TLS with Secret my-etcd-operator-tls instead of over plain HTTP",
   });
   const unnamed = asking({ provider: "Secret" }, { scheme: "https" });
-  expect(otherReach(made(unnamed, TLS))).toMatch(/and no more over TLS without a Secret$/);
-  expect(otherReach(made(TLS, PLAIN))).toBe("EtcdCluster my-etcd is asked over plain HTTP by now, and no more over TLS with Secret my-etcd-operator-tls"); // biome-ignore format: one line
+  expect(otherReach(made(unnamed, TLS))).toMatch(/instead of over TLS without a Secret$/);
+  expect(otherReach(made(TLS, PLAIN))).toBe("EtcdCluster my-etcd is now reached over plain HTTP instead of over TLS with Secret my-etcd-operator-tls"); // biome-ignore format: one line
 });
 
-test("what has failed for that has not failed, and says why", () => {
+test("a failure for that reason does not fail the backup, and is shown", () => {
   expect(verdictOf(made(TLS, PLAIN, failed("SourceTLS")))).toEqual({
     phase: "BackingUp",
     reason: "Retrying",
-    message: "an attempt has failed, another Job follows: SourceTLS: no",
+    message: "an attempt has failed and a new Job follows: SourceTLS: no",
   });
 });
 
-test("of a Job that is another one's, says nothing of where it asks, or asks another etcd, nothing is thought", () => {
+test("a foreign Job, one without endpoints, and one of another etcd are left alone", () => {
   const stale = made(PLAIN, TLS, ARCHIVE);
   expect(otherReach(stale)).toBeDefined();
   expect(otherReach(of(stale, { ownerReferences: [] }))).toBeUndefined();
@@ -156,7 +156,7 @@ test("of a Job that is another one's, says nothing of where it asks, or asks ano
   expect(
     otherReach({ ...stale, taking: { pods, job: { ...job, spec: undefined } as unknown as Job } }),
   ).toBeUndefined();
-  const told = (source: object | undefined) => {
+  const withSource = (source: object | undefined) => {
     const spec = structuredClone(job.spec) as never as {
       template: { spec: { containers: { env: { value: string }[] }[] } };
     };
@@ -164,11 +164,11 @@ test("of a Job that is another one's, says nothing of where it asks, or asks ano
     variable!.value = JSON.stringify({ ...(JSON.parse(variable!.value) as object), source });
     return { ...stale, taking: { pods, job: { ...job, spec } as never as Job } };
   };
-  expect(otherReach(told({ endpoints: [], clusterID: TLS.status!.identity!.clusterID }))).toBeUndefined();
-  expect(otherReach(told(undefined))).toBeUndefined();
+  expect(otherReach(withSource({ endpoints: [], clusterID: TLS.status!.identity!.clusterID }))).toBeUndefined();
+  expect(otherReach(withSource(undefined))).toBeUndefined();
 });
 
-test("the Job that takes its place asks over TLS, with the Secret; over plain HTTP it mounts none", () => {
+test("the new Job uses TLS with the Secret; over plain HTTP it mounts none", () => {
   const jobFor = (cluster: EtcdCluster) => {
     const snapshot = backup({ stage: "new", ...ARCHIVE, with: { cluster } });
     return JSON.stringify(backupJob(snapshot, goodTarget(snapshot), IMAGE));

@@ -1,27 +1,36 @@
+import {
+  type Attempted,
+  isRunning,
+  lastEnded,
+  reportedFailure,
+  sourceOfTask,
+  stateOf,
+  workingPod,
+} from "#agent-job/job-state.ts";
 import type { Scheme } from "#api/names.ts";
 import { clientScheme, operatorSecretName, providerOf } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { isRunning, lastEnded, reportedFailure, sourceOfTask, stateOf, workingPod } from "#backup/job-state.ts";
-import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
+import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import type { Job } from "#kube/kinds.ts";
 
-// What becomes of a Job when its cluster comes to be reached in another way, while the agent is at work?
-//   A Job never changes, and neither does its task. So it is ended, and one that reaches the cluster takes its place.
-// When is that?
-//   An archive goes on at once where the one before has ended, so it goes over as soon as both ways lead to the members. A snapshot would begin
-//   anew: whoever takes one is left to it, and ended only when nothing of it is at work.
+// What if the client scheme or Secret of the cluster changes while an agent runs?
+//   A Job and its task never change. So the Job is deleted, and a new one with the current scheme and Secret replaces
+//   it.
+// When?
+//   An archive continues where the old Job ended, so it is replaced as soon as both schemes are served. A snapshot
+//   would begin again: the Job is replaced only when nothing of it runs.
 
-/** How the members of an EtcdCluster are asked. */
+/** How clients reach an EtcdCluster's members. */
 export interface Reach {
   readonly scheme: Scheme;
-  /** The Secret with which that is done over TLS. */
+  /** Secret for TLS. */
   readonly secretName?: string;
 }
 
-/** The volume with that Secret. */
+/** Volume with that Secret. */
 export const SOURCE_TLS_VOLUME = "source-tls";
 
-/** How they are asked by now. Where they serve both kinds of clients, as they are to be asked from then on. */
+/** Current way to reach the members. While they serve both http and https, the requested one. */
 export function reachOf(cluster: EtcdCluster): Reach {
   const isBoth = cluster.status?.tls?.client?.bothServedSince !== undefined;
   const scheme = isBoth ? wantedScheme(cluster) : clientScheme(cluster);
@@ -34,7 +43,7 @@ function wantedScheme({ spec }: EtcdCluster): Scheme {
   return providerOf(spec, "client") === "None" ? "http" : "https";
 }
 
-/** Members that go back to plain HTTP show for a while what came from a provider that the spec does not name any more. */
+/** The cluster with the provider of the certificates that members still serve, while they switch back to plain HTTP. */
 function asServed(cluster: EtcdCluster): EtcdCluster {
   const { spec, status } = cluster;
   if (wantedScheme(cluster) === "https") return cluster;
@@ -42,7 +51,7 @@ function asServed(cluster: EtcdCluster): EtcdCluster {
   return { ...cluster, spec: { ...spec, tls: { ...spec.tls, client } } as EtcdCluster["spec"] };
 }
 
-/** How the agent of this Job asks them; undefined when it does not say so. */
+/** How this Job's agent reaches the members; undefined when its task does not say. */
 function reachOfJob(job: Job): Reach | undefined {
   const [endpoint] = sourceOfTask(job)?.endpoints ?? [];
   if (endpoint === undefined) return undefined;
@@ -53,7 +62,10 @@ function reachOfJob(job: Job): Reach | undefined {
   return secretName === undefined ? { scheme: "https" } : { scheme: "https", secretName };
 }
 
-/** In which other way the cluster is reached by now than the Job was made for, for people; `undefined` when it is the same, or nobody's concern. */
+/**
+ * Text about how the way to reach the cluster differs from the Job's; `undefined` when it does not differ or does not
+ * matter.
+ */
 export function otherReach(snapshot: BackupSnapshot): string | undefined {
   const { taking, cluster } = snapshot;
   if (taking === undefined || cluster === undefined || !isOwned(snapshot, taking.job)) return undefined;
@@ -61,11 +73,11 @@ export function otherReach(snapshot: BackupSnapshot): string | undefined {
   const now = reachOf(cluster);
   if (had === undefined || sourceOfTask(taking.job)?.clusterID !== cluster.status?.identity?.clusterID)
     return undefined;
-  // Members stop to serve what is not wanted any more one after another: nobody goes back to that.
+  // Members stop serving the old scheme one at a time: a Job with the new scheme stays.
   const isSame = had.scheme === now.scheme ? had.secretName === now.secretName : had.scheme === wantedScheme(cluster);
   return isSame
     ? undefined
-    : `EtcdCluster ${cluster.metadata.name} is asked ${reachText(now)} by now, and no more ${reachText(had)}`;
+    : `EtcdCluster ${cluster.metadata.name} is now reached ${reachText(now)} instead of ${reachText(had)}`;
 }
 
 function reachText({ scheme, secretName }: Reach): string {
@@ -73,16 +85,19 @@ function reachText({ scheme, secretName }: Reach): string {
   return secretName === undefined ? "over TLS without a Secret" : `over TLS with Secret ${secretName}`;
 }
 
-/** Whether another Job is to take the place of this one because of that; it may have failed because of it, too. */
+/**
+ * Whether a new Job must replace this one because the cluster is reached differently; it may have failed for that
+ * reason.
+ */
 export function isToBeRenewed(snapshot: BackupSnapshot, taking: Attempted): boolean {
   if (otherReach(snapshot) === undefined) return false;
   const state = stateOf(taking.job);
   if (state === "failed") return SOURCE_FAILURES.includes(reportedFailure(taking)?.reason);
   const pod = workingPod(taking);
-  // A pod that has succeeded has stored it: its Job is complete in a moment.
+  // A pod that has succeeded has stored the object: its Job completes next.
   const isAtWork = (pod !== undefined && isRunning(pod)) || lastEnded(taking.pods)?.status?.phase === "Succeeded";
   return state === "active" && (snapshot.backup.spec.archive !== undefined || !isAtWork);
 }
 
-/** How an agent fails that asks in a way in which it is not answered any more. */
+/** Failures of an agent that uses a scheme or Secret with which the cluster is no longer reached. */
 const SOURCE_FAILURES: readonly unknown[] = ["SourceUnreachable", "SourceTLS", "SourceAuth"];

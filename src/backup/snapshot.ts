@@ -1,50 +1,45 @@
 import type { Progress } from "#agent/report.ts";
+import type { Attempted } from "#agent-job/job-state.ts";
 import { DELETE_OBJECT_ANNOTATION, KEEP_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { controllerOf, type Job, type KubeObject, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
+import { controllerOf, type KubeObject, type PersistentVolumeClaim, type Pod } from "#kube/kinds.ts";
 
-/** A Job of the backup, with the pods that it has made. */
-export interface Attempted {
-  readonly job: Job;
-  readonly pods: readonly Pod[];
-}
-
-/** All that one decision about an EtcdBackup may use. Built by observe.ts, read-only ever after. */
+/** Everything that one decision about an EtcdBackup may use. Built by observe.ts, then read-only. */
 export interface BackupSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Milliseconds since 1970: the only "now" for rules. */
   readonly takenAtMs: number;
   readonly backup: EtcdBackup;
-  /** The EtcdCluster of `spec.source.clusterName`; `undefined` when there is none, or none is named. */
+  /** The EtcdCluster of `spec.source.clusterName`; `undefined` when it does not exist or none is named. */
   readonly cluster: EtcdCluster | undefined;
-  /** The Job that takes the snapshot; it may be somebody else's that has its name. */
+  /** The Job that takes the snapshot; a foreign Job may have its name. */
   readonly taking: Attempted | undefined;
   /** The Job that deletes the object. */
   readonly removing: Attempted | undefined;
-  /** The Job that verifies the object; it may be somebody else's that has its name. */
+  /** The Job that verifies the object; a foreign Job may have its name. */
   readonly verifying: Attempted | undefined;
-  /** Pods of the backup that have not ended and whose Job is gone: they may still store something. */
+  /** Running pods of the backup without their Job: they may still store something. */
   readonly orphans: readonly Pod[];
-  /** The claim that `spec.destination.volume` names; before a Job is made for it, as the API server has it. */
+  /** The claim of `spec.destination.volume`. Read from the API server before a Job is created for it. */
   readonly claim: PersistentVolumeClaim | undefined;
-  /** The EtcdCluster a member of which has, or will have, a claim of that name. */
+  /** The EtcdCluster with a member that has, or will have, a claim of that name. */
   readonly namesake: EtcdCluster | undefined;
-  /** What Kubernetes warned of, the newest first; asked for only while no pod gets on, else empty. */
+  /** Kubernetes' warnings, newest first; read only while no pod runs, else empty. */
   readonly warnings: readonly string[];
-  /** How far the agent is, when it could be asked just now. */
+  /** Progress of the agent, if it answered recently. */
   readonly progress: Progress | undefined;
-  /** Where images of etcd are, for an etcd whose cluster names no other place: a setting of the operator. */
+  /** Repository of etcd's images, for a cluster that names none (a flag of the operator). */
   readonly imageRepository: string;
-  /** The operator's own image, which the agent's pod runs: a setting of the operator. */
+  /** The operator's own image (--agent-image), which the agent's pod runs. */
   readonly agentImage: string | undefined;
 }
 
-/** Whether this very EtcdBackup, not an earlier one of the same name, manages the object. */
+/** Whether this EtcdBackup, by uid, is the object's controller. */
 export function isOwned({ backup }: BackupSnapshot, object: KubeObject): boolean {
   return controllerOf(object)?.uid === backup.metadata.uid;
 }
 
-/** Completed and Failed are for ever. */
+/** Completed and Failed are final. */
 export function hasEnded({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.status?.phase === "Completed" || backup.status?.phase === "Failed";
 }
@@ -53,27 +48,27 @@ export function isDeleting({ backup }: Pick<BackupSnapshot, "backup">): boolean 
   return backup.metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether the object is to be deleted before the EtcdBackup goes. */
+/** Whether the finalizer is set that keeps the EtcdBackup until its object is deleted. */
 export function isHeld({ backup }: BackupSnapshot): boolean {
   return backup.metadata.finalizers?.includes(OBJECT_FINALIZER) === true;
 }
 
-/** Whether it is being deleted, and does not go before its object has. */
+/** Whether the EtcdBackup is being deleted and waits for the deletion of its object. */
 export function isLeaving(snapshot: BackupSnapshot): boolean {
   return isDeleting(snapshot) && isHeld(snapshot);
 }
 
-/** Whether the object is to go with the EtcdBackup: as it was asked for, or since the retention of its schedule gives it away. */
+/** Whether the object must be deleted with the EtcdBackup: by its policy, or by the retention of its schedule. */
 export function asksForDeletion({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.spec.objectPolicy === "Delete" || backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
 }
 
-/** Whether a person has said that the object may stay. */
+/** Whether a user has annotated the EtcdBackup to keep its object. */
 export function mayKeepObject({ backup }: Pick<BackupSnapshot, "backup">): boolean {
   return backup.metadata.annotations?.[KEEP_OBJECT_ANNOTATION] === "true";
 }
 
-/** Whether the object is there, is to be verified, and was not yet: what was found is for ever. */
+/** Whether the object exists, spec.verify is set, and it was not verified yet: the result is final. */
 export function isToBeVerified({ backup: { spec, status } }: Pick<BackupSnapshot, "backup">): boolean {
   const verified = status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
   return spec.verify && status?.phase === "Completed" && verified === "Unknown";

@@ -6,7 +6,7 @@ import { planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { backupStatus, failingStatus } from "#backup/status.ts";
 import type { BackupStep } from "#backup/step.ts";
-import { agentPod, attempt, backup, goodTarget, removal, verification, verified } from "#kit/etcd-backup.ts";
+import { agentPod, attempt, backup, goodTarget, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 import type { Plan, Rest } from "#runtime/decide.ts";
 
@@ -14,7 +14,7 @@ function statusOf(snapshot: BackupSnapshot, plan: Plan<BackupStep> = planBackup(
   return backupStatus(snapshot, plan);
 }
 
-/** By type: status and reason. */
+/** Status and reason of each condition, by type. */
 function conditionsOf(snapshot: BackupSnapshot, plan?: Plan<BackupStep>): Record<string, string> {
   const { conditions = [] } = statusOf(snapshot, plan);
   return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
@@ -34,7 +34,7 @@ const PROGRESS = {
 const { since: _, ...TOLD } = PROGRESS;
 const EARLIER: EtcdBackupStatus = { phase: "BackingUp", startTime: "2026-01-01T11:59:01Z", progress: TOLD };
 
-test("at work: phase, whence, whither, since when, and no end", () => {
+test("running: phase, source, destination, start, and no end", () => {
   const snapshot = backup();
   expect(statusOf(snapshot)).toEqual({
     observedGeneration: 1,
@@ -52,7 +52,7 @@ test("at work: phase, whence, whither, since when, and no end", () => {
   expect(statusOf(backup({ status: EARLIER })).startTime).toBe("2026-01-01T11:59:01Z");
 });
 
-test("since when something is so is told, also when its reason changes", () => {
+test("a condition keeps its time when only its reason changes", () => {
   const old = { status: "False" as const, reason: "PodPending", message: "", observedGeneration: 1 };
   const lastTransitionTime = "2026-01-01T11:00:00Z";
   const conditions = ["Complete", "Failed"].map((type) => ({ type, ...old, lastTransitionTime }));
@@ -76,13 +76,13 @@ test("since when something is so is told, also when its reason changes", () => {
   expect(statusOf(going).conditions?.map(({ type }) => type)).toEqual(["Complete", "Failed", "ObjectDeleted"]);
 });
 
-test("of a spec whose changes nobody counts it is the first", () => {
+test("without a generation the observed generation is 0", () => {
   const { generation: _, ...metadata } = backup().backup.metadata;
   const snapshot = { ...backup(), backup: { ...backup().backup, metadata } };
   expect(statusOf(snapshot).observedGeneration).toBe(0);
 });
 
-test("before the Job is made, where it goes is not decided", () => {
+test("before the Job exists, the key is not decided", () => {
   const status = statusOf(backup({ stage: "new" }));
   expect(status).not.toHaveProperty("jobName");
   expect(status).not.toHaveProperty("objectKey");
@@ -95,12 +95,12 @@ test("before the Job is made, where it goes is not decided", () => {
   expect(statusOf(backup({ with: { taking: theirs } }))).not.toHaveProperty("jobName");
 });
 
-test("the source of an etcd of somebody else is its first endpoint", () => {
+test("the source of another etcd is its first endpoint", () => {
   expect(statusOf(backup({ spec: { source: { endpoints: ["http://a:1", "http://b:1"] } } })).source).toBe("http://a:1");
   expect(statusOf(backup({ stage: "new", spec: { source: {} } })).source).toBe("");
 });
 
-test("progress is told while it runs, kept while nobody answers, and gone at the end", () => {
+test("progress is shown while it runs, kept while the agent does not answer, and removed at the end", () => {
   expect(statusOf(backup({ with: { progress: PROGRESS } })).progress).toEqual(TOLD);
   expect(statusOf(backup({ status: EARLIER })).progress).toEqual(TOLD);
   expect(statusOf(backup())).not.toHaveProperty("progress");
@@ -130,14 +130,14 @@ test("failed: when and why, and nothing was stored", () => {
   expect(messageOf(snapshot, "Failed")).toBe("the bucket is full");
 });
 
-describe("of an object that is verified", () => {
+describe("during a verification", () => {
   const given = verified();
   const during = (stage: Parameters<typeof verification>[1], ends?: Parameters<typeof verification>[2]) => ({
     ...given,
     verifying: verification(given, stage, ends),
   });
 
-  test("it is told since when, by whom, and at the end what was found, beside all that the backup said", () => {
+  test("start, Job and result are shown beside the backup's status", () => {
     const asked = statusOf({ ...given, verifying: undefined });
     expect(asked).toStrictEqual({
       ...given.backup.status,
@@ -145,7 +145,7 @@ describe("of an object that is verified", () => {
       verification: { startTime: "2026-01-01T12:00:00Z" },
       conditions: [
         {
-          ...{ type: "Verified", status: "Unknown", reason: "Verifying", message: "its Job is about to be made" },
+          ...{ type: "Verified", status: "Unknown", reason: "Verifying", message: "its Job is created next" },
           ...{ observedGeneration: 1, lastTransitionTime: "2026-01-01T12:00:00Z" },
         },
       ],
@@ -177,7 +177,7 @@ describe("of an object that is verified", () => {
     expect(statusOf(lost).verification).toStrictEqual({ jobName, startTime });
   });
 
-  test("what was told of the backup stays", () => {
+  test("the backup's conditions stay", () => {
     const complete = {
       type: "Complete",
       status: "True" as const,
@@ -190,18 +190,18 @@ describe("of an object that is verified", () => {
     expect(statusOf({ ...given, backup: its }).conditions).toMatchObject([conditions[0], { type: "Verified" }]);
   });
 
-  test("what was found is told, whatever else is refused", () => {
+  test("the result is shown, even when a step is refused", () => {
     const plan = { ...planBackup(during("succeeded")), aside: [{ rule: "r", because: "no", is: "refused" }] } as never;
     expect(statusOf(during("succeeded"), plan).conditions).toMatchObject([{ status: "True", reason: "Verified" }]);
   });
 
-  test("somebody else's Job is not called its own", () => {
+  test("a foreign Job is not shown as its own", () => {
     const { job, pods } = verification(given, "running");
     const theirs = { pods, job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job };
     expect(statusOf({ ...given, verifying: theirs }).verification).toEqual({ startTime: "2026-01-01T12:00:00Z" });
   });
 
-  test("a Job that is refused is told, and given up after ten minutes", () => {
+  test("a refused Job is shown, and given up after ten minutes", () => {
     const refused = (snapshot: BackupSnapshot, triedForMs = 0) =>
       statusOf(
         snapshot,
@@ -224,53 +224,53 @@ describe("of an object that is verified", () => {
     });
   });
 
-  test("nothing is told of what nobody asked for", () => {
+  test("nothing is shown without spec.verify", () => {
     const quiet = verified({ spec: { verify: false } });
     expect(statusOf(quiet)).toEqual(quiet.backup.status);
   });
 });
 
-test.each(["Completed", "Failed"] as const)("%s is for ever", (phase) => {
+test.each(["Completed", "Failed"] as const)("%s is final", (phase) => {
   const status: EtcdBackupStatus = { phase, completionTime: "2025-01-01T00:00:00Z" };
   expect(statusOf(backup({ stage: "running", status }))).toEqual(status);
   expect(statusOf(backup({ stage: "new", status }))).toEqual(status);
 });
 
-/** The Job is made, and no pod of it has run. */
+/** The Job exists, and none of its pods has run. */
 const NOTHING: EtcdBackupStatus = { ...EARLIER, jobName: "nightly", nothingStored: true };
-/** The same Job, with this status and without its pods. */
+/** A Job of this stage with this status, without pods. */
 function alone(stage: "made" | "succeeded" | "failed", status: object = {}) {
   const { job } = attempt(backup(), stage);
   return { taking: { job: { ...job, status: { ...job.status, ...status } } as Job, pods: [] } };
 }
 
-/** Its pod, without a word on its containers. */
+/** Its pod, without container statuses. */
 function unseen(status: object): Pod {
   return { ...agentPod(attempt(backup(), "made").job, {}, {}), status } as Pod;
 }
 
 test.each<[string, Parameters<typeof backup>[0], true | undefined]>([
-  ["at the first look at its Job", { stage: "made" }, true],
+  ["at the first observation of its Job", { stage: "made" }, true],
   ["while its pod does not run", { stage: "starting" }, true],
-  ["as long as that is on record", { stage: "starting", status: NOTHING }, true],
-  ["when the Job has given up such a pod", { status: NOTHING, with: alone("failed", { failed: 1 }) }, true],
+  ["as long as it is recorded", { stage: "starting", status: NOTHING }, true],
+  ["when the Job has failed with such a pod", { status: NOTHING, with: alone("failed", { failed: 1 }) }, true],
   ["when its Job is gone", { stage: "new", status: NOTHING }, true],
   ["not before there is a Job", { stage: "new" }, undefined],
   ["not while its pod runs", { stage: "running", status: NOTHING }, undefined],
   ["not when its pod has ended", { stage: "failed", status: NOTHING }, undefined],
-  ["not when another pod runs that has lost its Job", { stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "running").pods } }, undefined],
-  ["while the kubelet has said nothing of its pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [unseen({ phase: "Pending" })] } } }, true],
-  ["not when its agent runs in a pod that does not yet", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Pending" }, { running: {} })] } } }, undefined],
-  ["not when its pod was to run at least", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Running" }, {})] } } }, undefined],
-  ["not when its Job has completed unseen", { status: NOTHING, with: alone("succeeded") }, undefined],
-  ["not when a pod may have run before the first look", { with: alone("failed", { failed: 1 }) }, undefined],
-  ["not when one has run before", { stage: "starting", status: { ...EARLIER, jobName: "nightly" } }, undefined],
-  ["no more when its pod has run after it was given up", { stage: "running", status: { ...NOTHING, phase: "Failed" } }, undefined],
+  ["not when an orphaned pod runs", { stage: "new", status: NOTHING, with: { orphans: attempt(backup(), "running").pods } }, undefined],
+  ["while the kubelet has reported nothing about its pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [unseen({ phase: "Pending" })] } } }, true],
+  ["not when its agent runs in a pending pod", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Pending" }, { running: {} })] } } }, undefined],
+  ["not when its pod counts as running", { with: { taking: { job: attempt(backup(), "made").job, pods: [agentPod(attempt(backup(), "made").job, { phase: "Running" }, {})] } } }, undefined],
+  ["not when its Job completed unobserved", { status: NOTHING, with: alone("succeeded") }, undefined],
+  ["not when a pod may have run before the first observation", { with: alone("failed", { failed: 1 }) }, undefined],
+  ["not when a pod has run before", { stage: "starting", status: { ...EARLIER, jobName: "nightly" } }, undefined],
+  ["not when its pod runs after it was given up", { stage: "running", status: { ...NOTHING, phase: "Failed" } }, undefined],
   ["also after it was given up", { stage: "new", status: { ...NOTHING, phase: "Failed" } }, true],
-  ["also when it is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, true],
-  ["not when its pod has run when it is being deleted", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, undefined],
-])("that nothing is stored is told: %s", (_, given, told) => {
-  expect(statusOf(backup(given)).nothingStored).toBe(told);
+  ["also while it is being deleted", { stage: "starting", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, true],
+  ["not when its pod ran before the deletion", { stage: "running", status: NOTHING, deleting: true, held: true, spec: { objectPolicy: "Delete" } }, undefined],
+])("nothingStored is recorded: %s", (_, given, recorded) => {
+  expect(statusOf(backup(given)).nothingStored).toBe(recorded);
 }); // biome-ignore format: a table
 
 test.each<[string, Parameters<typeof backup>[0], EtcdBackupStatus]>([
@@ -278,36 +278,33 @@ test.each<[string, Parameters<typeof backup>[0], EtcdBackupStatus]>([
   ["while its pod does not run", { stage: "starting" }, { jobName: "nightly", nothingStored: true }],
   ["when it has ended", { stage: "succeeded" }, { jobName: "nightly" }],
   [
-    "also where the spec names no place any more",
+    "also where the spec has no destination",
     { stage: "new", with: { taking: attempt(backup(), "running") }, spec: { destination: {} } },
     { jobName: "nightly" },
   ],
-])(
-  "that its Job was made is told of a backup that is being deleted before anybody looked: %s",
-  (_, given, expected) => {
-    const spec = { ...given?.spec, objectPolicy: "Delete" };
-    const { jobName, nothingStored, objectKey } = statusOf(backup({ ...given, spec, deleting: true, held: true }));
-    expect({ jobName, ...(nothingStored === undefined ? {} : { nothingStored }) }).toEqual(expected);
-    expect(objectKey === undefined).toBe(given?.spec !== undefined);
-  },
-);
+])("the Job of a backup deleted before its first observation is recorded: %s", (_, given, expected) => {
+  const spec = { ...given?.spec, objectPolicy: "Delete" };
+  const { jobName, nothingStored, objectKey } = statusOf(backup({ ...given, spec, deleting: true, held: true }));
+  expect({ jobName, ...(nothingStored === undefined ? {} : { nothingStored }) }).toEqual(expected);
+  expect(objectKey === undefined).toBe(given?.spec !== undefined);
+});
 
-test("nothing is told of the Job of a name that is somebody else's, nor of none", () => {
+test("nothing is recorded for a foreign Job, or without a Job", () => {
   const going = { spec: { objectPolicy: "Delete" }, deleting: true, held: true };
   expect(statusOf(backup({ ...going, stage: "new" }))).not.toHaveProperty("jobName");
 });
 
-describe("what keeps the plan from being carried out is told:", () => {
+describe("what blocks the plan is shown:", () => {
   const refused = (code?: string): Rest => ({ because: "no", forMs: 1_000, isBrief: false, ...(code && { code }) });
 
   test.each([
     [undefined, "False StepRefused"],
     ["KubeInvalid", "False StepRefused"],
     ["KubeAlreadyExists", "False NameTaken"],
-  ])("a Job that is refused with %s", (code, told) => {
+  ])("a Job that is refused with %s", (code, shown) => {
     const snapshot = backup({ stage: "new" });
     const plan = planBackup(snapshot, () => refused(code));
-    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: told, Failed: told });
+    expect(conditionsOf(snapshot, plan)).toEqual({ Complete: shown, Failed: shown });
     expect(messageOf(snapshot, "Complete", plan)).toBe("create-job: no");
   });
 
@@ -318,8 +315,8 @@ describe("what keeps the plan from being carried out is told:", () => {
   test.each([
     ["KubeInvalid", "StepRefused"],
     ["KubeAlreadyExists", "NameTaken"],
-  ])("a Job that is refused with %s for ten minutes has failed", (code, reason) => {
-    const told = (triedForMs?: number) => {
+  ])("a Job refused with %s for ten minutes fails the backup", (code, reason) => {
+    const afterRefusal = (triedForMs?: number) => {
       const snapshot = afterMs(600_000);
       const rest = { ...refused(code), ...(triedForMs === undefined ? {} : { triedForMs }) };
       return statusOf(
@@ -327,10 +324,10 @@ describe("what keeps the plan from being carried out is told:", () => {
         planBackup(snapshot, () => rest),
       );
     };
-    // What else was waited for before does not count.
-    expect(told().phase).toBe("BackingUp");
-    expect(told(599_999).phase).toBe("BackingUp");
-    expect(told(600_000)).toMatchObject({
+    // Earlier waits do not count.
+    expect(afterRefusal().phase).toBe("BackingUp");
+    expect(afterRefusal(599_999).phase).toBe("BackingUp");
+    expect(afterRefusal(600_000)).toMatchObject({
       phase: "Failed",
       completionTime: "2026-01-01T11:10:00Z",
       conditions: [
@@ -340,7 +337,7 @@ describe("what keeps the plan from being carried out is told:", () => {
     });
   });
 
-  test("an EtcdBackup that cannot be held first", () => {
+  test("an EtcdBackup without its finalizer, which cannot be set", () => {
     const snapshot = backup({ stage: "new", spec: { objectPolicy: "Delete" } });
     const held = (triedForMs: number, isBrief = false) =>
       planBackup(snapshot, () => ({ ...refused(), triedForMs, isBrief }));
@@ -350,7 +347,7 @@ describe("what keeps the plan from being carried out is told:", () => {
     expect(conditionsOf(snapshot, held(600_000, true))).toMatchObject({ Complete: "False BackingUp" });
   });
 
-  test("but an operator that does not know its image fails no backup", () => {
+  test("but an unknown operator image fails no backup", () => {
     const given = afterMs(600_000);
     expect(statusOf({ ...given, agentImage: undefined }).phase).toBe("BackingUp");
     expect(statusOf(given, { ...planBackup(given), aside: [] }).phase).toBe("BackingUp");
@@ -358,13 +355,13 @@ describe("what keeps the plan from being carried out is told:", () => {
     expect(statusOf(given, putOff).phase).toBe("BackingUp");
   });
 
-  test("but not what was only asked to come again", () => {
+  test("but not a request to come again later", () => {
     const snapshot = backup({ stage: "new" });
     const plan = planBackup(snapshot, () => ({ ...refused(), isBrief: true }));
     expect(conditionsOf(snapshot, plan)).toMatchObject({ Complete: "False BackingUp" });
   });
 
-  test("a Job of somebody else", () => {
+  test("a foreign Job", () => {
     const { taking } = backup();
     const theirs = {
       ...taking!,
@@ -379,14 +376,14 @@ describe("what keeps the plan from being carried out is told:", () => {
     expect(messageOf(snapshot, "Complete")).toContain("--agent-image");
   });
 
-  test("and not what has failed anyway", () => {
+  test("and not for a backup that has failed", () => {
     const snapshot = backup({ stage: "failed" });
     const plan: Plan<BackupStep> = { ...planBackup(snapshot), aside: [{ rule: "r", because: "b", is: "refused" }] };
     expect(conditionsOf(snapshot, plan)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
   });
 });
 
-test("of a backup that no look comes to an end with nobody knows how it is, unless it has ended", () => {
+test("failing observations make Complete Unknown, unless the backup has ended", () => {
   const now = Date.parse("2026-01-01T12:00:00Z");
   const { conditions, ...rest } = failingStatus(backup({ status: EARLIER }).backup, "Bug: x", now);
   expect(rest).toEqual(EARLIER);
@@ -405,27 +402,27 @@ describe("while it is being deleted", () => {
   const going = (given: Partial<BackupSnapshot> = {}) =>
     backup({ stage: "succeeded", spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, with: given });
 
-  test("a status that nobody will read is left as it was", () => {
+  test("the status is unchanged when the EtcdBackup is not held", () => {
     expect(statusOf(backup({ stage: "failed", status, deleting: true }))).toEqual(status);
     expect(statusOf(backup({ stage: "new", deleting: true }))).toEqual({});
   });
 
-  test("the deletion of its object is told beside what was", () => {
+  test("the deletion of its object is shown beside the earlier status", () => {
     const deleting = going({ removing: removal(backup(), "running") });
     expect(statusOf(deleting)).toMatchObject({ phase: "Completed", jobName: "nightly" });
     expect(conditionsOf(deleting)).toEqual({ ObjectDeleted: "False DeletingObject" });
     expect(messageOf(deleting, "ObjectDeleted")).toBe("its object is being deleted");
   });
 
-  test("a deletion that has failed is told with the way out", () => {
+  test("a failed deletion is shown with the way out", () => {
     const hindered = going({ removing: removal(backup(), "failed") });
     expect(conditionsOf(hindered)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
     expect(messageOf(hindered, "ObjectDeleted")).toMatch(
-      /^NoSpace: the bucket is full; to let the EtcdBackup go and keep s3:\S+, set its annotation etcd.improbable.io\/keep-object to "true"$/,
+      /^NoSpace: the bucket is full; to delete the EtcdBackup and keep s3:\S+, set its annotation etcd.improbable.io\/keep-object to "true"$/,
     );
   });
 
-  test("so is a pod that may store something and does not end", () => {
+  test("a storing pod that does not end is shown, too", () => {
     const gone = { deletionTimestamp: "2026-01-01T11:58:00Z" };
     const pod = agentPod(attempt(backup(), "running").job, { phase: "Running" }, { running: {} }, gone);
     const lost = going({ taking: undefined, orphans: [pod] });
@@ -433,17 +430,17 @@ describe("while it is being deleted", () => {
     const ending = { ...lost, takenAtMs: Date.parse("2026-01-01T11:59:59Z") };
     expect(conditionsOf(ending)).toEqual({ ObjectDeleted: "False DeletingObject" });
     expect(messageOf(lost, "ObjectDeleted")).toMatch(
-      /^PodPending: pod nightly-abcde was to end .*keep-object to "true"$/,
+      /^PodPending: pod nightly-abcde should have ended .*keep-object to "true"$/,
     );
   });
 
-  test("so is a deletion that is refused", () => {
+  test("a refused deletion is shown, too", () => {
     const plan = planBackup(going(), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
     expect(conditionsOf(going(), plan)).toEqual({ ObjectDeleted: "False ObjectNotDeleted" });
-    expect(messageOf(going(), "ObjectDeleted", plan)).toMatch(/^delete-object: quota; to let/);
+    expect(messageOf(going(), "ObjectDeleted", plan)).toMatch(/^delete-object: quota; to delete/);
   });
 
-  test("and the end of a deletion that is to stop, which needs no way out", () => {
+  test("the end of a stopped deletion is shown without a way out", () => {
     const annotations = { [KEEP_OBJECT_ANNOTATION]: "true" };
     const given = { spec: { objectPolicy: "Delete" }, status, deleting: true, held: true, annotations };
     const keeping = backup({ ...given, stage: "succeeded", with: { removing: removal(backup(), "running") } });

@@ -2,7 +2,7 @@ import type { BackupConditionType, BackupReason } from "#api/conditions.ts";
 import { backupJobName } from "#api/names.ts";
 import type { EtcdBackup, EtcdBackupStatus, StoredBackup } from "#api/v1beta1/backup.ts";
 import { letGoText, whyNotDeleted } from "#backup/deletion.ts";
-import { isNothingStored } from "#backup/job-state.ts";
+import { isNothingStored } from "#backup/pods.ts";
 import { type BackupSnapshot, hasEnded, isDeleting, isHeld, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import { sourceText } from "#backup/source.ts";
 import type { BackupStep } from "#backup/step.ts";
@@ -10,10 +10,10 @@ import { targetOf } from "#backup/target.ts";
 import { afterRefusal, type Verdict, verdictOf } from "#backup/verdict.ts";
 import { type Verification, verificationAfterRefusal, verificationOf } from "#backup/verification.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { withCondition } from "#runtime/conditions.ts";
+import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
 import { lackingIn, type Plan } from "#runtime/decide.ts";
 
-/** What was seen and is meant, for people and for other software. Completed and Failed are for ever. Pure. */
+/** Status of the EtcdBackup, for users and other software. Completed and Failed are final. Pure. */
 export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): EtcdBackupStatus {
   const { backup } = snapshot;
   const before = backup.status ?? {};
@@ -35,18 +35,9 @@ export function backupStatus(snapshot: BackupSnapshot, plan: Plan<BackupStep>): 
   });
 }
 
-/**
- * The status as it is, and that no look at the backup comes to its end: how it is, nobody knows then. Of one that has ended everything is
- * known.
- */
-export function failingStatus({ metadata, status = {} }: EtcdBackup, because: string, nowMs: number): EtcdBackupStatus {
-  if (status.phase === "Completed" || status.phase === "Failed") return status;
-  const reason: BackupReason = "InternalError";
-  const condition = { type: "Complete", status: "Unknown" as const, reason, message: because };
-  const observedGeneration = metadata.generation ?? 0;
-  const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
-  return { ...status, conditions };
-}
+/** The status while all passes of the backup fail. When it has ended, its status does not change. */
+export const failingStatus: Failing<EtcdBackup, EtcdBackupStatus> = (backup, ...failure) =>
+  hasEnded({ backup }) ? (backup.status ?? {}) : unknownStatus(backup, "Complete", ...failure);
 
 function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   const { backup, taking } = snapshot;
@@ -57,7 +48,7 @@ function placeOf(snapshot: BackupSnapshot): EtcdBackupStatus {
   return { objectURL: target.url, ...(isMade ? { objectKey: target.key } : {}), ...made };
 }
 
-/** Of a backup whose Job is made: whether it has stored nothing so far. */
+/** Records, once the Job exists, whether nothing has been stored so far. */
 function withNothing(snapshot: BackupSnapshot, { nothingStored: _, ...status }: EtcdBackupStatus): EtcdBackupStatus {
   return status.jobName !== undefined && isNothingStored(snapshot) ? { ...status, nothingStored: true } : status;
 }
@@ -68,7 +59,7 @@ function progressOf({ backup, progress }: BackupSnapshot): Pick<EtcdBackupStatus
     return archive === undefined ? {} : { archive };
   }
   if (progress === undefined) {
-    // Who is silent for a moment has not gone back to the beginning.
+    // The last progress stays when the agent does not answer for a moment.
     const last = backup.status?.progress;
     return last === undefined ? {} : { progress: last };
   }
@@ -81,7 +72,7 @@ function storedOf(object: NonNullable<Verdict["object"]>): StoredBackup {
   return { bytes, storedBytes, sha256, revision, etcdVersion, clusterID, memberID, compression, encrypted };
 }
 
-/** Rules whose wait has a reason of its own, and does not end; the rest is told by the verdict. */
+/** Reasons of waits that do not time out, by rule. Other waits get the reason of the verdict. */
 const REASON_OF_RULE: Readonly<Record<string, BackupReason>> = { "await-image": "Waiting" };
 
 interface Word {
@@ -89,7 +80,10 @@ interface Word {
   readonly message: string;
 }
 
-/** The verdict, with what keeps the plan from being carried out. A refusal of the Job is waited out like all that others have to mend. */
+/**
+ * The verdict, or what keeps the plan from being executed. A refused Job is waited for, up to PATIENCE_MS, since users
+ * can fix the cause.
+ */
 function toldVerdict(snapshot: BackupSnapshot, plan: Plan<BackupStep>): Verdict {
   const verdict = verdictOf(snapshot);
   if (verdict.phase !== "BackingUp") return verdict;
@@ -110,7 +104,7 @@ function conditionsOf(snapshot: BackupSnapshot, verdict: Verdict) {
   return condition(snapshot, said, "Failed", phase === "Failed", verdict);
 }
 
-/** The step that is refused, and how long it has been; what is no time runs out never. */
+/** The refused step and for how long; NaN never times out. */
 function refusalIn(plan: Plan<BackupStep>): (Word & { readonly triedForMs: number }) | undefined {
   const lack = lackingIn(plan);
   if (lack === undefined) return undefined;
@@ -127,13 +121,16 @@ function withDeletion(snapshot: BackupSnapshot, before: EtcdBackupStatus, plan: 
   const lack = (refusalIn(plan) ?? waitIn(plan))?.message ?? whyNotDeleted(snapshot);
   const word: Word =
     lack === undefined
-      ? { reason: "DeletingObject", message: plan.next === "settled" ? "it is about to be deleted" : plan.because }
+      ? {
+          reason: "DeletingObject",
+          message: plan.next === "settled" ? "the EtcdBackup is about to be deleted" : plan.because,
+        }
       : { reason: "ObjectNotDeleted", message: mayKeepObject(snapshot) ? lack : `${lack}; ${letGoText(snapshot)}` };
   const conditions = condition(snapshot, before.conditions ?? [], "ObjectDeleted", false, word);
   return withNothing(snapshot, { ...placeOf(snapshot), ...before, conditions });
 }
 
-/** What is found of the object is for ever. */
+/** The result of a verification is final. */
 function withVerification(
   snapshot: BackupSnapshot,
   before: EtcdBackupStatus,

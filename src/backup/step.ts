@@ -2,11 +2,11 @@ import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Draft, Job } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
-/** Everything that this room can do to the world: one write each. */
+/** Steps of this controller: one write each. */
 export type BackupStep =
-  /** Puts our finalizer on the EtcdBackup. */
+  /** Adds the operator's finalizer to the EtcdBackup. */
   | { readonly do: "holdBackup" }
-  /** Takes it away. */
+  /** Removes it. */
   | { readonly do: "releaseBackup" }
   | { readonly do: "createJob"; readonly job: Draft<Job> }
   | { readonly do: "createVerificationJob"; readonly job: Draft<Job> }
@@ -16,7 +16,7 @@ export type BackupStep =
 export type BackupRule = Rule<BackupSnapshot, BackupStep>;
 export type BackupGuard = Guard<BackupSnapshot, BackupStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/** Text that identifies the target of a step: two steps with the same text are two attempts of one step. */
 export function targetTextOf(step: BackupStep): string {
   switch (step.do) {
     case "holdBackup":

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { TASK_VARIABLE } from "#agent/task.ts";
-import type { Attempted } from "#backup/snapshot.ts";
+import type { Attempted } from "#agent-job/job-state.ts";
 import { targetOf } from "#backup/target.ts";
-import { cluster } from "#kit/cluster.ts";
-import { backup } from "#kit/etcd-backup.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { backup } from "#kit/snapshots/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
 const { uid } = cluster().cluster.metadata;
@@ -105,7 +105,7 @@ test.each([
   [{ url: { template: "ftp://bb/k" } }, 'spec.destination.url.template: the object URL has the scheme "ftp"'],
   [{ url: { template: "volume://c/p" } }, 'the object URL has the scheme "volume"'],
   [{ url: { template: "{{ .Name }}" } }, "spec.destination.url.template: the object URL is not a URL"],
-])("what cannot be a place says why: %j", (destination, sentence) => {
+])("an invalid destination has an error message: %j", (destination, sentence) => {
   expect(target({ destination })).toContain(sentence);
 });
 
@@ -113,7 +113,7 @@ test.each([
   [{ compression: "Zstd" }, ".db.zst"],
   [{ encryption: { keySecret: { name: "k" } } }, ".db.enc"],
   [{ compression: "Zstd", encryption: { keySecret: { name: "k" } } }, ".db.zst.enc"],
-])("the key's end tells what was done to the snapshot: %j", (spec, end) => {
+])("the key's extension shows compression and encryption: %j", (spec, end) => {
   expect(target(spec)).toMatchObject({ key: `foo/my-etcd/${uid}/20260101T115900Z-nightly-01234567${end}` });
   expect(target({ ...spec, destination: { url: { template: "s3://bb/k" } } })).toMatchObject({ key: "k" });
 });
@@ -124,30 +124,30 @@ test.each([
   ["https://[fd00::1]:2379", "_fd00__1_"],
   ["etcd", "etcd"],
   ["http://:2379", "unknown"],
-])("an etcd of somebody else is told apart by its host: %s", (endpoint, host) => {
+])("another etcd is identified by its host: %s", (endpoint, host) => {
   const key = `foo/external/${host}/20260101T115900Z-nightly-01234567.db`;
   expect(target({ source: { endpoints: [endpoint] } }, { with: { cluster: undefined } })).toMatchObject({ key });
 });
 
-test("a cluster made again under its name has other keys, but a backup keeps its own once its Job is made", () => {
-  const anew = { ...cluster().cluster, metadata: { ...cluster().cluster.metadata, uid: "another" } };
-  expect(target({}, { with: { cluster: anew } })).toMatchObject({
+test("a cluster created again has other keys, but a backup keeps its own once its Job exists", () => {
+  const recreated = { ...cluster().cluster, metadata: { ...cluster().cluster.metadata, uid: "another" } };
+  expect(target({}, { with: { cluster: recreated } })).toMatchObject({
     key: expect.stringContaining("foo/my-etcd/another/"),
   });
   expect(target({}, { with: { cluster: undefined } })).toMatchObject({
     key: expect.stringContaining("foo/my-etcd/unknown/"),
   });
   const made = backup({ stage: "made" });
-  expect(targetOf({ ...made, cluster: anew })).toMatchObject({ key: KEY });
+  expect(targetOf({ ...made, cluster: recreated })).toMatchObject({ key: KEY });
   const noted = backup({ stage: "new", status: { phase: "BackingUp", objectKey: "noted" } });
   expect(targetOf({ ...noted, taking: made.taking })).toMatchObject({ key: "noted" });
-  expect(targetOf({ ...made, cluster: anew, taking: toldKey("told") })).toMatchObject({ key: "told" });
+  expect(targetOf({ ...made, cluster: recreated, taking: toldKey("told") })).toMatchObject({ key: "told" });
   const theirs = toldKey("theirs", { ownerReferences: [] });
   expect(targetOf({ ...made, taking: theirs })).toMatchObject({ key: KEY });
   expect(targetOf({ ...made, taking: toldKey(undefined) })).toMatchObject({ key: KEY });
 });
 
-/** The Job with an agent that was given this key. @param metadata what differs of the Job's */
+/** The Job with an agent that has this key. @param metadata overrides the Job's metadata */
 function toldKey(key: string | undefined, metadata: object = {}): Attempted {
   const { job, pods } = backup({ stage: "made" }).taking!;
   const other = { name: "OTHER", value: JSON.stringify({ key: "other" }) };
@@ -156,7 +156,7 @@ function toldKey(key: string | undefined, metadata: object = {}): Attempted {
   return { pods, job: { ...job, metadata: { ...job.metadata, ...metadata }, spec } as unknown as Job };
 }
 
-test("a URL that is on record holds, whatever its template would be by now", () => {
+test("a recorded URL stays, whatever its template gives now", () => {
   const status = { phase: "Completed", objectKey: "old/k", objectURL: "s3://aa/old/k?region=r" } as const;
   for (const template of ["s3://bb/{{ .Name }}", "s3://bb/{{ .Unknown }}", "none"]) {
     const destination = { url: { template, credentials: { secretName: "s" } } };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { failure } from "#agent/report.ts";
-import type { Attempted, BackupSnapshot } from "#backup/snapshot.ts";
+import type { Attempted } from "#agent-job/job-state.ts";
+import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { secretNamesOf } from "#backup/trouble.ts";
 import { PATIENCE_MS, verdictOf } from "#backup/verdict.ts";
 import {
@@ -16,14 +17,14 @@ import {
   ON_VOLUME,
   overTls,
   STORED,
-} from "#kit/etcd-backup.ts";
+} from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
 const { job } = attempt(backup(), "running");
 const MADE_MS = Date.parse("2026-01-01T11:59:50Z");
 const ENDED_MS = Date.parse("2026-01-01T11:59:57Z");
 
-/** When the backup was looked at first. */
+/** First observation of the backup. */
 const SEEN = { phase: "BackingUp", startTime: "2026-01-01T11:59:30Z" } as const;
 const SEEN_MS = Date.parse(SEEN.startTime);
 
@@ -40,7 +41,7 @@ function failedJob(reason: string, ...pods: readonly Pod[]): Attempted {
   return { job: { ...job, status: { conditions: [condition] } } as Job, pods };
 }
 
-/** What the agent said, and what is told of it. */
+/** Report of the agent, and the expected message. */
 function afterReport(report: ReturnType<typeof failure>, spec: object = {}) {
   return verdictOf(backup({ stage: "failed", report, spec }));
 }
@@ -50,23 +51,23 @@ const NOT_FOUND = 'MountVolume.SetUp failed for volume "credentials" : secret "s
 
 describe("while the Job is active, the verdict is BackingUp, because", () => {
   test.each<[string, BackupSnapshot, string, string]>([
-    ["the agent is at work", backup(), "BackingUp", "a snapshot is being taken and stored"],
-    ["no pod is made yet", backup({ stage: "made" }), "PodPending", "its pod is not made yet"],
+    ["the agent runs", backup(), "BackingUp", "a snapshot is being taken and stored"],
+    ["no pod exists yet", backup({ stage: "made" }), "PodPending", "its pod is not created yet"],
     [
       "a quota refuses it",
       backup({ stage: "made", with: { warnings: ["exceeded quota: q", "older"] } }),
       "PodRefused",
-      "its pod cannot be made: exceeded quota: q",
+      "its pod cannot be created: exceeded quota: q",
     ],
     ["there is no node", withPods(unscheduled), "PodPending", "pod cannot be scheduled: no node fits"],
     [
-      "the image cannot be had",
+      "the image is unavailable",
       pending({ waiting: { reason: "ImagePullBackOff", message: "back-off" } }),
       "ImageUnavailable",
       "container agent waits: ImagePullBackOff (back-off)",
     ],
     [
-      "the image is named wrongly",
+      "the image name is invalid",
       pending({ waiting: { reason: "InvalidImageName" } }),
       "ImageUnavailable",
       "InvalidImageName",
@@ -75,7 +76,7 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
       "a Secret is missing",
       pending({ waiting: { reason: "ContainerCreating" } }, { warnings: ["other", NOT_FOUND] }),
       "SecretMissing",
-      `of s3: ${NOT_FOUND}`,
+      `among s3: ${NOT_FOUND}`,
     ],
     [
       "a key of a Secret is missing",
@@ -84,23 +85,23 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
       "non-existent secret key: a",
     ],
     [
-      "Kubernetes warns of something else",
+      "Kubernetes warns of another problem",
       pending({ waiting: { reason: "ContainerCreating" } }, { warnings: ["no volume"] }),
       "PodPending",
       "ContainerCreating; Kubernetes warns: no volume",
     ],
-    ["nothing is said of the pod", withPods(agentPod(job, { phase: "Pending" }, {})), "PodPending", "pod is Pending"],
+    ["the pod has no status", withPods(agentPod(job, { phase: "Pending" }, {})), "PodPending", "pod is Pending"],
     [
       "its pod is being deleted",
       withPods(agentPod(job, { phase: "Running" }, { running: {} }, { deletionTimestamp: "2026-01-01T12:00:00Z" })),
       "PodPending",
-      "pod nightly-abcde is being deleted; another one follows",
+      "pod nightly-abcde is being deleted; a new pod follows",
     ],
     [
       "an attempt has failed",
       withPods(endedPod(job, 1, FULL)),
       "Retrying",
-      "an attempt has failed, another one follows: NoSpace: the bucket is full",
+      "an attempt has failed and is retried: NoSpace: the bucket is full",
     ],
     [
       "an attempt left no report",
@@ -108,7 +109,7 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
       "Retrying",
       "container agent ended: Error with exit code 137 (Killed)",
     ],
-    ["its pod has ended well", withPods(endedPod(job, 0, DONE)), "BackingUp", "its pod has ended well"],
+    ["its pod has succeeded", withPods(endedPod(job, 0, DONE)), "BackingUp", "its pod has succeeded"],
   ])("%s", (_, given, reason, message) => {
     // biome-ignore format: a table
     const verdict = verdictOf(given);
@@ -116,7 +117,7 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
     expect(verdict.message).toContain(message);
   });
 
-  test("what Kubernetes does not warn of is not made up", () => {
+  test("without warnings none is shown", () => {
     expect(verdictOf(withPods(agentPod(job, { phase: "Pending" }, {}))).message).toBe("pod is Pending");
   });
 
@@ -127,23 +128,23 @@ describe("while the Job is active, the verdict is BackingUp, because", () => {
     ["ErrImageNeverPull", "ImageUnavailable"],
     ["ImageInspectError", "ImageUnavailable"],
     ["CreateContainerError", "PodPending"],
-  ])("the kubelet says %s", (waitsFor, reason) => {
+  ])("the kubelet reports %s", (waitsFor, reason) => {
     const message = `container agent waits: ${waitsFor}`;
     expect(verdictOf(pending({ waiting: { reason: waitsFor } }))).toEqual({ phase: "BackingUp", reason, message });
   });
 
-  test("the missing Secret may be any that the pod cannot do without", () => {
+  test("any required Secret may be the missing one", () => {
     const spec = {
       source: { endpoints: ["https://a:1"], tls: { secretName: "tls" }, auth: { secretName: "root" } },
       destination: { url: { template: "s3://bb/k" } },
       encryption: { keySecret: { name: "key" } },
     };
     const given = backup({ spec, stage: "starting", with: { warnings: [NOT_FOUND] } });
-    expect(verdictOf(given).message).toContain("of key, tls, root: ");
+    expect(verdictOf(given).message).toContain("among key, tls, root: ");
   });
 });
 
-describe("patience ends", () => {
+describe("waiting ends", () => {
   test.each<[string, BackupSnapshot, number]>([
     ["ten minutes after the Job was made without a pod", backup({ stage: "made" }), MADE_MS],
     ["ten minutes after a pod was made that does not start", backup({ stage: "starting" }), MADE_MS],
@@ -157,7 +158,7 @@ describe("patience ends", () => {
       SEEN_MS,
     ],
     [
-      "ten minutes after the cluster was missed",
+      "ten minutes after the cluster was found missing",
       backup({ stage: "new", status: SEEN, with: { cluster: undefined } }),
       SEEN_MS,
     ],
@@ -171,7 +172,7 @@ describe("patience ends", () => {
     });
   });
 
-  test("ten minutes after a pod was to go and did not, such as with its node", () => {
+  test("ten minutes after a pod should have been deleted, for example on a lost node", () => {
     const going = { deletionTimestamp: "2026-01-01T12:00:00Z" };
     const given = withPods(agentPod(job, { phase: "Running" }, { running: {} }, going));
     const sinceMs = Date.parse(going.deletionTimestamp);
@@ -182,24 +183,24 @@ describe("patience ends", () => {
     });
   });
 
-  test("never while the agent runs, nor by a time that cannot be read", () => {
+  test("never while the agent runs, nor for an invalid time", () => {
     expect(verdictOf({ ...backup(), takenAtMs: MADE_MS + 1_000 * PATIENCE_MS }).phase).toBe("BackingUp");
     const late = { cluster: undefined, takenAtMs: SEEN_MS + 1_000 * PATIENCE_MS };
     expect(verdictOf(backup({ stage: "new", status: { startTime: "soon" }, with: late })).phase).toBe("BackingUp");
   });
 
-  test("nor at the first look, however late that comes", () => {
+  test("never at the first observation", () => {
     const late = { cluster: undefined, takenAtMs: SEEN_MS + 1_000 * PATIENCE_MS };
     expect(verdictOf(backup({ stage: "new", with: late })).phase).toBe("BackingUp");
     expect(verdictOf(backup({ stage: "new", status: {}, with: late })).phase).toBe("BackingUp");
   });
 });
 
-describe("a Job that has failed makes the backup Failed, because", () => {
+describe("a failed Job makes the backup Failed:", () => {
   test.each<[string, Attempted, string, string]>([
-    ["the agent said so", failedJob("PodFailurePolicy", endedPod(job, 2, FULL)), "NoSpace", "the bucket is full"],
+    ["the agent reported it", failedJob("PodFailurePolicy", endedPod(job, 2, FULL)), "NoSpace", "the bucket is full"],
     [
-      "it tried too often",
+      "it was retried too often",
       failedJob("BackoffLimitExceeded", endedPod(job, 1, failure("StoreUnreachable", "no route"))),
       "StoreUnreachable",
       "no route",
@@ -211,7 +212,7 @@ describe("a Job that has failed makes the backup Failed, because", () => {
       "its pod left no report: container agent ended: Error with exit code 137",
     ],
     [
-      "its report is of something that is no backup",
+      "its report is not of a backup",
       failedJob("PodFailurePolicy", endedPod(job, 2, failure("DataExists", "there is data"))),
       "AgentFailed",
       "its pod left no report: container agent ended: Error with exit code 2",
@@ -223,16 +224,16 @@ describe("a Job that has failed makes the backup Failed, because", () => {
       "Job nightly: the Job's words (BackoffLimitExceeded)",
     ],
     [
-      "its time was over",
+      "its deadline was exceeded",
       failedJob("DeadlineExceeded"),
       "DeadlineExceeded",
       "it took longer than spec.activeDeadlineSeconds, 600 s",
     ],
     [
-      "its time was over after an attempt",
+      "its deadline was exceeded after an attempt",
       failedJob("DeadlineExceeded", endedPod(job, 1, FULL)),
       "DeadlineExceeded",
-      "600 s; the last attempt said NoSpace: the bucket is full",
+      "600 s; the last attempt reported NoSpace: the bucket is full",
     ],
   ])("%s", (_, taking, reason, message) => {
     // biome-ignore format: a table
@@ -253,11 +254,11 @@ describe("a Job that has failed makes the backup Failed, because", () => {
     ["SourceAuth", " (Secret root)"],
     ["BadKey", " (Secret key)"],
     ["NoSpace", ""],
-  ] as const)("%s names the Secret that is concerned", (reason, secret) => {
+  ] as const)("%s names the Secret", (reason, secret) => {
     expect(afterReport(failure(reason, "no"), SPEC)).toEqual({ phase: "Failed", reason, message: `no${secret}` });
   });
 
-  test("of an EtcdCluster with TLS it is the one that the operator itself shows there", () => {
+  test("of an EtcdCluster with TLS it is the operator's client Secret", () => {
     const given = backup({ stage: "failed", report: failure("SourceTLS", "no"), with: { cluster: overTls() } });
     expect(verdictOf(given).message).toBe("no (Secret my-etcd-operator-tls)");
     expect(secretNamesOf(given)).toEqual(["s3", "my-etcd-operator-tls"]);
@@ -274,8 +275,8 @@ describe("a Job that has failed makes the backup Failed, because", () => {
   });
 });
 
-test("a Job that is complete makes the backup Completed, with what was stored", () => {
-  const message = "the object is stored, with its manifest beside it";
+test("a complete Job makes the backup Completed, with what was stored", () => {
+  const message = "the object and its manifest are stored";
   expect(verdictOf(backup({ stage: "succeeded" }))).toEqual({
     phase: "Completed",
     reason: "Completed",
@@ -284,7 +285,7 @@ test("a Job that is complete makes the backup Completed, with what was stored", 
   });
 });
 
-test("the report of a pod that succeeded counts, not that of an earlier one that failed", () => {
+test("the report of the successful pod counts, not that of an earlier failed one", () => {
   const taking = attempt(backup(), "succeeded");
   const failed = endedPod(taking.job, 1, FULL);
   const pods = [
@@ -297,7 +298,7 @@ test("the report of a pod that succeeded counts, not that of an earlier one that
 const LOST = "its pod's report is lost";
 const JOB_ENDED_MS = Date.parse("2026-01-01T11:59:58Z");
 
-describe("a Job that has ended before its pod is seen to", () => {
+describe("a Job that ends before its pod is observed", () => {
   const { job: complete, pods } = attempt(backup(), "succeeded");
   const failed = attempt(backup(), "failed").job;
   const running = attempt(backup(), "running").pods;
@@ -305,20 +306,20 @@ describe("a Job that has ended before its pod is seen to", () => {
 
   test.each<[string, Attempted]>([
     ["is complete, and its pod still runs", { job: complete, pods: running }],
-    ["is complete, and an earlier pod is seen alone", { job: complete, pods: [early] }],
-    ["is complete, and no pod is seen", { job: complete, pods: [] }],
+    ["is complete, and only an earlier pod is observed", { job: complete, pods: [early] }],
+    ["is complete, and no pod is observed", { job: complete, pods: [] }],
     ["has failed, and its pod still runs", { job: failed, pods: running }],
     ["has failed, and its last pod still runs", { job: failed, pods: [early, ...running] }],
-    ["has failed, and no pod is seen", { job: failed, pods: [] }],
-  ])("%s: the report is waited for, and not for ever", (_, taking) => {
+    ["has failed, and no pod is observed", { job: failed, pods: [] }],
+  ])("%s: the report is awaited, for a limited time", (_, taking) => {
     const at = (ms: number) => verdictOf({ ...backup({ with: { taking } }), takenAtMs: JOB_ENDED_MS + ms });
-    const message = "its Job has ended; the report of its pod is waited for";
+    const message = "its Job has ended; the report of its pod is awaited";
     expect(at(59_999)).toEqual({ phase: "BackingUp", reason: "BackingUp", message });
     expect(at(60_000).phase).toBe(taking.job === complete ? "Completed" : "Failed");
     expect(at(60_000)).not.toHaveProperty("object");
   });
 
-  test("a report that is there is not waited for", () => {
+  test("a present report ends the wait", () => {
     const unreadable = [endedPod(complete, 0, "{")];
     for (const given of [pods, unreadable])
       expect(verdictOf(backup({ with: { taking: { job: complete, pods: given } } })).phase).toBe("Completed");
@@ -338,7 +339,7 @@ test.each([
       pods: [endedPod(taking.job, 0, { ok: true, kind: "delete", deleted: true })],
     }),
   ],
-])("a complete Job whose report %s is complete all the same", (_, change) => {
+])("a complete Job is complete even if its report %s", (_, change) => {
   // biome-ignore format: a table
   const given = backup({ with: { taking: change(attempt(backup(), "succeeded")) } });
   const verdict = verdictOf({ ...given, takenAtMs: JOB_ENDED_MS + 60_000 });
@@ -346,18 +347,18 @@ test.each([
   expect(verdict).not.toHaveProperty("object");
 });
 
-test("what became of somebody else's Job of its name is nothing to the backup, which waits for the name", () => {
+test("a foreign Job with the name is ignored, and the backup waits for the name", () => {
   const { job: their, pods } = attempt(backup(), "failed");
   const taking = { job: { ...their, metadata: { ...their.metadata, ownerReferences: [] } } as Job, pods };
   expect(verdictOf(backup({ with: { taking } }))).toMatchObject({ phase: "BackingUp", reason: "NameTaken" });
 });
 
 describe("without a Job", () => {
-  test("it is about to be made", () => {
+  test("it is created next", () => {
     expect(verdictOf(backup({ stage: "new" }))).toEqual({
       phase: "BackingUp",
       reason: "BackingUp",
-      message: "its Job is about to be made",
+      message: "its Job is created next",
     });
   });
 
@@ -368,11 +369,11 @@ describe("without a Job", () => {
     [{ destination: { url: { template: "ftp://b/k" } } }],
     [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-client-ca" } } }],
     [{ source: { endpoints: ["https://a:1"], tls: { secretName: "my-etcd-peer-ca" } } }],
-  ])("what a conversion let pass is refused: %j", (spec) => {
+  ])("an invalid spec from a conversion is refused: %j", (spec) => {
     expect(verdictOf(backup({ stage: "new", spec }))).toMatchObject({ phase: "Failed", reason: "SpecRefused" });
   });
 
-  test("a Job that runs on a claim that is a member's by now has failed; a label that is gone ends nothing", () => {
+  test("a Job on a claim that became a member's fails; a missing label ends nothing", () => {
     const given = { stage: "starting", spec: ON_VOLUME } as const;
     expect(verdictOf(backup({ ...given, with: { namesake: available() } }))).toMatchObject({
       phase: "Failed",
@@ -382,23 +383,23 @@ describe("without a Job", () => {
   });
 
   test.each<[string, Partial<BackupSnapshot>, string]>([
-    ["is not there", { cluster: undefined }, "ClusterNotFound"],
+    ["does not exist", { cluster: undefined }, "ClusterNotFound"],
     ["has no identity", { cluster: { ...available(), status: {} } }, "ClusterNotFormed"],
-    ["has no identity on record", { cluster: available({ identity: undefined }) }, "ClusterNotFormed"],
+    ["has no recorded identity", { cluster: available({ identity: undefined }) }, "ClusterNotFormed"],
     ["has no members", { cluster: available({ members: [] }) }, "ClusterNotFormed"],
     [
-      "has a learner alone",
+      "has only a learner",
       { cluster: available({ members: [{ name: "a", id: "1", healthy: true, leader: false, learner: true }] }) },
       "ClusterNotFormed",
     ],
     ["is forming", { cluster: available({ conditions: [isAvailable("False", "Forming")] }) }, "ClusterNotFormed"],
     ["has no quorum", { cluster: available({ conditions: [isAvailable("False", "QuorumLost")] }) }, "NoQuorum"],
     [
-      "cannot be asked",
+      "does not answer",
       { cluster: available({ conditions: [isAvailable("Unknown", "MembersUnreachable")] }) },
       "NoQuorum",
     ],
-    ["says nothing", { cluster: available({ conditions: [] }) }, "NoQuorum"],
+    ["has no conditions", { cluster: available({ conditions: [] }) }, "NoQuorum"],
     [
       "is ready and not available",
       {
@@ -413,7 +414,7 @@ describe("without a Job", () => {
     ],
     ["is corrupt", { cluster: available({ conditions: [isAvailable("False", "CorruptionAlarm")] }) }, "NoQuorum"],
     [
-      "the operator fails to look after, which may be well",
+      "cannot be observed by the operator, but may be healthy",
       { cluster: available({ conditions: [isAvailable("Unknown", "InternalError")] }) },
       "BackingUp",
     ],

@@ -1,45 +1,57 @@
 import { type BackupObject, type FailureReason, type FailureReport, isOfBackup } from "#agent/report.ts";
+import {
+  type Attempted,
+  failedBecause,
+  idleSince,
+  isReportDue,
+  lastEnded,
+  reportOf,
+  stateOf,
+} from "#agent-job/job-state.ts";
+import { endText } from "#agent-job/pod-trouble.ts";
 import type { BackupReason } from "#api/conditions.ts";
 import { lackOfClaim, memberClaimText } from "#backup/claim.ts";
-import { failedBecause, idleSince, isReportDue, lastEnded, reportOf, stateOf } from "#backup/job-state.ts";
 import { lackOfName } from "#backup/name.ts";
 import { isToBeRenewed } from "#backup/reach.ts";
-import { type Attempted, type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
+import { type BackupSnapshot, isOwned } from "#backup/snapshot.ts";
 import { authorityText, type Lack, lackOfSource, sourceSecret } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
-import { endText, troubleOf } from "#backup/trouble.ts";
+import { troubleOf } from "#backup/trouble.ts";
 
-/** What is to be said of the backup by now. */
+/** Phase, reason and message of the backup. */
 export interface Verdict extends Lack {
   readonly phase: "BackingUp" | "Completed" | "Failed";
-  /** What was stored, when the agent's report could be read. */
+  /** What was stored, if the agent's report could be parsed. */
   readonly object?: BackupObject;
 }
 
 /**
- * How long is waited for what others have to do (a cluster that forms or comes back, a node, an image, a Secret, room in a quota), in
- * milliseconds. Ten minutes is a guess: a node that is ordered from a cloud takes a few. Too small: a backup fails that would have gone well.
- * Too large: the next one of a schedule waits for one that will never be.
+ * How long the backup waits for what it does not control (a cluster, node, image, Secret, quota), in milliseconds. Ten
+ * minutes is a guess: a cloud provides a node in a few. If smaller, backups fail that would succeed; if larger, a
+ * schedule's next backup waits for a hopeless one.
  */
 export const PATIENCE_MS = 10 * 60_000;
 
-/** How the backup is doing, from what is to be seen: what its status says already is not asked. */
+/** Verdict about the backup from its objects, not from its old status. */
 export function verdictOf(snapshot: BackupSnapshot): Verdict {
   const { taking } = snapshot;
   if (taking !== undefined && isOwned(snapshot, taking.job)) return ofJob(snapshot, taking);
   const refusal = refusalOf(snapshot);
   if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
   const lack = lackOfName(snapshot) ?? lackOfSource(snapshot) ?? lackOfClaim(snapshot);
-  if (lack === undefined) return { phase: "BackingUp", reason: "BackingUp", message: "its Job is about to be made" };
+  if (lack === undefined) return { phase: "BackingUp", reason: "BackingUp", message: "its Job is created next" };
   return awaited(snapshot, lack, startMs(snapshot));
 }
 
-/** What is said when our Job is refused: others may mend that, though not for ever. @param triedForMs how long it has been refused */
+/**
+ * Verdict when the Job is refused: pending up to PATIENCE_MS, since users can fix the cause. @param triedForMs how long
+ * the Job has been refused
+ */
 export function afterRefusal(snapshot: BackupSnapshot, lack: Lack, triedForMs: number): Verdict {
   return awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
 }
 
-/** What of the spec cannot be done; `undefined` when all can. */
+/** What in the spec is invalid; `undefined` when nothing is. */
 function refusalOf(snapshot: BackupSnapshot): string | undefined {
   const { spec } = snapshot.backup;
   const target = targetOf(snapshot);
@@ -50,9 +62,9 @@ function refusalOf(snapshot: BackupSnapshot): string | undefined {
 }
 
 function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
-  // Completed and Failed are for ever.
+  // Completed and Failed are final.
   if (isReportDue(snapshot, taking)) {
-    const message = "its Job has ended; the report of its pod is waited for";
+    const message = "its Job has ended; the report of its pod is awaited";
     return { phase: "BackingUp", reason: "BackingUp", message };
   }
   switch (stateOf(taking.job)) {
@@ -61,7 +73,7 @@ function ofJob(snapshot: BackupSnapshot, taking: Attempted): Verdict {
     case "failed": {
       const failure = failureOf(snapshot, taking);
       if (!isToBeRenewed(snapshot, taking)) return failed(failure);
-      const message = `an attempt has failed, another Job follows: ${failure.reason}: ${failure.message}`;
+      const message = `an attempt has failed and a new Job follows: ${failure.reason}: ${failure.message}`;
       return { phase: "BackingUp", reason: "Retrying", message };
     }
     case "active":
@@ -73,13 +85,13 @@ function completed(taking: Attempted): Verdict {
   const report = reportOf(taking);
   const whole = { phase: "Completed", reason: "Completed" } as const;
   if (report?.ok === true && report.kind === "backup")
-    return { ...whole, message: "the object is stored, with its manifest beside it", object: report.object };
-  const message = "the object is stored; its pod's report is lost, and the manifest beside the object says what it is";
+    return { ...whole, message: "the object and its manifest are stored", object: report.object };
+  const message = "the object is stored; its pod's report is lost, but the manifest beside the object describes it";
   return { ...whole, message };
 }
 
 function ofActive(snapshot: BackupSnapshot, taking: Attempted): Verdict {
-  // The claim may have been made after the Job: its pod waits for it, and must not get it.
+  // The claim may be created after the Job: its pod waits for it, and must not get a member's claim.
   const refusal = memberClaimText(snapshot);
   if (refusal !== undefined) return failed({ reason: "SpecRefused", message: refusal });
   const trouble = troubleOf(snapshot, taking);
@@ -102,14 +114,14 @@ function ofArchive({ progress, backup }: BackupSnapshot): Verdict {
   };
 }
 
-/** Why the Job has failed: by the agent's own word, if it had the last one. */
+/** Why the Job has failed: the agent's report, if it was the cause. */
 export function failureOf(snapshot: BackupSnapshot, { job, pods }: Attempted): Lack {
   const { reason, message } = failedBecause(job);
   const report = reportOf({ job, pods });
   const last = lastEnded(pods);
   if (reason === "DeadlineExceeded") {
     const { activeDeadlineSeconds } = snapshot.backup.spec;
-    const words = report?.ok === false ? `; the last attempt said ${report.reason}: ${report.message}` : "";
+    const words = report?.ok === false ? `; the last attempt reported ${report.reason}: ${report.message}` : "";
     return { reason, message: `it took longer than spec.activeDeadlineSeconds, ${activeDeadlineSeconds} s${words}` };
   }
   if (report?.ok === false && isOfBackup(report))
@@ -118,7 +130,7 @@ export function failureOf(snapshot: BackupSnapshot, { job, pods }: Attempted): L
   return { reason: "AgentFailed", message: `its pod left no report: ${how}` };
 }
 
-/** Whom the agent knows as files only. */
+/** Adds the Secret's name to the message: the agent knows Secrets only as files. */
 function withSecret(snapshot: BackupSnapshot, { reason, message }: FailureReport): string {
   const name = secretFor(snapshot, reason);
   return name === undefined ? message : `${message} (Secret ${name})`;
@@ -138,15 +150,17 @@ function failed({ reason, message }: Lack, more = ""): Verdict {
   return { phase: "Failed", reason: reason satisfies BackupReason, message: message + more };
 }
 
-/** Since when it is waited for: the first look that was told. An operator that was away for an hour has waited for nothing. */
+/**
+ * Begin of the wait: the first observation recorded in the status. Downtime of the operator before it does not count.
+ */
 function startMs({ backup, takenAtMs }: BackupSnapshot): number {
   const { startTime } = backup.status ?? {};
   return startTime === undefined ? takenAtMs : Date.parse(startTime);
 }
 
-/** @param sinceMs what is no time runs out never: a clock that is wrong fails nobody */
+/** @param sinceMs NaN never times out: a wrong clock fails no backup */
 function awaited({ takenAtMs, backup }: BackupSnapshot, lack: Lack, sinceMs: number): Verdict {
-  // An archive is never done, so it is never too late.
+  // An archive never completes, so its wait has no limit.
   return takenAtMs - sinceMs >= PATIENCE_MS && backup.spec.archive === undefined
     ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)
     : { phase: "BackingUp", ...lack };

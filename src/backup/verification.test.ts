@@ -11,12 +11,12 @@ import {
   SAME,
   verification,
   verified,
-} from "#kit/etcd-backup.ts";
+} from "#kit/snapshots/etcd-backup.ts";
 import type { Job, Pod } from "#kube/kinds.ts";
 
 const MINUTE = 60_000;
 const given = verified();
-const CORRUPT = failure("SnapshotCorrupt", "a byte is another one");
+const CORRUPT = failure("SnapshotCorrupt", "a byte has changed");
 const DIFFERENT = failure("VerificationFailed", "6 of 7 keys are there");
 
 function during(
@@ -29,55 +29,55 @@ function later(snapshot: BackupSnapshot, ms: number): BackupSnapshot {
   return { ...snapshot, takenAtMs: snapshot.takenAtMs + ms };
 }
 
-function stranger(): BackupSnapshot {
+function ofForeignJob(): BackupSnapshot {
   const { job, pods } = verification(given, "running");
   return { ...given, verifying: { pods, job: { ...job, metadata: { ...job.metadata, ownerReferences: [] } } as Job } };
 }
 
-/** Since so many milliseconds it is asked for. */
+/** Milliseconds since the request. */
 function since(ms: number, of: BackupSnapshot): BackupSnapshot {
   const startTime = new Date(of.takenAtMs - ms).toISOString();
   return { ...of, backup: { ...of.backup, status: { ...of.backup.status, verification: { startTime } } } };
 }
 
 const onVolume = verified({ spec: ON_VOLUME });
-const ofNobody = verified({ status: { object: undefined } as never });
+const ofUnknownRelease = verified({ status: { object: undefined } as never });
 
 test.each<[string, BackupSnapshot, string, string | RegExp]>([
-  ["before its Job", given, "Unknown Verifying", "its Job is about to be made"],
-  ["while its pod runs", during("running"), "Unknown Verifying", "the object is fetched, and an etcd is made of it"],
-  ["while its pod is made", during("made"), "Unknown PodPending", "its pod is not made yet"],
+  ["before its Job exists", given, "Unknown Verifying", "its Job is created next"],
+  ["while its pod runs", during("running"), "Unknown Verifying", "the object is fetched and restored to a throw-away etcd"],
+  ["while its pod is created", during("made"), "Unknown PodPending", "its pod is not created yet"],
   ["while its pod starts", during("starting"), "Unknown PodPending", /container verify waits: ContainerCreating/],
   ["when the data is right", during("succeeded"), "True Verified", "7 keys"],
-  ["when what was compared is lost", during("succeeded", { verify: [0, ""] }), "True Verified", /the data is right; the report of its pod/],
-  ["when somebody else's words are there", during("succeeded", { verify: [0, { ok: true, kind: "delete", deleted: true }] }), "True Verified", /is lost/],
-  ["when its Job has ended and its pod has not", { ...given, verifying: { ...verification(given, "succeeded"), pods: [] } }, "Unknown Verifying", "its Job has ended; the report of its pod is waited for"],
-  ["when the object is corrupt", during("failed", { fetch: [2, CORRUPT] }), "False SnapshotCorrupt", "a byte is another one"],
-  ["when the data is another one", during("failed", { verify: [2, DIFFERENT] }), "False VerificationFailed", "6 of 7 keys are there"],
-  ["when etcdutl cannot do it", during("failed", { etcdutl: [1, " no snapshot \n"] }), "False RestoreToolFailed", "no snapshot"],
-  ["when etcdutl ends without a word", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
-  ["when the agent ends without a word", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
-  ["when a pod says what none of this can", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
-  ["when a pod says what only a replay can", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
+  ["when the report is lost", during("succeeded", { verify: [0, ""] }), "True Verified", /the data is right; its pod's report/],
+  ["when the report is of another task", during("succeeded", { verify: [0, { ok: true, kind: "delete", deleted: true }] }), "True Verified", /is lost/],
+  ["when its Job has ended before its pod", { ...given, verifying: { ...verification(given, "succeeded"), pods: [] } }, "Unknown Verifying", "its Job has ended; the report of its pod is awaited"],
+  ["when the object is corrupt", during("failed", { fetch: [2, CORRUPT] }), "False SnapshotCorrupt", "a byte has changed"],
+  ["when the data differs", during("failed", { verify: [2, DIFFERENT] }), "False VerificationFailed", "6 of 7 keys are there"],
+  ["when etcdutl fails", during("failed", { etcdutl: [1, " no snapshot \n"] }), "False RestoreToolFailed", "no snapshot"],
+  ["when etcdutl ends without output", during("failed", { etcdutl: [137, ""] }), "False RestoreToolFailed", "etcdutl ended with code 137 (Error)"],
+  ["when the agent ends without a report", during("failed", { verify: [1, "killed"] }), "False AgentFailed", /its pod left no report: container verify ended/],
+  ["when a pod reports a reason that verifications do not have", during("failed", { verify: [2, failure("DataExists", "no")] }), "False AgentFailed", /left no report/],
+  ["when a pod reports a reason of replays", during("failed", { verify: [2, failure("ArchiveCorrupt", "no")] }), "False AgentFailed", /left no report/],
   ["when its pod is gone", later({ ...given, verifying: { ...verification(given, "failed"), pods: [] } }, MINUTE), "False AgentFailed", /its pod left no report: Job verify-\S+: m \(PodFailurePolicy\)/],
-  ["after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not made yet; it was waited for 10 minutes"],
-  ["when its Job is somebody else's", stranger(), "Unknown NameTaken", /^Job verify-\S+ is somebody else's$/],
-  ["when it is so for ten minutes", since(10 * MINUTE, stranger()), "False NameTaken", /waited for 10 minutes/],
-  ["when its claim says no more that backups lie there", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
-  ["when it is so for almost ten minutes", since(10 * MINUTE - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
-  ["when it is so for ten minutes, too", since(10 * MINUTE, onVolume), "False ClaimNotAllowed", /waited for 10 minutes/],
-  ["on a claim that says so", { ...onVolume, claim: destinationClaim() }, "Unknown Verifying", "its Job is about to be made"],
-  ["when the release is not known", ofNobody, "False AgentFailed", /which release of etcd was read is not known/],
+  ["after ten minutes without a pod", later(during("made"), 10 * MINUTE), "False PodPending", "its pod is not created yet; it was waited for 10 minutes"],
+  ["when its Job is foreign", ofForeignJob(), "Unknown NameTaken", /^Job verify-\S+ has another owner$/],
+  ["when that lasts ten minutes", since(10 * MINUTE, ofForeignJob()), "False NameTaken", /waited for 10 minutes/],
+  ["when its claim is no longer labelled", onVolume, "Unknown ClaimNotAllowed", /claimName is backups/],
+  ["when that lasts almost ten minutes", since(10 * MINUTE - 1, onVolume), "Unknown ClaimNotAllowed", /claimName/],
+  ["when the claim is unlabelled for ten minutes", since(10 * MINUTE, onVolume), "False ClaimNotAllowed", /waited for 10 minutes/],
+  ["on a labelled claim", { ...onVolume, claim: destinationClaim() }, "Unknown Verifying", "its Job is created next"],
+  ["when the release is not known", ofUnknownRelease, "False AgentFailed", /the etcd release of the backup is unknown/],
   ["when the operator does not know its image", { ...given, agentImage: undefined }, "Unknown Waiting", /--agent-image/],
-  ["when the place is not understood any more", verified({ stage: "new", spec: { destination: {} } }), "False SpecRefused", /spec.destination is empty/],
-])("the verdict on the object %s", (_, of, verdict, message) => {
+  ["when the destination is no longer valid", verified({ stage: "new", spec: { destination: {} } }), "False SpecRefused", /spec.destination is empty/],
+])("the result of the verification %s", (_, of, verdict, message) => {
   const seen = verificationOf(of);
   expect(`${seen?.status} ${seen?.reason}`).toBe(verdict);
   if (typeof message === "string") expect(seen?.message).toBe(message);
   else expect(seen?.message).toMatch(message);
 }); // biome-ignore format: a table
 
-test.each(["fetch", "etcdutl", "verify"])("while %s runs nothing is amiss", (name) => {
+test.each(["fetch", "etcdutl", "verify"])("while %s runs there is no problem", (name) => {
   const { job, pods } = verification(given, "starting");
   const each = (status: { name: string }) => (status.name === name ? { ...status, state: { running: {} } } : status);
   const [pod] = pods;
@@ -90,25 +90,25 @@ test.each(["fetch", "etcdutl", "verify"])("while %s runs nothing is amiss", (nam
   expect(verificationOf(later(at, 20 * MINUTE))).toMatchObject({ status: "Unknown", reason: "Verifying" });
 });
 
-test("what was compared is told", () => {
+test("what was compared is shown", () => {
   expect(verificationOf(during("succeeded"))).toMatchObject({ revision: "12", keys: 7 });
   expect(SAME).toMatchObject({ revision: "12", keys: 7 });
 });
 
-test("an attempt that failed and another one that follows: who failed is told", () => {
+test("a failed attempt that is retried is shown with its container", () => {
   const { job } = verification(given, "made");
   const [pod] = verification(given, "failed", { fetch: [1, failure("StoreUnreachable", "no answer")] }).pods;
   expect(verificationOf({ ...given, verifying: { job, pods: [pod!] } })).toMatchObject({
     status: "Unknown",
     reason: "Retrying",
-    message: "an attempt has failed, another one follows: StoreUnreachable: no answer",
+    message: "an attempt has failed and is retried: StoreUnreachable: no answer",
   });
   expect(verificationOf({ ...given, verifying: { job, pods: [endedPod(job, 0, SAME)] } })).toMatchObject({
     reason: "Verifying",
   });
 });
 
-test("nobody is told of what nobody asked for, or what is over", () => {
+test("without spec.verify, or after its end, there is no result", () => {
   const isVerified = { type: "Verified", reason: "Verified", message: "", lastTransitionTime: "2026-01-01T12:00:00Z" };
   const over = (status: "True" | "False" | "Unknown") =>
     verified({ status: { conditions: [{ ...isVerified, status, observedGeneration: 1 }] } });
@@ -120,19 +120,19 @@ test("nobody is told of what nobody asked for, or what is over", () => {
   expect(verificationOf(over("Unknown"))).toMatchObject({ reason: "Verifying" });
 });
 
-test("a refusal of its Job is waited out", () => {
+test("a refused Job is waited for", () => {
   const lack = { reason: "StepRefused", message: "quota" } as const;
-  // Since when it is waited for anything else does not matter.
+  // Earlier waits do not count.
   const late = since(100 * MINUTE, given);
   expect(verificationAfterRefusal(late, lack, 10 * MINUTE - 1)).toEqual({ status: "Unknown", ...lack });
   expect(verificationAfterRefusal(late, lack, 10 * MINUTE)).toMatchObject({ status: "False", reason: "StepRefused" });
 });
 
-test("etcd is of the release that was read, from where the cluster has its images", () => {
+test("etcd is of the backed-up release, from the cluster's repository", () => {
   expect(etcdImageOf(given)).toBe("registry.example/etcd:v3.6.16");
   const mirrored = available();
   const spec = { ...mirrored.spec, image: { repository: "mirror.example/etcd" } } as typeof mirrored.spec;
   expect(etcdImageOf({ ...given, cluster: { ...mirrored, spec } })).toBe("mirror.example/etcd:v3.6.16");
   expect(etcdImageOf({ ...given, cluster: undefined })).toBe("registry.example/etcd:v3.6.16");
-  expect(etcdImageOf(ofNobody)).toBeUndefined();
+  expect(etcdImageOf(ofUnknownRelease)).toBeUndefined();
 });

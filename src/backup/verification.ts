@@ -1,8 +1,6 @@
 import { type FailureReason, isOfReplay, type ReplayFailureReason } from "#agent/report.ts";
-import type { BackupReason } from "#api/conditions.ts";
-import { ETCDUTL_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
-import { lackOfClaim } from "#backup/claim.ts";
 import {
+  type Attempted,
   failedBecause,
   idleSince,
   isReportDue,
@@ -12,21 +10,26 @@ import {
   stateOf,
   statusesOf,
   VERIFIERS,
-} from "#backup/job-state.ts";
-import { type Attempted, type BackupSnapshot, isOwned, isToBeVerified } from "#backup/snapshot.ts";
+} from "#agent-job/job-state.ts";
+import { endText } from "#agent-job/pod-trouble.ts";
+import type { BackupReason } from "#api/conditions.ts";
+import { ETCDUTL_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
+import { lackOfClaim } from "#backup/claim.ts";
+import { type BackupSnapshot, isOwned, isToBeVerified } from "#backup/snapshot.ts";
 import type { Lack } from "#backup/source.ts";
 import { targetOf } from "#backup/target.ts";
-import { endText, troubleOf } from "#backup/trouble.ts";
+import { troubleOf } from "#backup/trouble.ts";
 import { PATIENCE_MS } from "#backup/verdict.ts";
+import { lastLine } from "#kube/words.ts";
 
-/** What is to be said of the stored object by now. */
+/** Result of the stored object's verification so far. */
 export interface Verification extends Lack {
   readonly status: "True" | "False" | "Unknown";
   readonly revision?: string;
   readonly keys?: number;
 }
 
-/** How its verification is doing; `undefined` when nobody asked for it, there is no object, or it is over. */
+/** State of the verification; `undefined` when spec.verify is not set, there is no object, or it is over. */
 export function verificationOf(snapshot: BackupSnapshot): Verification | undefined {
   if (!isToBeVerified(snapshot)) return undefined;
   const { verifying } = snapshot;
@@ -34,11 +37,11 @@ export function verificationOf(snapshot: BackupSnapshot): Verification | undefin
   const target = targetOf(snapshot);
   if (typeof target === "string") return failed({ reason: "SpecRefused", message: target });
   if (etcdImageOf(snapshot) === undefined) {
-    const message = "which release of etcd was read is not known, since the report of the backup's pod is lost";
+    const message = "the etcd release of the backup is unknown, since the report of its pod is lost";
     return failed({ reason: "AgentFailed", message });
   }
   if (verifying !== undefined)
-    return awaited(snapshot, { reason: "NameTaken", message: `Job ${verifying.job.metadata.name} is somebody else's` });
+    return awaited(snapshot, { reason: "NameTaken", message: `Job ${verifying.job.metadata.name} has another owner` });
   if (snapshot.agentImage === undefined)
     return {
       status: "Unknown",
@@ -46,17 +49,23 @@ export function verificationOf(snapshot: BackupSnapshot): Verification | undefin
       message: "the operator does not know its own image (--agent-image)",
     };
   const lack = lackOfClaim(snapshot);
-  return lack === undefined ? { ...VERIFYING, message: "its Job is about to be made" } : awaited(snapshot, lack);
+  return lack === undefined ? { ...VERIFYING, message: "its Job is created next" } : awaited(snapshot, lack);
 }
 
-/** What is said when our Job is refused: others may mend that, though not for ever. @param triedForMs how long it has been refused */
+/**
+ * Result when the Job is refused: pending up to PATIENCE_MS, since users can fix the cause. @param triedForMs how long
+ * the Job has been refused
+ */
 export function verificationAfterRefusal(snapshot: BackupSnapshot, lack: Lack, triedForMs: number): Verification {
   return awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
 }
 
 const VERIFYING = { status: "Unknown", reason: "Verifying" } as const;
 
-/** etcd of the release that was read, from where the cluster's own images are; `undefined` when that is not known. */
+/**
+ * Image of the etcd release that was backed up, from the cluster's own repository; `undefined` when the release is
+ * unknown.
+ */
 export function etcdImageOf({ backup, cluster, imageRepository }: BackupSnapshot): string | undefined {
   const version = backup.status?.object?.etcdVersion;
   const repository = cluster?.spec.image?.repository ?? imageRepository;
@@ -68,21 +77,21 @@ function ofJob(snapshot: BackupSnapshot, verifying: Attempted): Verification {
   if (state === "active") {
     const trouble = troubleOf(snapshot, verifying, VERIFIERS);
     if (trouble === undefined || trouble.reason === "BackingUp")
-      return { ...VERIFYING, message: "the object is fetched, and an etcd is made of it" };
+      return { ...VERIFYING, message: "the object is fetched and restored to a throw-away etcd" };
     return awaited(snapshot, trouble, idleSince(verifying, VERIFIERS));
   }
-  // What is found is for ever.
+  // The result is final.
   if (isReportDue(snapshot, verifying))
-    return { ...VERIFYING, message: "its Job has ended; the report of its pod is waited for" };
+    return { ...VERIFYING, message: "its Job has ended; the report of its pod is awaited" };
   if (state === "failed") return failed(failureOf(verifying));
   const report = reportOf(verifying, VERIFY_CONTAINER);
-  const message = "the data is right; the report of its pod, which says what was compared, is lost";
+  const message = "the data is right; its pod's report, which describes what was compared, is lost";
   if (report?.ok !== true || report.kind !== "verify") return { status: "True", reason: "Verified", message };
   const { revision, keys } = report;
   return { status: "True", reason: "Verified", message: report.message, revision, keys };
 }
 
-/** Why it failed: by the agent's own word, or by etcdutl's. */
+/** Why it failed, from the report of the agent or the output of etcdutl. */
 function failureOf({ job, pods }: Attempted): Lack {
   const report = reportedFailure({ job, pods }, VERIFIERS);
   if (report !== undefined && isOfVerification(report.reason))
@@ -93,7 +102,7 @@ function failureOf({ job, pods }: Attempted): Lack {
   if (exitCode !== 0)
     return {
       reason: "RestoreToolFailed",
-      message: message?.trim() || `etcdutl ended with code ${exitCode} (${reason})`,
+      message: lastLine(message ?? "") ?? `etcdutl ended with code ${exitCode} (${reason})`,
     };
   const because = failedBecause(job);
   const how =
@@ -101,7 +110,7 @@ function failureOf({ job, pods }: Attempted): Lack {
   return { reason: "AgentFailed", message: `its pod left no report: ${how}` };
 }
 
-/** Whether a verification may fail like this: it puts no data anywhere. */
+/** Whether a verification can fail with this reason: it moves no data into place. */
 function isOfVerification(reason: FailureReason): reason is Exclude<FailureReason, "DataExists" | ReplayFailureReason> {
   return reason !== "DataExists" && !isOfReplay(reason);
 }
@@ -110,7 +119,7 @@ function failed({ reason, message }: Lack, more = ""): Verification {
   return { status: "False", reason: reason satisfies BackupReason, message: message + more };
 }
 
-/** @param sinceMs by default since the first look that was told; what is no time runs out never */
+/** @param sinceMs by default the first observation recorded in the status; NaN never times out */
 function awaited(snapshot: BackupSnapshot, lack: Lack, sinceMs = startMs(snapshot)): Verification {
   return snapshot.takenAtMs - sinceMs >= PATIENCE_MS
     ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)

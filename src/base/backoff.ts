@@ -1,10 +1,10 @@
-/** How waiting grows from attempt to attempt; all times in milliseconds. */
+/** Exponential growth of pauses between attempts; all times in milliseconds. */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;
   /** Growth per attempt, > 1. */
   readonly factor: number;
-  /** Share of the delay that is random, 0 to 1: keeps many clients from coming back in step. */
+  /** Random share of the delay, 0 to 1: keeps many clients from retrying in step. */
   readonly jitter: number;
 }
 

@@ -6,7 +6,7 @@ import { test } from "vitest";
 import { systemClock } from "./clock.ts";
 import { deadline } from "./deadline.ts";
 
-/** Answers each word at once, whatever the thread of the test does. */
+/** Echoes each word at once, whatever the thread of the test does. */
 const SERVER = `
   const server = require("node:net").createServer((socket) => socket.pipe(socket));
   server.listen(0, "127.0.0.1", () => require("node:worker_threads").parentPort.postMessage(server.address().port));
@@ -16,7 +16,7 @@ function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-test("an answer that has come while the process could not run is read before its deadline ends anything", async () => {
+test("an answer that arrived while the process was frozen is read before its deadline expires", async () => {
   const worker = new Worker(SERVER, { eval: true });
   const [port] = (await once(worker, "message")) as [number];
   const socket = connect(port, "127.0.0.1");
@@ -29,7 +29,8 @@ test("an answer that has come while the process could not run is read before its
         resolve("answer");
       });
       socket.write("ask");
-      // The question leaves in this turn of the event loop; the process is frozen in the next one, for longer than the deadline.
+      // The request leaves in this turn of the event loop; the process is frozen in the next one, for longer than the
+      // deadline.
       setImmediate(() => standStill(300));
     });
     assert.equal(first, "answer");
@@ -39,7 +40,7 @@ test("an answer that has come while the process could not run is read before its
   }
 });
 
-test("what does not come ends at its deadline, and what was cancelled never does", async () => {
+test("a deadline without an answer expires, and a cancelled one never does", async () => {
   const expired: string[] = [];
   const begunAtMs = performance.now();
   const cancel = deadline(systemClock, 20, () => expired.push("cancelled"));
@@ -49,10 +50,10 @@ test("what does not come ends at its deadline, and what was cancelled never does
   assert.deepEqual(expired, []);
 });
 
-test("a deadline that is cancelled in the turn in which it ends does not end anything", async () => {
+test("a deadline that is cancelled in the turn in which it is due does not expire", async () => {
   const expired: string[] = [];
   let cancel: () => void = () => undefined;
-  // It has come due, and is cancelled by what is read right after.
+  // The timer is due, and is cancelled by what is read right after.
   await new Promise<void>((resolve) => {
     const after = (ms: number, run: () => void) =>
       systemClock.after(ms, () => {

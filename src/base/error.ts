@@ -1,51 +1,53 @@
 /**
- * Stable codes: they go to metrics, conditions and events; the message is for people.
- * Who must act is said behind each: the user, the environment (wait, it heals) or us (a bug).
+ * Stable codes for metrics, conditions and events; the message is for users.
+ * Each code implies the necessary action: the user's, none (the environment heals), or ours (a bug).
  */
 export type ErrorCode =
   /** The API server could not be reached, timed out or is overloaded. Environment. */
   | "KubeUnavailable"
   /** The API server answered 429; `retryAfterMs` may be set. Environment. */
   | "KubeThrottled"
-  /** A precondition (uid, resourceVersion, field ownership) no longer holds: look again. Normal. */
+  /** A precondition (uid, resourceVersion, field ownership) no longer holds: observe again. Normal. */
   | "KubeConflict"
-  /** The object to be created is there already. Normal. */
+  /** The object to be created exists already. Normal. */
   | "KubeAlreadyExists"
-  /** The object is not there. Normal. */
+  /** The object does not exist. Normal. */
   | "KubeNotFound"
-  /** Our own rights do not suffice. User (RBAC). */
+  /** The operator lacks a right. User (RBAC). */
   | "KubeForbidden"
-  /** The API server refused the object: schema, CEL, admission or quota. User. */
+  /** The API server rejected the object: schema, CEL, admission or quota. User. */
   | "KubeInvalid"
   /** The resourceVersion asked for is too old (HTTP 410): list again. Normal. */
   | "KubeExpired"
   /** The member could not be reached in time. A call that changes something may have happened. Environment. */
   | "EtcdUnavailable"
-  /** The member answered and refused. */
+  /** The member answered with an error. */
   | "EtcdRejected"
-  /** The member answered that this cannot be done at this moment (a learner lags, somebody was faster): look again. Normal. */
+  /** The member cannot do this at the moment (a learner lags, another request was first): observe again. Normal. */
   | "EtcdNotNow"
-  /** The answer came from a cluster other than the recorded one: never believed. User. */
+  /** The answer came from a cluster other than the recorded one, and is ignored. User. */
   | "EtcdWrongCluster"
-  /** What a person wrote cannot be done. User. */
+  /** The object exceeds the size that the operator reads. User. */
+  | "ObjectTooLarge"
+  /** The spec cannot be carried out. User. */
   | "InvalidSpec"
   /** Kubeconfig, flags or environment of the operator process are wrong. User. */
   | "InvalidConfig"
-  /** This process does not hold the lease any more: nothing may be changed. Environment. */
+  /** This process does not hold the lease any more: nothing may be written. Environment. */
   | "LeaseLost"
   /** The deadline of a pass or call passed, or it was cancelled. Environment. */
   | "Cancelled"
-  /** Something that we hold to be impossible. Us. */
+  /** A state that the code holds to be impossible. Us. */
   | "Bug";
 
-/** The object that a change was for, as it was known to who wanted to make it. */
+/** The object of a write, as the writer knew it. */
 export interface KnownObject {
-  /** Of its kind, such as `replicasets`. */
+  /** Plural of its kind, such as `replicasets`. */
   readonly plural: string;
   readonly namespace: string | undefined;
   readonly name: string;
   readonly uid: string | undefined;
-  /** What had to be its version still; undefined when any would have done. */
+  /** Version that was a precondition of the write; undefined when there was none. */
   readonly resourceVersion: string | undefined;
 }
 
@@ -55,13 +57,16 @@ interface ErrorOptions {
   readonly known?: KnownObject;
 }
 
-/** The one error class of this project. Foreign errors are translated into it once, at the border, and kept as `cause`. */
+/** The only error class of this project. Foreign errors are converted once, where they enter, and kept as `cause`. */
 export class OperatorError extends Error {
   override readonly name = "OperatorError";
   readonly code: ErrorCode;
-  /** How long the other side asked us to stay away, in milliseconds. Set with `KubeThrottled` only. */
+  /** Retry-After of the API server, in milliseconds. Set with `KubeThrottled` only. */
   readonly retryAfterMs: number | undefined;
-  /** Of what the API server has another state than we know. Set with `KubeConflict` and `KubeNotFound` of a change only. */
+  /**
+   * The object at the API server in a state that differs from ours. Set with `KubeConflict` and `KubeNotFound` of a
+   * write only.
+   */
   readonly known: KnownObject | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
@@ -72,7 +77,7 @@ export class OperatorError extends Error {
   }
 }
 
-/** Anything that was thrown, as an OperatorError; what we did not translate at a border is a `Bug`. */
+/** Converts anything thrown to an OperatorError; an unexpected error becomes a `Bug`. */
 export function asOperatorError(thrown: unknown): OperatorError {
   if (thrown instanceof OperatorError) return thrown;
   if (thrown instanceof Error && (thrown.name === "AbortError" || thrown.name === "TimeoutError")) {

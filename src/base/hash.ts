@@ -2,14 +2,14 @@ import { hash } from "node:crypto";
 
 /**
  * A short fingerprint of plain data: equal for equal content, whatever the order of keys.
- * @param value what JSON can hold; keys whose value is undefined do not count
- * @returns 16 lower-case hexadecimal digits (64 bits of SHA-256): enough to tell versions of one object apart
+ * @param value anything that JSON can hold; keys with the value undefined are ignored
+ * @returns 16 lower-case hexadecimal digits (64 bits of SHA-256): enough to distinguish versions of one object
  */
 export function fingerprint(value: unknown): string {
   return hash("sha256", canonical(value), "hex").slice(0, 16);
 }
 
-/** A number from 0 to 1 that is the same for the same text, and spread evenly over different ones: for turns in time. */
+/** A number from 0 to 1, derived from the text and evenly distributed: spreads periodic work in time. */
 export function partOf(text: string): number {
   return Number.parseInt(fingerprint(text).slice(0, 4), 16) / 0xffff;
 }
@@ -25,12 +25,13 @@ function canonical(value: unknown): string {
   return `{${text}}`;
 }
 
-/** Deeper than that nothing is compared, in levels: a stack ends, and an API server takes ten thousand. */
+/** Deepest level that is compared: the stack is limited, and an API server accepts ten thousand levels. */
 const DEEPEST = 500;
 
 /**
- * Whether both would have the same fingerprint, without making one: the first difference ends it. Lists hold no undefined, as in JSON. Never of what is nested more than 500 levels
- * deep, unless it is the very same object there.
+ * Whether both have the same fingerprint, without computing it; stops at the first difference. Lists hold no undefined,
+ * as in JSON.
+ * Data nested more than 500 levels deep counts as different, unless it is the same object there.
  */
 export function isSameData(a: unknown, b: unknown, levels = DEEPEST): boolean {
   if (Object.is(a, b)) return true;

@@ -1,7 +1,7 @@
 import { OperatorError } from "./error.ts";
 
 /**
- * States what must be true here whatever the world does.
+ * Asserts what must be true here in any state of the cluster.
  * @throws OperatorError Bug when it is not
  */
 export function invariant(holds: boolean, sentence: string): asserts holds {

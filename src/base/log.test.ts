@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 
-/** Says more than anybody keeps, and on standard error by how many megabytes it grew; ends when its input does. */
-const TALKER = `
+/** Logs more than is buffered, and prints on standard error by how many megabytes it grew; ends when its input does. */
+const LOGGER = `
 import { createLog } from "#base/log.ts";
 const log = createLog("info");
 const before = process.memoryUsage().rss;
@@ -16,20 +16,20 @@ process.stderr.write(String((process.memoryUsage().rss - before) / 1e6));
 process.stdin.resume();
 `;
 
-test("log: while nobody reads it no more than some megabytes are kept, and whoever reads again hears how much is lost", async () => {
-  const talker = spawn(process.execPath, ["--input-type=module", "--eval", TALKER], { stdio: "pipe" });
-  const [grownMb] = await once(talker.stderr, "data");
-  // A log of everything is 30 MB, and takes four times as much.
+test("log: while standard output is blocked some megabytes are buffered, and afterwards the number of dropped lines is logged", async () => {
+  const logger = spawn(process.execPath, ["--input-type=module", "--eval", LOGGER], { stdio: "pipe" });
+  const [grownMb] = await once(logger.stderr, "data");
+  // Without a limit the log would take 30 MB, and four times as much in memory.
   expect(Number(`${grownMb}`)).toBeLessThan(60);
   let lines = 0;
-  for await (const line of createInterface({ input: talker.stdout })) {
+  for await (const line of createInterface({ input: logger.stdout })) {
     lines += 1;
     const { count } = JSON.parse(line) as { count?: number };
     if (count === undefined) continue;
     expect(count + lines - 1).toBe(100_000);
     break;
   }
-  talker.stdin.end();
-  talker.kill();
-  await once(talker, "exit");
+  logger.stdin.end();
+  logger.kill();
+  await once(logger, "exit");
 }, 30_000);

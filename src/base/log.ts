@@ -1,11 +1,11 @@
 import { type DestinationStream, pino } from "pino";
 
-/** Fields that a log line may carry: a closed list, so that lines can be searched and no secret slips in by spread. */
+/** Fields of a log line: a closed list, so that lines can be searched and no secret is logged by a spread. */
 interface LogFields {
   controller?: string;
   namespace?: string;
   name?: string;
-  /** The rule or guard that decided; the same word is the file name, the metric label and the event's reason. */
+  /** The rule or guard that decided; also the file name, the metric label and the event's reason. */
   rule?: string;
   because?: string;
   step?: string;
@@ -36,12 +36,16 @@ export interface Log {
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
-/** So much is kept while nobody reads standard output, as where the node's disk is full, in characters: what comes then is lost, and not the process. */
+/**
+ * Most characters buffered while standard output is blocked, as when the node's disk is full. Further lines are
+ * dropped, so that the process keeps working.
+ */
 const MAX_UNREAD = 4_000_000;
 
 /**
- * JSON lines on standard output, written while the process goes on: thousands of lines, each waited for, were a twentieth of what a hundred new
- * clusters cost. What a process has yet to say is written when it ends, unless it is killed. @param destination where else, for tests
+ * JSON lines on standard output, written asynchronously. Waiting for each of thousands of lines took a twentieth of the
+ * time that a hundred new clusters need. Buffered lines are written at exit, unless the process is killed.
+ * @param destination for tests
  */
 export function createLog(level: LogLevel, destination?: DestinationStream): Log {
   const options = {
@@ -52,14 +56,14 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
   };
   const written = destination ?? pino.destination({ sync: false, maxLength: MAX_UNREAD });
   const log = wrap(pino(options, written));
-  if (destination === undefined) tellLost(written as LossyDestination, log);
+  if (destination === undefined) reportDropped(written as LossyDestination, log);
   return log;
 }
 
 type LossyDestination = ReturnType<typeof pino.destination>;
 
-/** Says how many lines were lost, as soon as somebody reads again. */
-function tellLost(destination: LossyDestination, log: Log): void {
+/** Logs how many lines were dropped, as soon as standard output accepts data again. */
+function reportDropped(destination: LossyDestination, log: Log): void {
   let lost = 0;
   destination.on("drop", () => {
     lost += 1;
@@ -68,7 +72,7 @@ function tellLost(destination: LossyDestination, log: Log): void {
     if (lost === 0) return;
     const count = lost;
     lost = 0;
-    log.warn({ count }, "lines of this log are lost: nobody had read it, and no more were kept");
+    log.warn({ count }, "lines of this log were dropped: standard output was blocked and the buffer was full");
   });
 }
 

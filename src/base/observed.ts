@@ -1,4 +1,4 @@
-/** A fact that we tried to read. "Not there" and "could not look" are never the same thing. */
+/** A fact that was read, or could not be read. "Not there" and "could not look" are never the same thing. */
 export type Observed<T> =
   | { readonly is: "present"; readonly value: T }
   | { readonly is: "absent" }
@@ -10,7 +10,7 @@ export function present<T>(value: T): Observed<T> {
 
 export const absent: Observed<never> = { is: "absent" };
 
-/** @param why one clause for people: what was tried and how it failed */
+/** @param why one clause for users: what was tried and how it failed */
 export function unknown(why: string): Observed<never> {
   return { is: "unknown", why };
 }

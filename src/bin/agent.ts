@@ -4,8 +4,8 @@ import { NO_RETRY_EXIT_CODE, PROGRESS_PORT, REPORT_FILE, TASK_VARIABLE } from "#
 import { systemClock } from "#base/clock.ts";
 import { createLog } from "#base/log.ts";
 
-// The process of the agent, in a Job that the operator makes: one task from the environment, one report, and the end.
-// Exit code 0: done; 1: not, and another attempt may succeed; 2: not, and none would. Where the report lies and where progress is served are flags for tests; a pod has both at hand.
+// The agent's process, in a Job of the operator: reads one task from the environment, writes one report, and exits.
+// Exit code 0: done; 1: failed, and a retry may succeed; 2: failed, and no retry would. The flags are for tests.
 
 const { values } = parseArgs({
   options: {
@@ -23,5 +23,5 @@ const report = await runAgent({
   clock: systemClock,
   log: createLog("info"),
 });
-// Nobody uses the connections that are still open any more.
+// Exits at once, even with open connections.
 process.exit(report.ok ? 0 : report.retry ? 1 : NO_RETRY_EXIT_CODE);

@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import type { EtcdBackup, EtcdBackupStatus } from "#api/v1beta1/backup.ts";
-import { etcdBackup, STORED } from "#kit/etcd-backup.ts";
+import { etcdBackup, STORED } from "#kit/snapshots/etcd-backup.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 
 function completed(completionTime: string, bytes: number): EtcdBackupStatus {
@@ -9,7 +9,10 @@ function completed(completionTime: string, bytes: number): EtcdBackupStatus {
   return { phase: "Completed", startTime: "2026-01-01T00:00:00Z", completionTime, object: { ...object, bytes } };
 }
 
-async function told(statuses: readonly EtcdBackupStatus[], ended: readonly EtcdBackupStatus[] = []): Promise<string> {
+async function exported(
+  statuses: readonly EtcdBackupStatus[],
+  ended: readonly EtcdBackupStatus[] = [],
+): Promise<string> {
   const registry = new Registry();
   const all: readonly EtcdBackup[] = statuses.map((status) => etcdBackup({ status }));
   const onEnd = backupMetrics(registry, () => all);
@@ -17,8 +20,8 @@ async function told(statuses: readonly EtcdBackupStatus[], ended: readonly EtcdB
   return await registry.metrics();
 }
 
-test("the newest of the completed backups is told, and how many there are of each phase", async () => {
-  const text = await told([
+test("the time of the newest completed backup and the number in each phase are exported", async () => {
+  const text = await exported([
     completed("2026-01-02T00:00:00Z", 7),
     completed("2026-01-01T00:00:00Z", 5),
     { phase: "Failed", completionTime: "2026-01-03T00:00:00Z" },
@@ -31,12 +34,12 @@ test("the newest of the completed backups is told, and how many there are of eac
     expect(text).toContain(`etcd_operator_backups${line}\n`);
 });
 
-test("the newest of the verified backups is told, and how many there are of each verdict", async () => {
+test("the time of the newest verified backup and the number with each verdict are exported", async () => {
   const found = (at: string, status: "True" | "False" | "Unknown"): EtcdBackupStatus => {
     const condition = { type: "Verified", status, reason: "Verified", message: "", observedGeneration: 1 };
     return { ...completed(at, 5), conditions: [{ ...condition, lastTransitionTime: "2026-01-09T00:00:00Z" }] };
   };
-  const text = await told([
+  const text = await exported([
     found("2026-01-02T00:00:00Z", "True"),
     found("2026-01-01T00:00:00Z", "True"),
     found("2026-01-03T00:00:00Z", "False"),
@@ -48,14 +51,14 @@ test("the newest of the verified backups is told, and how many there are of each
     expect(text).toContain(`etcd_operator_backups_verified${line}\n`);
 });
 
-test("without a backup nothing is made up", async () => {
-  const text = await told([{ phase: "Failed" }]);
+test("without a backup there are no lines of times", async () => {
+  const text = await exported([{ phase: "Failed" }]);
   expect(text).toContain("etcd_operator_backup_last_success_timestamp_seconds 0\n");
   expect(text).toContain("etcd_operator_backup_last_success_bytes 0\n");
   expect(text).toContain("etcd_operator_backup_last_verified_timestamp_seconds 0\n");
 });
 
-test("of backups of which this process does not know nothing is told, also when it has known of them before", async () => {
+test("backups of other processes are not exported, even when this process had them before", async () => {
   const registry = new Registry();
   let all: readonly EtcdBackup[] | undefined = [etcdBackup({ status: completed("2026-01-02T00:00:00Z", 7) })];
   backupMetrics(registry, () => all);
@@ -68,10 +71,10 @@ test("of backups of which this process does not know nothing is told, also when 
   expect(await lines()).toEqual(known);
 });
 
-test("ends are counted by reason, and how long it took of those that were completed", async () => {
+test("ended backups are counted by reason, and completed ones have their duration exported", async () => {
   const failed = { type: "Failed", status: "True" as const, reason: "NoSpace", message: "", observedGeneration: 1 };
   const conditions = [{ ...failed, lastTransitionTime: "2026-01-01T00:00:00Z" }];
-  const text = await told([], [completed("2026-01-01T00:00:20Z", 5), { phase: "Failed", conditions }]);
+  const text = await exported([], [completed("2026-01-01T00:00:20Z", 5), { phase: "Failed", conditions }]);
   expect(text).toContain('etcd_operator_backups_ended_total{phase="Failed",reason="NoSpace"} 1\n');
   expect(text).toContain('etcd_operator_backups_ended_total{phase="Completed",reason=""} 1\n');
   expect(text).toContain("etcd_operator_backup_seconds_sum 20\n");

@@ -2,18 +2,19 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { EtcdBackup, EtcdBackupStatus } from "#api/v1beta1/backup.ts";
 import type { OnEnd } from "#backup/controller.ts";
 
-// Names as in runtime/metrics.ts. Which backup it is, its status says: a label for each would grow without a bound.
+// Names as in runtime/metrics.ts. There is no label for the backup, because the number of series would grow without
+// bound. Its status has the details.
 
 const PREFIX = "etcd_operator_backup";
 const PHASES = ["BackingUp", "Completed", "Failed"];
 const VERDICTS = ["True", "False", "Unknown"];
-/** From an empty database next door to one of many GiB over a slow line. */
+/** Buckets in seconds: from a small database nearby to many GiB over a slow network. */
 const SECONDS_BUCKETS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200];
 
 /**
- * What is to be told of backups.
- * @param list every EtcdBackup that there is; undefined: this process does not know of them, and tells nothing
- * @returns to be called for each that ends
+ * Registers the metrics of backups.
+ * @param list all EtcdBackups; undefined: unknown to this process, which then exports no values
+ * @returns a function to call with the status of each backup that ends
  */
 export function backupMetrics(registry: Registry, list: () => readonly EtcdBackup[] | undefined): OnEnd {
   const registers = [registry];
@@ -25,7 +26,7 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
   });
   const seconds = new Histogram({
     name: `${PREFIX}_seconds`,
-    help: "How long backups took that were completed, from the first look at them on.",
+    help: "Duration of completed backups, from the first pass of the EtcdBackup.",
     buckets: SECONDS_BUCKETS,
     registers,
   });
@@ -39,7 +40,7 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
   };
   gauge(
     "_last_success_timestamp_seconds",
-    "When the newest of the completed backups that there are was completed, since 1970; 0 when there is none.",
+    "When the newest existing EtcdBackup with phase Completed was completed, since 1970; 0 when there is none.",
     (all) => Date.parse(newestOf(all)?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
   );
   gauge(
@@ -49,12 +50,12 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
   );
   gauge(
     "_last_verified_timestamp_seconds",
-    "When the newest of the backups that there are and were verified was completed, since 1970; 0 when there is none.",
+    "When the newest existing EtcdBackup that was verified was completed, since 1970; 0 when there is none.",
     (all) => Date.parse(newestOf(all.filter(isVerified))?.completionTime ?? "1970-01-01T00:00:00Z") / 1_000,
   );
   const verdicts: Gauge<"status"> = new Gauge({
     name: `${PREFIX}s_verified`,
-    help: "EtcdBackups that there are and are to be verified, by the status of their condition Verified.",
+    help: "Existing EtcdBackups with verification, by the status of their condition Verified.",
     labelNames: ["status"],
     registers,
     collect: () => {
@@ -66,7 +67,7 @@ export function backupMetrics(registry: Registry, list: () => readonly EtcdBacku
   });
   const phases: Gauge<"phase"> = new Gauge({
     name: `${PREFIX}s`,
-    help: "EtcdBackups that there are, by phase.",
+    help: "Existing EtcdBackups, by phase.",
     labelNames: ["phase"],
     registers,
     collect: () => {

@@ -1,16 +1,23 @@
+import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
+import { ETCD_INDEX } from "#access/calls.ts";
 import { CLUSTER_LABEL, MANAGED_BY_LABEL, OPERATOR } from "#api/names.ts";
 import { silentLog } from "#base/log.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { AnyResource, KubeObject } from "#kube/kinds.ts";
+import { TARGET_INDEX } from "#restore/observe.ts";
+import { ARCHIVE_INDEX, RESTORED_INDEX } from "#schedule/observe.ts";
 import { type Shard, shardNumber } from "#shards/belonging.ts";
 import { createCaches } from "./caches.ts";
+import { certificateMetrics } from "./certificate-metrics.ts";
+import { decidersOf } from "./deciders.ts";
 
 const SHARD: Shard = { number: shardNumber("default", "mine", 1_000), of: 1_000 };
 const never = new AbortController().signal;
 
-/** What each kind has, by its plural. */
+/** Names of the objects of each kind, by plural. */
 function serverWith(state: Readonly<Record<string, readonly object[]>>): KubeClient {
   const watch = async function* (resource: AnyResource) {
     for (const object of state[resource.plural] ?? []) yield { type: "ADDED", object };
@@ -64,8 +71,12 @@ const STATE = {
 };
 
 async function read(shard?: Shard) {
+  return await readAll(STATE, shard);
+}
+
+async function readAll(state: Readonly<Record<string, readonly object[]>>, shard?: Shard) {
   const clock = new FakeClock();
-  const caches = createCaches(serverWith(STATE), clock, silentLog, shard);
+  const caches = createCaches(serverWith(state), clock, silentLog, shard);
   for (const cache of Object.values(caches)) cache.start(never);
   await clock.advance(0);
   return caches;
@@ -78,14 +89,117 @@ async function namesIn(shard?: Shard) {
   );
 }
 
-describe("what is kept in memory", () => {
-  test("without shards everything is", async () => {
+describe("an object that is too large", () => {
+  const PADDING = { annotations: { padding: "x".repeat(600_000) } };
+  const large = (object: KubeObject): KubeObject => ({ ...object, metadata: { ...object.metadata, ...PADDING } });
+  const asLarge = (state: typeof STATE) =>
+    Object.fromEntries(
+      Object.entries(state).map(([kind, all]) => [kind, all.map((each) => large(each as KubeObject))]),
+    );
+  const MINE = { namespace: "default", name: "mine-0" };
+
+  test("keeps its name in the cache and never seems absent, whatever its kind", async () => {
+    const caches = await readAll(asLarge(STATE));
+    for (const [kind, cache] of Object.entries(caches)) {
+      const ref = kind === "clusters" ? { ...MINE, name: "mine" } : MINE;
+      expect(cache.size, kind).toBe(2);
+      expect(() => cache.get(ref), kind).toThrow(/mine(-0)? is too large: it has 600\d\d\d characters/);
+      expect(cache.get(ref, "known")?.metadata, kind).toMatchObject({ ...ref, uid: ref.name, resourceVersion: "1" });
+      expect(cache.get(ref, "known")?.metadata.annotations, kind).toBeUndefined();
+      expect(cache.list("known"), kind).toHaveLength(2);
+      expect(cache.list(), kind).toEqual([]);
+    }
+  });
+
+  test("fails each pass that reads it, and no other", async () => {
+    const caches = await readAll(asLarge(STATE));
+    const { peers, backups, restores, users, roles, claims, pods, schedules } = caches;
+    for (const cache of [peers, backups, schedules, claims, pods]) {
+      expect(() => cache.byIndex(CLUSTER_INDEX, "default/mine")).toThrow("mine-0 is too large");
+      expect(cache.byIndex(CLUSTER_INDEX, "default/mine", "known")).toHaveLength(1);
+      expect(cache.byIndex(CLUSTER_INDEX, "default/third")).toEqual([]);
+    }
+    for (const cache of [users, roles])
+      expect(() => cache.byIndex(ETCD_INDEX, "default/mine")).toThrow("mine-0 is too large");
+    expect(() => restores.byIndex(TARGET_INDEX, "default/mine")).toThrow("mine-0 is too large");
+  });
+
+  test("is reconciled by the shard that it belongs to", async () => {
+    const caches = await readAll(asLarge(STATE), SHARD);
+    const decides = decidersOf(caches, SHARD);
+    for (const kind of ["peer", "role", "user", "backup", "restore"] as const)
+      expect([kind, decides[kind](MINE)]).toEqual([kind, true]);
+    expect(decides.restore({ ...MINE, name: "else-0" })).toBe(false);
+    expect(decides.backup({ ...MINE, name: "else-0" })).toBe(false);
+  });
+
+  test("keeps its references: the backup of a restore, and whether an EtcdBackup stores changes", async () => {
+    const source = { backupName: "nightly" };
+    const etcdrestores = [large(named("mine-0", { spec: { source, clusterTemplate: { clusterName: "mine" } } }))];
+    const etcdbackups = [large(named("mine-0", { spec: { source: { addresses: ["a"] }, archive: { more: 1 } } }))];
+    const { restores, backups } = await readAll({ etcdrestores, etcdbackups });
+    expect(restores.byIndex(RESTORED_INDEX, "default/nightly", "known")).toHaveLength(1);
+    expect(backups.byIndex(ARCHIVE_INDEX, "default", "known")).toHaveLength(1);
+    expect(backups.list("known")[0]).toMatchObject({ spec: { source: {}, archive: {} } });
+  });
+
+  test("keeps its status for later reports, unless that is too large as well", async () => {
+    const status = { identity: { clusterID: "1" }, conditions: [{ type: "Ready" }] };
+    const padded = { ...status, padding: "x".repeat(70_000) };
+    const etcdclusters = [large(named("a", { spec: {}, status })), large(named("b", { spec: {}, status: padded }))];
+    const { clusters } = await readAll({ etcdclusters });
+    expect(clusters.get({ namespace: "default", name: "a" }, "known")?.status).toEqual(status);
+    expect(clusters.get({ namespace: "default", name: "b" }, "known")).toBeUndefined();
+    expect(() => clusters.get({ namespace: "default", name: "b" })).toThrow("b is too large");
+    expect(clusters.list("known")).toHaveLength(2);
+  });
+
+  test("still has the metrics of its certificates", async () => {
+    const certificates = [{ name: "server", notAfter: "2026-03-01T00:00:00Z" }];
+    const { clusters, users } = await readAll({
+      etcdclusters: [large(named("mine", { spec: {}, status: { certificates } }))],
+      etcdusers: [
+        large(
+          named("app", {
+            spec: { clusterName: "mine" },
+            status: { binding: { name: "app-binding" }, certificate: { notAfter: "2026-03-01T00:00:00Z" } },
+          }),
+        ),
+      ],
+    });
+    const registry = new Registry();
+    certificateMetrics(
+      registry,
+      () => clusters.list("known"),
+      () => users.list("known"),
+    );
+    const lines = (await registry.metrics()).split("\n").filter((line) => line.includes("{"));
+    expect(lines).toHaveLength(2);
+    expect(lines.every((line) => line.includes('cluster="mine"') && line.endsWith(" 1772323200"))).toBe(true);
+  });
+
+  test("is an EtcdCluster with a spec larger than an EtcdPeer could hold twice", async () => {
+    const of = (size: number) => [
+      named("mine", { kind: "EtcdCluster", spec: { podTemplate: { text: "x".repeat(size) } } }),
+    ];
+    const ref = { namespace: "default", name: "mine" };
+    const small = await readAll({ etcdclusters: of(131_000) });
+    expect(small.clusters.get(ref)).toBeDefined();
+    const { clusters } = await readAll({ etcdclusters: of(131_072) });
+    expect(() => clusters.get(ref)).toThrow(
+      "EtcdCluster default/mine is too large: its spec has 131100 characters, most of them in podTemplate.text; at most 131072 are read. The operator leaves it and what belongs to it as it is. Make it smaller.",
+    );
+  });
+});
+
+describe("the scope of a cache", () => {
+  test("is everything without shards", async () => {
     for (const [kind, names] of Object.entries(await namesIn())) expect([kind, names.length]).toEqual([kind, 2]);
     const caches = await read();
     expect(caches.clusters.get({ namespace: "default", name: "else" })?.spec.version).toBe("3.6.5");
   });
 
-  test("of a shard: what concerns its clusters, and what people's objects may refer to across clusters", async () => {
+  test("is, in a shard, its clusters' objects and those that users' objects may refer to in other clusters", async () => {
     const mine = ["mine-0"];
     const all = ["mine-0", "else-0"];
     expect(await namesIn(SHARD)).toEqual({
@@ -106,7 +220,7 @@ describe("what is kept in memory", () => {
     });
   });
 
-  test("of another shard's cluster whether it sleeps", async () => {
+  test("includes whether another shard's cluster sleeps", async () => {
     const { clusters } = await read(SHARD);
     expect(clusters.get({ namespace: "default", name: "mine" })).toEqual(cluster("mine"));
     expect(clusters.get({ namespace: "default", name: "else" })).toEqual(

@@ -8,6 +8,7 @@ import {
   RESTORE_LABEL,
   SCHEDULE_LABEL,
 } from "#api/names.ts";
+import { SPEC_LIMIT } from "#api/size-limit.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
@@ -18,8 +19,8 @@ import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { BACKUP_INDEX, SOURCE_INDEX } from "#backup/observe.ts";
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
-import { CLUSTER_INDEX } from "#cluster/cached-parts.ts";
 import { clusterKeysForSchedule } from "#cluster/controller.ts";
+import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
 import { Cache } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -45,29 +46,30 @@ import {
   ofAnotherShard,
   whatMatters,
   withEvictionsAlone,
-  withPhaseAlone,
+  withPhaseAndSize,
   withSecretsAlone,
   withTaskAlone,
 } from "./kept.ts";
 
 /**
- * The operator's picture of the API server: what it reads, and what wakes it. Owned objects are selected by label; what another shard alone
- * may look for is dropped as it arrives.
+ * Caches of the API server's objects. Their changes trigger the controllers. Owned objects are selected by label, and
+ * objects that concern only other shards are dropped on arrival.
  */
 export type Caches = ReturnType<typeof createCaches>;
 
-/** @param shard what of it is led here; undefined: everything */
+/** Creates the caches. @param shard the shard that this process leads; undefined: everything */
 export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?: Shard) {
   const keeping =
     <T extends KubeObject>(isKept: (shard: Shard, object: T) => boolean, keep: (object: T) => T = (object) => object) =>
     (object: T) =>
       shard === undefined || isKept(shard, object) ? keep(object) : undefined;
-  const all = { client, clock, log, strings: new SharedStrings() };
+  const all = { client, clock, log, strings: new SharedStrings(), placeLabels: PLACE_LABELS };
   const ours = { ...all, labelSelector: `${MANAGED_BY_LABEL}=${OPERATOR}` };
   return {
     clusters: new Cache<EtcdCluster>({
       ...all,
       resource: ETCD_CLUSTERS,
+      limits: [SPEC_LIMIT],
       keep: (cluster) => {
         const { namespace, name } = cluster.metadata;
         return shard === undefined || isIn(shard, namespace, name) ? cluster : ofAnotherShard(cluster);
@@ -77,12 +79,14 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     peers: new Cache<EtcdPeer>({
       ...all,
       resource: ETCD_PEERS,
+      place: ({ spec: { clusterName } }) => ({ clusterName }),
       keep: keeping<EtcdPeer>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfPeer },
     }),
     backups: new Cache<EtcdBackup>({
       ...all,
       resource: ETCD_BACKUPS,
+      place: placeOfBackup,
       indexes: {
         [CLUSTER_INDEX]: clusterOfBackup,
         [SOURCE_INDEX]: clusterOfBackup,
@@ -93,22 +97,26 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     schedules: new Cache<EtcdBackupSchedule>({
       ...all,
       resource: ETCD_BACKUP_SCHEDULES,
+      place: ({ spec: { backupTemplate } }) => ({ backupTemplate: placeOfBackup({ spec: backupTemplate }) }),
       indexes: { [CLUSTER_INDEX]: clusterOfSchedule },
     }),
     restores: new Cache<EtcdRestore>({
       ...all,
       resource: ETCD_RESTORES,
+      place: placeOfRestore,
       indexes: { [TARGET_INDEX]: clusterOfRestore, [RESTORED_INDEX]: backupOfRestore },
     }),
     roles: new Cache<EtcdRole>({
       ...all,
       resource: ETCD_ROLES,
+      place: ({ spec: { clusterName } }) => ({ clusterName }),
       keep: keeping<EtcdRole>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
     users: new Cache<EtcdUser>({
       ...all,
       resource: ETCD_USERS,
+      place: ({ spec: { clusterName } }) => ({ clusterName, roles: [] }),
       keep: keeping<EtcdUser>(isOfCluster),
       indexes: { [CLUSTER_INDEX]: clusterOfAccess, [ETCD_INDEX]: clusterOfAccess },
     }),
@@ -127,7 +135,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
     claims: new Cache({
       ...ours,
       resource: PERSISTENT_VOLUME_CLAIMS,
-      keep: keeping(mayConcernMember, withPhaseAlone),
+      keep: keeping(mayConcernMember, withPhaseAndSize),
       indexes: { [CLUSTER_INDEX]: byLabel(CLUSTER_LABEL), [TARGET_INDEX]: byLabel(CLUSTER_LABEL) },
     }),
     replicaSets: new Cache({ ...ours, resource: REPLICA_SETS, keep: keeping(mayConcernMember, withSecretsAlone) }),
@@ -147,6 +155,22 @@ export function createCaches(client: KubeClient, clock: Clock, log: Log, shard?:
   };
 }
 
+/** Labels by which indexes find an object that is too large. */
+const PLACE_LABELS = [CLUSTER_LABEL, PEER_LABEL, BACKUP_LABEL, RESTORE_LABEL, SCHEDULE_LABEL];
+
+/** The fields that locate an EtcdBackup that is too large: its cluster, and whether it archives changes. */
+function placeOfBackup({ spec }: { readonly spec: Pick<EtcdBackup["spec"], "source" | "archive"> }) {
+  const { clusterName } = spec.source;
+  const source = clusterName === undefined ? {} : { clusterName };
+  return { source, ...(spec.archive === undefined ? {} : { archive: {} }) };
+}
+
+function placeOfRestore({ spec }: EtcdRestore) {
+  const { clusterName } = spec.clusterTemplate;
+  const { backupName } = spec.source;
+  return { clusterTemplate: { clusterName }, source: backupName === undefined ? {} : { backupName } };
+}
+
 function byLabel(label: string): (object: KubeObject) => readonly string[] {
   return ({ metadata }) => {
     const value = metadata.labels?.[label];
@@ -154,7 +178,7 @@ function byLabel(label: string): (object: KubeObject) => readonly string[] {
   };
 }
 
-/** The spec tells the cluster, and not a label: a peer that lost its labels still takes its name. */
+/** Uses spec.clusterName, not a label: a peer without labels still occupies its name. */
 function clusterOfPeer(peer: EtcdPeer): readonly string[] {
   return [`${peer.metadata.namespace}/${peer.spec.clusterName}`];
 }

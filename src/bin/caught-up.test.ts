@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Caches } from "./caches.ts";
 import { followedAgain, isStartingWith } from "./caught-up.ts";
 
@@ -8,16 +8,16 @@ const read = { clusters: { synced: true }, peers: { synced: true } } as unknown 
 const reading = { clusters: { synced: true }, peers: { synced: false } } as unknown as Caches;
 
 test.each([
-  ["one that has no shard, and has just started", [], true, true],
-  ["one that has no shard for a while, as it waits for another number of shards", [], false, false],
+  ["one without a shard that has just started", [], true, true],
+  ["one without a shard for a while, since it waits for another number of shards", [], false, false],
   ["one that reads a shard's state", [reading], true, true],
-  ["one that has come to read another shard's state later", [read, reading], false, true],
+  ["one that reads another shard's state later", [read, reading], false, true],
   ["one that has read everything, however soon", [read, read], true, false],
 ])("a process with shards is starting, or not: %s", (_title, caches, isNew, expected) => {
   expect(isStartingWith(caches, isNew)).toBe(expected);
 });
 
-/** Caches of which one waits for its next try. */
+/** Caches of which one is cut off and waits for its next try. */
 function cutOff(stoodByMs = 10_000) {
   const clock = new FakeClock();
   const renewed: string[] = [];
@@ -44,30 +44,30 @@ function cutOff(stoodByMs = 10_000) {
   return { clock, renewed, follow, fail, leading, through, isThroughAfter };
 }
 
-test("who takes over waits until its caches follow again", async () => {
+test("a new leader waits until its caches follow again", async () => {
   const { clock, follow, isThroughAfter } = cutOff();
   expect([await isThroughAfter(3_000), clock.timers]).toEqual([false, 1]);
   follow();
   expect([await isThroughAfter(0), clock.timers]).toEqual([true, 0]);
 });
 
-test("who takes over waits ten seconds at most", async () => {
+test("a new leader waits ten seconds at most", async () => {
   const { isThroughAfter } = cutOff();
   expect([await isThroughAfter(9_999), await isThroughAfter(1)]).toEqual([false, true]);
 });
 
-test("who takes over waits no longer than it leads", async () => {
+test("a process that no longer leads stops waiting", async () => {
   const { leading, isThroughAfter } = cutOff();
   leading.abort();
   expect(await isThroughAfter(0)).toBe(true);
 });
 
-test("who takes over hears of a fault of the caches themselves", async () => {
+test("an error of the caches themselves is thrown", async () => {
   const { fail, through } = cutOff();
   fail(new OperatorError("Bug", "a fault"));
   await expect(through).rejects.toThrow("a fault");
 });
 
-test("who has stood by for longer than ten seconds has all watches opened again, and who has just read everything does not", () => {
+test("a process that stood by for more than ten seconds renews all watches", () => {
   expect([cutOff(10_000).renewed, cutOff(10_001).renewed]).toEqual([[], ["clusters", "peers"]]);
 });

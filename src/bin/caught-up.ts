@@ -5,14 +5,17 @@ import type { Check } from "#runtime/health.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import type { Caches } from "./caches.ts";
 
-// Whether the caches show what the API server has: everything that was there, and what this process has written.
+// Checks that the caches are current: they hold all existing objects, and this process's own writes.
 
 /**
- * A replica that has not read everything is not ready, so that a rollout waits for it. But only pods that are ready are asked by the
- * API server, and reading may take an answer of ours (a conversion): after this long the webhooks alone decide, in milliseconds.
+ * Time in milliseconds after which readiness no longer waits for the caches. A rollout waits for a replica that is not
+ * ready. But the API server calls only ready pods, and reading may need a conversion by this replica.
  */
 export const READ_WITHIN_MS = 10_000;
-/** For so long who takes over waits until its caches follow again, in milliseconds. Steps that matter ask the API server itself. */
+/**
+ * Longest time in milliseconds that a new leader waits for its caches to be current. Steps that matter are checked at
+ * the API server.
+ */
 const FOLLOWS_WITHIN_MS = 10_000;
 
 /** A check for each cache: whether it has read everything. */
@@ -29,16 +32,16 @@ export function isSynced(caches: Caches): boolean {
 }
 
 /**
- * Whether a process with shards has yet to read what it is to read. One that waits, for another number of shards or for a shard of its own, has nothing to read:
- * it starts no longer than others do.
- * @param caches of each shard that it leads, or is about to
- * @param isNew whether it started less than READ_WITHIN_MS ago
+ * Whether a process with shards still has to sync its caches. A process without a shard has no caches to sync. It counts
+ * as starting for as long as other processes may need.
+ * @param caches caches of each shard that the process leads, or is about to lead
+ * @param isNew whether the process started less than READ_WITHIN_MS ago
  */
 export function isStartingWith(caches: readonly Caches[], isNew: boolean): boolean {
   return caches.length === 0 ? isNew : !caches.every(isSynced);
 }
 
-/** @returns false when the signal aborted before */
+/** Waits until all caches are synced. @returns false when the signal aborted before */
 export async function allSynced(caches: Caches, signal: AbortSignal): Promise<boolean> {
   try {
     await Promise.all(Object.values(caches).map((cache) => cache.whenSynced(signal)));
@@ -49,13 +52,16 @@ export async function allSynced(caches: Caches, signal: AbortSignal): Promise<bo
   }
 }
 
-/** Who has stood by for longer has its watches opened again, in milliseconds: what ended the one before may have silenced them. */
+/**
+ * Time of standby in milliseconds after which a new leader reopens its watches: the failure of the previous leader may
+ * also have broken them.
+ */
 const STOOD_BY_MS = 10_000;
 
 /**
- * Waits until all caches follow, or have been waited for long enough: a standby's may wait for their next try, as after an outage in which the one
- * before has ended, or follow a watch that is dead and has not been found out.
- * @param readMs when they had read everything, by the monotonic clock
+ * Waits until all caches are current, with a deadline. After an outage a standby's caches may be in backoff, or use a
+ * watch that is dead without having failed.
+ * @param readMs when the caches had read everything, by the monotonic clock
  */
 export async function followedAgain(caches: Caches, readMs: number, leading: AbortSignal, clock: Clock): Promise<void> {
   if (clock.monotonicMs() - readMs > STOOD_BY_MS) for (const cache of Object.values(caches)) cache.renew();
@@ -64,7 +70,7 @@ export async function followedAgain(caches: Caches, readMs: number, leading: Abo
   await allSynced(caches, AbortSignal.any([leading, late.signal])).finally(cancel);
 }
 
-/** What the caches have yet to show of our own writes. */
+/** Tracks which of the operator's own writes the caches do not show yet. */
 export function expectationsOf(
   caches: Caches,
   { metrics, clock, log }: { metrics: Metrics; clock: Clock; log: Log },
@@ -76,7 +82,7 @@ export function expectationsOf(
     ({ plural }) => byPlural.get(plural),
     (what) => {
       metrics.expectationsLost.inc();
-      log.error({ resource: what }, "a cache did not show a write of ours in time");
+      log.error({ resource: what }, "a cache did not show a write of the operator in time");
     },
   );
 }

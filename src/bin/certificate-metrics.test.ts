@@ -2,11 +2,11 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
-import { etcdUser } from "#kit/access.ts";
-import { cluster } from "#kit/cluster.ts";
+import { etcdUser } from "#kit/snapshots/access.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
 
-test("each certificate on record has a line with when it ends, and those that are gone have none", async () => {
+test("each certificate in the status has a line with its expiry, and deleted objects have none", async () => {
   const registry = new Registry();
   const { cluster: bare } = cluster();
   const certificates = ["my-etcd-peer-tls", "my-etcd-server-tls"].map((name, n) => ({

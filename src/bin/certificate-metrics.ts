@@ -2,11 +2,11 @@ import { Gauge, type Registry } from "prom-client";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 
-// Names as in backup-metrics.ts. A certificate that ends is what people watch over: each has its own line.
+// Names as in backup-metrics.ts. Users monitor each certificate's expiry, so each one has its own series.
 
 const LABELS = ["namespace", "cluster", "user", "name"] as const;
 
-/** What is to be told of certificates. @param clusters every EtcdCluster that there is @param users every EtcdUser */
+/** Registers the metrics of certificates. @param clusters all EtcdClusters @param users all EtcdUsers */
 export function certificateMetrics(
   registry: Registry,
   clusters: () => readonly EtcdCluster[],
@@ -14,11 +14,11 @@ export function certificateMetrics(
 ): void {
   const ends: Gauge<(typeof LABELS)[number]> = new Gauge({
     name: "etcd_operator_certificate_end_timestamp_seconds",
-    help: "When the certificate in the Secret of this name ends, since 1970. What is left of its time is this less time(). user: the EtcdUser whose binding it is; without one it is the cluster's own.",
+    help: "Expiry of the certificate in the Secret of this name, since 1970. The remaining time is this less time(). user: the EtcdUser of the binding; without one the certificate is the cluster's own.",
     labelNames: LABELS,
     registers: [registry],
     collect: () => {
-      ends.reset(); // those that are gone
+      ends.reset(); // Removes the series of deleted objects.
       for (const { metadata, status } of clusters())
         for (const { name, notAfter } of status?.certificates ?? [])
           ends.set({ namespace: metadata.namespace, cluster: metadata.name, name }, Date.parse(notAfter) / 1_000);

@@ -7,7 +7,7 @@ import type { EtcdRole } from "#api/v1beta1/role.ts";
 import { isOpen } from "#backup/controller.ts";
 import { SOURCE_INDEX } from "#backup/observe.ts";
 import { isSameData } from "#base/hash.ts";
-import { CLUSTER_INDEX } from "#cluster/cached-parts.ts";
+import { CLUSTER_INDEX } from "#cluster/observe/cached-parts.ts";
 import type { KubeObject, Pod } from "#kube/kinds.ts";
 import { isReady } from "#kube/pod.ts";
 import { isOpen as isOpenRestore } from "#restore/controller.ts";
@@ -17,9 +17,9 @@ import type { Key } from "#runtime/controller.ts";
 import { RESTORED_INDEX } from "#schedule/observe.ts";
 import type { Caches } from "./caches.ts";
 
-// Whom does a change of an object concern, and how soon?
+// Which objects does a change trigger, and how soon?
 
-/** Whether a person has asked for something else, or for the end of the object. What the operator itself writes is no edit. */
+/** Whether a user has edited or deleted the object. The operator's own writes are no edits. */
 export function isEdit({ object, previous }: SeenChange): boolean {
   if (previous === undefined) return false;
   const { generation, annotations, deletionTimestamp } = object.metadata;
@@ -28,7 +28,7 @@ export function isEdit({ object, previous }: SeenChange): boolean {
   return !isSameData(annotations ?? {}, before.annotations ?? {});
 }
 
-/** Whether a pod that did its work does it no more. */
+/** Whether a pod stops serving. */
 export function isLoss({ type, object, previous }: SeenChange): boolean {
   if (type === "deleted") return true;
   if (previous === undefined) return false;
@@ -36,12 +36,12 @@ export function isLoss({ type, object, previous }: SeenChange): boolean {
   return isEnding || (isReady(previous as Pod) && !isReady(object as Pod));
 }
 
-/** The object itself. */
+/** The key of the object itself. */
 export function ownKey({ metadata }: KubeObject): readonly Key[] {
   return metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name: metadata.name }];
 }
 
-/** Its namespace and name, as indexes have it. */
+/** Namespace and name, as used in indexes. */
 export function textOf({ metadata }: KubeObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
@@ -53,32 +53,32 @@ export function isStill(object: KubeObject): boolean {
 }
 
 export function peersOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
-  return caches.peers.byIndex(CLUSTER_INDEX, textOf(cluster));
+  return caches.peers.byIndex(CLUSTER_INDEX, textOf(cluster), "known");
 }
 
-/** Those that have ended do not care for their cluster any more. */
+/** Backups of the cluster that have not ended; ended ones do not depend on it. */
 export function openBackupsOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
-  return caches.backups.byIndex(SOURCE_INDEX, textOf(cluster)).filter(isOpen);
+  return caches.backups.byIndex(SOURCE_INDEX, textOf(cluster), "known").filter(isOpen);
 }
 
 export function openRestoresOf(caches: Caches, cluster: KubeObject): readonly KubeObject[] {
-  return caches.restores.byIndex(TARGET_INDEX, textOf(cluster)).filter(isOpenRestore);
+  return caches.restores.byIndex(TARGET_INDEX, textOf(cluster), "known").filter(isOpenRestore);
 }
 
-/** The cluster that waits for it. */
+/** The cluster that waits for the restore. */
 export function targetOfRestore(restore: KubeObject): readonly Key[] {
   const { metadata, spec } = restore as EtcdRestore;
   return [{ namespace: metadata.namespace, name: spec.clusterTemplate.clusterName }];
 }
 
-/** Restores of what this backup has stored. */
+/** Restores from this backup. */
 export function restoresFrom(caches: Caches, backup: KubeObject): readonly KubeObject[] {
-  return caches.restores.byIndex(RESTORED_INDEX, textOf(backup)).filter(isOpenRestore);
+  return caches.restores.byIndex(RESTORED_INDEX, textOf(backup), "known").filter(isOpenRestore);
 }
 
-/** Users that have the role, or are to get it. */
+/** EtcdUsers with the role in their spec. */
 export function usersWith(caches: Caches, role: EtcdRole): readonly KubeObject[] {
   const { namespace } = role.metadata;
-  const all = caches.users.byIndex(ETCD_INDEX, `${namespace}/${role.spec.clusterName}`);
+  const all = caches.users.byIndex(ETCD_INDEX, `${namespace}/${role.spec.clusterName}`, "known");
   return all.filter(({ spec }) => spec.roles.includes(roleNameOf(role)));
 }

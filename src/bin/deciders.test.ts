@@ -35,39 +35,29 @@ const CACHES = {
 
 const key = (name: string): Key => ({ namespace: "default", name });
 
-describe("who decides", () => {
+describe("the process that reconciles an object", () => {
   const decides = decidersOf(CACHES, SHARD);
   test.each([
-    ["about a cluster: by its name, whether or not it is there", decides.cluster, ["mine"], ["here", "else"]],
-    [
-      "about a schedule: by its own name, since its cluster can be edited",
-      decides.schedule,
-      ["mine"],
-      ["here", "else"],
-    ],
-    ["about an EtcdPeer: by the cluster that it names", decides.peer, ["here", "gone"], ["mine"]],
-    ["about an EtcdRole: by the cluster that it names", decides.role, ["here", "gone"], ["mine"]],
-    ["about an EtcdUser: by the cluster that it names", decides.user, ["here", "gone"], ["mine"]],
-    [
-      "about an EtcdBackup: by the cluster that it names, or by its own name",
-      decides.backup,
-      ["here", "gone"],
-      ["mine", "else"],
-    ],
-    ["about an EtcdRestore: by the cluster that it makes", decides.restore, ["here", "gone"], ["mine"]],
+    ["a cluster: by its name, whether or not it exists", decides.cluster, ["mine"], ["here", "else"]],
+    ["a schedule: by its own name, since its cluster can be edited", decides.schedule, ["mine"], ["here", "else"]],
+    ["an EtcdPeer: by its clusterName", decides.peer, ["here", "gone"], ["mine"]],
+    ["an EtcdRole: by its clusterName", decides.role, ["here", "gone"], ["mine"]],
+    ["an EtcdUser: by its clusterName", decides.user, ["here", "gone"], ["mine"]],
+    ["an EtcdBackup: by its clusterName, or by its own name", decides.backup, ["here", "gone"], ["mine", "else"]],
+    ["an EtcdRestore: by the cluster that it creates", decides.restore, ["here", "gone"], ["mine"]],
   ])("%s", (_title, decidesHere, here, elsewhere) => {
     for (const name of here) expect([name, decidesHere(key(name))]).toEqual([name, true]);
     for (const name of elsewhere) expect([name, decidesHere(key(name))]).toEqual([name, false]);
   });
 
-  test("without shards, this process, about everything", () => {
+  test("without shards it is this one, for every object", () => {
     for (const each of Object.values(decidersOf(CACHES, undefined))) expect(each(key("else"))).toBe(true);
   });
 });
 
-test("what another process decides about wakes nobody here, has no pass at the start, and is looked at by none that comes all the same", async () => {
+test("an object of another process is neither woken nor queued at the start, and a pass for it observes nothing", async () => {
   const seen: string[] = [];
-  const told: ((change: SeenChange) => void)[] = [];
+  const listeners: ((change: SeenChange) => void)[] = [];
   const options = {
     controller: {
       observe: (of: Key) => {
@@ -79,7 +69,7 @@ test("what another process decides about wakes nobody here, has no pass at the s
       {
         cache: {
           onChange: (listener: (change: SeenChange) => void) => {
-            told.push(listener);
+            listeners.push(listener);
             return () => undefined;
           },
         },

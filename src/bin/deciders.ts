@@ -7,16 +7,16 @@ import type { CacheView, Key } from "#runtime/controller.ts";
 import { isBackup, isIn, isOfCluster, type Shard } from "#shards/belonging.ts";
 import type { Caches } from "./caches.ts";
 
-// Which objects are decided about here, where another process leads another shard. Asked of every object before it is looked at.
+// Which objects belong to the shard of this process. Checked before each observation.
 
-/** Whether the object of this key is decided about here. */
+/** Whether the object of this key belongs to the shard. */
 export type Decides = (key: Key) => boolean;
 
 type Read = { readonly [Kind in "peers" | "backups" | "restores" | "roles" | "users"]: Pick<Caches[Kind], "get"> };
 
 /**
- * By controller. An object that is not there is left to its controller, which knows what to do of it: nothing.
- * @param shard undefined: everything is decided about here
+ * The check for each controller. A missing object is left to the controller, which does nothing.
+ * @param shard undefined: everything belongs to this process
  */
 export function decidersOf({ peers, backups, restores, roles, users }: Read, shard: Shard | undefined) {
   if (shard === undefined) {
@@ -27,19 +27,19 @@ export function decidersOf({ peers, backups, restores, roles, users }: Read, sha
   const byCluster =
     (cache: Pick<CacheView<EtcdPeer | EtcdRole | EtcdUser>, "get">): Decides =>
     (key) => {
-      const object = cache.get(key);
+      const object = cache.get(key, "known");
       return object === undefined || isOfCluster(shard, object);
     };
   return {
     cluster: byName,
     peer: byCluster(peers),
     backup: (key: Key) => {
-      const backup = backups.get(key);
+      const backup = backups.get(key, "known");
       return backup === undefined || isBackup(shard, backup);
     },
     schedule: byName,
     restore: (key: Key) => {
-      const restore = restores.get(key);
+      const restore = restores.get(key, "known");
       return restore === undefined || isIn(shard, key.namespace, restore.spec.clusterTemplate.clusterName);
     },
     role: byCluster(roles),
@@ -48,8 +48,8 @@ export function decidersOf({ peers, backups, restores, roles, users }: Read, sha
 }
 
 /**
- * A loop that wakes up only for what it decides about. Whatever has come to be queued all the same is looked at as what is not there, so that
- * nothing is done about it.
+ * Restricts a control loop to the objects of its shard. An object of another shard that is queued nevertheless is
+ * observed as absent, so that nothing is done.
  */
 export function narrowed<Snapshot, Step extends { readonly do: string }, Status>(
   options: LoopOptions<Snapshot, Step, Status>,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readFlags, USAGE } from "./flags.ts";
 
-test("what nobody says has a default, which the help tells", () => {
+test("each flag has a default, which the help lists", () => {
   const flags = readFlags([], {});
   expect(flags).toMatchObject({
     help: false,
@@ -32,11 +32,11 @@ test("what nobody says has a default, which the help tells", () => {
   }
 });
 
-test("metrics are shown to everybody when somebody says so", () => {
+test("metrics are public on request", () => {
   expect(readFlags(["--insecure-metrics"], {}).insecureMetrics).toBe(true);
 });
 
-test("two processes are never the same in the lease", () => {
+test("two processes never have the same identity in the lease", () => {
   expect(readFlags([], {}).identity).not.toBe(readFlags([], {}).identity);
 });
 
@@ -57,29 +57,32 @@ describe("numbers", () => {
     for (const value of [min, max]) expect(readFlags([`${flag}=${value}`], {})[field]).toBe(value * factor);
   });
 
-  test.each(numbers)("$flag refuses everything else, naming itself and what it may be", ({ flag, min, max }) => {
-    for (const text of [
-      String(max + 1),
-      "-1",
-      "",
-      "ten",
-      "1.5",
-      "1e2",
-      "0x10",
-      " 5",
-      ...(min > 0 ? ["0", String(min - 1)] : []),
-    ]) {
-      expect(() => readFlags([`${flag}=${text}`], {})).toThrow(
-        `${flag} is ${text}; it must be a whole number from ${min} to ${max}`,
-      );
-    }
-  });
+  test.each(numbers)(
+    "$flag refuses everything else, and the message has its name and its range",
+    ({ flag, min, max }) => {
+      for (const text of [
+        String(max + 1),
+        "-1",
+        "",
+        "ten",
+        "1.5",
+        "1e2",
+        "0x10",
+        " 5",
+        ...(min > 0 ? ["0", String(min - 1)] : []),
+      ]) {
+        expect(() => readFlags([`${flag}=${text}`], {})).toThrow(
+          `${flag} is ${text}; it must be a whole number from ${min} to ${max}`,
+        );
+      }
+    },
+  );
 });
 
-test("a level that is none is refused", () => {
+test("an unknown log level is refused", () => {
   expect(() => readFlags(["--log-level", "loud"], {})).toThrow(/--log-level is loud; it must be one of .*info/);
 });
 
-test("a flag that is none is refused with the help", () => {
+test("an unknown flag is refused with the help", () => {
   expect(() => readFlags(["--worker=1"], {})).toThrow(/--worker[\s\S]*Usage: operator/);
 });

@@ -6,86 +6,98 @@ import { LOG_LEVELS, type LogLevel } from "#base/log.ts";
 import { DEFAULT_REQUESTS_PER_SECOND } from "#kube/rate.ts";
 import { CLUSTER_LEASE_NAMESPACE, MAX_SHARDS } from "./permissions.ts";
 
-/** What the command line told the process. */
+/** The settings from the command line. */
 export interface Flags {
   readonly help: boolean;
   readonly kubeconfig: string | undefined;
-  /** Where the operator is installed: its own lease lies there. */
+  /** Namespace of the operator's installation and its own lease. */
   readonly namespace: string;
-  /** Where the lease of the whole Kubernetes cluster lies. It is no flag: two that differ would not notice each other. */
+  /**
+   * Namespace of the lease of the whole Kubernetes cluster. Not a flag: two operators with different values would not
+   * notice each other.
+   */
   readonly clusterLeaseNamespace: string;
-  /** Where the certificate of the webhooks lies, and the Service that leads to them. It is no flag: where the operator is installed. */
+  /** Namespace of the webhooks' certificate and Service. Not a flag: the namespace of the installation. */
   readonly webhookNamespace: string;
-  /** Who we are in the lease: unique among all operators. */
+  /** Identity of this process in leases, unique among all operators. */
   readonly identity: string;
   readonly imageRepository: string;
-  /** The operator's own image, which the pods of backups run; undefined: it does not know. */
+  /** The operator's image, which backup pods run; undefined: unknown. */
   readonly agentImage: string | undefined;
   readonly httpPort: number;
   readonly webhookPort: number;
   readonly metricsPort: number;
-  /** Whether everybody may read metrics, at httpPort. */
+  /** Whether metrics are served without authorization, at httpPort. */
   readonly insecureMetrics: boolean;
   readonly logLevel: LogLevel;
   /** Into how many shards the clusters are divided among processes; 1: one process leads everything. */
   readonly shards: number;
-  /** Passes side by side, for each controller of each shard that is led. */
+  /** Concurrent passes, for each controller of each shard that this process leads. */
   readonly workers: number;
-  /** Requests to the API server in the long run, for each shard that is led; leases are not held up by it. */
+  /**
+   * Sustained request rate to the API server, for each shard that this process leads. It does not limit requests for
+   * leases.
+   */
   readonly kubeRequestsPerSecond: number;
   /** How long a member may be lost before it is replaced, in milliseconds. */
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
-  /** How long it may take until whoever mounts a Secret, or a ConfigMap, has read it anew when it has changed, in milliseconds. */
+  /** How long applications may take to reload a changed Secret or ConfigMap, in milliseconds. */
   readonly rereadWithinMs: number;
 }
 
 /**
- * Five minutes is a guess: longer than a node takes to reboot. Too small: data is copied for nothing. Too large: a second
- * failure finds the cluster without a spare.
+ * Five minutes is an estimate: longer than a node takes to reboot. Too small: data is copied needlessly. Too large: a
+ * second failure meets a cluster without redundancy.
  */
 const REPLACE_AFTER_SECONDS = 300;
 
 /**
- * Ten minutes is a guess: an image of etcd is pulled in one, and a database of 8 GiB is opened in a few. Too small: an update is stopped that
- * would have gone well. Too large: a cluster of three is without a spare member for so long.
+ * Ten minutes is an estimate: pulling an image of etcd takes one minute, opening a database of 8 GiB a few. Too small:
+ * an update that would succeed is stopped. Too large: a cluster of three has no redundancy for so long.
  */
 const MEMBER_TIMEOUT_SECONDS = 600;
 
 /**
- * The kubelet looks at each pod once in a minute and a half at the latest, and who reads its files once in a minute has them a minute later.
- * https://kubernetes.io/docs/concepts/configuration/secret/#using-secrets-as-files-from-a-pod
+ * The kubelet updates mounted files within 90 seconds, and an application that reloads its files every minute needs up
+ * to 60 more.
  */
 const REREAD_WITHIN_SECONDS = 150;
-/** Members have it from the kubelet, too: shorter, some would be trusted no more by others. */
+/**
+ * Members get mounted files from the kubelet, too. If the time were shorter, some members could reject the certificates
+ * of others.
+ */
 const LEAST_REREAD_SECONDS = 100;
 
-/** A pass mostly waits for answers, which costs some kilobytes. With so many, a slow cluster holds up none of the others. */
+/**
+ * A pass mostly waits for answers and costs some kilobytes. With this many, a slow cluster does not delay the others.
+ */
 const WORKERS = 100;
 
 export const USAGE = `Usage: operator [flags]
 
-  --kubeconfig FILE         reach the cluster by this file; without it: the pod's service account, or ~/.kube/config
-  --namespace NAME          where the operator is installed, and its own lease lies; default: POD_NAMESPACE, or etcd-operator-system
-  --etcd-repository IMAGE   etcd's image without tag; default: ${ETCD_REPOSITORY}
+  --kubeconfig FILE         kubeconfig for the API server; default: the pod's service account, or else ~/.kube/config
+  --namespace NAME          namespace of the operator and of its lease; default: POD_NAMESPACE, or else etcd-operator-system
+  --etcd-repository IMAGE   image of etcd, without a tag; default: ${ETCD_REPOSITORY}
   --agent-image IMAGE       the operator's own image, which the pods of backups run; default: OPERATOR_IMAGE
-  --http-port PORT          /healthz and /readyz; default: 8080; 0 takes a free one
-  --metrics-port PORT       /metrics, over HTTPS, to who may read it by the word of the API server; default: 8443; 0 takes a free one
-  --insecure-metrics        /metrics at --http-port instead, in plain text and to everybody; for local use
-  --webhook-port PORT       what the API server asks before it stores an EtcdCluster, over HTTPS; default: 9443; 0 takes a free one
-  --shards N                divides the clusters into N parts, 1 to ${MAX_SHARDS}, of which each replica leads some: the same N for all of them, which wait
-                            for those that run with another one; more replicas than N only wait; default: 1, one replica leads everything
-  --workers N               passes side by side per controller, and with shards for each that is led, 1 to 1000; those aside that take more
-                            than a second, with which there are up to three times as many; fewer of them let those that hang hold up the others;
-                            default: ${WORKERS}
+  --http-port PORT          serves /healthz and /readyz; default: 8080; 0 takes any free port
+  --metrics-port PORT       serves /metrics over HTTPS to clients that the API server authorizes; default: 8443; 0 takes any free port
+  --insecure-metrics        serves /metrics at --http-port instead, in plain text and to every client; for local use
+  --webhook-port PORT       serves the webhooks over HTTPS; default: 9443; 0 takes any free port
+  --shards N                divides the clusters into N shards, 1 to ${MAX_SHARDS}, and each replica leads some of them. All replicas need the same N:
+                            a replica waits for those with another N. More than N replicas only wait. Default: 1, one replica leads everything
+  --workers N               concurrent passes per controller, 1 to 1000; with shards, for each shard that is led. Passes that take more than
+                            a second do not count, up to three times as many in total. Smaller: hanging passes delay other clusters sooner.
+                            Default: ${WORKERS}
   --kube-requests-per-second N
-                            requests to the API server in the long run, with shards for each that is led, 1 to 10000; default: ${DEFAULT_REQUESTS_PER_SECOND}
+                            mean rate of requests to the API server, 1 to 10000; with shards, for each shard that is led;
+                            default: ${DEFAULT_REQUESTS_PER_SECOND}
   --replace-after SECONDS   how long a member may be lost before it is replaced, 0 to 86400; default: ${REPLACE_AFTER_SECONDS}
-  --member-timeout SECONDS  how long the first member that an update restarts may take until it is healthy, before it is put back, 10 to 86400;
-                            default: ${MEMBER_TIMEOUT_SECONDS}
-  --reread-within SECONDS   how long applications may take to read ca.crt and their certificate anew when these change, the minute and a half
-                            of the kubelet included, ${LEAST_REREAD_SECONDS} to 86400: so long a rotation of an authority waits for them; default: ${REREAD_WITHIN_SECONDS}
+  --member-timeout SECONDS  how long the first restarted member of an update may take to become healthy before it is rolled back,
+                            10 to 86400; default: ${MEMBER_TIMEOUT_SECONDS}
+  --reread-within SECONDS   how long applications may take to reload ca.crt and their certificate, ${LEAST_REREAD_SECONDS} to 86400. It includes up to
+                            90 seconds of the kubelet. A CA rotation waits for that time; default: ${REREAD_WITHIN_SECONDS}
   --log-level LEVEL         ${LOG_LEVELS.join(", ")}; default: info
   --help
 `;

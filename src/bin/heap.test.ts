@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { silentLog } from "#base/log.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { type HeapOfProcess, keepHeapSmall } from "./heap.ts";
 
 const MB = 1_000_000;
 
-/** A process with a heap of 90 MB, of which 30 are garbage; a collection takes it down to 60. */
+/** A process with a heap of 90 MB, of which 30 are garbage. A collection reduces it to 60. */
 function processAtRest() {
   const clock = new FakeClock();
   const stop = new AbortController();
@@ -19,7 +19,7 @@ function processAtRest() {
     },
   };
   const ended = keepHeapSmall(heap, clock, silentLog, stop.signal);
-  /** Half a minute, with so much of a processor used. */
+  /** Advances half a minute, with so much CPU use. */
   const halfMinute = async (share: number) => {
     state.cpuMs += 30_000 * share;
     await clock.advance(30_000);
@@ -28,14 +28,14 @@ function processAtRest() {
   return { state, clock, stop, ended, halfMinute };
 }
 
-test("heap: nothing is collected while there is something to do, and once at rest", async () => {
+test("heap: no collection runs under load, and one runs at rest", async () => {
   const { halfMinute } = processAtRest();
   expect(await halfMinute(0.9)).toBe(0);
   expect(await halfMinute(0.25)).toBe(0);
   expect(await halfMinute(0.05)).toBe(1);
 });
 
-test("heap: it is collected again only when it has grown by three tenths", async () => {
+test("heap: the next collection runs when the heap has grown by three tenths", async () => {
   const { state, halfMinute } = processAtRest();
   expect(await halfMinute(0.01)).toBe(1);
   state.totalBytes = 77 * MB;
@@ -45,7 +45,7 @@ test("heap: it is collected again only when it has grown by three tenths", async
   expect(await halfMinute(0.01)).toBe(2);
 });
 
-test("heap: looking ends with the process, and does not begin where Node cannot be asked", async () => {
+test("heap: checks end with the process, and do not begin where Node has no access to its collector", async () => {
   const { state, clock, stop, ended } = processAtRest();
   stop.abort();
   await ended;

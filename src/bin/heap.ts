@@ -1,30 +1,30 @@
 import type { Clock } from "#base/clock.ts";
 import type { Log } from "#base/log.ts";
 
-// Why does the operator ask for a collection of garbage?
-//   While much is made, V8's heap grows to what that takes. At rest so little garbage is made that V8 hardly comes back to it, and goes on holding
-//   what nobody needs any more, compiled code that was last run long ago included: docs/performance.md, `fleet`.
-// Why not while there is something to do?
-//   A collection that gives back all that can be given back holds up everything else for a tenth of a second, or for several in a large fleet.
+// Why does the operator request garbage collections?
+//   Under load V8's heap grows. At rest little garbage arises, so V8 rarely collects. Unused memory, including old
+//   compiled code, stays allocated: docs/performance.md, `fleet`.
+// Why not under load?
+//   A full collection blocks the process for a tenth of a second, or for several seconds in a large fleet.
 
-/** How often it is looked, in milliseconds. */
+/** Interval of the check in milliseconds. */
 const LOOK_EVERY_MS = 30_000;
-/** Who uses less of a processor than this is at rest. */
+/** Share of a CPU below which the process counts as at rest. */
 const RESTING_SHARE = 0.25;
-/** By how much the heap has to have grown since the last collection that was asked for: less is not worth it. */
+/** Growth of the heap since the last requested collection that justifies the next one, as a factor. */
 const GROWTH = 1.3;
 
-/** What the process knows of itself. */
+/** Measurements of the process. */
 export interface HeapOfProcess {
-  /** What V8 holds, in bytes. */
+  /** Size of V8's heap in bytes. */
   readonly totalBytes: () => number;
-  /** What the process has used of processors since its start, in milliseconds. */
+  /** CPU time since the start of the process, in milliseconds. */
   readonly cpuMs: () => number;
-  /** Gives back all that can be given back; undefined: Node was not started with `--expose-gc`. */
+  /** Runs a full collection; undefined: Node was started without `--expose-gc`. */
   readonly collect: (() => void) | undefined;
 }
 
-/** This process's own. https://nodejs.org/api/cli.html#--expose-gc */
+/** The measurements of this process. */
 export function heapOfProcess(): HeapOfProcess {
   const { gc } = globalThis;
   return {
@@ -37,7 +37,7 @@ export function heapOfProcess(): HeapOfProcess {
   };
 }
 
-/** Asks for a collection when the process has come to rest and its heap has grown; until the signal aborts. Never throws. */
+/** Requests a collection when the process is at rest and its heap has grown, until the signal aborts. Never throws. */
 export async function keepHeapSmall(heap: HeapOfProcess, clock: Clock, log: Log, signal: AbortSignal): Promise<void> {
   const { collect } = heap;
   if (collect === undefined) return;

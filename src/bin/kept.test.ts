@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { otherReach } from "#backup/reach.ts";
 import { targetOf } from "#backup/target.ts";
-import { mountedIn } from "#cluster/certificates/trusted.ts";
-import { backup, overTls } from "#kit/etcd-backup.ts";
+import { mountedIn } from "#cluster-tls/check/trusted.ts";
+import { backup, overTls } from "#kit/snapshots/etcd-backup.ts";
 import type { PersistentVolumeClaim, Pod, PodDisruptionBudget, ReplicaSet } from "#kube/kinds.ts";
 import { tlsVolumes } from "#peer/desired/tls.ts";
 import { beginningOf } from "#schedule/snapshot.ts";
@@ -11,7 +11,7 @@ import {
   ofAnotherShard,
   whatMatters,
   withEvictionsAlone,
-  withPhaseAlone,
+  withPhaseAndSize,
   withSecretsAlone,
   withTaskAlone,
 } from "./kept.ts";
@@ -66,7 +66,7 @@ const POD = {
   },
 } as unknown as Pod;
 
-test("of a pod is kept which member it is, which Secrets it shows, and how it fares", () => {
+test("of a pod its member, its Secrets and its health are kept", () => {
   expect(whatMatters(POD)).toEqual({
     apiVersion: "v1",
     kind: "Pod",
@@ -99,19 +99,19 @@ test("of a pod is kept which member it is, which Secrets it shows, and how it fa
   });
 });
 
-test("a pod of which nothing is told yet stays one", () => {
+test("a pod without a status is kept as one", () => {
   const { status: _, spec: __, ...bare } = POD;
   expect(whatMatters(bare as Pod)).toEqual({ ...bare, spec: {} });
 });
 
-test.each(["peer", "client"] as const)("who shows what to its side %s is seen in what is kept of its pod", (side) => {
+test.each(["peer", "client"] as const)("the Secret of a pod's %s side is found in the kept parts", (side) => {
   const tls = { peer: { secretName: "shown-peer", trust: "a" }, client: { secretName: "shown-client", trust: "b" } };
   const volumes = tlsVolumes({ tls } as Parameters<typeof tlsVolumes>[0]);
   const pod = { ...POD, spec: { ...POD.spec, volumes } } as Pod;
   expect(mountedIn(whatMatters(pod), side)).toBe(`shown-${side}`);
 });
 
-test("of a Job is kept what its agent was asked to do, and with which Secret: by that is seen that its cluster is asked in another way", () => {
+test("of a Job its agent's task and Secret are kept, which show that its cluster is now reached in another way", () => {
   const archive = { spec: { archive: {} } };
   const plain = backup(archive);
   const secured = backup({ ...archive, with: { cluster: overTls() } });
@@ -125,14 +125,14 @@ test("of a Job is kept what its agent was asked to do, and with which Secret: by
     expect(targetOf(keptIn(snapshot))).toEqual(targetOf(snapshot));
   }
   const over =
-    "EtcdCluster my-etcd is asked over TLS with Secret my-etcd-operator-tls by now, and no more over plain HTTP";
+    "EtcdCluster my-etcd is now reached over TLS with Secret my-etcd-operator-tls instead of over plain HTTP";
   expect(otherReach({ ...keptIn(plain), cluster: secured.cluster })).toBe(over);
   const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
   const brought = overTls({ client: { provider: "Secret", secret } });
-  expect(otherReach({ ...keptIn(secured), cluster: brought })).toContain("with Secret mine by now");
+  expect(otherReach({ ...keptIn(secured), cluster: brought })).toContain("with Secret mine instead of");
 });
 
-test("of a Job without an agent, or of which nothing is told, no more is kept than that it is there", () => {
+test("of a Job without an agent or status only its existence is kept", () => {
   const { job } = backup().taking!;
   const { apiVersion, kind, metadata } = job;
   for (const spec of [undefined, { template: { spec: { containers: [{ name: "agent" }] } } }])
@@ -146,7 +146,7 @@ test("of a Job without an agent, or of which nothing is told, no more is kept th
   });
 });
 
-test("of a ReplicaSet is kept how many pods it is to have, and which Secrets they show", () => {
+test("of a ReplicaSet its number of pods and their Secrets are kept", () => {
   const metadata = { name: "db-0", namespace: "foo", uid: "1", resourceVersion: "7" };
   const template = { metadata: { labels: { a: "b" } }, spec: POD.spec };
   const whole = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata, spec: { replicas: 1, selector: {}, template } };
@@ -162,7 +162,7 @@ test("of a ReplicaSet is kept how many pods it is to have, and which Secrets the
   expect(withSecretsAlone(bare).spec).toEqual({ replicas: 0 });
 });
 
-test("of another shard's cluster is kept that it is there, whether it sleeps or is paused, what it is, and whether it is ready", () => {
+test("of another shard's cluster its identity, readiness, sleep and pause are kept", () => {
   const metadata = { name: "db", namespace: "foo", uid: "1", resourceVersion: "7" };
   const about = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata };
   const spec = { replicas: 3, paused: false, version: "3.6.16", storage: { size: "1Gi" } };
@@ -183,7 +183,7 @@ test("of another shard's cluster is kept that it is there, whether it sleeps or 
   expect(of({ ...about, spec })).toStrictEqual({ ...about, spec: { replicas: 3, paused: false } });
 });
 
-test("so is with what it is to begin, as long as it has not: a schedule of this shard may have made that backup", () => {
+test("its bootstrap source is kept until it has started, since this shard may have a schedule that made the backup", () => {
   const bootstrap = { fromBackup: { backupName: "nightly" } };
   const metadata = { name: "copy", namespace: "foo", uid: "1" };
   const copy = { metadata, spec: { replicas: 3, bootstrap } } as unknown as EtcdCluster;
@@ -193,15 +193,15 @@ test("so is with what it is to begin, as long as it has not: a schedule of this 
   expect(ofAnotherShard(begun).spec).not.toHaveProperty("bootstrap");
 });
 
-test("what others count is not kept: a change of it alone wakes nobody", () => {
+test("counters of other controllers are not kept, so a change of them wakes no controller", () => {
   const metadata = { name: "db-0", namespace: "foo", uid: "1", resourceVersion: "7" };
   const conditions = [{ type: "ReplicaFailure", status: "True", message: "quota" }];
-  const told = { observedGeneration: 3, conditions };
+  const counters = { observedGeneration: 3, conditions };
   const counted = { replicas: 1, readyReplicas: 1, availableReplicas: 1, fullyLabeledReplicas: 1 };
   const set = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata, spec: { replicas: 1 } };
-  expect(withSecretsAlone({ ...set, status: { ...told, ...counted } } as unknown as ReplicaSet)).toEqual({
+  expect(withSecretsAlone({ ...set, status: { ...counters, ...counted } } as unknown as ReplicaSet)).toEqual({
     ...set,
-    status: told,
+    status: counters,
   });
   expect(withSecretsAlone(set as unknown as ReplicaSet)).toEqual(set);
   const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata, spec: { minAvailable: 2 } };
@@ -216,9 +216,11 @@ test("what others count is not kept: a change of it alone wakes nobody", () => {
   expect(withEvictionsAlone(budget as unknown as PodDisruptionBudget)).toEqual(budget);
   const claim = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: { volumeName: "pv" } };
   const status = { phase: "Bound", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] };
-  expect(withPhaseAlone({ ...claim, status } as unknown as PersistentVolumeClaim)).toEqual({
+  expect(withPhaseAndSize({ ...claim, status } as unknown as PersistentVolumeClaim)).toEqual({
     ...claim,
-    status: { phase: "Bound" },
+    status: { phase: "Bound", capacity: { storage: "1Gi" } },
   });
-  expect(withPhaseAlone(claim as unknown as PersistentVolumeClaim)).toEqual(claim);
+  const small = { ...claim, status: { phase: "Pending" } } as unknown as PersistentVolumeClaim;
+  expect(withPhaseAndSize(small)).toEqual(small);
+  expect(withPhaseAndSize(claim as unknown as PersistentVolumeClaim)).toEqual(claim);
 });

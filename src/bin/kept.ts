@@ -3,11 +3,11 @@ import { AGENT_CONTAINER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Job, PersistentVolumeClaim, Pod, PodDisruptionBudget, ReplicaSet } from "#kube/kinds.ts";
 
-// What of the API server's objects is kept in memory: what somebody here reads, and no more. A member's pod is the largest of all, and nearly
-// all of it is what the operator itself has written to its ReplicaSet. What is not kept wakes nobody either: a change of it alone is none
-// (kube/store.ts). So what is counted for other people, such as how many pods are available, is left out.
+// The parts of objects that caches keep in memory: the fields that some code reads. A member's pod is the largest
+// object, and most of it repeats its ReplicaSet. A change of a dropped field triggers nothing (kube/store.ts), so
+// status fields such as the number of available pods are dropped, too.
 
-/** A Job is never compared, and its template is long: of it, only what an agent was asked to do, and which Secrets it has for that. */
+/** Keeps of a Job the agent's task and its Secrets. Jobs are never compared, and their templates are long. */
 export function withTaskAlone({ apiVersion, kind, metadata, spec, status }: Job): Job {
   const kept = taskIn(spec?.template.spec);
   return { apiVersion, kind, metadata, ...kept, ...(status === undefined ? {} : { status }) } as Job;
@@ -22,8 +22,8 @@ function taskIn(pod: Pod["spec"]) {
 }
 
 /**
- * The template is compared by its hash, in the annotations: of it, only which Secrets its pods show. Of the status, which wish its controller
- * has seen, and why a pod cannot be created.
+ * Keeps of a ReplicaSet's template the Secrets that pods mount, because it is compared by the hash in its annotations.
+ * Keeps of the status the observed generation and why a pod cannot be created.
  */
 export function withSecretsAlone({ apiVersion, kind, metadata, spec, status }: ReplicaSet): ReplicaSet {
   const volumes = shownSecrets(spec?.template?.spec);
@@ -33,21 +33,26 @@ export function withSecretsAlone({ apiVersion, kind, metadata, spec, status }: R
   return { apiVersion, kind, metadata, spec: kept, ...(status === undefined ? {} : { status: told }) } as ReplicaSet;
 }
 
-/** Of the status, which wish its controller has seen, and who is about to be evicted: how many may go is for those who drain nodes. */
+/**
+ * Keeps of a budget's status the observed generation and the pods being evicted. The allowed disruptions matter only to
+ * drains.
+ */
 export function withEvictionsAlone({ status, ...budget }: PodDisruptionBudget): PodDisruptionBudget {
   const { observedGeneration, disruptedPods } = status ?? {};
   const told = { observedGeneration, ...(disruptedPods === undefined ? {} : { disruptedPods }) };
   return { ...budget, ...(status === undefined ? {} : { status: told }) } as PodDisruptionBudget;
 }
 
-/** Of the status, whether it is bound. */
-export function withPhaseAlone({ status, ...claim }: PersistentVolumeClaim): PersistentVolumeClaim {
-  return status?.phase === undefined ? claim : { ...claim, status: { phase: status.phase } };
+/** Keeps of a claim's status whether it is bound, and its capacity. */
+export function withPhaseAndSize({ status, ...claim }: PersistentVolumeClaim): PersistentVolumeClaim {
+  if (status?.phase === undefined) return claim;
+  const storage = status.capacity?.storage;
+  return { ...claim, status: { phase: status.phase, ...(storage === undefined ? {} : { capacity: { storage } }) } };
 }
 
 /**
- * Of a cluster about which another process decides: that it is there, and whether it sleeps, for schedules that name it; and as long as it has not begun, with what
- * it is to, for the schedule whose backup that is.
+ * Keeps of a cluster of another shard its existence and sleep, for schedules that name it. Until it has formed, also
+ * its bootstrap, for the schedule that owns the bootstrap's backup.
  */
 export function ofAnotherShard({ apiVersion, kind, metadata, spec, status }: EtcdCluster): EtcdCluster {
   const { replicas, paused, bootstrap } = spec;
@@ -58,7 +63,7 @@ export function ofAnotherShard({ apiVersion, kind, metadata, spec, status }: Etc
   return { apiVersion, kind, metadata, spec: { replicas, paused, ...beginning }, ...kept } as EtcdCluster;
 }
 
-/** Which member it is, what it shows, and how it fares. */
+/** Keeps of a pod its member, the Secrets that it mounts, and its state. */
 export function whatMatters({ apiVersion, kind, metadata, spec, status }: Pod): Pod {
   const volumes = shownSecrets(spec);
   const kept = { hostname: spec?.hostname, ...(volumes.length === 0 ? {} : { volumes }) };
@@ -69,7 +74,7 @@ type Spec = NonNullable<Pod["spec"]>;
 type Status = NonNullable<Pod["status"]>;
 type Volume = NonNullable<Spec["volumes"]>[number];
 
-/** Of the pod's volumes only those that show a Secret, and only its name. */
+/** The volumes that mount a Secret, reduced to its name. */
 function shownSecrets(pod: Pod["spec"]): readonly Volume[] {
   return (pod?.volumes ?? []).flatMap(({ name, projected }) => {
     const secret = projected?.sources?.find((source) => source.secret !== undefined)?.secret;
@@ -77,7 +82,7 @@ function shownSecrets(pod: Pod["spec"]): readonly Volume[] {
   });
 }
 
-/** Conditions that tell whether it has a node, and whether it is ready. */
+/** Conditions about scheduling and readiness. */
 const TELLING: readonly string[] = ["PodScheduled", "Ready"];
 
 function fareOf({ phase, podIP, reason, message, conditions, ...containers }: Status): Status {
@@ -95,7 +100,7 @@ function fareOf({ phase, podIP, reason, message, conditions, ...containers }: St
 
 type ContainerStatus = NonNullable<Status["containerStatuses"]>[number];
 
-/** Which image runs, and with which resources, is what was asked for. */
+/** Drops image and resources, which the pod's spec determines. */
 function wordOf({ name, ready, restartCount, state, lastState }: ContainerStatus): ContainerStatus {
   const told = { name, ready, restartCount, ...(state === undefined ? {} : { state }) };
   return {

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { shardLeaseName } from "#api/names.ts";
 import { hasCode } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { LeaseServer } from "#kit/kube-lease-server.ts";
+import { LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { JsonPatch } from "#kube/client.ts";
 import { LEASES, type Lease } from "#kube/kinds.ts";
 import { type HttpAnswer, type HttpRequest, type Transport, TransportError } from "#kube/transport.ts";
@@ -13,23 +13,23 @@ import { leadShards } from "./lead-shards.ts";
 import { requestTimes } from "./statistics.ts";
 import type { Surroundings } from "./world.ts";
 
-/** What a watch says that is through with a state in which there is nothing. */
+/** Event of a watch after the complete state of an empty list. */
 const ALL_READ = {
   type: "BOOKMARK",
   object: { metadata: { resourceVersion: "5", annotations: { "k8s.io/initial-events-end": "true" } } },
 };
 
-/** An API server that has leases and nothing else. */
+/** An API server with leases and no other objects. */
 class LeasesOnly implements Transport {
-  /** Whether it says what there is; otherwise whoever asks gets no answer. */
+  /** Whether reads are answered; otherwise they hang. */
   isReadable = true;
-  /** Whether it is gone: nobody gets a connection, and those that there were are cut. */
+  /** Whether the server is down: connections are refused, and open ones are cut. */
   isAway = false;
-  /** How often somebody has asked for a whole state. */
+  /** Number of reads of a whole state. */
   reads = 0;
-  /** How often a client has ended its connections. */
+  /** Number of clients that closed their connections. */
   closes = 0;
-  /** Of each watch that goes on: what cuts it. */
+  /** A function for each open watch that cuts it. */
   readonly watches = new Set<() => void>();
   readonly #leases = new Map<string, LeaseServer>();
 
@@ -63,7 +63,7 @@ class LeasesOnly implements Transport {
     }
   }
 
-  /** Somebody else has the lease for an hour, or nobody. */
+  /** Gives the lease to this holder for an hour; the empty string frees it. */
   write(name: string, holderIdentity: string): void {
     const [, server] = [...this.#leases].find(([key]) => key.endsWith(`/${name}`)) ?? [];
     if (server?.lease === undefined) throw new Error(`there is no lease ${name}`);
@@ -73,7 +73,7 @@ class LeasesOnly implements Transport {
     server.lease = { ...server.lease, metadata: { ...metadata, resourceVersion }, spec: written };
   }
 
-  /** A watch that says what there is, and then nothing more. */
+  /** Response of a watch: the complete state, and then nothing more. */
   #streamed(signal: AbortSignal): HttpAnswer {
     const { promise: cut, reject } = Promise.withResolvers<never>();
     cut.catch(() => undefined);
@@ -86,7 +86,7 @@ class LeasesOnly implements Transport {
     });
   }
 
-  /** Is gone from now on. */
+  /** Takes the server down. */
   leave(): void {
     this.isAway = true;
     for (const cut of this.watches) cut();
@@ -161,14 +161,14 @@ function setUp() {
   return { clock, server, seen, end, made: () => clients };
 }
 
-test("a shard is led when its lease is held and all is read", async () => {
+test("a shard is led when its lease is held and its state is read", async () => {
   const { clock, seen, end } = setUp();
   await clock.advance(15_000);
   expect(seen()).toEqual({ led: [true, true], mayAct: true, isStarting: false, faults: [] });
   await end();
 });
 
-test("who holds the leases and cannot read is not said to lead, and after 75 s gives them back; it is not ready while another one has them", async () => {
+test("a process that cannot read the state does not lead, gives its shards back after 75 s, and is unready while another leads", async () => {
   const { clock, server, seen, end } = setUp();
   server.isReadable = false;
   await clock.advance(9_000);
@@ -190,7 +190,7 @@ test("who holds the leases and cannot read is not said to lead, and after 75 s g
   await end();
 });
 
-test("when a shard comes back, nothing of it is read anew", async () => {
+test("a shard that comes back is not read again", async () => {
   const { clock, server, seen, end } = setUp();
   await clock.advance(15_000);
   const { reads } = server;
@@ -205,7 +205,7 @@ test("when a shard comes back, nothing of it is read anew", async () => {
 });
 
 test.each([12_000, 20_000, 30_000, 50_000])(
-  "a shard that comes back after the API server was gone for %d ms is led by what is followed again, and nothing of it is read anew",
+  "a shard that comes back after an outage of %d ms of the API server is followed again, and not read again",
   async (awayMs) => {
     const { clock, server, seen, end } = setUp();
     await clock.advance(15_000);
@@ -222,13 +222,13 @@ test.each([12_000, 20_000, 30_000, 50_000])(
   },
 );
 
-test("what was read of a shard that does not come back ends within a minute, and all connections with the process", async () => {
+test("caches of a shard that does not come back are closed within a minute, and all connections with the process", async () => {
   const { clock, server, made, end } = setUp();
   await clock.advance(15_000);
   const all = server.watches.size;
   const until = async (seconds: number): Promise<void> => {
     for (let n = 0; n < seconds; n++) {
-      server.write(shardLeaseName(1), "other"); // It goes on.
+      server.write(shardLeaseName(1), "other"); // Another process keeps it.
       await clock.advance(1_000);
     }
   };

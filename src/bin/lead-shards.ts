@@ -9,17 +9,17 @@ import { PastCounts } from "./past-counts.ts";
 import { Readings } from "./readings.ts";
 import { clientOf, openWorld, type Surroundings, type World } from "./world.ts";
 
-/** The shard whose leader does what is to be done once for all. */
+/** Shard with the leader that does work needed only once for all shards. */
 const FIRST = 0;
 
-/** One process of several: it leads its share of the shards, and has a world of its own for each. */
+/** Leadership of one process of several: it leads its share of the shards, each with its own world. */
 export function leadShards(surroundings: Surroundings): Lead {
   const { flags, clock, log, stop } = surroundings;
   const worlds = new Map<number, World>();
   const past = new PastCounts();
   const shardOf = (number: number) => ({ number, of: flags.shards });
   const reading = (number: number) => {
-    const client = clientOf(surroundings, () => false); // It reads.
+    const client = clientOf(surroundings, () => false); // This client only reads.
     return { client, caches: createCaches(client, clock, log, shardOf(number)) };
   };
   const readings = new Readings(reading, (ended) => past.addCaches(ended), clock);
@@ -38,13 +38,13 @@ export function leadShards(surroundings: Surroundings): Lead {
       async run(leading) {
         log.info({ name }, "this process leads the shard: at work");
         await world.work(leading, number === FIRST ? [migration(surroundings, world, leading)] : []);
-        log.info({ name }, "this process leads the shard no more");
+        log.info({ name }, "this process no longer leads the shard");
       },
       async close() {
         ended.abort();
         worlds.delete(number);
         past.addEvents(world);
-        readings.leave(number); // While passes ended, what they wrote was still to be seen.
+        readings.leave(number); // After the passes have ended: until then the caches had to show their writes.
         world.pool.closeAll();
         await world.kube.close();
       },
@@ -76,8 +76,8 @@ export function leadShards(surroundings: Surroundings): Lead {
     mayActForAll: () => holdings.mayAct(FIRST),
     isStarting: () => isStartingWith(caches(), isNew()),
     alive: () =>
-      [...worlds].flatMap(([number, { rooms }]) =>
-        rooms.map((room) => ({ ...room.check(), name: `shard-${number}-${room.name}-passes` })),
+      [...worlds].flatMap(([number, { controllers }]) =>
+        controllers.map((controller) => ({ ...controller.check(), name: `shard-${number}-${controller.name}-passes` })),
       ),
     ready: () => [readiness],
     leads: () => elections.map((_, shard) => ({ shard, isLed: holdings.leads(shard) })),

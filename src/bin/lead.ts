@@ -11,29 +11,32 @@ import { leadershipOf } from "./leadership.ts";
 import { PastCounts } from "./past-counts.ts";
 import { openWorld, type Surroundings, type World } from "./world.ts";
 
-/** What a process leads, from its start to its end. */
+/** The leadership of a process, from its start to its end. */
 export interface Lead {
-  /** Whatever reads and acts at this moment. */
+  /** The worlds that exist at present. */
   readonly worlds: readonly World[];
-  /** All that is read at this moment, also for what was led here until a moment ago. */
+  /** All caches, including those of shards that were given up a moment ago. */
   readonly caches: readonly Caches[];
-  /** What has been counted by those that were here before. */
+  /** Counts of worlds that have ended. */
   readonly past: PastCounts;
-  /** Whether this process may, at this moment, write what concerns no cluster, such as the certificate of the webhooks. */
+  /** Whether this process may now write what belongs to no cluster, such as the webhooks' certificate. */
   mayActForAll(): boolean;
-  /** Whether it has yet to read what it is to read. */
+  /** Whether its caches are not synced yet. */
   isStarting(): boolean;
   alive(): readonly Check[];
   ready(): readonly Check[];
-  /** Whether each shard is led here, at this moment, by its number; without shards one entry, without a number. */
+  /** For each shard, whether this process leads it now. Without shards one entry without a number. */
   leads(): readonly { readonly shard: number | undefined; readonly isLed: boolean }[];
-  /** Leads until the process is to end, or the lease is lost. */
+  /** Leads until the process stops or the lease is lost. */
   run(): Promise<void>;
-  /** Lets go of everything. */
+  /** Releases everything. */
   close(): Promise<void>;
 }
 
-/** One process leads everything: it reads all, so that a standby takes over without a delay, and then stands for the lease. */
+/**
+ * One process leads everything. It syncs all caches first, so that a standby takes over without delay, and then
+ * competes for the lease.
+ */
 export function leadAll(surroundings: Surroundings): Lead {
   const { flags, clock, log, stop } = surroundings;
   const world = openWorld(surroundings, () => election.mayAct());
@@ -46,7 +49,7 @@ export function leadAll(surroundings: Surroundings): Lead {
     past: new PastCounts(),
     mayActForAll: () => election.mayAct(),
     isStarting: () => !isSynced(world.caches),
-    alive: () => world.rooms.map((room) => room.check()),
+    alive: () => world.controllers.map((controller) => controller.check()),
     ready: () => ready,
     leads: () => [{ shard: undefined, isLed: election.mayAct() }],
     async run() {
@@ -63,7 +66,7 @@ export function leadAll(surroundings: Surroundings): Lead {
           await world.work(leading, [migration(surroundings, world, leading)]);
         },
         onStopped: () => {
-          log.info({}, "this process leads no more");
+          log.info({}, "this process does not lead any more");
           lost.abort();
         },
       });
@@ -76,7 +79,10 @@ export function leadAll(surroundings: Surroundings): Lead {
   };
 }
 
-/** Stores all objects in the version of this release; it changes nothing of them, so it is done once, for all shards. */
+/**
+ * Rewrites all objects in this release's storage version. The objects do not change, so this is done once for all
+ * shards.
+ */
 export function migration({ clock, log }: Surroundings, { kube }: World, leading: AbortSignal): Promise<void> {
   const kinds = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES];
   return migrateStorage({ kube, clock, log }, kinds, leading);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createLog } from "#base/log.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { LeaseServer } from "#kit/kube-lease-server.ts";
+import { LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Ref } from "#kube/kinds.ts";
 import type { LeaseClient } from "#kube/lease.ts";
@@ -11,7 +11,7 @@ import { leadershipOf, shardLeadershipOf } from "./leadership.ts";
 const OWN = "operators/etcd-cluster-operator";
 const WHOLE = "kube-system/etcd-cluster-operator";
 
-/** Leases of all names, and what processes at it log. */
+/** Leases by name, and the logs of the processes that use them. */
 function setUp() {
   const clock = new FakeClock();
   const leases = new Map<string, LeaseServer>();
@@ -36,23 +36,23 @@ function setUp() {
     ({ namespace: "operators", clusterLeaseNamespace: "kube-system", identity, shards: 3, ...more }) as Flags;
   const holders = () =>
     Object.fromEntries([...leases].map(([key, { lease }]) => [key, lease?.spec?.holderIdentity ?? ""]));
-  /** Of the words that are for people who wait. */
-  const told = () =>
+  /** Lines of the log that explain why a process waits. */
+  const waitingLines = () =>
     lines
       .map((line) => JSON.parse(line) as { level: string; name: string; msg: string })
       .filter(({ msg }) => msg.includes("waits"))
       .map(({ level, name, msg }) => `${level} ${name}: ${msg}`);
-  return { clock, client, log, flags, holders, told };
+  return { clock, client, log, flags, holders, waitingLines };
 }
 
-/** Work that goes on until it is told to end. */
+/** Work that runs until it is aborted. */
 const TERM = {
   onStarted: (signal: AbortSignal) => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
 };
 
-describe("who leads everything", () => {
-  test("holds the lease of the installation under its name, and that of the Kubernetes cluster under its namespace's", async () => {
-    const { clock, client, log, flags, holders, told } = setUp();
+describe("a process that leads everything", () => {
+  test("holds the installation's lease under its own name, and that of the Kubernetes cluster under its namespace's", async () => {
+    const { clock, client, log, flags, holders, waitingLines } = setUp();
     const stop = new AbortController();
     const leadership = leadershipOf(client, flags("a"), { clock, log });
     const done = leadership.run(stop.signal, TERM);
@@ -65,8 +65,8 @@ describe("who leads everything", () => {
     const rival = elsewhere.run(stop.signal, TERM);
     await clock.advance(20_000);
     expect([second, elsewhere].map((each) => each.mayAct())).toEqual([false, false]);
-    expect(told()).toEqual([
-      "warn operators/a: an operator that is installed elsewhere leads in this Kubernetes cluster; this one waits: uninstall one",
+    expect(waitingLines()).toEqual([
+      "warn operators/a: an operator of another installation leads in this Kubernetes cluster, so this one waits; uninstall one of them",
     ]);
     stop.abort();
     await clock.advance(5_000);
@@ -88,9 +88,9 @@ describe("who leads everything", () => {
   });
 });
 
-describe("who leads shards", () => {
-  test("holds the same leases with its group, and each shard's under its own name; who has another number is told for whom it waits", async () => {
-    const { clock, client, log, flags, holders, told } = setUp();
+describe("a process that leads shards", () => {
+  test("holds these leases with its group, and each shard's under its own name; another number of shards waits and logs why", async () => {
+    const { clock, client, log, flags, holders, waitingLines } = setUp();
     const stop = new AbortController();
     const run = (of: Flags) => {
       const { group, elections } = shardLeadershipOf(client, of, { clock, log });
@@ -113,9 +113,9 @@ describe("who leads shards", () => {
     const elsewhere = run(flags("c", { namespace: "elsewhere" }));
     await clock.advance(20_000);
     expect([more, elsewhere].map(({ group }) => group.mayAct())).toEqual([false, false]);
-    expect(told().toSorted()).toEqual([
+    expect(waitingLines().toSorted()).toEqual([
       "info shards-rule2-of-3: a replica with another number of shards leads; this one, with 2, waits until the last of them has ended",
-      "warn operators/shards-rule2-of-3: an operator that is installed elsewhere leads in this Kubernetes cluster; this one waits: uninstall one",
+      "warn operators/shards-rule2-of-3: an operator of another installation leads in this Kubernetes cluster, so this one waits; uninstall one of them",
     ]);
     stop.abort();
     await clock.advance(10_000);

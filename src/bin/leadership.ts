@@ -9,14 +9,14 @@ import { Group } from "#shards/group.ts";
 import { GroupLease } from "#shards/group-lease.ts";
 import type { Flags } from "./flags.ts";
 
-/** What decides whether this process may change anything. */
+/** Lease or leases that permit this process to make changes. */
 type Leadership = Pick<Election, "mayAct" | "run">;
 
-/** The lease of the whole Kubernetes cluster, and with it the one of this installation: see kube/lease-pair.ts. */
+/** Lease of this installation together with that of the whole Kubernetes cluster: see kube/lease-pair.ts. */
 export function leadershipOf(client: KubeClient, flags: Flags, { clock, log }: { clock: Clock; log: Log }): Leadership {
   const { namespace, clusterLeaseNamespace, identity } = flags;
   const own = new Election({ client, namespace, name: OPERATOR, identity, clock, log });
-  if (namespace === clusterLeaseNamespace) return own; // The two would be one and the same lease.
+  if (namespace === clusterLeaseNamespace) return own; // Both would be the same lease.
   const cluster = new Election({
     client,
     namespace: clusterLeaseNamespace,
@@ -24,12 +24,12 @@ export function leadershipOf(client: KubeClient, flags: Flags, { clock, log }: {
     identity: `${namespace}/${identity}`,
     clock,
     log,
-    onRival: rivalTold(namespace, log),
+    onRival: logRival(namespace, log),
   });
   return new LeasePair(own, cluster);
 }
 
-/** The same two leases, held by all processes with as many shards; and the lease of each shard. */
+/** These two leases, shared by all processes with the same number of shards, and a lease for each shard. */
 export function shardLeadershipOf(client: KubeClient, flags: Flags, { clock, log }: { clock: Clock; log: Log }) {
   const { namespace, clusterLeaseNamespace, identity, shards } = flags;
   const group = groupName(shards);
@@ -47,7 +47,7 @@ export function shardLeadershipOf(client: KubeClient, flags: Flags, { clock, log
     ...common,
     namespace: clusterLeaseNamespace,
     group: `${namespace}/${group}`,
-    onRival: rivalTold(namespace, log),
+    onRival: logRival(namespace, log),
   });
   const electionOf = (shard: number): Election =>
     new Election({ client, namespace, name: shardLeaseName(shard), identity, clock, log });
@@ -57,11 +57,11 @@ export function shardLeadershipOf(client: KubeClient, flags: Flags, { clock, log
   };
 }
 
-function rivalTold(namespace: string, log: Log) {
+function logRival(namespace: string, log: Log) {
   return (holder: string): void => {
-    if (holder.startsWith(`${namespace}/`)) return; // of this installation: that is what replicas are for
+    if (holder.startsWith(`${namespace}/`)) return; // A replica of this installation is no rival.
     const advice =
-      "an operator that is installed elsewhere leads in this Kubernetes cluster; this one waits: uninstall one";
+      "an operator of another installation leads in this Kubernetes cluster, so this one waits; uninstall one of them";
     log.warn({ name: holder }, advice);
   };
 }

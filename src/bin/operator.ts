@@ -1,7 +1,8 @@
 import { readFlags, USAGE } from "./flags.ts";
 import { runOperator } from "./run.ts";
 
-// The process of the operator: everything is wired in run.ts. Exit code 0: stopped as asked; 1: could not start, or lost the lease.
+// The operator's process; run.ts wires everything. Exit code 0: stopped on request; 1: start failed, lease lost, or
+// unhandled exception (crash.ts).
 
 try {
   const flags = readFlags(process.argv.slice(2), process.env);
@@ -16,5 +17,5 @@ try {
   process.stderr.write(`${thrown instanceof Error ? thrown.message : thrown}\n`);
   process.exitCode = 1;
 }
-// Nobody uses the connections and timers that are still open any more, so the kubelet should not have to wait for them.
+// Ends at once, with connections and timers still open, so that the kubelet does not wait.
 process.exit();

@@ -1,32 +1,35 @@
 import type { CacheStats } from "#kube/cache.ts";
 import type { EventStats } from "#kube/events.ts";
 
-/** Caches, by resource. */
+/** Caches by resource. */
 export type CountingCaches = Readonly<Record<string, { readonly stats: CacheStats }>>;
 
-/** What counts for itself: everything that is led, or one shard. */
+/** World of everything that this process leads, or of one shard. */
 export interface Counting {
   readonly events: { readonly stats: EventStats };
 }
 
 type Counts = Map<string, number>;
 
-/** What was counted for shards that are no longer led here: it belongs to the process, and does not go with them. No larger with each of them. */
+/**
+ * Counts of shards that this process no longer leads, so that its counters never fall. Its size does not grow with the
+ * number of shards.
+ */
 export class PastCounts {
-  /** By what has become of them. */
+  /** Events, by outcome. */
   readonly events: Counts = new Map();
-  /** By resource. */
+  /** Full reads, by resource. */
   readonly reads: Counts = new Map();
   readonly listenerFailures: Counts = new Map();
-  /** By resource, then by reason. */
+  /** Restarts of watches, by resource, then by reason. */
   readonly restarts = new Map<string, Counts>();
 
-  /** Adds those of what has stopped to work. */
+  /** Adds the event counts of a world that has stopped. */
   addEvents({ events }: Counting): void {
     for (const [outcome, count] of Object.entries(events.stats)) increase(this.events, outcome, count);
   }
 
-  /** Adds those of caches that have ended. */
+  /** Adds the counts of caches that have ended. */
   addCaches(caches: CountingCaches): void {
     for (const [resource, { stats }] of Object.entries(caches)) {
       increase(this.reads, resource, stats.syncs);

@@ -11,12 +11,12 @@ export interface Permission {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
-  /** Only objects of these names. */
+  /** Restricts the rule to objects of these names. */
   readonly resourceNames?: readonly string[];
 }
 
 const READ = ["get", "list", "watch"] as const;
-/** Of kinds that are only ever read through a cache. */
+/** Verbs for kinds that are only read through a cache. */
 const FOLLOW = ["list", "watch"] as const;
 
 const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACKUP_SCHEDULES].map((each) =>
@@ -24,16 +24,16 @@ const DEFINITIONS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETC
 );
 
 /**
- * What the operator may do, and no more: each line is a read of caches.ts, a write of an `act.ts` or what the webhooks need.
- * `config/operator.yaml` is generated from it. The end-to-end tests run with exactly these rights, and name those that nobody
- * used. What they amount to is limited further by scripts/admission-policy.ts.
+ * The operator's permissions. Each rule belongs to a read in caches.ts, a write in an `act.ts`, or the webhooks.
+ * `config/operator.yaml` is generated from it, the end-to-end tests run with it and report unused permissions, and
+ * scripts/admission-policy.ts restricts it further.
  */
 export const PERMISSIONS: readonly Permission[] = [
-  // cluster: watches what people write, writes spec.tls into a new one that leaves it open, records identity and status; restore: makes the
-  // cluster whose claims it has filled
+  // cluster: watches them, writes spec.tls into a new one without it, records identity and status
+  // restore: creates the cluster after it has filled the claims
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters"], verbs: [...READ, "create", "patch"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdclusters/status"], verbs: ["update"] },
-  // Owner references that block deletion may only be set by who may change the owner's finalizers.
+  // Setting blockOwnerDeletion requires the right to update the owner's finalizers.
   {
     apiGroups: ["etcd.improbable.io"],
     resources: [
@@ -42,62 +42,69 @@ export const PERMISSIONS: readonly Permission[] = [
     ],
     verbs: ["update"],
   },
-  // cluster: one EtcdPeer per member, and its removal; peer: its finalizers and its status
+  // cluster: creates one EtcdPeer per member, and removes it
+  // peer: updates its finalizers and status
   {
     apiGroups: ["etcd.improbable.io"],
     resources: ["etcdpeers"],
     verbs: [...READ, "create", "update", "patch", "delete"],
   },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdpeers/status"], verbs: ["update"] },
-  // backup: watches what people write, keeps it until its object is deleted, tells how it goes; schedule: makes backups, and deletes
-  // those that are not kept
+  // backup: watches them, adds a finalizer until the stored object is deleted, updates the status
+  // schedule: creates backups, and deletes those beyond the retention
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups"], verbs: [...READ, "create", "patch", "delete"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackups/status"], verbs: ["update"] },
-  // schedule: watches what people write, tells when backups are due and which there are
+  // schedule: watches them, and reports due times and existing backups in the status
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackupschedules"], verbs: READ },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdbackupschedules/status"], verbs: ["update"] },
-  // restore: watches what people write, keeps it until claims that it has not filled are deleted, tells how it goes; cluster: makes one for a
-  // cluster that is to begin with a stored snapshot
+  // restore: watches them, adds a finalizer until incomplete claims are deleted, updates the status
+  // cluster: creates one for a cluster that starts from a stored snapshot
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdrestores"], verbs: [...READ, "create", "patch"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdrestores/status"], verbs: ["update"] },
-  // role, user: watch what people write, keep it until its role or user in etcd is deleted, tell how it is
+  // role, user: watch them, add a finalizer until the role or user in etcd is deleted, update the status
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdroles", "etcdusers"], verbs: [...FOLLOW, "patch"] },
   { apiGroups: ["etcd.improbable.io"], resources: ["etcdroles/status", "etcdusers/status"], verbs: ["update"] },
-  // cluster: Services and budget, which goes when nobody wants one; peer: the ReplicaSet
+  // cluster: Services, and the PodDisruptionBudget, which is deleted when disabled
+  // peer: the ReplicaSet
   { apiGroups: [""], resources: ["services"], verbs: [...FOLLOW, "create", "update"] },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs: [...FOLLOW, "create", "update", "delete"] },
-  // cluster: who may reach its members, where somebody asks for that
+  // cluster: the NetworkPolicy for its members, if enabled
   {
     apiGroups: ["networking.k8s.io"],
     resources: ["networkpolicies"],
     verbs: [...FOLLOW, "create", "update", "delete"],
   },
   { apiGroups: ["apps"], resources: ["replicasets"], verbs: [...FOLLOW, "create", "update"] },
-  // peer: the claim; deleted only after somebody asked for fewer members, patched only to put it aside or its labels back. restore: the claims of
-  // a new cluster; patched to say whose data they hold, deleted only while they hold nobody's
+  // peer: creates the claim, deletes it only after a removal that permits it, patches it only to quarantine it or to
+  // restore its labels
+  // restore: creates the claims of a new cluster, patches them with the cluster's identity, deletes only those without
+  // data
   { apiGroups: [""], resources: ["persistentvolumeclaims"], verbs: [...READ, "create", "patch", "delete"] },
-  // peer: fences the running pod, by its annotations; cluster: restarts a member, by deleting its pod
+  // peer: fences the running pod, by patching its annotations
+  // cluster: restarts a member, by deleting its pod
   { apiGroups: [""], resources: ["pods"], verbs: [...FOLLOW, "patch", "delete"] },
-  // backup: the Jobs that take a snapshot, and that delete one; restore: those that fill a claim
+  // backup: Jobs that take, verify or delete a snapshot
+  // restore: Jobs that fill a claim
   { apiGroups: ["batch"], resources: ["jobs"], verbs: [...FOLLOW, "create", "delete"] },
-  // cluster: the PodMonitor, where somebody asks for one; it is read by its name, and not followed
+  // cluster: the PodMonitor, if enabled; it is read by name and not watched
   {
     apiGroups: ["monitoring.coreos.com"],
     resources: ["podmonitors"],
     verbs: ["get", "create", "update", "delete"],
   },
-  // peer: which classes there are, for a claim that gets no volume
+  // peer: lists the classes, to explain why a claim gets no volume
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses"], verbs: ["list"] },
-  // webhooks: tell the API server whom to trust when it asks before it stores an EtcdCluster. No policy can watch over that: the API
-  // server asks none about what governs admission.
+  // webhooks: write the CA bundle for the validating webhook. No admission policy can restrict this, because the API
+  // server evaluates none for admission configuration.
   {
     apiGroups: ["admissionregistration.k8s.io"],
     resources: ["validatingwebhookconfigurations"],
     verbs: ["get", "update"],
     resourceNames: [OPERATOR],
   },
-  // webhooks: the same for conversions between versions; migration: which versions are stored. The policy lets nothing else of a
-  // definition be changed.
+  // webhooks: write the CA bundle for the conversion webhook
+  // migration: updates the stored versions
+  // The admission policy refuses any other change of a definition.
   {
     apiGroups: ["apiextensions.k8s.io"],
     resources: ["customresourcedefinitions"],
@@ -110,32 +117,35 @@ export const PERMISSIONS: readonly Permission[] = [
     verbs: ["update"],
     resourceNames: DEFINITIONS,
   },
-  // metrics: who asks for them, and whether they may have them
+  // metrics: authenticate and authorize clients of the metrics endpoint
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
   { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
-  // events, for people; backup: what Kubernetes warns of while a Job gets no pod, or its pod no Secret, which stands nowhere else
+  // all: record events
+  // backup: lists warnings about a Job without a pod, or a pod without its Secret, which appear nowhere else
   { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch", "list"] },
 ];
 
 /**
- * For clusters with `spec.tls`, and for EtcdUsers: their certificates, bindings, and the password of etcd's user root, each by its name; none is listed or followed. RBAC cannot say which names, since they are
- * those of clusters to come: whom that is too much for binds these rights only in namespaces that have such clusters.
+ * Permissions for clusters with `spec.tls` and for EtcdUsers: their certificates, bindings and root password, each read
+ * by name, without list or watch. RBAC cannot restrict the names, which belong to future clusters. To grant less, bind
+ * this role only in namespaces with such clusters.
  */
 export const TLS_PERMISSIONS: readonly Permission[] = [
-  // cluster: what it issues, and what others brought, and the password of root; user: the bindings, and what cert-manager has made for them
+  // cluster: Secrets that it issues, Secrets named in the spec, and the root password
+  // user: bindings, and the Secrets that cert-manager fills for them
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "update"] },
-  // cluster: whom clients have to trust
+  // cluster: the CA bundle for clients
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "create", "update"] },
-  // cluster, user: what they ask cert-manager for
+  // cluster, user: certificates requested from cert-manager
   { apiGroups: ["cert-manager.io"], resources: ["certificates"], verbs: ["get", "create", "update"] },
 ];
 
-/** The ClusterRole of who may read the operator's metrics; nobody has it until somebody binds it. */
+/** ClusterRole for reading the operator's metrics. It has no binding by default. */
 export const METRICS_READER_ROLE = `${OPERATOR}-metrics-reader`;
 
 /**
- * In the operator's own namespace and in that of the lease of the whole Kubernetes cluster: the lease by which one of several
- * operators acts, and no other. RBAC cannot say which name is created: the object does not exist yet.
+ * Permissions for the leader election leases, in the operator's namespace and in the namespace of the cluster-wide
+ * lease. RBAC cannot restrict the name on create, because the object does not exist yet.
  */
 export const LEASE_PERMISSIONS: readonly Permission[] = [
   {
@@ -147,10 +157,10 @@ export const LEASE_PERMISSIONS: readonly Permission[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
 ];
 
-/** The largest number of shards: of so many the leases are listed by name. */
+/** Maximum number of shards. The permissions list the name of each shard's lease. */
 export const MAX_SHARDS = 16;
 
-/** In the operator's own namespace: the leases of shards, for who has them. */
+/** Permissions for the leases of shards, in the operator's namespace. */
 export const SHARD_PERMISSIONS: readonly Permission[] = [
   {
     apiGroups: ["coordination.k8s.io"],
@@ -160,11 +170,11 @@ export const SHARD_PERMISSIONS: readonly Permission[] = [
   },
 ];
 
-/** In the operator's own namespace: the certificate of the webhooks, by its name. */
+/** Permissions for the webhooks' certificate, by name, in the operator's namespace. */
 export const WEBHOOK_PERMISSIONS: readonly Permission[] = [
   { apiGroups: [""], resources: ["secrets"], verbs: ["get", "update"], resourceNames: [WEBHOOKS] },
   { apiGroups: [""], resources: ["secrets"], verbs: ["create"] },
 ];
 
-/** Where the lease of the whole Kubernetes cluster lies: a namespace that every one has, and that no installation owns. */
+/** Namespace of the cluster-wide lease. It exists in every Kubernetes cluster and belongs to no installation. */
 export const CLUSTER_LEASE_NAMESPACE = "kube-system";

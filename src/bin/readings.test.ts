@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Caches } from "./caches.ts";
 import { Readings } from "./readings.ts";
 
@@ -34,7 +34,7 @@ function setUp() {
   return {
     clock,
     readings,
-    said: () => log.splice(0),
+    logged: () => log.splice(0),
     open: () => readings.caches.map((each) => numbers.get(each)),
     isUnread: () => {
       isRead = false;
@@ -42,8 +42,8 @@ function setUp() {
   };
 }
 
-test("what is left is kept for a minute, and goes on when it is taken again meanwhile, however often", async () => {
-  const { clock, readings, said, open } = setUp();
+test("a shard's caches are kept for a minute after it is left, and used again when it is taken before that, however often", async () => {
+  const { clock, readings, logged, open } = setUp();
   const caches = readings.take(3);
   for (let n = 0; n < 3; n++) {
     readings.leave(3);
@@ -51,18 +51,18 @@ test("what is left is kept for a minute, and goes on when it is taken again mean
     expect(readings.take(3)).toBe(caches);
   }
   await clock.advance(120_000);
-  expect(said()).toEqual(["1 reads shard 3", "1 follows anew", "1 follows anew", "1 follows anew"]);
+  expect(logged()).toEqual(["1 reads shard 3", "1 follows anew", "1 follows anew", "1 follows anew"]);
   expect(open()).toEqual([1]);
 });
 
-test("then it ends, has counted, and is begun anew when it is wanted; others are left alone", async () => {
-  const { clock, readings, said, open } = setUp();
+test("later they are closed and counted, and read again on demand; other shards' caches are left alone", async () => {
+  const { clock, readings, logged, open } = setUp();
   readings.take(0);
   readings.take(1);
   readings.leave(1);
   await clock.advance(60_000);
   readings.take(1);
-  expect(said()).toEqual([
+  expect(logged()).toEqual([
     "1 reads shard 0",
     "2 reads shard 1",
     "2 ends",
@@ -73,32 +73,32 @@ test("then it ends, has counted, and is begun anew when it is wanted; others are
   expect(open()).toEqual([1, 3]);
 });
 
-test("what has yet to be read ends at once: it is another one's by now, or was not read in time", () => {
-  const { readings, said, open, isUnread } = setUp();
+test("caches that are not read yet are closed at once", () => {
+  const { readings, logged, open, isUnread } = setUp();
   isUnread();
   readings.take(0);
   readings.leave(0);
   expect(open()).toEqual([]);
   readings.take(0);
-  expect(said()).toEqual(["1 reads shard 0", "1 ends", "1 was counted", "1 is closed", "2 reads shard 0"]);
+  expect(logged()).toEqual(["1 reads shard 0", "1 ends", "1 was counted", "1 is closed", "2 reads shard 0"]);
 });
 
-test("who takes what was left has all of it follow anew, since it may have been cut off", async () => {
-  const { clock, readings, said } = setUp();
+test("caches that are taken again renew their watches, which may have been cut off", async () => {
+  const { clock, readings, logged } = setUp();
   readings.take(0);
   readings.leave(0);
   await clock.advance(30_000);
   readings.take(0);
-  expect(said()).toEqual(["1 reads shard 0", "1 follows anew"]);
+  expect(logged()).toEqual(["1 reads shard 0", "1 follows anew"]);
 });
 
-test("all end with the process, once, also what was left", async () => {
-  const { clock, readings, said, open } = setUp();
+test("all caches end with the process, once, those of left shards included", async () => {
+  const { clock, readings, logged, open } = setUp();
   readings.take(0);
   readings.take(1);
   readings.leave(1);
   await readings.close();
   await clock.advance(120_000);
-  expect(said().filter((each) => each.endsWith("ends"))).toEqual(["1 ends", "2 ends"]);
+  expect(logged().filter((each) => each.endsWith("ends"))).toEqual(["1 ends", "2 ends"]);
   expect(open()).toEqual([]);
 });

@@ -3,17 +3,19 @@ import type { KubeClient } from "#kube/client.ts";
 import type { Caches } from "./caches.ts";
 import { isSynced } from "./caught-up.ts";
 
-// Why is what was read of a shard kept for a while when the shard goes?
-//   Mostly it comes back. An API server that answers nobody for ten seconds takes all shards from all processes, and when it answers they get them again.
-//   If each read thousands of objects anew then, that alone could keep the API server from answering, again and again.
-// Does anything of an old term meet a new one?
-//   Nothing that was decided, remembered or expected. A cache knows nothing of terms: it follows what the API server has, as that of a process that waits
-//   for a lease does. But an outage cuts it off, too, and it tries ever more rarely: so it goes on at once, from where it was, and is waited for.
+// Why are the caches of a lost shard kept for a while?
+//   The shard usually comes back. An API server outage of ten seconds takes all shards from all processes, and
+//   afterwards they get them back. If each process listed thousands of objects again, that load could overload the API
+//   server again and again.
+// Does state of an old term leak into a new one?
+//   No decisions, memories or expectations do. A cache is independent of terms: it follows the API server, as a
+//   standby's does. After an outage it may be in backoff. So it resumes at once when the shard comes back, and the new
+//   term waits for it.
 
-/** For so long, in milliseconds: longer than everybody needs to agree once more who has what. */
+/** Time in milliseconds for which the caches are kept: longer than the processes need to agree on the shards again. */
 const KEPT_MS = 60_000;
 
-/** What is read of one shard, and with what. */
+/** The caches of one shard and their client. */
 interface Reading {
   readonly client: Pick<KubeClient, "close">;
   readonly caches: Caches;
@@ -21,30 +23,30 @@ interface Reading {
 
 interface Kept extends Reading {
   readonly ended: AbortController;
-  /** Takes back that it ends; undefined: it is in use. */
+  /** Cancels the scheduled end; undefined: the caches are in use. */
   cancel: (() => void) | undefined;
 }
 
-/** What is read of each shard that this process leads, is about to, or has led a moment ago. */
+/** The caches of each shard that this process leads, is about to lead, or led a moment ago. */
 export class Readings {
   readonly #open: (shard: number) => Reading;
   readonly #onEnd: (caches: Caches) => void;
   readonly #clock: Clock;
   readonly #kept = new Map<number, Kept>();
 
-  /** @param onEnd hears of caches that have ended: what they have counted counts no more */
+  /** @param onEnd receives caches that have ended, with their counts */
   constructor(open: (shard: number) => Reading, onEnd: (caches: Caches) => void, clock: Clock) {
     this.#open = open;
     this.#onEnd = onEnd;
     this.#clock = clock;
   }
 
-  /** All that is read at this moment. */
+  /** All caches at present. */
   get caches(): readonly Caches[] {
     return [...this.#kept.values()].map(({ caches }) => caches);
   }
 
-  /** Goes on to read this shard, or begins to. */
+  /** Resumes the caches of this shard, or starts new ones. */
   take(shard: number): Caches {
     const kept = this.#kept.get(shard);
     if (kept === undefined) return this.#begin(shard);
@@ -54,7 +56,7 @@ export class Readings {
     return kept.caches;
   }
 
-  /** Nobody needs it any more: it ends when nobody has taken it for a while, and at once where it has yet to be read. */
+  /** Releases the caches of a shard: they end after a while unless taken again, or at once when they are not synced. */
   leave(shard: number): void {
     const kept = this.#kept.get(shard);
     if (kept === undefined) return;

@@ -1,5 +1,5 @@
 import { systemClock } from "#base/clock.ts";
-import { createLog } from "#base/log.ts";
+import { createLog, type Log } from "#base/log.ts";
 import { bearerOf, mayDo } from "#kube/access-review.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { defaultConfig, kubeconfigFile } from "#kube/config.ts";
@@ -11,6 +11,8 @@ import { serveMetrics } from "#runtime/metrics-server.ts";
 import { startWebhooks } from "#webhooks/start.ts";
 import { backupMetrics } from "./backup-metrics.ts";
 import { certificateMetrics } from "./certificate-metrics.ts";
+import { clusterMetrics } from "./cluster-metrics.ts";
+import { stopOnCrash } from "./crash.ts";
 import type { Flags } from "./flags.ts";
 import { heapOfProcess, keepHeapSmall } from "./heap.ts";
 import { type Lead, leadAll } from "./lead.ts";
@@ -24,20 +26,34 @@ const clock = systemClock;
 const DIRECT: Wires = { kube: (config) => httpTransport(config), etcd: (client) => client };
 
 /**
- * Runs until `stop` aborts or the lease is lost.
- * Order: webhooks first of all, since every replica answers, and reading the state may take an answer; then the caches, so that a
- * standby takes over without a delay; then the lease; then the rooms. With shards: lead-shards.ts.
+ * Runs until `asked` aborts, the lease is lost, or an exception is unhandled. The order of the start is:
+ * 1. the webhooks, because every replica answers them, and reading the state may need a conversion;
+ * 2. the caches, so that a standby takes over without delay;
+ * 3. the lease, and then the controllers. With shards: lead-shards.ts.
  * @returns the exit code
  */
-export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIRECT): Promise<number> {
+export async function runOperator(flags: Flags, asked: AbortSignal, wires = DIRECT): Promise<number> {
   const log = createLog(flags.logLevel);
+  const crash = new AbortController();
+  const forget = stopOnCrash(log, crash);
+  try {
+    await runUntil(AbortSignal.any([asked, crash.signal]), flags, log, wires);
+  } finally {
+    forget();
+  }
+  // Without the lease another process acts. Only a restarted process, with no memory of the old term, may acquire it
+  // again.
+  return asked.aborted && !crash.signal.aborted ? 0 : 1;
+}
+
+async function runUntil(stop: AbortSignal, flags: Flags, log: Log, wires: Wires): Promise<void> {
   const metrics = createMetrics();
   const { registry } = metrics;
   metrics.collectProcess();
   const times = requestTimes(registry);
   const config = flags.kubeconfig === undefined ? await defaultConfig() : await kubeconfigFile(flags.kubeconfig);
   const reach = { flags, config, wires, metrics, times, clock, log };
-  // Of their own: they answer without the lease, and while the controllers have used up what they may ask for.
+  // A separate client: webhooks answer without the lease, and while the controllers have used up their request rate.
   const webhookKube = clientOf(reach);
   const metricsServer = flags.insecureMetrics
     ? undefined
@@ -56,16 +72,17 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
     alsoShow: (serving) => metricsServer?.use(serving),
   });
   const all = (): Lead["worlds"] => lead.worlds;
-  // Each shard knows of all backups and schedules; of clusters it knows its own. Who has read nothing tells nothing: 0 would be told as the time of no backup.
+  // Each shard's caches have all backups and schedules, but only its own clusters. Before they are synced no value is
+  // exported, because 0 would mean that no backup exists.
   const known = (): Lead["worlds"][number]["caches"] | undefined =>
     all().find(({ caches }) => caches.backups.synced && caches.schedules.synced)?.caches;
   const onBackupEnd = backupMetrics(registry, () => known()?.backups.list());
   scheduleMetrics(registry, () => known()?.schedules.list() ?? []);
-  certificateMetrics(
-    registry,
-    () => all().flatMap(({ caches }) => caches.clusters.list()),
-    () => all().flatMap(({ caches }) => caches.users.list()),
-  );
+  // "known" includes objects that are too large: their metadata and status are kept, and their certificates expire,
+  // too.
+  const clusters = () => all().flatMap(({ caches }) => caches.clusters.list("known"));
+  clusterMetrics(registry, clusters);
+  certificateMetrics(registry, clusters, () => all().flatMap(({ caches }) => caches.users.list("known")));
   const surroundings: Surroundings = { ...reach, onBackupEnd, stop };
   const lead = flags.shards === 1 ? leadAll(surroundings) : leadShards(surroundings);
   const server = await serveHealth({
@@ -90,12 +107,10 @@ export async function runOperator(flags: Flags, stop: AbortSignal, wires = DIREC
   } finally {
     running.abort();
     await Promise.all([server.close(), metricsServer?.close(), lead.close(), keeping]);
-    // Last: until the API server knows that this pod goes, it goes on asking it.
+    // Last: the API server sends requests until it has noticed that this pod is terminating.
     await webhooks.close();
     await webhookKube.close();
   }
-  // Without the lease another process acts; only a new start may ask for it again, with nothing of the old term in memory.
-  return stop.aborted ? 0 : 1;
 }
 
 function accessBy(kube: KubeClient): MetricsAccess {

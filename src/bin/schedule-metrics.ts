@@ -1,13 +1,13 @@
 import { Gauge, type Registry } from "prom-client";
 import type { EtcdBackupSchedule, EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 
-// Names as in backup-metrics.ts. A schedule is what people watch over, and there are few: each has its own line.
+// Names as in backup-metrics.ts. Users monitor each schedule, and there are few, so each one has its own series.
 
 const PREFIX = "etcd_operator_backup_schedule";
 type Archive = Partial<NonNullable<EtcdBackupScheduleStatus["archive"]>>;
 const LABELS = ["namespace", "name"] as const;
 
-/** What is to be told of schedules. @param list every EtcdBackupSchedule that there is */
+/** Registers the metrics of schedules. @param list all EtcdBackupSchedules */
 export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBackupSchedule[]): void {
   const gauge = (name: string, help: string, value: (schedule: EtcdBackupSchedule) => number | undefined) => {
     const made: Gauge<(typeof LABELS)[number]> = new Gauge({
@@ -16,7 +16,7 @@ export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBac
       labelNames: LABELS,
       registers: [registry],
       collect: () => {
-        made.reset(); // those that are gone
+        made.reset(); // Removes the series of deleted objects.
         for (const schedule of list()) {
           const { namespace, name: of } = schedule.metadata;
           const now = value(schedule);
@@ -32,17 +32,17 @@ export function scheduleMetrics(registry: Registry, list: () => readonly EtcdBac
   );
   gauge(
     "last_verified_timestamp_seconds",
-    "When the latest backup of the schedule was made that was restored and found whole, since 1970; 0 when there is none.",
+    "When the latest verified backup of the schedule was made, since 1970; 0 when there is none.",
     ({ status }) => secondsOf(status?.lastVerified?.time),
   );
-  gauge("ready", "1 when the latest run of the schedule left a good backup, else 0.", ({ status }) =>
+  gauge("ready", "1 when the condition BackupReady of the schedule is True, else 0.", ({ status }) =>
     Number(status?.conditions?.some(({ type, status: is }) => type === "BackupReady" && is === "True") ?? false),
   );
   gauge("suspended", "1 when the schedule is suspended, else 0.", ({ spec }) => Number(spec.suspend));
   archiveMetrics(gauge);
 }
 
-/** What is to be told of those that archive changes. */
+/** Registers the metrics of schedules that archive changes. */
 function archiveMetrics(
   gauge: (name: string, help: string, value: (schedule: EtcdBackupSchedule) => number | undefined) => void,
 ): void {
@@ -52,7 +52,7 @@ function archiveMetrics(
     );
   of(
     "end_timestamp_seconds",
-    "Until when it is stored what happened, since 1970; 0 when nothing is. Its age, time() less this, is what a disaster would lose; five minutes are usual while nothing happens.",
+    "Time up to which all changes are stored, since 1970; 0 when none are. A disaster would lose the changes after it. Its age, time() less this, is up to five minutes while nothing changes.",
     ({ time }) => secondsOf(time),
   );
   of("revision", "The last revision of etcd that is archived; 0 when none is.", ({ revision }) =>
@@ -61,7 +61,7 @@ function archiveMetrics(
   of("objects", "Objects that the archive's pod has stored since it started.", ({ objects = 0 }) => objects);
   of(
     "bytes",
-    "How large the objects are that the archive's pod has stored since it started.",
+    "Total size of the objects that the archive's pod has stored since it started.",
     ({ bytes = 0 }) => bytes,
   );
   of("gaps", "Gaps that the archive's pod has found since it started.", ({ gaps = 0 }) => gaps);

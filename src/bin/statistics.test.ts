@@ -5,7 +5,7 @@ import { createMetrics } from "#runtime/metrics.ts";
 import { PastCounts } from "./past-counts.ts";
 import { exportStatistics, requestTimes } from "./statistics.ts";
 
-/** Every number is another one, so that it can be found again. */
+/** Each number is unique, so that it can be recognised. */
 const PODS: Required<CacheStats> = {
   objects: 11,
   syncs: 12,
@@ -15,12 +15,12 @@ const PODS: Required<CacheStats> = {
 };
 const EVENTS: Required<EventStats> = { created: 21, updated: 22, dropped: 23 };
 
-test("every statistic that is kept is exported, as it is at the moment of reading", async () => {
+test("every statistic is exported with its value at the time of the scrape", async () => {
   const metrics = createMetrics();
   let looks = 0;
   const world = {
     caches: { pods: { stats: PODS } },
-    rooms: [
+    controllers: [
       {
         name: "cluster",
         get waiting() {
@@ -49,11 +49,11 @@ test("every statistic that is kept is exported, as it is at the moment of readin
   expect(await metrics.registry.metrics()).toMatch(/^etcd_operator_queue_depth{controller="cluster"} 42$/m);
 });
 
-test("of several shards the sum is exported, the oldest of what is old, and which of them are led; of what is given back nothing is told but what was counted", async () => {
+test("values of several shards are summed, ages are the oldest, and shards that were given back keep only their counts", async () => {
   const metrics = createMetrics();
   const world = (size: number) => ({
     caches: { pods: { stats: { ...PODS, objects: size, lastEventAtMs: size * 1_000 } } },
-    rooms: [{ name: "cluster", waiting: { depth: size, ageMs: size * 1_000 } }],
+    controllers: [{ name: "cluster", waiting: { depth: size, ageMs: size * 1_000 } }],
     events: { stats: EVENTS },
     pool: { size },
   });
@@ -119,7 +119,7 @@ test("of several shards the sum is exported, the oldest of what is old, and whic
   ]);
 });
 
-test("how long requests took is exported, in seconds", async () => {
+test("durations of requests are exported in seconds", async () => {
   const { registry } = createMetrics();
   const times = requestTimes(registry);
   times.kube({ verb: "get", resource: "pods", code: "200", durationMs: 1_500 });

@@ -4,15 +4,15 @@ import type { Observation } from "#kube/call.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import type { Counting, CountingCaches, PastCounts } from "./past-counts.ts";
 
-// What the parts of the process count for themselves, as metrics. Names as in runtime/metrics.ts.
+// Metrics from counters inside the process. Names as in runtime/metrics.ts.
 
 const PREFIX = "etcd_operator_";
-/** From one answer of a member next door to a call that ran into its deadline. */
+/** Buckets in seconds: from a fast answer of a nearby member to a call that reaches its deadline. */
 const SECONDS_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Who keeps statistics of its own: what leads everything, or one for each shard. */
+/** World with its own statistics: of everything, or of one shard. */
 interface Source extends Counting {
-  readonly rooms: readonly {
+  readonly controllers: readonly {
     readonly name: string;
     readonly waiting: { readonly depth: number; readonly ageMs: number };
   }[];
@@ -26,19 +26,19 @@ interface Sources {
   leads(): readonly { readonly shard: number | undefined; readonly isLed: boolean }[];
 }
 
-/** How long requests took, noted when they end. */
+/** Metrics of the duration of requests. */
 export function requestTimes(registry: Registry) {
   const registers = [registry];
   const kube = new Histogram({
     name: `${PREFIX}kube_request_seconds`,
-    help: "How long requests to the API server took, without what they had waited for each other; a watch, until its stream began.",
+    help: "Duration of requests to the API server, without the time in the client's queue; of a watch, until its stream began.",
     labelNames: ["verb"],
     buckets: SECONDS_BUCKETS,
     registers,
   });
   const etcd = new Histogram({
     name: `${PREFIX}etcd_request_seconds`,
-    help: "How long requests to etcd members took.",
+    help: "Duration of requests to etcd members.",
     labelNames: ["method"],
     buckets: SECONDS_BUCKETS,
     registers,
@@ -57,8 +57,8 @@ export function requestTimes(registry: Registry) {
 }
 
 /**
- * Metrics of things that have a state of their own: brought up to date when somebody reads them; of several shards, their sum. What is counted from the
- * start on counts those shards, too, that have been given back, so that it never falls.
+ * Exports metrics that are read from counters when they are scraped. With several shards it exports their sum. Counters
+ * include shards that this process no longer leads, so that they never decrease.
  */
 export function exportStatistics(metrics: Metrics, sources: Sources): void {
   const { registry, leading, watchRestarts, queueDepth, queueAgeSeconds } = metrics;
@@ -68,14 +68,16 @@ export function exportStatistics(metrics: Metrics, sources: Sources): void {
   const reads = gauge("cache_full_reads", "How often each cache read the whole state.", ["resource"]);
   const lastEvent = gauge(
     "cache_last_event_timestamp_seconds",
-    "When the API server last said something to each cache, since 1970; 0 before that.",
+    "When each cache last received something from the API server, since 1970; 0 before that.",
     ["resource"],
   );
-  const listenerFailures = gauge("cache_listener_failures", "Changes that a controller failed to take note of.", [
-    "resource",
-  ]);
-  const events = gauge("events", "Events for people, by what became of them.", ["outcome"]);
-  const connections = gauge("etcd_connections", "Connections to etcd members that are kept in mind.", []);
+  const listenerFailures = gauge(
+    "cache_listener_failures",
+    "Changes of cached objects at which a listener of a controller threw an error.",
+    ["resource"],
+  );
+  const events = gauge("events", "Kubernetes events that the operator recorded, by outcome.", ["outcome"]);
+  const connections = gauge("etcd_connections", "Pooled connections to etcd members.", []);
   const shardLeading = sources.leads().some(({ shard }) => shard !== undefined)
     ? gauge("shard_leading", "1 while this process leads the shard of this number, else 0.", ["shard"])
     : undefined;
@@ -91,9 +93,9 @@ export function exportStatistics(metrics: Metrics, sources: Sources): void {
       for (const [reason, count] of restarts) watchRestarts.inc({ resource, reason }, count);
     const ages = new Map<string, number>();
     const heardAtMs = new Map<string, number>();
-    for (const { rooms, events: recorder, pool } of sources.worlds) {
+    for (const { controllers, events: recorder, pool } of sources.worlds) {
       connections.inc(pool.size);
-      for (const { name, waiting } of rooms) {
+      for (const { name, waiting } of controllers) {
         queueDepth.inc({ controller: name }, waiting.depth);
         ages.set(name, Math.max(waiting.ageMs, ages.get(name) ?? 0));
       }
@@ -114,6 +116,6 @@ export function exportStatistics(metrics: Metrics, sources: Sources): void {
     leading.set(leads.some(({ isLed }) => isLed) ? 1 : 0);
     for (const { shard, isLed } of leads) shardLeading?.set({ shard: String(shard) }, isLed ? 1 : 0);
   };
-  // prom-client asks each metric to collect itself, in the order in which they were made; the first of ours does it for all.
+  // prom-client collects metrics in the order of their creation; the first one collects for all.
   Object.assign(registry.getSingleMetric(`${PREFIX}passes_total`) ?? leading, { collect });
 }

@@ -15,22 +15,23 @@ import type { PassTools } from "#runtime/pass.ts";
 import type { Shard } from "#shards/belonging.ts";
 import { type Caches, createCaches } from "./caches.ts";
 import { allSynced, expectationsOf } from "./caught-up.ts";
+import { controllersOf } from "./controllers.ts";
+import { CRASH, CRASH_DRAIN_MS } from "./crash.ts";
 import type { Flags } from "./flags.ts";
-import { roomsOf } from "./rooms.ts";
 import type { requestTimes } from "./statistics.ts";
 
-/** What is left of the ten seconds of a graceful stop for passes to end, in milliseconds. */
+/** Time in milliseconds for passes to end, out of the ten seconds of a graceful stop. */
 const DRAIN_MS = 5_000;
-/** What is left of it for events to be written, in milliseconds. */
+/** Time in milliseconds for writing events, out of the ten seconds of a graceful stop. */
 const FLUSH_MS = 2_000;
 
-/** The two ways by which the process changes anything outside of itself. Whoever runs it may put something in between. */
+/** Connections through which the process changes other systems. Tests may intercept them. */
 export interface Wires {
   readonly kube: (config: KubeConfig) => Transport;
   readonly etcd: (client: EtcdClient) => EtcdClient;
 }
 
-/** What a process has once, whatever it leads. */
+/** Dependencies that exist once per process, however many shards it leads. */
 export interface Surroundings {
   readonly flags: Flags;
   readonly config: KubeConfig;
@@ -40,11 +41,11 @@ export interface Surroundings {
   readonly onBackupEnd: OnEnd;
   readonly clock: Clock;
   readonly log: Log;
-  /** Ends what is done between passes; at the latest, the process ends with it. */
+  /** Aborts work between passes, at the latest with the end of the process. */
   readonly stop: AbortSignal;
 }
 
-/** A client for the API server. @param mayChange asked right before a change is sent; undefined: always */
+/** Creates a client of the API server. @param mayChange called right before a change is sent; undefined: always true */
 export function clientOf(of: Omit<Surroundings, "onBackupEnd" | "stop">, mayChange?: () => boolean): KubeClient {
   const { flags, config, wires, metrics, times, clock, log } = of;
   return new KubeClient({
@@ -63,12 +64,12 @@ export function clientOf(of: Omit<Surroundings, "onBackupEnd" | "stop">, mayChan
   });
 }
 
-/** All that knows of clusters and acts on them: clients, caches and controllers, for everything or for one shard. */
+/** Everything that observes and changes clusters: clients, caches and controllers, for everything or for one shard. */
 export type World = ReturnType<typeof openWorld>;
 
 /**
- * @param mayAct whether what is led here is led at this moment; asked right before the first byte of every change
- * @param of what is led here, and what is read of it; undefined: everything, which is read by `start`
+ * @param mayAct whether this process holds the lease now; called right before the first byte of every change
+ * @param of the shard and its caches; undefined: everything, with caches that `start` starts
  */
 export function openWorld(
   surroundings: Surroundings,
@@ -98,34 +99,38 @@ export function openWorld(
     tell: (subject, event) => events.record(subject, event),
     mayAct,
   };
-  const rooms = roomsOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard: of?.shard });
+  const controllers = controllersOf({ caches, kube, etcd, flags, tools, onBackupEnd, stop, shard: of?.shard });
   return {
     kube,
     caches,
-    rooms,
+    controllers,
     events,
     pool,
-    /** Begins to read. */
+    /** Starts the caches. */
     start(signal: AbortSignal): void {
       for (const cache of Object.values(caches)) cache.start(signal);
     },
-    /** Waits until everything is read. @returns false when the signal aborted before */
+    /** Waits until all caches are synced. @returns false when the signal aborted before */
     whenSynced: (signal: AbortSignal): Promise<boolean> => allSynced(caches, signal),
-    /** Works until the signal aborts, and settles when all work has stopped. @param beside what is done besides the controllers' work */
+    /**
+     * Runs the controllers until the signal aborts, and settles when all work has stopped. @param beside additional
+     * work
+     */
     async work(leading: AbortSignal, beside: readonly Promise<void>[] = []): Promise<void> {
       await Promise.race([
-        Promise.all([...rooms.map((room) => room.run(leading, flags.workers)), ...beside]),
-        aborted(clock, leading, DRAIN_MS),
+        Promise.all([...controllers.map((controller) => controller.run(leading, flags.workers)), ...beside]),
+        aborted(clock, leading, () => (stop.reason === CRASH ? CRASH_DRAIN_MS : DRAIN_MS)),
       ]);
-      await events.flush(AbortSignal.timeout(FLUSH_MS)); // The term still lasts: without the lease nothing is written.
+      // The lease is still held here; without it nothing may be written.
+      await events.flush(AbortSignal.timeout(FLUSH_MS));
     },
   };
 }
 
-/** Resolves `afterMs` after the signal aborted. */
-function aborted(clock: Clock, signal: AbortSignal, afterMs: number): Promise<void> {
+/** Resolves some time after the signal aborted. @param afterMs asked when it aborts */
+function aborted(clock: Clock, signal: AbortSignal, afterMs: () => number): Promise<void> {
   return new Promise((resolve) => {
-    const wait = (): void => void clock.after(afterMs, resolve);
+    const wait = (): void => void clock.after(afterMs(), resolve);
     if (signal.aborted) wait();
     else signal.addEventListener("abort", wait, { once: true });
   });

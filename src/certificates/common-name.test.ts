@@ -10,13 +10,13 @@ test.each<{ commonName: string | undefined; found: string | undefined }>([
   { commonName: "Jane Doe@example.com", found: "Jane Doe@example.com" },
   { commonName: undefined, found: "" },
   { commonName: "Jürgen", found: undefined },
-])("who is called $commonName is known as $found", async ({ commonName, found }) => {
+])("the common name $commonName is read as $found", async ({ commonName, found }) => {
   const authority = await newAuthority("test", validity);
   const leaf = await newLeaf(authority, { commonName, names: ["a.example"], usages: ["clientAuth"], ...validity });
-  // Only the first one is who shows it.
+  // Only the first certificate belongs to the client.
   expect(commonNameIn(leaf.certificate + authority.certificate)).toBe(found);
 });
 
-test("what is no certificate names nobody", () => {
+test("a text without a certificate has no name", () => {
   expect(commonNameIn("")).toBeUndefined();
 });

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { TLS_LABEL } from "#api/names.ts";
 import { consentText, isOwnSecret, mayConnectWith } from "#certificates/consent.ts";
 import { mayBeShown } from "#certificates/facts.ts";
-import { secretOf } from "#kit/certificates.ts";
-import { overTls } from "#kit/etcd-backup.ts";
+import { secretOf } from "#kit/snapshots/certificates.ts";
+import { overTls } from "#kit/snapshots/etcd-backup.ts";
 
 const LABELS = { [TLS_LABEL]: "true" };
 
@@ -11,10 +11,10 @@ test.each([
   ["with the label", "theirs", LABELS, true],
   ["without labels", "theirs", undefined, false],
   ["with other labels", "theirs", { a: "true" }, false],
-  ["whose label says something else", "theirs", { [TLS_LABEL]: "false" }, false],
-  ["of the authority of members", "other-peer-ca", LABELS, false],
-  ["of the authority of clients", "other-client-ca", LABELS, false],
-])("whether clusters may have a Secret %s", (_, name, labels, is) => {
+  ["with another value of the label", "theirs", { [TLS_LABEL]: "false" }, false],
+  ["of the peer CA", "other-peer-ca", LABELS, false],
+  ["of the client CA", "other-client-ca", LABELS, false],
+])("whether clusters may use a Secret %s", (_, name, labels, is) => {
   expect(mayBeShown(secretOf(name, {}, { labels }))).toBe(is);
 });
 
@@ -22,7 +22,7 @@ const secret = { serverSecretName: "server", operatorClientSecretName: "mine" };
 const brought = overTls({ client: { provider: "Secret", secret } });
 const recorded = { name: "mine", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" };
 
-test("the operator connects with what is for it, with what it makes itself, and with what it had", () => {
+test("the operator connects with a labelled Secret, with its own, and with one that the status lists", () => {
   const given = { secretName: "mine", mayBeShown: false, ownerUid: undefined };
   expect(mayConnectWith(brought, given)).toBe(false);
   expect(mayConnectWith(brought, { ...given, mayBeShown: true })).toBe(true);
@@ -33,7 +33,7 @@ test("the operator connects with what is for it, with what it makes itself, and 
   expect(mayConnectWith(rest, given)).toBe(false);
 });
 
-test("what it made itself it goes on to connect with while somebody else's comes to be shown, and no more than that", () => {
+test("the operator's own certificate stays in use during the change to a user's Secret, and no other does", () => {
   const former = { secretName: "my-etcd-operator-tls", mayBeShown: false, ownerUid: undefined };
   const inUse = (provider: string) => ({ ...brought, status: { issuedBy: { client: { provider } } } });
   expect(mayConnectWith(inUse("Operator"), former)).toBe(true);
@@ -43,7 +43,7 @@ test("what it made itself it goes on to connect with while somebody else's comes
   expect(mayConnectWith(brought, former)).toBe(false);
 });
 
-test("what it has filled for this very cluster needs nobody's consent, whatever is on record; an authority is nobody's to show", () => {
+test("a Secret that the operator filled for this cluster needs no label, whatever the status lists; a CA's Secret is never used", () => {
   const { name, uid } = brought.metadata;
   const own = { secretName: `${name}-operator-tls`, mayBeShown: false, ownerUid: uid };
   const { status: _, ...unrecorded } = brought;
@@ -54,7 +54,7 @@ test("what it has filled for this very cluster needs nobody's consent, whatever 
   expect(isOwnSecret(brought, { ...own, secretName: `${name}-client-ca` })).toBe(false);
 });
 
-test("what is to be typed is said, but for an authority", () => {
+test("the message has the command that sets the label, except for a CA's Secret", () => {
   expect(consentText("foo", "theirs")).toContain("kubectl -n foo label secret theirs etcd.improbable.io/tls=true");
   expect(consentText("foo", "my-etcd-client-ca")).not.toContain("kubectl");
 });

@@ -4,12 +4,15 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 
 // Why must a Secret consent?
-//   Who may write EtcdClusters names Secrets in them, and may choose the image that gets them mounted: with no more right than that nobody is to
-//   get at the key of any Secret of the namespace. So whoever may write the Secret says by a label that EtcdClusters may have it.
-// And when the label is taken away later? Who has it, keeps it: what works is never torn down. It is told.
+//   An EtcdCluster names Secrets, and may choose the image that mounts them. The right to write EtcdClusters alone must
+//   not give access to the key of any Secret of the namespace. So a label on the Secret, set with the right to write
+//   it, permits the use by EtcdClusters.
+// What if the label is removed later? Clusters that use the Secret keep it, since a running cluster is never broken; a
+// condition reports it.
 
 /**
- * Whether the operator may connect with this to members: somebody else who brings it says so, or the cluster had it before, by its own status.
+ * Whether the operator may use this certificate to connect to members: a user's Secret permits it, or the cluster's
+ * status lists it already.
  */
 export function mayConnectWith(
   cluster: Pick<EtcdCluster, "metadata" | "spec" | "status">,
@@ -18,7 +21,7 @@ export function mayConnectWith(
   const { spec, status } = cluster;
   const { secretName } = facts;
   if (facts.mayBeShown || providerOf(spec, "client") !== "Secret" || isOwnSecret(cluster, facts)) return true;
-  // What somebody else is to bring follows what nobody else brought: that is in use, and needed no consent.
+  // While the cluster changes to a user's Secret, the operator's earlier certificate stays in use without a label.
   const isFormer = spec.tls?.client.secret?.operatorClientSecretName !== secretName;
   const { provider = "Secret" } = status?.issuedBy?.client ?? {};
   if (isFormer && provider !== "Secret") return true;
@@ -26,8 +29,8 @@ export function mayConnectWith(
 }
 
 /**
- * Whether the operator has filled it for this very cluster, which needs nobody's consent: so it is known where it was made, and shown, before any status
- * told who issues.
+ * Whether the operator has filled the Secret for this cluster, so that no label is needed. Works before the status
+ * names the issuer.
  */
 export function isOwnSecret(
   { metadata }: Pick<EtcdCluster, "metadata">,
@@ -36,9 +39,9 @@ export function isOwnSecret(
   return ownerUid === metadata.uid && isOwnSecretName(metadata.name, secretName) && !isAuthorityName(secretName);
 }
 
-/** What is to be done so that EtcdClusters may have what somebody else fills, as a clause about a Secret. */
+/** How a user permits EtcdClusters to use a Secret, as a clause about the Secret. */
 export function consentText(namespace: string, name: string): string {
   return isAuthorityName(name)
-    ? "its name is that of an authority of an EtcdCluster, whose key nobody gets; it must be another Secret"
-    : `it does not say that EtcdClusters may have it: kubectl -n ${namespace} label secret ${name} ${TLS_LABEL}=true`;
+    ? "it has the name of an EtcdCluster's CA, and the key of a CA must stay private; use another Secret"
+    : `it lacks the label that lets EtcdClusters use it: kubectl -n ${namespace} label secret ${name} ${TLS_LABEL}=true`;
 }

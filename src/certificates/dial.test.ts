@@ -2,17 +2,17 @@ import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { CLIENT_SCHEME_ANNOTATION } from "#api/names.ts";
 import { endpointAt, endpointOf, type Identities, noIdentities } from "#certificates/dial.ts";
-import { pod } from "#kit/cluster.ts";
+import { pod } from "#kit/snapshots/cluster.ts";
 import type { Pod } from "#kube/kinds.ts";
 
-/** The second member's, on a node of ours. */
+/** The pod of the second member. */
 function member(change: { annotations?: Record<string, string>; podIP?: string } = {}): Pod {
   const { podIP = "10.0.0.7", annotations } = change;
   const given = pod("my-etcd-1", { ready: true });
   return {
     ...given,
     metadata: { ...given.metadata, annotations: { ...given.metadata.annotations, ...annotations } },
-    // As the cache of pods has it: nothing of the spec but the host name.
+    // As in the cache of pods, which keeps nothing of the spec but the host name.
     spec: { hostname: "my-etcd-1" } as Pod["spec"] & object,
     status: { ...given.status, podIP },
   };
@@ -28,14 +28,14 @@ const identities: Identities = {
   },
 };
 
-test("a pod that does not speak TLS is asked without it, whatever is known", () => {
+test("a pod without the annotation is dialled without TLS, whatever is in memory", () => {
   expect(endpointOf(member(), identities)).toEqual({ is: "present", value: { address: "10.0.0.7:2379" } });
 });
 
-test("a pod that speaks TLS is asked at its address under its own name, with what its cluster knows us by", () => {
+test("a pod with TLS is dialled at its address under its own name, with the cluster's client certificate", () => {
   asked.length = 0;
   const endpoint = endpointOf(member(HTTPS), identities);
-  if (endpoint.is !== "present") throw new Error("it can be asked");
+  if (endpoint.is !== "present") throw new Error("no endpoint");
   expect(endpoint.value.address).toBe("10.0.0.7:2379");
   const { ca, cert, key, serverName, secretName } = endpoint.value.tls!;
   expect({ ca, cert, key, secretName }).toEqual(IDENTITY);
@@ -43,19 +43,19 @@ test("a pod that speaks TLS is asked at its address under its own name, with wha
   expect(asked).toEqual([{ namespace: "foo", name: "my-etcd" }]);
 });
 
-test("without a certificate of ours a pod that speaks TLS is not asked, and that is told", () => {
+test("a pod with TLS is not dialled without a client certificate, and the message has the reason", () => {
   expect(endpointOf(member(HTTPS), noIdentities)).toEqual({
     is: "unknown",
-    why: "10.0.0.7:2379 speaks TLS, and the operator has read no certificate of its own for this cluster yet",
+    why: "10.0.0.7:2379 requires TLS, and the operator has not read its client certificate for this cluster yet",
   });
 });
 
-test("a pod without an address is not there to be asked", () => {
+test("a pod without an address has no endpoint", () => {
   const given = member(HTTPS);
   expect(endpointOf({ ...given, status: { ...given.status, phase: "Failed" } }, identities).is).toBe("absent");
 });
 
-test("the same certificate and name are the same object, so that connections are kept; another one is another", () => {
+test("the same certificate and name give the same object, so that connections are reused", () => {
   const tlsOf = (given: Identities, podIP?: string) => {
     const endpoint = endpointOf(member({ ...HTTPS, ...(podIP === undefined ? {} : { podIP }) }), given);
     return endpoint.is === "present" ? endpoint.value.tls : undefined;
@@ -64,14 +64,14 @@ test("the same certificate and name are the same object, so that connections are
   expect(tlsOf({ identityOf: () => ({ ...IDENTITY }) })).not.toBe(tlsOf(identities));
 });
 
-test("through a Service members are asked by the Service's name", () => {
+test("members behind a Service are dialled by the Service's name", () => {
   const service = (given: Pod | undefined) => endpointAt("10.96.0.1:2379", given, "my-etcd-client.foo.svc", identities);
   expect(service(member())).toEqual({ is: "present", value: { address: "10.96.0.1:2379" } });
   expect(service(undefined)).toEqual({ is: "present", value: { address: "10.96.0.1:2379" } });
   expect(service(member(HTTPS))).toMatchObject({ value: { tls: { serverName: "my-etcd-client.foo.svc" } } });
 });
 
-test("whoever prints an endpoint sees nothing of the key", () => {
+test("printing an endpoint shows nothing of the key", () => {
   const endpoint = endpointOf(member(HTTPS), identities);
   for (const text of [JSON.stringify(endpoint), inspect(endpoint, { depth: 9, showHidden: true, getters: false })])
     expect(text).not.toMatch(/KEY|CERT/);

@@ -4,27 +4,27 @@ import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { dialAddress, hostnameOf } from "#kube/pod.ts";
 
-// Who says whether a member is asked over TLS?
-//   Its own pod, by an annotation that it was made with: what the cluster's spec says may not have reached it yet.
+// Is a member dialled over TLS?
+//   An annotation of its pod decides, since a change of the cluster's spec may not have reached the pod yet.
 
-/** With what the operator shows itself to the members of one cluster, and whom it trusts there; all of it PEM text. */
+/** The operator's client certificate for the members of one cluster, and the CAs that it trusts there; all PEM text. */
 export type Identity = Omit<TlsIdentity, "serverName">;
 
-/** What the operator has in memory of the Secrets of clusters. */
+/** The operator's client certificates in memory. */
 export interface Identities {
   /**
-   * Gives the same object as long as nothing has changed: connections are kept by it.
-   * @returns undefined while nothing could be read of the Secret
+   * Returns the same object until something changes: connections are pooled by it.
+   * @returns undefined while the Secret has not been read
    */
   identityOf(cluster: { readonly namespace: string; readonly name: string }): Identity | undefined;
 }
 
-/** For clusters that have no TLS. */
+/** For clusters without TLS. */
 export const noIdentities: Identities = { identityOf: () => undefined };
 
 /**
- * Where the member of this pod is asked: at the pod's address, since no DNS has to work then, and none can lie. `absent` while it has none;
- * `unknown` when it speaks TLS and the operator has no certificate that it could show.
+ * Address of the member of this pod: the pod's IP, so that no DNS is needed or trusted. `absent` while the pod has
+ * none; `unknown` when the member requires TLS and the operator has no certificate for it.
  */
 export function endpointOf(pod: Pod, identities: Identities): Observed<Endpoint> {
   const address = dialAddress(pod, ETCD_CONTAINER, CLIENT_PORT);
@@ -34,9 +34,9 @@ export function endpointOf(pod: Pod, identities: Identities): Observed<Endpoint>
 }
 
 /**
- * Where all members are asked through a Service.
- * @param pod one of those to which it leads: all of a cluster speak alike
- * @param serverName the name of the Service, which every member's certificate has, too
+ * Address of all members through a Service.
+ * @param pod a pod behind the Service: all members of a cluster use the same scheme
+ * @param serverName name of the Service, which every member's certificate includes
  */
 export function endpointAt(
   address: string,
@@ -48,7 +48,9 @@ export function endpointAt(
   const { namespace = "" } = pod.metadata;
   const identity = identities.identityOf({ namespace, name: clusterOf(pod) });
   if (identity === undefined)
-    return unknown(`${address} speaks TLS, and the operator has read no certificate of its own for this cluster yet`);
+    return unknown(
+      `${address} requires TLS, and the operator has not read its client certificate for this cluster yet`,
+    );
   return present({ address, tls: tlsIdentity(identity, serverName) });
 }
 
@@ -58,7 +60,7 @@ function clusterOf({ metadata }: Pod): string {
 
 const named = new WeakMap<Identity, Map<string, TlsIdentity>>();
 
-/** The same object for the same identity and name. */
+/** Returns the same object for the same identity and name. */
 function tlsIdentity(identity: Identity, serverName: string): TlsIdentity {
   const byName = named.get(identity) ?? new Map<string, TlsIdentity>();
   named.set(identity, byName);
@@ -67,7 +69,7 @@ function tlsIdentity(identity: Identity, serverName: string): TlsIdentity {
   return known;
 }
 
-/** Whoever prints it, or makes JSON of it, sees the name alone. */
+/** Printing it, or converting it to JSON, shows only the name. */
 class NamedIdentity implements TlsIdentity {
   readonly #identity: Identity;
   readonly serverName: string;

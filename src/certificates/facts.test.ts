@@ -2,8 +2,8 @@ import { X509Certificate } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { addressText, factsOf } from "#certificates/facts.ts";
 import { idOf, type KeyPair } from "#certificates/pem.ts";
-import { authority, DAY_MS, dataOf, leaf, NOW_MS, secretOf, withUnknownKey } from "#kit/certificates.ts";
-import { intermediate, renewed } from "#kit/certified-authority.ts";
+import { intermediate, renewed } from "#kit/etcd/certified-authority.ts";
+import { authority, DAY_MS, dataOf, leaf, NOW_MS, secretOf, withUnknownKey } from "#kit/snapshots/certificates.ts";
 
 const ca = await authority();
 const other = await authority("another CA");
@@ -12,7 +12,23 @@ const id = ({ certificate }: KeyPair) => idOf(new X509Certificate(certificate));
 const good = dataOf(pair, ca.certificate + other.certificate);
 
 describe("a Secret with a certificate", () => {
-  test("says all that anybody may know of it", () => {
+  test.each([
+    ["its only writer", ["2026-01-01T11:00:00Z"], "2026-01-01T11:00:00Z"],
+    [
+      "the last one of several",
+      ["2026-01-01T11:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T10:00:00Z"],
+      "2026-01-01T12:00:00Z",
+    ],
+    ["nobody", [], undefined],
+    ["a writer without a time", ["2026-01-01T11:00:00Z", undefined], undefined],
+  ])("has the time of its last write: by %s", (_, times, expected) => {
+    const managedFields = times.map((time) => (time === undefined ? {} : { time }));
+    const { writtenAtMs } = factsOf(secretOf("a", good, { managedFields }), "leaf");
+    expect(writtenAtMs).toBe(expected && Date.parse(expected));
+    expect(factsOf(secretOf("a", good), "leaf").writtenAtMs).toBeUndefined();
+  });
+
+  test("has all facts that are public", () => {
     const owner = { ownerReferences: [{ apiVersion: "a", kind: "b", name: "c", uid: "owner", controller: true }] };
     expect(factsOf(secretOf("my-etcd-peer-tls", good, owner), "leaf")).toEqual({
       secretName: "my-etcd-peer-tls",
@@ -39,28 +55,28 @@ describe("a Secret with a certificate", () => {
     });
   });
 
-  test("and whether EtcdClusters may have it", () => {
+  test("has whether EtcdClusters may use it", () => {
     const labels = { "etcd.improbable.io/tls": "true" };
     expect(factsOf(secretOf("a", good, { labels }), "leaf").mayBeShown).toBe(true);
   });
 
-  test("and which Certificate of cert-manager it is", () => {
+  test("has its cert-manager Certificate", () => {
     const annotations = { "cert-manager.io/certificate-name": "my-etcd-peer-tls" };
     expect(factsOf(secretOf("a", good, { annotations }), "leaf").certificateName).toBe("my-etcd-peer-tls");
   });
 
-  test("and not one word of its key", () => {
-    const told = JSON.stringify(factsOf(secretOf("a", { ...good, "next.key": other.key }), "leaf"));
+  test("has no fact of its key", () => {
+    const printed = JSON.stringify(factsOf(secretOf("a", { ...good, "next.key": other.key }), "leaf"));
     for (const key of [pair.key, other.key]) {
       const [, line = ""] = key.split("\n");
       expect(line.length).toBeGreaterThan(20);
-      expect(told).not.toContain(line);
-      expect(told).not.toContain("PRIVATE");
+      expect(printed).not.toContain(line);
+      expect(printed).not.toContain("PRIVATE");
     }
   });
 
   const short = { fromMs: NOW_MS - DAY_MS, untilMs: NOW_MS + DAY_MS };
-  test("that comes with a chain ends with the first of them", async () => {
+  test("expires with the first certificate of its chain", async () => {
     const ended = await leaf(ca, short);
     const chain = { ...good, "tls.crt": pair.certificate + ended.certificate };
     expect(factsOf(secretOf("a", chain), "leaf").notAfterMs).toBe(NOW_MS + DAY_MS);
@@ -70,22 +86,22 @@ describe("a Secret with a certificate", () => {
     { name: "whole", with: {}, trouble: undefined },
     { name: "half a pair: no key", with: { "tls.key": "" }, trouble: "it has no tls.key" },
     { name: "half a pair: no certificate", with: { "tls.crt": "" }, trouble: "it has no tls.crt" },
-    { name: "nobody to trust", with: { "ca.crt": " \n" }, trouble: "it has no ca.crt" },
-    { name: "no certificate", with: { "tls.crt": "x" }, trouble: "its tls.crt is no certificate in PEM" },
-    { name: "nobody in PEM", with: { "ca.crt": "x" }, trouble: "its ca.crt is no certificate in PEM" },
+    { name: "no ca.crt", with: { "ca.crt": " \n" }, trouble: "it has no ca.crt" },
+    { name: "no certificate", with: { "tls.crt": "x" }, trouble: "its tls.crt is not a PEM certificate" },
+    { name: "no PEM in ca.crt", with: { "ca.crt": "x" }, trouble: "its ca.crt is not a PEM certificate" },
     { name: "another key", with: { "tls.key": other.key }, trouble: "its tls.key is not the key of its tls.crt" },
     { name: "no key", with: { "tls.key": "x" }, trouble: "its tls.key is not the key of its tls.crt" },
     {
-      name: "an authority that did not sign",
+      name: "a CA that did not sign",
       with: { "ca.crt": other.certificate },
       trouble: "its tls.crt is signed by none of its ca.crt",
     },
   ];
-  test.each(cases)("tells what is wrong with it: $name", ({ with: changed, trouble }) => {
+  test.each(cases)("has a message for: $name", ({ with: changed, trouble }) => {
     expect(factsOf(secretOf("a", { ...good, ...changed }), "leaf").trouble).toBe(trouble);
   });
 
-  test("is good by one authority, although nobody knows the kind of another one's key", () => {
+  test("is valid by one CA, even if a second CA has an unknown kind of key", () => {
     const unknown = withUnknownKey(ca.certificate);
     const facts = factsOf(secretOf("a", dataOf(pair, unknown + ca.certificate)), "leaf");
     expect(facts).toMatchObject({ trouble: undefined, signerId: id(ca) });
@@ -95,7 +111,7 @@ describe("a Secret with a certificate", () => {
     );
   });
 
-  test("without any data is in trouble, and says nothing else", () => {
+  test("without any data has a message, and no other facts", () => {
     const { data: _, ...empty } = secretOf("a", {});
     expect(factsOf(empty, "leaf")).toMatchObject({
       trouble: "it has no tls.crt",
@@ -119,13 +135,13 @@ describe("the time of a certificate", () => {
   };
   const OWN = [-1, 90];
 
-  test("is within that of the authority that has signed it", async () => {
+  test("is within that of the CA that has signed it", async () => {
     expect(daysOf(pair, ca)).toEqual(OWN);
     expect(daysOf(pair, await renewed(ca, during(-400, -1)))).toEqual([-1, -1]);
     expect(daysOf(pair, await renewed(ca, during(5, 500)))).toEqual([5, 90]);
   });
 
-  test("is within that of the best one of this name and key, whichever stands first", async () => {
+  test("is within that of the longest-lived CA of this name and key, in any order", async () => {
     const [ended, soon] = [await renewed(ca, during(-400, -1)), await renewed(ca, during(-400, 7))];
     const later = await renewed(ca, during(5, 500));
     expect(daysOf(pair, ended, ca)).toEqual(OWN);
@@ -134,7 +150,7 @@ describe("the time of a certificate", () => {
     expect(daysOf(pair, soon, later)).toEqual(OWN);
   });
 
-  test("was made for as long as what lives shortest of that which it takes", async () => {
+  test("has the shortest lifetime of the certificates involved", async () => {
     const lifeOf = (shown: KeyPair, ...trust: readonly KeyPair[]) => {
       const all = trust.map(({ certificate }) => certificate).join("");
       return factsOf(secretOf("a", dataOf(shown, all)), "leaf").lifeMs / DAY_MS;
@@ -142,30 +158,30 @@ describe("the time of a certificate", () => {
     expect(lifeOf(pair, ca)).toBe(91);
     expect(lifeOf(pair, await renewed(ca, during(-1, 6)))).toBe(7);
     expect(lifeOf(pair, await renewed(ca, during(-1, 6)), ca)).toBe(91);
-    const between = await intermediate(ca, during(-1, 29));
-    const single = await leaf(between);
-    expect(lifeOf({ ...pair, certificate: pair.certificate + between.certificate }, ca)).toBe(30);
-    expect(lifeOf(single, between)).toBe(30);
+    const intermediateCA = await intermediate(ca, during(-1, 29));
+    const single = await leaf(intermediateCA);
+    expect(lifeOf({ ...pair, certificate: pair.certificate + intermediateCA.certificate }, ca)).toBe(30);
+    expect(lifeOf(single, intermediateCA)).toBe(30);
   });
 
-  test("is nothing to whoever else is trusted, such as the authority before", async () => {
+  test("does not depend on other trusted CAs, such as the previous one", async () => {
     expect(daysOf(pair, await renewed(other, during(-400, -1)), ca)).toEqual(OWN);
   });
 
-  test("is within that of all that are shown, and of the root above them; unless who has signed it is trusted, too", async () => {
-    const between = await intermediate(ca, during(-1, 60));
-    const single = await leaf(between);
-    const chain = { ...single, certificate: single.certificate + between.certificate };
+  test("is within that of all intermediates and the root, unless an intermediate is trusted itself", async () => {
+    const intermediateCA = await intermediate(ca, during(-1, 60));
+    const single = await leaf(intermediateCA);
+    const chain = { ...single, certificate: single.certificate + intermediateCA.certificate };
     const ended = await renewed(ca, during(-400, 3));
     expect(daysOf(chain, ca)).toEqual([-1, 60]);
     expect(daysOf(chain, ended)).toEqual([-1, 3]);
-    expect(daysOf(chain, ended, between)).toEqual([-1, 60]);
-    expect(daysOf(chain, await renewed(between, during(-400, -1)), ca)).toEqual([-1, 60]);
-    expect(daysOf(single, ended, between)).toEqual([-1, 60]);
+    expect(daysOf(chain, ended, intermediateCA)).toEqual([-1, 60]);
+    expect(daysOf(chain, await renewed(intermediateCA, during(-400, -1)), ca)).toEqual([-1, 60]);
+    expect(daysOf(single, ended, intermediateCA)).toEqual([-1, 60]);
   });
 });
 
-describe("the Secret of an authority", () => {
+describe("the Secret of a CA", () => {
   const own = dataOf(ca, ca.certificate);
   const both = {
     ...own,
@@ -173,7 +189,7 @@ describe("the Secret of an authority", () => {
     "next.crt": other.certificate,
     "next.key": other.key,
   };
-  test("says which one is to follow, and by whose wish the last one did", () => {
+  test("names the next CA, and which request caused the last one", () => {
     const annotations = { "etcd.improbable.io/rotated-for": "all" };
     const facts = factsOf(secretOf("a", both, { annotations }), "authority");
     expect(facts).toMatchObject({
@@ -186,7 +202,7 @@ describe("the Secret of an authority", () => {
 
   const cases: { name: string; data: Record<string, string>; trouble: string | undefined }[] = [
     { name: "whole", data: own, trouble: undefined },
-    { name: "a leaf", data: good, trouble: "its tls.crt is no authority that signs itself" },
+    { name: "a leaf", data: good, trouble: "its tls.crt is not a self-signed CA" },
     {
       name: "not in its own bundle",
       data: dataOf(ca, other.certificate),
@@ -203,12 +219,12 @@ describe("the Secret of an authority", () => {
       trouble: "its next.key is not the key of its next.crt",
     },
   ];
-  test.each(cases)("tells what is wrong with it: $name", ({ data, trouble }) => {
+  test.each(cases)("has a message for: $name", ({ data, trouble }) => {
     expect(factsOf(secretOf("a", data), "authority").trouble).toBe(trouble);
   });
 });
 
-test("addresses are written in one way", () => {
+test("addresses have one canonical form", () => {
   expect(["127.0.0.1", "0:0:0:0:0:0:0:1", "FD00::0001", "x:y"].map(addressText)).toEqual([
     "127.0.0.1",
     "::1",

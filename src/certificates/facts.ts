@@ -8,107 +8,140 @@ import {
   TLS_LABEL,
   TRUST_FILE,
 } from "#api/names.ts";
-import { commonNameIn } from "#certificates/common-name.ts";
+import { commonNameOf } from "#certificates/common-name.ts";
+import { whyTooCostly, whyTooMuch } from "#certificates/limits.ts";
 import { idOf, isPair, parsedIn } from "#certificates/pem.ts";
 import { whyNoSigner } from "#certificates/signing-key.ts";
 import { isSignedBy, signersOf } from "#certificates/trust.ts";
 import { controllerOf, type Secret } from "#kube/kinds.ts";
 
-// What may be known of a Secret without knowing its key?
-//   All that anybody who connects may see anyway: certificates. Whether the key is the right one is judged here, and the key is left behind.
+// What is known of a Secret without its key?
+//   Only what each TLS handshake shows anyway: certificates. The key is checked here against its certificate, and not
+//   passed on.
 
-/** Of an authority that is about to be followed by another one: that one. */
+/** Keys of a CA's Secret during a CA rotation: the CA that comes next. */
 export const NEXT_CERTIFICATE = "next.crt";
 export const NEXT_KEY = "next.key";
-/** With it cert-manager marks each Secret that it fills: https://cert-manager.io/docs/reference/annotations/ */
+/**
+ * Annotation by which cert-manager marks each Secret that it fills: https://cert-manager.io/docs/reference/annotations/
+ */
 export const CERTIFICATE_NAME_ANNOTATION = "cert-manager.io/certificate-name";
 
-/** What a Secret with a certificate says of itself. Of what cannot be read, times are 0 and texts empty. */
+/** Facts about a Secret with a certificate. For an unreadable certificate, times are 0 and texts empty. */
 export interface CertificateFacts {
   readonly secretName: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Uid of who manages the Secret; undefined when nobody does. */
+  /**
+   * Last write of the Secret, in milliseconds since 1970 by the API server's clock, to the second; undefined when
+   * unknown.
+   */
+  readonly writtenAtMs: number | undefined;
+  /** Uid of the controlling owner; undefined when there is none. */
   readonly ownerUid: string | undefined;
-  /** Milliseconds since 1970; from when to when it is worth something: it, all that are shown with it, and one of the authorities that vouch for it are valid. */
+  /**
+   * Milliseconds since 1970. In this span the certificate, its intermediates and one trusted CA that signed it are all
+   * valid.
+   */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** For how long what lives shortest of these was made, in milliseconds. */
+  /** Shortest lifetime among these certificates, in milliseconds. */
   readonly lifeMs: number;
-  /** Of the certificate that is shown: SHA-256 of its DER, in hexadecimal. */
+  /** SHA-256 of the DER of the first certificate of tls.crt, in hexadecimal. */
   readonly fingerprint: string;
-  /** As `CN=…`, one line. */
+  /** Name as `CN=…`, one line; cut off after 256 characters. */
   readonly issuerName: string;
-  /** By whom etcd takes whoever shows it: as in common-name.ts. */
+  /** The user name that etcd takes from it: see common-name.ts. */
   readonly commonName: string | undefined;
   /** DNS names and IP addresses; IPv6 as RFC 5952 writes it. */
   readonly names: readonly string[];
-  /** What it may be used for, as OIDs; empty when it does not say. */
+  /** Extended key usages, as OIDs; empty when there are none. */
   readonly usages: readonly string[];
-  /** The authorities that it says to trust, in PEM. */
+  /** The CAs in ca.crt, in PEM. */
   readonly trust: string;
   /** SHA-256 of each of them. */
   readonly trustIds: readonly string[];
-  /** Which of them vouches for the certificate. */
+  /** SHA-256 of the one that signed the certificate. */
   readonly signerId: string | undefined;
-  /** SHA-256 of the authority that is to follow; on the Secret of an authority only. */
+  /** SHA-256 of the CA that comes next; only for the Secret of a CA. */
   readonly nextId: string | undefined;
   readonly rotatedFor: string | undefined;
-  /** Of which Certificate of cert-manager it is; undefined when cert-manager has not filled it. */
+  /** Name of its cert-manager Certificate; undefined when cert-manager has not filled the Secret. */
   readonly certificateName: string | undefined;
-  /** Fingerprint of what it was made for; undefined when the operator did not make it. */
+  /** Fingerprint of the request that it was issued for; undefined when the operator did not issue it. */
   readonly madeFor: string | undefined;
-  /** Whether its label says that EtcdClusters may have it, and its name is no authority's. */
+  /** Whether the label permits its use by EtcdClusters, and its name is not that of a CA's Secret. */
   readonly mayBeShown: boolean;
-  /** What is wrong with it, as a clause that names the key and quotes nothing of it. Whether its time is over is asked of the clock. */
+  /** What is wrong with it, as a clause that names the key and quotes nothing of it. Expiry is not checked here. */
   readonly trouble: string | undefined;
 }
 
-/** What of an object is looked at as a certificate. */
+/** Longest issuer name in a status, in characters: a CA may have a name of 16 kB. */
+const LONGEST_ISSUER_NAME = 256;
+
+/** How to read a Secret: as that of a CA, or of a leaf certificate. */
 export type Kind = "authority" | "leaf";
 
-/** All that a Secret says of its certificate, and nothing of its key. Never throws. */
+/** Everything that is known of a Secret's certificate, and nothing of its key. Never throws. */
 export function factsOf(secret: Secret, kind: Kind): CertificateFacts {
   const { name, uid, resourceVersion, annotations } = secret.metadata;
-  const chain = parsedIn(textIn(secret, CERTIFICATE_FILE));
-  const trusted = parsedIn(textIn(secret, TRUST_FILE));
-  const [next] = parsedIn(textIn(secret, NEXT_CERTIFICATE));
+  const { chain, trusted, signers, next, excess } = partsOf(secret);
   const [shown] = chain;
-  const signers = signersOf(chain, trusted);
   return {
     secretName: name,
     uid,
     resourceVersion,
+    writtenAtMs: writtenAtMs(secret),
     ownerUid: controllerOf(secret)?.uid,
     ...spanOf(chain, signers),
     fingerprint: shown === undefined ? "" : idOf(shown),
-    issuerName: shown?.issuer?.split("\n").join(", ") ?? "",
-    commonName: commonNameIn(textIn(secret, CERTIFICATE_FILE)),
+    issuerName: shown?.issuer?.split("\n").join(", ").slice(0, LONGEST_ISSUER_NAME) ?? "",
+    commonName: shown && commonNameOf(shown),
     names: shown === undefined ? [] : namesOf(shown),
     usages: shown?.keyUsage ?? [],
-    trust: [...new Map(trusted.map((each) => [idOf(each), each.toString()])).values()].join(""),
-    trustIds: [...new Set(trusted.map(idOf))],
+    trust: trusted.map((each) => each.toString()).join(""),
+    trustIds: trusted.map(idOf),
     signerId: signers.map(idOf).at(0),
     nextId: next === undefined ? undefined : idOf(next),
     rotatedFor: annotations?.[ROTATED_FOR_ANNOTATION],
     certificateName: annotations?.[CERTIFICATE_NAME_ANNOTATION],
     madeFor: annotations?.[APPLIED_HASH_ANNOTATION],
     mayBeShown: mayBeShown(secret),
-    trouble: troubleOf(secret, kind, { chain, trusted, signers, next }),
+    trouble: excess ?? troubleOf(secret, kind, { chain, trusted, signers, next }),
   };
 }
 
-/** Whether EtcdClusters may have what somebody else fills: its label says so, and its name is no authority's. */
+const NOTHING = { chain: [], trusted: [], signers: [], next: undefined } as const;
+
+/** The certificates of a Secret; none, with the reason, when they exceed the limits. */
+function partsOf(secret: Secret): Parts & { readonly excess: string | undefined } {
+  const tooMuch = whyTooMuch(secret);
+  if (tooMuch !== undefined) return { ...NOTHING, excess: tooMuch };
+  const chain = parsedIn(textIn(secret, CERTIFICATE_FILE));
+  const trusted = [...new Map(parsedIn(textIn(secret, TRUST_FILE)).map((each) => [idOf(each), each])).values()];
+  const [next] = parsedIn(textIn(secret, NEXT_CERTIFICATE));
+  const tooCostly = whyTooCostly([...chain, ...(next === undefined ? [] : [next])], trusted);
+  if (tooCostly !== undefined) return { ...NOTHING, excess: tooCostly };
+  return { chain, trusted, signers: signersOf(chain, trusted), next, excess: undefined };
+}
+
+/** Read from `managedFields`, where each writer of the Secret has the time of its last write. */
+function writtenAtMs({ metadata: { managedFields = [] } }: Secret): number | undefined {
+  const times = managedFields.map(({ time }) => Date.parse(time ?? ""));
+  return times.length === 0 || times.some(Number.isNaN) ? undefined : Math.max(...times);
+}
+
+/** Whether the label permits its use by EtcdClusters, and its name is not that of a CA's Secret. */
 export function mayBeShown({ metadata }: Secret): boolean {
   return metadata.labels?.[TLS_LABEL] === "true" && !isAuthorityName(metadata.name);
 }
 
-/** @returns its text; empty when it is not there */
+/** @returns the decoded text; empty when the key is missing */
 export function textIn({ data }: Pick<Secret, "data">, key: string): string {
   return Buffer.from(data?.[key] ?? "", "base64").toString("utf8");
 }
 
-/** Who signs may have ended before what it has signed does: then nobody believes that any more. */
+/** The CA may expire before the certificates that it signed, which then become invalid. */
 function spanOf(
   chain: readonly X509Certificate[],
   signers: readonly X509Certificate[],
@@ -123,7 +156,7 @@ function spanOf(
   };
 }
 
-/** The least of all that are shown, and of the best one that vouches for them. */
+/** The least over the shown certificates and the best CA that signed them. */
 function leastOf(
   chain: readonly X509Certificate[],
   signers: readonly X509Certificate[],
@@ -152,12 +185,12 @@ function troubleOf(secret: Secret, kind: Kind, { chain, trusted, signers, next }
   const missing = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE].find((key) => textIn(secret, key).trim() === "");
   if (missing !== undefined) return `it has no ${missing}`;
   const [shown] = chain;
-  if (shown === undefined) return `its ${CERTIFICATE_FILE} is no certificate in PEM`;
-  if (trusted.length === 0) return `its ${TRUST_FILE} is no certificate in PEM`;
+  if (shown === undefined) return `its ${CERTIFICATE_FILE} is not a PEM certificate`;
+  if (trusted.length === 0) return `its ${TRUST_FILE} is not a PEM certificate`;
   if (!isPair(shown, textIn(secret, KEY_FILE))) return `its ${KEY_FILE} is not the key of its ${CERTIFICATE_FILE}`;
   if (kind === "leaf")
     return signers.length === 0 ? `its ${CERTIFICATE_FILE} is signed by none of its ${TRUST_FILE}` : undefined;
-  if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE_FILE} is no authority that signs itself`;
+  if (!shown.ca || !isSignedBy(shown, shown)) return `its ${CERTIFICATE_FILE} is not a self-signed CA`;
   if (!trusted.some((each) => idOf(each) === idOf(shown)))
     return `its ${CERTIFICATE_FILE} is not among its ${TRUST_FILE}`;
   const fields = { certificate: CERTIFICATE_FILE, key: KEY_FILE };
@@ -169,7 +202,7 @@ function troubleOf(secret: Secret, kind: Kind, { chain, trusted, signers, next }
   return whyNoSigner(next, textIn(secret, NEXT_KEY), { certificate: NEXT_CERTIFICATE, key: NEXT_KEY });
 }
 
-/** The subject's other names, as Node lists them: `DNS:a, IP Address:127.0.0.1`. */
+/** Subject alternative names, as Node lists them: `DNS:a, IP Address:127.0.0.1`. */
 function namesOf({ subjectAltName = "" }: X509Certificate): readonly string[] {
   return subjectAltName.split(", ").flatMap((entry) => {
     const [, type, value = ""] = /^(DNS|IP Address):(.*)$/.exec(entry) ?? [];
@@ -178,7 +211,7 @@ function namesOf({ subjectAltName = "" }: X509Certificate): readonly string[] {
   });
 }
 
-/** An address as it is always written. */
+/** The canonical form of an address. */
 export function addressText(address: string): string {
   if (!address.includes(":")) return address;
   try {

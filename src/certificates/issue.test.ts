@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { isAddress, wantedNames } from "#certificates/names.ts";
-import { authority, DAY_MS, leaf, NOW_MS } from "#kit/certificates.ts";
+import { authority, DAY_MS, leaf, NOW_MS } from "#kit/snapshots/certificates.ts";
 
-// What is issued is judged by somebody else's code: openssl's.
+// Issued certificates are checked with an independent implementation: openssl.
 
 const dir = mkdtempSync(join(tmpdir(), "issue-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -30,7 +30,7 @@ const bundle = file("bundle.crt", other.certificate + ca.certificate);
 const serverFile = file("server.crt", server.certificate);
 
 describe("openssl", () => {
-  test("takes a leaf for the authority's, for every purpose and name that it has", () => {
+  test("verifies a leaf with the CA, for each of its purposes and names", () => {
     for (const trusted of [caFile, bundle])
       for (const purpose of ["sslserver", "sslclient"])
         for (const host of ["my-etcd-12.my-etcd.foo.svc", "my-etcd-client.foo.svc", "localhost", "etcd.example.com"]) {
@@ -41,7 +41,7 @@ describe("openssl", () => {
   });
 
   const refused: { name: string; flags: string[] }[] = [
-    { name: "another authority's", flags: ["-CAfile", file("other.crt", other.certificate), ...at] },
+    { name: "another CA", flags: ["-CAfile", file("other.crt", other.certificate), ...at] },
     { name: "another name", flags: ["-CAfile", caFile, ...at, "-verify_hostname", "my-etcd-0.other.foo.svc"] },
     { name: "a time after its end", flags: ["-CAfile", caFile, "-attime", String((NOW_MS + 91 * DAY_MS) / 1_000)] },
     {
@@ -53,7 +53,7 @@ describe("openssl", () => {
     expect(() => openssl("verify", ...flags, serverFile)).toThrow(/verification failed/);
   });
 
-  test("reads what was meant: no name of its own, other names that are critical, no authority, P-256", () => {
+  test("reads the expected fields: no subject, critical alternative names, not a CA, P-256", () => {
     const text = openssl("x509", "-in", serverFile, "-noout", "-text");
     expect(text).toMatch(/Subject: *\n/);
     expect(text).toMatch(/X509v3 Subject Alternative Name: critical/);
@@ -66,30 +66,30 @@ describe("openssl", () => {
     expect(own).toMatch(/Subject: CN ?= ?my-etcd peer CA [0-9a-f]{12}/);
   });
 
-  test("of two authorities of one name takes the right one", () => {
+  test("verifies with the right one of two CAs of one name", () => {
     expect(openssl("verify", "-x509_strict", ...at, "-CAfile", bundle, serverFile)).toContain("OK");
   });
 });
 
-test("a leaf ends before its authority does", async () => {
+test("a leaf expires no later than its CA", async () => {
   const text = file("long.crt", (await leaf(ca, { untilMs: NOW_MS + 9_999 * DAY_MS })).certificate);
   const ends = [text, caFile].map((path) => openssl("x509", "-in", path, "-noout", "-enddate"));
   expect(ends[0]).toBe(ends[1]);
 });
 
-test("who has a name has it, and other names are not critical then", async () => {
+test("a leaf with a common name has it, and its alternative names are not critical", async () => {
   const text = file(
     "client.crt",
     (await leaf(ca, { commonName: "etcd-cluster-operator", usages: ["clientAuth"], names: [] })).certificate,
   );
-  const told = openssl("x509", "-in", text, "-noout", "-text");
-  expect(told).toMatch(/Subject: CN ?= ?etcd-cluster-operator/);
-  expect(told).not.toContain("Server Authentication");
-  expect(told).not.toContain("Alternative Name");
+  const printed = openssl("x509", "-in", text, "-noout", "-text");
+  expect(printed).toMatch(/Subject: CN ?= ?etcd-cluster-operator/);
+  expect(printed).not.toContain("Server Authentication");
+  expect(printed).not.toContain("Alternative Name");
   expect(() => openssl("verify", ...at, "-purpose", "sslserver", "-CAfile", caFile, text)).toThrow();
 });
 
-test("an address is no name", () => {
+test("addresses are distinguished from names", () => {
   expect(["::1", "10.0.0.1"].map(isAddress)).toEqual([true, true]);
   expect(["localhost", "10.0.0.1.example", "a-1.b"].map(isAddress)).toEqual([false, false, false]);
 });

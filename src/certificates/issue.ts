@@ -8,32 +8,32 @@ import { isSignedBy } from "#certificates/trust.ts";
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** From when to when a certificate is valid, in milliseconds since 1970. */
+/** Validity of a certificate, in milliseconds since 1970. */
 export interface Validity {
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
-/** What a certificate is for, by the words of RFC 5280. */
+/** Extended key usage, as in RFC 5280. */
 export type Usage = "serverAuth" | "clientAuth";
 
 export interface LeafWish extends Validity {
-  /** Undefined: none, which is what etcd's gateway asks of its server's certificate. */
+  /** Undefined: none, since etcd's gRPC gateway requires a server certificate without a common name. */
   readonly commonName?: string | undefined;
   /** DNS names and IP addresses. */
   readonly names: readonly string[];
   readonly usages: readonly Usage[];
 }
 
-/** Who makes certificates: each with a key of its own. */
+/** Issues certificates, each with a new key. */
 export interface Issuer {
-  /** A new authority, which signs no other one. Its name is its own, so that two of them are never taken for each other. */
+  /** A new self-signed CA, which cannot sign other CAs. A random suffix makes its name unique. */
   newAuthority(commonName: string, validity: Validity): Promise<KeyPair>;
-  /** A certificate that the authority signs. It ends before the authority does. */
+  /** A certificate signed by the CA. It expires no later than the CA. */
   newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPair>;
 }
 
-/** The library is read when a certificate is made, which is rare: it takes megabytes. */
+/** Loaded on demand, since it takes megabytes and certificates are rarely issued. */
 async function library() {
   await import("reflect-metadata"); // x509 needs it loaded first
   return await import("@peculiar/x509");
@@ -60,13 +60,13 @@ export async function newAuthority(commonName: string, { fromMs, untilMs }: Vali
 
 export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPair> {
   const x509 = await library();
-  // Whatever else stands in the Secret, this is what it was judged by.
+  // Uses the certificate that was checked, even if the Secret holds further ones.
   const [own] = parsedIn(authority.certificate);
-  invariant(own !== undefined, "an authority has a certificate");
+  invariant(own !== undefined, "a CA has a certificate");
   const issuer = new x509.X509Certificate(own.toString());
   const authorityKey = keyIn(authority.key);
   const signingAlgorithm = signingBy(authorityKey);
-  invariant(authorityKey !== undefined && signingAlgorithm !== undefined, "an authority has a key to sign by");
+  invariant(authorityKey !== undefined && signingAlgorithm !== undefined, "a CA has a key to sign by");
   const der = authorityKey.export({ type: "pkcs8", format: "der" });
   const signingKey = await crypto.subtle.importKey("pkcs8", der, signingAlgorithm, false, ["sign"]);
   const keys = await newKeys();
@@ -75,7 +75,7 @@ export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPa
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serialNumber(),
     ...(commonName === undefined ? {} : { subject: [{ CN: [commonName] }] }),
-    // As the authority has written it: etcd compares names byte by byte.
+    // Copied from the CA's certificate: etcd compares names byte by byte.
     issuer: issuer.subjectName,
     publicKey: keys.publicKey,
     signingKey,
@@ -86,17 +86,17 @@ export async function newLeaf(authority: KeyPair, wish: LeafWish): Promise<KeyPa
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension(usages.map((usage) => x509.ExtendedKeyUsage[usage])),
-      // Who has no name of its own is known by these alone: then they are critical (RFC 5280, 4.2.1.6).
+      // A certificate without a subject is identified by these alone, so they are critical (RFC 5280, 4.2.1.6).
       ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(alternatives, commonName === undefined)]),
       await keyIdentifierOf(issuer),
     ],
   });
-  const isBelieved = isSignedBy(new X509Certificate(certificate.toString("pem")), own);
-  invariant(isBelieved, "what an authority has signed is believed by who trusts it");
+  const isVerified = isSignedBy(new X509Certificate(certificate.toString("pem")), own);
+  invariant(isVerified, "a certificate is verified by the CA that signed it");
   return { certificate: inPem(certificate.toString("pem")), key: await keyInPem(keys.privateKey) };
 }
 
-/** By which of its keys the authority has signed: as it calls it itself, however it has come to that. */
+/** Authority key identifier: a copy of the CA's own subject key identifier, however it was computed. */
 async function keyIdentifierOf(authority: PeculiarCertificate) {
   const x509 = await library();
   const own = authority.getExtension(x509.SubjectKeyIdentifierExtension);
@@ -107,7 +107,7 @@ async function keyIdentifierOf(authority: PeculiarCertificate) {
 
 export const issuer: Issuer = { newAuthority, newLeaf };
 
-/** Positive, as RFC 5280 asks for: the first bit is not set. */
+/** Positive, as RFC 5280 requires: the first bit is not set. */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
@@ -123,7 +123,7 @@ async function keyInPem(key: webcrypto.CryptoKey): Promise<string> {
   return inPem(PemConverter.encode(await crypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY"));
 }
 
-/** Ends with a line's end, so that one may follow the other in a bundle. */
+/** Ends with a newline, so that certificates can be concatenated to a bundle. */
 function inPem(text: string): string {
   return `${text.trimEnd()}\n`;
 }

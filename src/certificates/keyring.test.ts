@@ -1,12 +1,12 @@
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { Keyring } from "#certificates/keyring.ts";
-import { secretOf } from "#kit/certificates.ts";
+import { secretOf } from "#kit/snapshots/certificates.ts";
 
 const ref = { namespace: "foo", name: "my-etcd" };
 const data = { "ca.crt": "whom", "tls.crt": "who", "tls.key": "hush" };
 
-test("a keyring knows with what to connect, and gives the same object as long as nothing changes", () => {
+test("a keyring returns the client certificate, and the same object as long as nothing changes", () => {
   const keyring = new Keyring();
   expect(keyring.identityOf(ref)).toBeUndefined();
   keyring.learn(ref, secretOf("a", data));
@@ -29,14 +29,14 @@ test("a keyring knows with what to connect, and gives the same object as long as
   expect(keyring.identityOf(ref)).toBeUndefined();
 });
 
-test("half a pair takes nothing away from it", () => {
+test("an incomplete Secret does not replace it", () => {
   const keyring = new Keyring();
   keyring.learn(ref, secretOf("a", data));
   for (const key of Object.keys(data)) keyring.learn(ref, secretOf("a", { ...data, [key]: "" }));
   expect(keyring.identityOf(ref)?.cert).toBe("who");
 });
 
-test("no key can be read off it by printing it, whole or in parts", () => {
+test("printing it, whole or in parts, shows no key", () => {
   const keyring = new Keyring();
   keyring.learn(ref, secretOf("a", data));
   const identity = keyring.identityOf(ref);
@@ -47,7 +47,7 @@ test("no key can be read off it by printing it, whole or in parts", () => {
   }
 });
 
-test("whom to trust besides stands behind what the Secret says, before and after it is learnt", () => {
+test("additional CAs are appended to the Secret's, whichever comes first", () => {
   const keyring = new Keyring();
   keyring.alsoTrust(ref, "others");
   expect(keyring.identityOf(ref)).toBeUndefined();

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { knowIdentity } from "#certificates/know-identity.ts";
-import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
-import { cluster } from "#kit/cluster.ts";
-import { overTls } from "#kit/etcd-backup.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/snapshots/certificates.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { overTls } from "#kit/snapshots/etcd-backup.ts";
 import type { Ref, Secret } from "#kube/kinds.ts";
 
 const { signal } = new AbortController();
@@ -13,7 +13,7 @@ const issuer = await authority();
 const data = dataOf(await leaf(issuer), issuer.certificate);
 const GOOD = secretOf("my-etcd-operator-tls", data);
 
-/** @returns the names by which Secrets were asked for, and the keyring afterwards */
+/** @returns names of the Secrets that were read, and the keyring afterwards */
 async function known(given = overTls(), found: Observed<Secret> = present(GOOD), keyring = new Keyring()) {
   const asked: string[] = [];
   const find = (_: unknown, { namespace, name }: Ref) => {
@@ -24,14 +24,14 @@ async function known(given = overTls(), found: Observed<Secret> = present(GOOD),
   return { asked, keyring };
 }
 
-test("what is not known yet is read by its name, once", async () => {
+test("a certificate that is not in memory is read by its name, once", async () => {
   const { asked, keyring } = await known();
   expect(asked).toEqual(["foo/my-etcd-operator-tls"]);
   expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "my-etcd-operator-tls", cert: data["tls.crt"] });
   expect((await known(overTls(), present(GOOD), keyring)).asked).toEqual([]);
 });
 
-test("somebody else's Secret is read by the name that is given, and learnt when it is for EtcdClusters", async () => {
+test("a user's Secret is read by the given name, and used when its label permits it", async () => {
   const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
   const brought = overTls({ client: { provider: "Secret", secret } });
   const withheld = await known(brought, present(secretOf("mine", data)));
@@ -42,7 +42,7 @@ test("somebody else's Secret is read by the name that is given, and learnt when 
   expect(given.keyring.identityOf(KEY)?.secretName).toBe("mine");
 });
 
-test("without TLS towards clients nothing is read", async () => {
+test("nothing is read without client TLS", async () => {
   expect((await known(cluster().cluster)).asked).toEqual([]);
   expect((await known(overTls({ client: { provider: "None" } }))).asked).toEqual([]);
 });
@@ -50,8 +50,8 @@ test("without TLS towards clients nothing is read", async () => {
 test.each([
   ["is not there", absent],
   ["could not be read", unknown("no answer")],
-  ["holds half a pair", present(secretOf("my-etcd-operator-tls", { ...data, "tls.key": "" }))],
+  ["lacks the key", present(secretOf("my-etcd-operator-tls", { ...data, "tls.key": "" }))],
   ["holds a key that does not match", present(secretOf("a", { ...data, "tls.key": issuer.key }))],
-])("of a Secret that %s nothing is learnt", async (_, found) => {
+])("a Secret that %s is not used", async (_, found) => {
   expect((await known(overTls(), found)).keyring.identityOf(KEY)).toBeUndefined();
 });

@@ -7,8 +7,9 @@ import type { KubeClient } from "#kube/client.ts";
 import { SECRETS } from "#kube/kinds.ts";
 
 /**
- * Reads with what the operator connects to the cluster, if nothing is known of that yet: whoever looks first after a start is not to tell of
- * members that they cannot be asked. From then on it is kept up to date where clusters are looked after.
+ * Reads the operator's client certificate for the cluster, unless it is in memory. So the first pass after a start does
+ * not report members as unreachable.
+ * Later changes are picked up by the passes of the cluster.
  * @throws OperatorError Cancelled
  */
 export async function knowIdentity(

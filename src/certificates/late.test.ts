@@ -6,7 +6,7 @@ const DAY_MS = 24 * HOUR_MS;
 const NOW = 1_000 * DAY_MS;
 const QUARTER = { durationMs: 90 * DAY_MS, renewBeforeMs: 30 * DAY_MS };
 
-/** With how much left it is late first, in milliseconds. */
+/** Largest remaining time with which it counts as late, in milliseconds. */
 function lateFrom(lifeMs: number, life = QUARTER): number {
   const late = (leftMs: number) => isLate({ notAfterMs: NOW + leftMs, lifeMs }, life, NOW);
   let [no, yes] = [lifeMs, -1];
@@ -20,15 +20,15 @@ function lateFrom(lifeMs: number, life = QUARTER): number {
 
 test.each([
   ["as long as was asked for, or longer: half of the time to renew", 90 * DAY_MS, QUARTER, 15 * DAY_MS],
-  ["since the authority's first day", 3_650 * DAY_MS, QUARTER, 15 * DAY_MS],
-  ["a week, of which nobody said anything: so much less", 7 * DAY_MS, QUARTER, 28 * HOUR_MS],
-  ["a day, by an issuer that gives no more", DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 5 * DAY_MS }, 6 * HOUR_MS],
+  ["as long as the CA", 3_650 * DAY_MS, QUARTER, 15 * DAY_MS],
+  ["a week without a value in the spec: in proportion", 7 * DAY_MS, QUARTER, 28 * HOUR_MS],
+  ["a day, the maximum of the issuer", DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 5 * DAY_MS }, 6 * HOUR_MS],
   ["as asked for, and renewed early", 10 * DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 9 * DAY_MS }, 4.5 * DAY_MS],
   ["nothing", 0, QUARTER, -1],
-] as const)("a certificate is late by its own life: %s", (_, lifeMs, life, leftMs) => {
+] as const)("a certificate is late in proportion to its lifetime: %s", (_, lifeMs, life, leftMs) => {
   expect(lateFrom(lifeMs, life)).toBe(leftMs);
 }); // biome-ignore format: a table
 
-test("what has ended is late, however short it was", () => {
+test("an expired certificate is late, however short-lived it was", () => {
   expect(isLate({ notAfterMs: NOW, lifeMs: 0 }, QUARTER, NOW)).toBe(true);
 });

@@ -2,9 +2,9 @@ import type { lifeOf } from "#api/tls.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 
 /**
- * Whether it should have been renewed long ago: no more is left of it than half of the time that there was to renew it. Who issues may give it a shorter
- * life than the spec says, or than is supposed where the spec says nothing; then that is so much shorter, too.
- * @param life what the spec says of its side
+ * Whether the renewal is overdue: less than half of the renewal period is left. If the issuer chose a shorter lifetime
+ * than the spec, the period shrinks in proportion.
+ * @param life lifetime and renewal period according to the spec
  */
 export function isLate(
   { notAfterMs, lifeMs }: Pick<CertificateFacts, "notAfterMs" | "lifeMs">,

@@ -3,7 +3,7 @@ import { missingRightText } from "#certificates/missing-right.ts";
 
 const ACCOUNT = "system:serviceaccount:etcd-operator-system:etcd-cluster-operator";
 
-/** As RBAC says it. */
+/** A refusal in the words of RBAC. */
 function refusal({ account = ACCOUNT, verb = "get", resource = "secrets", group = "", where = 'in the namespace "foo"' } = {}) {
   return `get ${resource} foo/x: ${resource} "x" is forbidden: User "${account}" cannot ${verb} resource "${resource}" in API group "${group}" ${where} (HTTP 403 Forbidden)`;
 } // biome-ignore format: one line
@@ -12,22 +12,22 @@ const BIND =
   "kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls";
 const BY_OPERATOR = "--serviceaccount etcd-operator-system:etcd-cluster-operator";
 
-describe("a right that the operator lacks where a cluster's Secrets are", () => {
+describe("a right that the operator lacks in a cluster's namespace", () => {
   test.each([
     ["to read Secrets", refusal(), "get secrets", BY_OPERATOR],
-    ["to make them", refusal({ verb: "create" }), "create secrets", BY_OPERATOR],
-    ["to tell clients whom to trust", refusal({ resource: "configmaps" }), "get configmaps", BY_OPERATOR],
+    ["to create them", refusal({ verb: "create" }), "create secrets", BY_OPERATOR],
+    ["to publish CAs for clients", refusal({ resource: "configmaps" }), "get configmaps", BY_OPERATOR],
     [
-      "to ask cert-manager",
+      "to request certificates of cert-manager",
       refusal({ resource: "certificates", group: "cert-manager.io" }),
       "get certificates.cert-manager.io",
       BY_OPERATOR,
     ],
     ["of an operator outside of Kubernetes", refusal({ account: "me@example" }), "get secrets", "--user me@example"],
-    ["of an account that only looks so", refusal({ account: "system:serviceaccount:a" }), "get secrets", "--user system:serviceaccount:a"], // biome-ignore format: one line
+    ["of an account that only looks like a service account", refusal({ account: "system:serviceaccount:a" }), "get secrets", "--user system:serviceaccount:a"], // biome-ignore format: one line
   ])("%s is named, with the command that grants it", (_name, why, right, who) => {
     expect(missingRightText(why)).toBe(
-      `the operator may not ${right} in namespace foo; who may grant that does so by: ${BIND} ${who}`,
+      `the operator may not ${right} in namespace foo; an administrator grants it with: ${BIND} ${who}`,
     );
   });
 
@@ -35,8 +35,8 @@ describe("a right that the operator lacks where a cluster's Secrets are", () => 
     ["of another kind, which the other ClusterRole has", refusal({ resource: "pods" })],
     ["of another group's Secrets", refusal({ group: "example.com" })],
     ["of Secrets everywhere", refusal({ where: "at the cluster scope" })],
-    ["that is none: no answer came", "get secrets foo/x: no answer within 10 s"],
-  ])("%s is not what the role grants", (_name, why) => {
+    ["in an error that is no refusal", "get secrets foo/x: no answer within 10 s"],
+  ])("%s is not a right of the role", (_name, why) => {
     expect(missingRightText(why)).toBeUndefined();
   });
 });

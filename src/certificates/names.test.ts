@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { namesLacking, neededNames, wantedNames } from "#certificates/names.ts";
 
-test("a cluster's certificate has the names of its members, its Services, and the pod by itself", () => {
+test("a cluster's certificate covers its members, its Services, and the local host", () => {
   expect(wantedNames("foo", "my-etcd", ["etcd.example.com", "10.0.0.1", "LocalHost", "0:0:0:0:0:0:0:1"])).toEqual([
     "*.my-etcd.foo.svc",
     "*.my-etcd.foo.svc.cluster.local",
@@ -21,7 +21,7 @@ test("a cluster's certificate has the names of its members, its Services, and th
   ]);
 });
 
-test("of somebody else's the members and the client Service are asked for, whichever way it names them", () => {
+test("a user's certificate must cover the members and the client Service, by wildcards or by names", () => {
   const needed = neededNames("foo", "my-etcd", 2, "server");
   expect(neededNames("foo", "my-etcd", 2, "peer")).toEqual(needed.slice(0, 2));
   expect(needed).toEqual(["my-etcd-0.my-etcd.foo.svc", "my-etcd-1.my-etcd.foo.svc", "my-etcd-client.foo.svc"]);

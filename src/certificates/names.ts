@@ -2,18 +2,19 @@ import { clientServiceName, headlessServiceName, peerHost, peerName } from "#api
 import { addressText } from "#certificates/facts.ts";
 
 // Why one certificate for all members?
-//   Scaling makes no certificate, a rotation is one write and one thing to verify, and a thousand clusters have thousands of Secrets less.
-//   All members of a cluster hold the same data, and each may lead it: keys of their own would separate nothing.
+//   Scaling issues no certificate, a rotation is one write and one thing to verify, and a thousand clusters need
+//   thousands of Secrets less. All members hold the same data, and each may become leader: separate keys would protect
+//   nothing.
 
-/** By which names members call each other: those of all that will ever be, and of the pod by itself. */
+/** Names in the peer certificate: all present and future members, and the local host. */
 export function memberNames(namespace: string, cluster: string): readonly string[] {
   const all = `*.${cluster}.${namespace}.svc`;
   return [all, `${all}.cluster.local`, "localhost", "127.0.0.1", "::1"];
 }
 
 /**
- * By which names clients call members, and members call themselves. The headless Service is among them since who finds members by DNS asks to be shown
- * the name under which it has looked (`etcdctl --discovery-srv`).
+ * Names in the server certificate: those that clients use, and the local host. The headless Service is included because
+ * a client that finds members by DNS verifies the name that it looked up (`etcdctl --discovery-srv`).
  */
 export function wantedNames(namespace: string, cluster: string, extraNames: readonly string[] = []): readonly string[] {
   const services = [headlessServiceName(cluster), clientServiceName(cluster)];
@@ -24,13 +25,15 @@ export function wantedNames(namespace: string, cluster: string, extraNames: read
   ]);
 }
 
-/** What a Service is called inside the Kubernetes cluster. */
+/** DNS names of a Service inside the Kubernetes cluster. */
 function serviceNames(namespace: string, service: string): readonly string[] {
   const full = `${service}.${namespace}.svc`;
   return [service, `${service}.${namespace}`, full, `${full}.cluster.local`];
 }
 
-/** The least that somebody else's certificate has to be good for: the members that are wanted, and for clients the client Service. */
+/**
+ * Names that a user's certificate must cover: the requested members, and the client Service for a server certificate.
+ */
 export function neededNames(
   namespace: string,
   cluster: string,
@@ -42,13 +45,13 @@ export function neededNames(
   return shown === "peer" ? members : [...members, `${clientServiceName(cluster)}.${namespace}.svc`];
 }
 
-/** Which of the names a certificate with these does not cover. A star stands for one label, and is the first one (RFC 6125). */
+/** Names that a certificate does not cover. A wildcard replaces one label, the first (RFC 6125). */
 export function namesLacking(names: readonly string[], wanted: readonly string[]): readonly string[] {
   const has = new Set(names);
   return unique(wanted).filter((name) => !has.has(name) && !has.has(name.replace(/^[^.]+(?=\.)/, "*")));
 }
 
-/** No DNS name has a colon, nor only digits after its last dot. */
+/** A DNS name has neither a colon nor only digits after its last dot. */
 export function isAddress(name: string): boolean {
   return name.includes(":") || /^\d+(\.\d+){3}$/.test(name);
 }

@@ -1,18 +1,19 @@
 import { createPrivateKey, hash, type KeyObject, X509Certificate } from "node:crypto";
-import { extensionsOf, writtenNames } from "#certificates/der.ts";
+import { extensionsOf, privateKeyKind, writtenNames } from "#certificates/der.ts";
+import { isKnownKind } from "#certificates/key-kinds.ts";
 
-/** A certificate and its key, both in PEM. Keys go to Secrets and to TLS, and nowhere else. */
+/** A certificate and its key, both in PEM. Keys are written to Secrets and used for TLS, and nothing else. */
 export interface KeyPair {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** Each certificate of a PEM text by itself, in one and the same form; what is none is left out. */
+/** The certificates of a PEM text, one by one and in a uniform encoding; other blocks are left out. */
 export function certificatesIn(pem: string): readonly string[] {
   return parsedIn(pem).map((each) => each.toString());
 }
 
-/** The same, as they are asked for what they say. One that was asked for a while ago is mostly the same object. */
+/** The parsed certificates of a PEM text. Recently parsed ones come from a cache. */
 export function parsedIn(pem: string): readonly X509Certificate[] {
   const blocks = blocksIn(pem);
   const read = blocks.length > MOST_KEPT_OF_ONE ? parsed : remembered;
@@ -21,8 +22,11 @@ export function parsedIn(pem: string): readonly X509Certificate[] {
 
 const [BEGIN, END] = ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"];
 
-/** In one walk, however often something begins that never ends: anybody may write a MiB into a Secret. */
-function blocksIn(pem: string): readonly string[] {
+/**
+ * The certificates of a PEM text, unparsed. One pass over the text, even if many blocks never end: a Secret may hold a
+ * MiB of such text.
+ */
+export function blocksIn(pem: string): readonly string[] {
   const blocks: string[] = [];
   for (let at = pem.indexOf(BEGIN); at >= 0; at = pem.indexOf(BEGIN, at)) {
     const end = pem.indexOf(END, at);
@@ -33,7 +37,7 @@ function blocksIn(pem: string): readonly string[] {
   return blocks;
 }
 
-/** @returns undefined when it is none: people may write anything into a Secret */
+/** @returns undefined when it is no certificate: a Secret may contain anything */
 function parsed(block: string): X509Certificate | undefined {
   try {
     return new X509Certificate(block);
@@ -43,11 +47,14 @@ function parsed(block: string): X509Certificate | undefined {
 }
 
 /**
- * So many certificates are kept as they were read, those that were asked for last: each rule asks for the few of its cluster, at each look. They are known by the
- * SHA-256 of their text, of which nothing is kept, nor of what stands beside it, such as a key.
+ * Number of parsed certificates in the cache, the most recently used ones: each rule reads the few of its cluster, in
+ * each pass. The cache key is the SHA-256 of the text; the text itself, and keys beside it, are not stored.
  */
 const KEPT = 256;
-/** None is kept whose text is longer, in characters, nor one of a text of more than so many: what tenants write pushes out little of what others need. */
+/**
+ * Limits on what enters the cache: characters of a certificate, and certificates of one text. So one tenant's Secret
+ * evicts few certificates of others.
+ */
 const LONGEST_KEPT = 8_192;
 const MOST_KEPT_OF_ONE = 32;
 const kept = new Map<string, X509Certificate>();
@@ -64,34 +71,65 @@ function remembered(block: string): X509Certificate | undefined {
   return certificate;
 }
 
-/** Whether the key belongs to the certificate. @param key in PEM; what is none belongs to nothing */
+/** Whether the key belongs to the certificate. @param key in PEM; any other text belongs to none */
 export function isPair(certificate: string | X509Certificate, key: string): boolean {
   const privateKey = keyIn(key);
   const parsed = typeof certificate === "string" ? new X509Certificate(certificate) : certificate;
   return privateKey !== undefined && parsed.checkPrivateKey(privateKey);
 }
 
-/** The key of a PEM text; `undefined` when it holds none. */
+/** Longest text with a key, in bytes. An RSA key of 8192 bits has 6.4 kB; a longer text is no key. */
+export const MAX_KEY_BYTES = 16_384;
+
+/** Forms of a private key by their PEM labels: those that Go's crypto/tls, and with it etcd, reads. */
+const KEY_FORMS: Readonly<Record<string, "pkcs8" | "pkcs1" | "sec1">> = {
+  "PRIVATE KEY": "pkcs8",
+  "RSA PRIVATE KEY": "pkcs1",
+  "EC PRIVATE KEY": "sec1",
+};
+
+/**
+ * The key of a PEM text; `undefined` when it holds none, or one of an algorithm that etcd does not read. The algorithm
+ * is checked before OpenSSL reads the key: OpenSSL computes the public half of a DSA or DH key, which can take minutes.
+ */
 export function keyIn(pem: string): KeyObject | undefined {
+  const block = pem.length > MAX_KEY_BYTES ? undefined : keyBlockIn(pem);
+  if (block === undefined) return undefined;
+  const { key, type } = block;
+  if (type === "pkcs8" && !isKnownKind(privateKeyKind(key))) return undefined;
   try {
-    return createPrivateKey(pem);
+    return createPrivateKey({ key, format: "der", type });
   } catch {
-    return undefined; // the error would only say in OpenSSL's words that it is no key
+    return undefined; // OpenSSL's error would only repeat that it is no key.
   }
 }
 
-/** What a certificate is known by: SHA-256 of its DER, in lower-case hexadecimal digits. */
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** The first private key of a text, as DER. */
+function keyBlockIn(pem: string): { readonly key: Buffer; readonly type: "pkcs8" | "pkcs1" | "sec1" } | undefined {
+  for (const begin of pem.split("-----BEGIN ").slice(1)) {
+    const [label = "", body = "", end] = begin.split("-----", 3);
+    const type = Object.hasOwn(KEY_FORMS, label) ? KEY_FORMS[label] : undefined;
+    if (type === undefined) continue;
+    const base64 = body.replaceAll(/\s/g, "");
+    return end === `END ${label}` && BASE64.test(base64) ? { key: Buffer.from(base64, "base64"), type } : undefined;
+  }
+  return undefined;
+}
+
+/** Id of a certificate: SHA-256 of its DER, in lower-case hexadecimal digits. */
 export function idOf(certificate: X509Certificate): string {
   return hash("sha256", certificate.raw, "hex");
 }
 
-/** OID 2.5.29.14, subject key identifier, as DER has it. */
+/** OID 2.5.29.14, subject key identifier, in DER. */
 const KEY_IDENTIFIER = "551d0e";
 
 /**
- * What an authority is known by to whoever verifies: its name, as it is written, its key, and what it calls that. A certificate that was made anew for the same key
- * vouches for the same; one that calls the key otherwise, as another tool does, vouches to OpenSSL, and with it to Node, for nothing that was signed before.
- * SHA-256, in hexadecimal. One whose key is of no kind that can be read vouches for nobody, and is known by itself alone.
+ * Id of a CA, equal for all certificates that verify the same signatures. It is the SHA-256 of its encoded name, its
+ * key and its subject key identifier, in hexadecimal; of the certificate when the key is unreadable. A certificate with
+ * another key identifier has another id, since OpenSSL, and with it Node, does not verify earlier signatures with it.
  */
 export function authorityKeyOf(authority: X509Certificate): string {
   const known = authorityKeys.get(authority) ?? digestOf(authority);
@@ -99,7 +137,7 @@ export function authorityKeyOf(authority: X509Certificate): string {
   return known;
 }
 
-/** For as long as somebody has the certificate: to take its key out of it costs more than to read it. */
+/** Cached as long as the certificate is in use: extracting its key costs more than parsing it. */
 const authorityKeys = new WeakMap<X509Certificate, string>();
 
 function digestOf(authority: X509Certificate): string {
@@ -117,11 +155,11 @@ function publicKeyOf(certificate: X509Certificate): Buffer | undefined {
   try {
     return certificate.publicKey.export({ type: "spki", format: "der" });
   } catch {
-    return undefined; // etcd, too, goes on without an authority whose key it does not know
+    return undefined; // etcd ignores a CA with an unknown kind of key, too.
   }
 }
 
-/** Several certificates as one text, each of them once. */
+/** Concatenates certificates to one text, each of them once. */
 export function bundleOf(certificates: readonly string[]): string {
   return [...new Set(certificates)].join("");
 }

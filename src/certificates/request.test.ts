@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { hasFailed, isIssued, isOverdue, requestWords } from "#certificates/request.ts";
-import { NOW_MS } from "#kit/certificates.ts";
+import { NOW_MS } from "#kit/snapshots/certificates.ts";
 import type { Certificate } from "#kube/kinds.ts";
 
-// As cert-manager 1.21 says it.
+// As cert-manager 1.21 words it.
 
-/** @param agoMs since when it is so */
+/** @param agoMs how long ago the condition changed */
 function condition(type: string, status: string, reason: string, message: string | undefined, agoMs = 0) {
   const lastTransitionTime = new Date(NOW_MS - agoMs).toISOString();
   return { type, status, reason, lastTransitionTime, ...(message === undefined ? {} : { message }) };
@@ -26,22 +26,22 @@ function asked(conditions: readonly object[] | undefined): Certificate {
   return { ...draft, ...(conditions === undefined ? {} : { status: { conditions } }) } as Certificate;
 }
 
-const MORE = "kubectl -n foo describe certificaterequests tells more";
+const MORE = "kubectl -n foo describe certificaterequests shows more";
 
 test.each<[string, readonly object[] | undefined, boolean, boolean, string]>([
   ["nothing yet", undefined, false, false, MORE],
-  ["that it is at it", [UNREADY, ISSUING], false, false, `cert-manager says: Issuing certificate as Secret does not exist; ${MORE}`],
-  ["that it has failed", [UNREADY, FAILED], true, true, `cert-manager says: Issuing certificate as Secret does not exist; it will be retried: signing failed; ${MORE}`],
-  ["that somebody has denied it", [READY, DENIED], true, true, `cert-manager says: it will be retried: not for you; ${MORE}`],
+  ["that it issues it", [UNREADY, ISSUING], false, false, `cert-manager reports: Issuing certificate as Secret does not exist; ${MORE}`],
+  ["that it has failed", [UNREADY, FAILED], true, true, `cert-manager reports: Issuing certificate as Secret does not exist; it will be retried: signing failed; ${MORE}`],
+  ["that an approver has denied it", [READY, DENIED], true, true, `cert-manager reports: it will be retried: not for you; ${MORE}`],
   ["that it is done", [READY, DONE], false, false, MORE],
-  ["that it is done, and no more", [READY], false, false, MORE],
-  ["that it renews it since a while", [READY, RENEWING(5 * MINUTE_MS - 1)], false, false, `cert-manager says: renewal was scheduled; ${MORE}`],
-  ["that it renews it since a long while", [READY, RENEWING(5 * MINUTE_MS)], false, true, `cert-manager says: renewal was scheduled; ${MORE}`],
-  ["that it is ready since a long while", [condition("Ready", "True", "Ready", "good", 5 * MINUTE_MS)], false, false, MORE],
-  ["that it is not ready since a long while", [condition("Ready", "False", "Expired", "it has ended", 5 * MINUTE_MS)], false, false, `cert-manager says: it has ended; ${MORE}`],
+  ["that it is ready only", [READY], false, false, MORE],
+  ["that it has been renewing for a while", [READY, RENEWING(5 * MINUTE_MS - 1)], false, false, `cert-manager reports: renewal was scheduled; ${MORE}`],
+  ["that it has been renewing for too long", [READY, RENEWING(5 * MINUTE_MS)], false, true, `cert-manager reports: renewal was scheduled; ${MORE}`],
+  ["that it has been ready for long", [condition("Ready", "True", "Ready", "good", 5 * MINUTE_MS)], false, false, MORE],
+  ["that it has not been ready for long", [condition("Ready", "False", "Expired", "it has ended", 5 * MINUTE_MS)], false, false, `cert-manager reports: it has ended; ${MORE}`],
   ["that it renews it, without a time", [{ type: "Issuing", status: "True" }], false, false, MORE],
-  ["something without words", [condition("Ready", "False", "a", undefined), condition("Issuing", "False", "Failed", "")], true, true, MORE],
-])("cert-manager says %s", (_, conditions, failed, overdue, words) => {
+  ["conditions without a message", [condition("Ready", "False", "a", undefined), condition("Issuing", "False", "Failed", "")], true, true, MORE],
+])("cert-manager reports %s", (_, conditions, failed, overdue, words) => {
   expect(hasFailed(asked(conditions))).toBe(failed);
   expect(isOverdue(asked(conditions), NOW_MS)).toBe(overdue);
   expect(requestWords(asked(conditions))).toBe(words);
@@ -49,9 +49,9 @@ test.each<[string, readonly object[] | undefined, boolean, boolean, string]>([
 
 test.each<[string, readonly object[] | undefined, boolean]>([
   ["nothing yet", undefined, false],
-  ["that it is at it", [UNREADY, ISSUING], false],
+  ["that it issues it", [UNREADY, ISSUING], false],
   ["that it is done", [READY, DONE], true],
   ["that it renews it", [READY, RENEWING(0)], true],
-])("what is asked for is there when cert-manager says so: %s", (_, conditions, is) => {
+])("a request is fulfilled when cert-manager reports: %s", (_, conditions, is) => {
   expect(isIssued(asked(conditions))).toBe(is);
 }); // biome-ignore format: a table

@@ -3,25 +3,25 @@ import { extensionsOf } from "#certificates/der.ts";
 import { ANY_USE, CLIENT_AUTH, SERVER_AUTH } from "#certificates/extended-key-usage.ts";
 import { keyIn } from "#certificates/pem.ts";
 
-// By which authorities can the operator sign?
-//   By those that it makes, and by those of people that are like them: with an ECDSA key on P-256, or an Ed25519 key, for whatever name and use.
-//   Whatever else one says would be found out when something is signed, again and again, or by etcd, when it is too late.
+// Which CAs can the operator sign with?
+//   CAs with an ECDSA key on P-256 or an Ed25519 key, and without restrictions on names and uses. Its own CAs are such,
+//   and users' CAs may be. Any other CA would fail at each signature, or be rejected by etcd later.
 
 const CURVE = "prime256v1";
 const ECDSA = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** How something is signed by this key, in the words of Web Crypto; undefined when the operator cannot. */
+/** Algorithm for signatures by this key, for Web Crypto; undefined when the operator does not support it. */
 export function signingBy(key: KeyObject | undefined): typeof ECDSA | { readonly name: "Ed25519" } | undefined {
   if (key?.asymmetricKeyDetails?.namedCurve === CURVE) return ECDSA;
   return key?.asymmetricKeyType === "ed25519" ? { name: "Ed25519" } : undefined;
 }
 
-/** OID 2.5.29.30, as DER has it. */
+/** OID 2.5.29.30, in DER. */
 const NAME_CONSTRAINTS = "551d1e";
 
 /**
- * Why the operator cannot sign by an authority, as a clause that quotes nothing of its key; undefined when it can.
- * @param key in PEM @param fields under which names its Secret has both
+ * Why the operator cannot sign with a CA, as a clause that quotes nothing of its key; undefined when it can.
+ * @param key in PEM @param fields names of both in the Secret, for the message
  */
 export function whyNoSigner(
   authority: X509Certificate,

@@ -1,24 +1,24 @@
 import { expect, test } from "vitest";
 import { asSigner, hasSigned, isSameSigner, namerOf, vouches } from "#certificates/trust.ts";
-import { bundle, CORP, NEXT, OWN, RENEWED } from "#kit/cluster-tls.ts";
+import { bundle, CORP, NEXT, OWN, RENEWED } from "#kit/snapshots/cluster-tls.ts";
 
 const by = ({ id }: typeof OWN, trust: string) => ({ signerId: id, trust });
 const unknown = (trust: string) => ({ signerId: undefined, trust });
 const seen = ({ id }: typeof OWN, trust: string) => ({ fingerprint: id, trust });
 
-test("a bundle names an authority by its name and key, whichever of its certificates stands there", () => {
+test("a bundle contains a CA by name and key, whichever of its certificates stands there", () => {
   const isNamedIn = namerOf(by(CORP, bundle(OWN, CORP)));
   expect([CORP, RENEWED, OWN].map(({ pem }) => isNamedIn(pem))).toEqual([true, true, false]);
   expect([isNamedIn(bundle(OWN, RENEWED)), isNamedIn("")]).toEqual([true, false]);
   expect(vouches(bundle(RENEWED), by(CORP, CORP.pem))).toBe(true);
 });
 
-test("no bundle names whom nobody knows", () => {
+test("no bundle contains an unknown signer", () => {
   expect(vouches(bundle(OWN), unknown(bundle(OWN)))).toBe(false);
   expect(vouches(bundle(OWN), by(OWN, bundle(NEXT)))).toBe(false);
 });
 
-test("who was signed by one authority was so whichever of its certificates is named, and in whatever order", () => {
+test("a signer is the same whichever certificate of the CA is named, and in either order", () => {
   const both = bundle(CORP, RENEWED);
   expect(hasSigned(seen(RENEWED, both), by(CORP, both))).toBe(true);
   expect(hasSigned(seen(RENEWED, RENEWED.pem), by(CORP, CORP.pem))).toBe(true);
@@ -27,7 +27,7 @@ test("who was signed by one authority was so whichever of its certificates is na
   expect(isSameSigner(by(OWN, bundle(OWN)), by(NEXT, bundle(OWN)))).toBe(false);
 });
 
-test("what nobody is known to have signed is like nothing else", () => {
+test("an unknown signer equals no other", () => {
   expect(isSameSigner(unknown(OWN.pem), unknown(OWN.pem))).toBe(false);
   expect(isSameSigner(by(OWN, OWN.pem), unknown(OWN.pem))).toBe(false);
   expect(hasSigned(seen(OWN, OWN.pem), undefined)).toBe(false);

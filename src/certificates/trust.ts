@@ -1,32 +1,38 @@
 import type { X509Certificate } from "node:crypto";
 import { writtenNames } from "#certificates/der.ts";
+import { isCheckable } from "#certificates/key-kinds.ts";
 import { authorityKeyOf, idOf, parsedIn } from "#certificates/pem.ts";
 
-// What is an authority known by?
-//   By its name, its key, and what it calls that: so does whoever verifies. Its own certificate may be made anew, and both may stand side by side in a bundle; each of
-//   them vouches for the same. By the SHA-256 of a certificate alone it would be taken for two.
+// How is a CA identified?
+//   By its name, its key and its subject key identifier, as in verification. The CA's own certificate may be renewed,
+//   and both versions may stand in a bundle; each verifies the same signatures. The SHA-256 of a certificate would make
+//   them two CAs.
 
 /**
- * Whether the authority has signed the certificate, and is called there as it calls itself, byte by byte: so etcd asks. One whose key cannot be read has
- * issued nothing, and is asked no further.
+ * Whether the CA has signed the certificate and has its issuer name, byte by byte, as etcd compares names. A CA with a
+ * key that etcd rejects has signed nothing. The signature is checked last, since that costs most.
  */
 export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
-  const isCalled = () => writtenNames(certificate).issuer.equals(writtenNames(authority).subject);
-  return certificate.checkIssued(authority) && isCalled() && certificate.verify(authority.publicKey);
+  const isCalled = writtenNames(certificate).issuer.equals(writtenNames(authority).subject);
+  if (!isCalled || !isCheckable(authority) || !certificate.checkIssued(authority)) return false;
+  return certificate.verify(authority.publicKey);
 }
 
-/** Whether it is valid, and stays so for this long. One that begins later is none: whoever made it had a wrong clock. */
+/**
+ * Whether it is valid and stays valid for this long. A start in the future does not count as valid: the issuer's clock
+ * was wrong.
+ */
 export function isFresh({ validFromDate, validToDate }: X509Certificate, nowMs: number, forMs: number): boolean {
   return validFromDate.getTime() <= nowMs && nowMs + forMs < validToDate.getTime();
 }
 
-/** More certificates between a leaf and its authority than anybody has. */
+/** More intermediates than any real chain has. */
 const LONGEST_CHAIN = 10;
 
 /**
- * The authorities that vouch for the first of these, of those that are trusted; the nearest first. One suffices, and several of one name and key are
- * believed as long as one of them is good.
- * @param chain what a server shows: its own certificate, and those between it and the authority
+ * The trusted CAs that signed the first certificate, directly or through intermediates; the nearest first. One
+ * suffices: among several of one name and key, a single valid one is enough.
+ * @param chain what a server presents: its own certificate and the intermediates
  */
 export function signersOf(
   [leaf, ...between]: readonly X509Certificate[],
@@ -42,28 +48,29 @@ export function signersOf(
   return signers;
 }
 
-/** By whom somebody is believed. */
+/** A certificate's signer. */
 export interface Signed {
-  /** SHA-256 of a certificate of the authority; undefined when nobody is known to have signed. */
+  /** SHA-256 of a certificate of the CA; undefined when the signer is unknown. */
   readonly signerId: string | undefined;
-  /** PEM text that has it. */
+  /** PEM text that contains the CA. */
   readonly trust: string;
 }
 
-/** An authority, by what is seen of its Secret. */
+/** A CA, by the facts of its Secret. */
 interface Authority {
   readonly fingerprint: string;
   readonly trust: string;
 }
 
-/** What an authority has signed is believed by it. */
+/** The CA as the signer of certificates that it issues. */
 export function asSigner({ fingerprint, trust }: Authority): Signed {
   return { signerId: fingerprint, trust };
 }
 
 /**
- * Whether a bundle names the authority by which somebody is believed, by name and key; no bundle does when that is not known.
- * Made for one who is asked about again and again: the authority is looked for at the first question, and not before.
+ * Returns a test whether a bundle contains the signer, compared by name and key; always false when the signer is
+ * unknown.
+ * The signer is looked up at the first call, since callers test many bundles.
  */
 export function namerOf({ signerId, trust }: Signed): (bundle: string) => boolean {
   let key: string | undefined;
@@ -76,12 +83,12 @@ export function namerOf({ signerId, trust }: Signed): (bundle: string) => boolea
   };
 }
 
-/** Whether one of these authorities vouches for who is believed by this one. */
+/** Whether a bundle contains the signer. */
 export function vouches(bundle: string, signed: Signed): boolean {
   return namerOf(signed)(bundle);
 }
 
-/** Whether one authority has signed both. What nobody is known to have signed is like nothing else. */
+/** Whether one CA has signed both. An unknown signer equals no other. */
 export function isSameSigner(one: Signed, other: Signed): boolean {
   if (one.signerId === undefined || other.signerId === undefined) return false;
   if (one.signerId === other.signerId) return true;
@@ -89,7 +96,7 @@ export function isSameSigner(one: Signed, other: Signed): boolean {
   return own !== undefined && vouches(own.toString(), one);
 }
 
-/** Whether it is this authority that has signed it, whichever of its certificates is named. */
+/** Whether this CA has signed it, compared by name and key. */
 export function hasSigned(authority: Authority, signed: Signed | undefined): boolean {
   return signed !== undefined && isSameSigner(asSigner(authority), signed);
 }

@@ -5,34 +5,34 @@ import { createLog } from "#base/log.ts";
 import { endpointOf } from "#certificates/dial.ts";
 import { factsOf } from "#certificates/facts.ts";
 import { Keyring } from "#certificates/keyring.ts";
-import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/snapshots/certificates.ts";
 import { KubeClient } from "#kube/client.ts";
 import { type Pod, SECRETS } from "#kube/kinds.ts";
 import { TransportError } from "#kube/transport.ts";
 
-// What an error that nobody catches prints is all that it refers to. Nothing of it may be a key.
+// An uncaught error is printed with all objects that it refers to. None of that may be a key.
 
 const ca = await authority();
 const pair = await leaf(ca);
 const data = dataOf(pair, ca.certificate);
 const secret = secretOf("my-etcd-operator-tls", data);
-/** What is nobody else's of the key, as a text and as a Secret has it. */
+/** Parts that only the key contains, as a text and as a Secret encodes them. */
 const NEEDLES = [...pair.key.trim().split("\n").slice(2, -1), Buffer.from(pair.key).toString("base64").slice(120, 200)];
 
-/** As the API server writes it, cut off. */
+/** A response of the API server, cut off. */
 const CUT = JSON.stringify({ kind: secret.kind, apiVersion: "v1", metadata: secret.metadata, data: secret.data }).slice(
   0,
   -9,
 );
 
-/** All that could be printed of it: what Node prints when it crashes, and more. */
+/** Everything that could be printed of a value: what Node prints when it crashes, and more. */
 function printed(thing: unknown): string {
   const crash = inspect(thing);
   const all = inspect(thing, { depth: null, showHidden: true, maxStringLength: null, getters: true });
   return [crash, all, JSON.stringify(thing), `${thing}`].join("\n");
 }
 
-/** The report that Node writes of a process that dies, where it is asked for. */
+/** Node's diagnostic report of a crashing process. */
 function reported(error?: Error): string {
   const report = process.report.getReport(error) as object;
   return `${JSON.stringify(report)}\n${inspect(report, { depth: null, maxStringLength: null })}`.replaceAll(
@@ -41,28 +41,28 @@ function reported(error?: Error): string {
   );
 }
 
-function tells(text: string): boolean {
+function reveals(text: string): boolean {
   return NEEDLES.some((needle) => text.includes(needle));
 }
 
-test("a key would be found", () => {
+test("the test would find a key", () => {
   expect(NEEDLES.length).toBeGreaterThan(1);
-  expect(tells(CUT)).toBe(true);
-  for (const thing of [data, secret, new Error("a", { cause: secret })]) expect(tells(printed(thing))).toBe(true);
+  expect(reveals(CUT)).toBe(true);
+  for (const thing of [data, secret, new Error("a", { cause: secret })]) expect(reveals(printed(thing))).toBe(true);
 });
 
-describe("no key is printed of", () => {
+describe("no key is printed with", () => {
   const keyring = new Keyring();
   keyring.learn({ namespace: "foo", name: "my-etcd" }, secret);
 
-  test("what the operator connects with, and an error that refers to it", () => {
+  test("the client certificate, or an error that refers to it", () => {
     const identity = keyring.identityOf({ namespace: "foo", name: "my-etcd" });
     expect(identity?.key).toBe(pair.key);
     for (const thing of [keyring, identity, new OperatorError("Bug", "a", { cause: identity })])
-      expect([inspect(thing), JSON.stringify(thing), `${thing}`].some(tells)).toBe(false);
+      expect([inspect(thing), JSON.stringify(thing), `${thing}`].some(reveals)).toBe(false);
   });
 
-  test("what Node reports of the process while the keyring is full, whatever error it reports", () => {
+  test("Node's diagnostic report while the keyring is full, whatever error it reports", () => {
     const identity = keyring.identityOf({ namespace: "foo", name: "my-etcd" });
     expect(identity?.key).toBe(pair.key);
     const errors = [
@@ -70,12 +70,12 @@ describe("no key is printed of", () => {
       new OperatorError("Bug", "a", { cause: identity }),
       Object.assign(new Error("a"), { secret }),
     ];
-    for (const error of errors) expect(tells(reported(error))).toBe(false);
-    // What is in an error's message or in the environment stands in it: it is looked for where it would be.
-    expect(tells(reported(new Error(pair.key)))).toBe(true);
+    for (const error of errors) expect(reveals(reported(error))).toBe(false);
+    // An error's message and the environment are part of the report, so a key there would be found.
+    expect(reveals(reported(new Error(pair.key)))).toBe(true);
   });
 
-  test("where a member is dialled", () => {
+  test("the endpoint of a member", () => {
     const pod = {
       metadata: {
         namespace: "foo",
@@ -89,19 +89,19 @@ describe("no key is printed of", () => {
     const endpoint = endpointOf(pod, keyring);
     if (endpoint.is !== "present") throw new Error(`it is ${endpoint.is}`);
     expect(endpoint.value.tls?.key).toBe(pair.key);
-    expect([inspect(endpoint, { depth: null }), JSON.stringify(endpoint)].some(tells)).toBe(false);
+    expect([inspect(endpoint, { depth: null }), JSON.stringify(endpoint)].some(reveals)).toBe(false);
   });
 
-  test("what is known of a Secret", () => expect(tells(printed(factsOf(secret, "leaf")))).toBe(false));
+  test("the facts of a Secret", () => expect(reveals(printed(factsOf(secret, "leaf")))).toBe(false));
 
   test.each([
     [
       "is refused",
       { status: 422, header: () => undefined, text: () => Promise.resolve('{"kind":"Status","message":"no"}') },
     ],
-    ["is answered with a part of it", { status: 201, header: () => undefined, text: () => Promise.resolve(CUT) }],
-    ["breaks off", new TransportError(new Error("socket hang up"), true)],
-  ])("a write of a Secret that %s, nor of the log line of it", async (_, outcome) => {
+    ["gets a part of it as answer", { status: 201, header: () => undefined, text: () => Promise.resolve(CUT) }],
+    ["is interrupted", new TransportError(new Error("socket hang up"), true)],
+  ])("a write of a Secret that %s, nor with its log line", async (_, outcome) => {
     const send = () => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome));
     const transport = { send, close: () => Promise.resolve() };
     const config = { server: "https://127.0.0.1:1", credentials: {} };
@@ -117,6 +117,6 @@ describe("no key is printed of", () => {
     };
     createLog("info", { write }).error({ error: error.message }, "a");
     expect(line).toContain(error.message.slice(0, 20));
-    expect(tells(printed(thrown) + line)).toBe(false);
+    expect(reveals(printed(thrown) + line)).toBe(false);
   });
 });

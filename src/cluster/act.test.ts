@@ -6,25 +6,25 @@ import type { ClusterIdentity, EtcdCluster, EtcdClusterStatus } from "#api/v1bet
 import { OperatorError } from "#base/error.ts";
 import { noIdentities } from "#certificates/dial.ts";
 import { issuer } from "#certificates/issue.ts";
-import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
-import { firstBackup } from "#cluster/desired/first-backup.ts";
-import { adoptedIdentity, newIdentity } from "#cluster/desired/identity.ts";
-import { networkPolicy } from "#cluster/desired/network-policy.ts";
-import { newPeer } from "#cluster/desired/peer.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { ClusterStep } from "#cluster/step.ts";
+import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
+import { adoptedIdentity, newIdentity } from "#cluster/identity/desired/identity.ts";
+import { newPeer } from "#cluster/members/desired/peer.ts";
+import { firstBackup } from "#cluster/update/desired/first-backup.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
-import { born, claim, claimIdentity, cluster, open } from "#kit/cluster.ts";
-import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/cluster-rolling.ts";
-import { asleep, SLEEP, tired, wanted } from "#kit/cluster-sleep.ts";
-import { answering, listing } from "#kit/live-members.ts";
-import { etcdBackupSchedule } from "#kit/schedule.ts";
+import { answering, listing } from "#kit/pods/live-members.ts";
+import { born, claim, claimIdentity, cluster, open } from "#kit/snapshots/cluster.ts";
+import { downgrading, NEWER, NEXT_MINOR, wanting, withCanary, withUpdate } from "#kit/snapshots/cluster-rolling.ts";
+import { asleep, SLEEP, tired, wanted } from "#kit/snapshots/cluster-sleep.ts";
+import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
 import type { Draft, KubeObject, NetworkPolicy, PersistentVolumeClaim, Resource } from "#kube/kinds.ts";
 import { dialAddress } from "#kube/pod.ts";
+import { actOnCluster, type ClusterWrites } from "./act.ts";
+import type { ClusterSnapshot } from "./snapshot.ts";
+import type { ClusterStep } from "./step.ts";
 
-// Before two of its writes the room asks the API server whether what the cache says still holds.
+// Before some of its writes the controller reads from the API server whether the cache is current.
 
-/** Does the step against an API server that holds these objects. @returns what was written, by verb */
+/** Runs the step against an API server with these objects. @returns the verbs of its writes */
 async function writesOf(step: ClusterStep, snapshot: ClusterSnapshot, live: readonly KubeObject[]): Promise<string[]> {
   const written: string[] = [];
   const write = (verb: string) => (_: Resource<KubeObject>, draft: KubeObject) => {
@@ -48,11 +48,11 @@ describe("an EtcdPeer that may bootstrap", () => {
   const identity = forming.cluster.status!.identity!;
   const step: ClusterStep = { do: "createPeer", peer: newPeer(forming, identity, "my-etcd-0") };
 
-  test("is made again when the API server says that its member never joined", async () => {
+  test("is recreated when the member never joined according to the API server", async () => {
     expect(await writesOf(step, forming, [forming.cluster])).toEqual(["create"]);
   });
 
-  /** Who was begun so long ago by its Service, and by its first word, in seconds. */
+  /** The cluster's Service and its first Ready condition are this many seconds old. */
   function begun(serviceSeconds: number, wordSeconds: number): ClusterSnapshot {
     const ago = (seconds: number) => new Date(forming.takenAtMs - seconds * 1000).toISOString();
     const ready = { type: "Ready", status: "False", reason: "Forming", message: "", observedGeneration: 1 } as const;
@@ -68,24 +68,24 @@ describe("an EtcdPeer that may bootstrap", () => {
     };
   }
 
-  // Who asks is told that it is another one.
+  // The API server has a different cluster, so every question ends in a conflict.
   const other = { ...forming.cluster, metadata: { ...forming.cluster.metadata, uid: "another" } };
 
-  test("is made without a question just after the beginning, however long its cluster has waited for its turn", async () => {
+  test("is created without a question just after the Service, however long the cluster has waited in the queue", async () => {
     expect(await writesOf(step, begun(29, 29), [other])).toEqual(["create"]);
   });
 
   test.each([
-    ["a while after the beginning", begun(30, 30)],
-    ["whose word on whether it is Ready came back", begun(3_600, 0)],
-    ["whose Service was made anew", begun(0, 3_600)],
-    ["of whose beginning a wrong clock says when", begun(-31, -31)],
+    ["some time after its Service was created", begun(30, 30)],
+    ["with a rewritten Ready condition", begun(3_600, 0)],
+    ["with a recreated Service", begun(0, 3_600)],
+    ["with timestamps from a wrong clock", begun(-31, -31)],
     ["that has its claim", { ...begun(0, 0), claims: [claim("my-etcd-0")] }],
-  ])("is asked for in a cluster %s", async (_, given) => {
+  ])("is created only after a question in a cluster %s", async (_, given) => {
     await expect(writesOf(step, given, [other])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("is not when it has joined meanwhile, whatever the cache says", async () => {
+  test("is not created when the member has joined, whatever the cache shows", async () => {
     const initialMembers = identity.initialMembers.map((member) => ({ ...member, joined: true }));
     const now = {
       ...forming.cluster,
@@ -94,12 +94,12 @@ describe("an EtcdPeer that may bootstrap", () => {
     await expect(writesOf(step, forming, [now])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("is not when the cluster is another one by now", async () => {
+  test("is not created when the cluster has been recreated", async () => {
     await expect(writesOf(step, forming, [other])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });
 
-test("whether a new cluster speaks TLS is written into the very spec that was read, and into nothing else of it", async () => {
+test("default TLS is written only to the spec version that was read, and changes nothing else", async () => {
   const fresh = open(cluster({ stage: "new" }));
   const patches: unknown[] = [];
   const kube = {
@@ -137,17 +137,17 @@ describe("a backup before an upgrade", () => {
   });
 
   test.each([
-    ["another one", { uid: "another" }],
+    ["recreated", { uid: "another" }],
     ["edited", { generation: 9 }],
-    ["being deleted", { deletionTimestamp: "2026-01-01T12:00:00Z" }],
-  ])("is not when the cluster is %s by now", async (_, metadata) => {
+    ["marked for deletion", { deletionTimestamp: "2026-01-01T12:00:00Z" }],
+  ])("is not created when the cluster has been %s", async (_, metadata) => {
     const now = { ...upgrade.cluster, metadata: { ...upgrade.cluster.metadata, ...metadata } };
     await expect(writesOf(step, upgrade, [now])).rejects.toMatchObject({ code: "KubeConflict" });
     await expect(writesOf(step, upgrade, [])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });
 
-test("the first status tells no member's progress, however long the cluster has waited for its turn", async () => {
+test("the first status reports no progress of members, however long the cluster has waited in the queue", async () => {
   const fresh = cluster({ stage: "new" });
   const creationTimestamp = new Date(fresh.takenAtMs - 3_600_000).toISOString();
   const waited = {
@@ -172,7 +172,7 @@ test("the first status tells no member's progress, however long the cluster has 
   ]);
 });
 
-describe("who the cluster is goes on record only when the API server shows the very claims by which it is known", () => {
+describe("an identity is recorded only when the API server has the same claims as the cache", () => {
   const founders = newIdentity(cluster({ stage: "new" }));
   const keep = (bound: readonly string[]) =>
     founders.initialMembers.map(({ name, id }) => {
@@ -185,7 +185,7 @@ describe("who the cluster is goes on record only when the API server shows the v
   const adopted = adoptedIdentity(returning) as ClusterIdentity;
   const [first, , third] = kept;
 
-  /** @param live what the API server has @returns which requests were made */
+  /** Records the identity. @param live claims of the API server @returns the requests */
   async function recorded(
     snapshot: ClusterSnapshot,
     identity: ClusterIdentity,
@@ -207,13 +207,13 @@ describe("who the cluster is goes on record only when the API server shows the v
     return calls;
   }
 
-  test("one request asks for all of them", async () => {
+  test("all claims are read in one request", async () => {
     expect(adopted.initialMembers.map(({ joined }) => joined)).toEqual([true, true, false]);
     const labels = "app.kubernetes.io/managed-by=etcd-cluster-operator,etcd.improbable.io/cluster-name=my-etcd";
     const asked = `list persistentvolumeclaims foo ${labels}`;
     expect(await recorded(returning, adopted, kept)).toEqual([asked, "replace"]);
     expect(await recorded(fresh, founders, [])).toEqual([asked, "replace"]);
-    // Those that were put aside count for nobody, whether or not a cache knows them.
+    // Quarantined claims are ignored, whether or not a cache has them.
     const aside = { ...first!, metadata: { ...first!.metadata, labels: { [QUARANTINE_LABEL]: "why" } } };
     expect(await recorded(fresh, founders, [aside])).toEqual([asked, "replace"]);
   });
@@ -225,23 +225,23 @@ describe("who the cluster is goes on record only when the API server shows the v
   });
   test.each<[string, readonly PersistentVolumeClaim[]]>([
     ["is gone", kept.slice(1)],
-    ["is another one by now", [changed({ uid: "another" }), ...kept.slice(1)]],
+    ["was recreated", [changed({ uid: "another" }), ...kept.slice(1)]],
     ["is being deleted", [changed({ deletionTimestamp: "2026-01-01T12:00:00Z" }), ...kept.slice(1)]],
-    ["holds data of somebody else", [changed({ annotations: claimIdentity("b0b", "1") }), ...kept.slice(1)]],
-    ["was put aside", [changed({ labels: { [QUARANTINE_LABEL]: "why" } }), ...kept.slice(1)]],
-  ])("nobody comes back whose claim %s, and the cache does not show it yet", async (_, live) => {
+    ["has the data of another cluster", [changed({ annotations: claimIdentity("b0b", "1") }), ...kept.slice(1)]],
+    ["was quarantined", [changed({ labels: { [QUARANTINE_LABEL]: "why" } }), ...kept.slice(1)]],
+  ])("no member is adopted when its claim %s, and the cache does not show it yet", async (_, live) => {
     const known = { plural: "persistentvolumeclaims", name: "my-etcd-0" };
     await expect(recorded(returning, adopted, live)).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("nor is anybody taken for new whose claim has a volume by now", async () => {
+  test("no member counts as new when its claim has a volume, and the cache does not show it yet", async () => {
     const bound = { ...third!, spec: { volumeName: "volume-1" } };
     const known = { plural: "persistentvolumeclaims", name: "my-etcd-2" };
     await expect(recorded(returning, adopted, [...kept.slice(0, 2), bound])).rejects.toMatchObject({ known });
   });
 
-  test("nothing is begun, nor come back to without one, where a claim is there that the cache does not show", async () => {
-    const conflict = { code: "KubeConflict", message: "claim my-etcd-2 is there; the cache does not show it yet" };
+  test("nothing is formed or adopted while a claim exists that the cache does not show", async () => {
+    const conflict = { code: "KubeConflict", message: "claim my-etcd-2 exists; the cache does not show it yet" };
     await expect(recorded(fresh, founders, [third!])).rejects.toMatchObject(conflict);
     const halved = cluster({ stage: "new", with: { claims: kept.slice(0, 2) } });
     const half = adoptedIdentity(halved) as ClusterIdentity;
@@ -249,13 +249,13 @@ describe("who the cluster is goes on record only when the API server shows the v
   });
 });
 
-/** Gives the cluster and the claims of the snapshot. */
+/** Finds the cluster and the claims of the snapshot. */
 function liveOf({ cluster: own, claims }: ClusterSnapshot) {
   return (_: Resource<KubeObject>, { name }: { name: string }) =>
     Promise.resolve([own, ...claims].find(({ metadata }) => metadata.name === name));
 }
 
-/** What is deleted by the step, and what the room is told of it. */
+/** Runs the step. @returns what it deleted, and its result for the controller */
 async function deletedBy(step: ClusterStep, now = cluster()) {
   const deleted: unknown[] = [];
   const kube = {
@@ -275,7 +275,7 @@ async function deletedBy(step: ClusterStep, now = cluster()) {
   return { deleted, written };
 }
 
-test("a budget that nobody wants is deleted as it was read: one of the same name may be somebody else's", async () => {
+test("an unwanted PodDisruptionBudget is deleted with its UID and version: its name may belong to another object", async () => {
   const live = cluster().budget!;
   const { deleted, written } = await deletedBy({ do: "deleteBudget", live });
   const { namespace, name, uid, resourceVersion } = live.metadata;
@@ -284,7 +284,7 @@ test("a budget that nobody wants is deleted as it was read: one of the same name
   expect(written).toMatchObject({ kind: "deleted", resource: { kind }, ref, uid });
 });
 
-test("so is a NetworkPolicy that nobody wants", async () => {
+test("an unwanted NetworkPolicy is deleted in the same way", async () => {
   const live: NetworkPolicy = born(networkPolicy(cluster()));
   const { deleted, written } = await deletedBy({ do: "deleteNetworkPolicy", live });
   const { namespace, name, uid, resourceVersion } = live.metadata;
@@ -298,7 +298,7 @@ describe("a restart", () => {
   const pod = settled.pods.get("my-etcd-2")!;
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod };
 
-  test("deletes this very pod as it was read: the one that follows it is another one", async () => {
+  test("deletes exactly the pod that was read, not its successor", async () => {
     const ref = { namespace: "foo", name: "my-etcd-2-abcde" };
     const { deleted, written } = await deletedBy(step);
     expect(deleted).toEqual([
@@ -308,7 +308,7 @@ describe("a restart", () => {
   });
 });
 
-test("a restart is put off when somebody who was counted on takes no part by now", async () => {
+test("a restart is put off when a member of the quorum no longer participates", async () => {
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! };
   const now = { ...cluster(), endpoints: new Map() };
   await expect(deletedBy(step, now)).rejects.toMatchObject({ code: "KubeConflict" });
@@ -318,7 +318,7 @@ describe("an update that is stopped", () => {
   const tried = withUpdate(withCanary(wanting(NEWER), "my-etcd-2"));
   const step: ClusterStep = { do: "stopUpdate", name: "my-etcd-2", message: "it ended" };
 
-  test("stands in the status, and all else that stands there stays", async () => {
+  test("is recorded in the status, which is otherwise unchanged", async () => {
     const written: KubeObject[] = [];
     const options: object[] = [];
     const replace = (_: Resource<KubeObject>, object: KubeObject, how: object) => {
@@ -351,20 +351,20 @@ describe("an update that is stopped", () => {
     ]);
   });
 
-  test("is none when its first member has another pod by now", async () => {
+  test("is not recorded when its first member has a new pod", async () => {
     const list = () => Promise.resolve({ items: [] });
     const parts = { kube: { list }, etcd: {}, identities: noIdentities, issuer } as unknown as ClusterWrites;
     const acting = actOnCluster(parts, step, tried, new AbortController().signal);
     await expect(acting).rejects.toMatchObject({ code: "KubeConflict", known: { plural: "pods" } });
   });
 
-  test("is one that is under way", async () => {
+  test("is an update in progress", async () => {
     await expect(writesOf(step, cluster(), [])).rejects.toThrow("under way");
   });
 });
 
 describe("a downgrade", () => {
-  /** Does the step with an etcd that answers so. @returns what was asked of whom, in order */
+  /** Runs the step against an etcd that refuses this action. @returns the calls in order, and the result */
   async function askedBy(step: ClusterStep, snapshot: ClusterSnapshot, refuses?: string) {
     const asked: string[] = [];
     const downgrade = ({ address }: { address: string }, action: string, to: string, options: object) => {
@@ -391,26 +391,26 @@ describe("a downgrade", () => {
     expect(ended).toEqual({ kind: "external" });
   });
 
-  test("that is not valid is not asked for, and etcd's own words say why", async () => {
+  test("that is invalid is not enabled, and etcd's reason is reported", async () => {
     const { asked, ended } = await askedBy(enable, cluster(), "VALIDATE");
     expect(asked).toHaveLength(1);
     expect(ended).toMatchObject({ code: "EtcdNotNow", message: expect.stringContaining("invalid downgrade target") });
   });
 
-  test("is cancelled by who says that it is enabled", async () => {
+  test("is cancelled at the member that has it enabled", async () => {
     const { asked } = await askedBy(cancel, downgrading(cluster(), ["my-etcd-1"]));
     expect(asked).toEqual([`CANCEL 3.5 at ${at("my-etcd-1")}`]);
   });
 
-  test("of which nobody tells any more is cancelled by nobody", async () => {
+  test("that no member has enabled is not cancelled", async () => {
     const { asked, ended } = await askedBy(cancel, cluster());
     expect(asked).toEqual([]);
     expect(ended).toMatchObject({ code: "EtcdNotNow" });
   });
 });
 
-describe("what is on record of a sleep", () => {
-  test("is written by the two steps, as the object was read", async () => {
+describe("the record of a sleep", () => {
+  test("is written by two steps, for the version that was read", async () => {
     expect(await recorded({ do: "fallAsleep" }, tired())).toEqual({ since: "2026-01-01T12:00:00Z" });
     const given = wanted(asleep(), 3);
     expect(await recorded({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });

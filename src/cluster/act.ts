@@ -9,21 +9,10 @@ import { invariant } from "#base/invariant.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import type { Identities } from "#certificates/dial.ts";
 import type { Issuer } from "#certificates/issue.ts";
-import { follower, leader, ofThisCluster, teller } from "#cluster/addressee.ts";
 import { type AuthChange, actOnAuth } from "#cluster/auth/act.ts";
 import { newRootSecret } from "#cluster/auth/root-secret.ts";
-import {
-  handOut,
-  issueAuthority,
-  issueLeaf,
-  needAsSeen,
-  rotateAuthority,
-  spreadTrust,
-} from "#cluster/certificates/act.ts";
-import { issuedTls } from "#cluster/certificates/former.ts";
-import { keptTls } from "#cluster/certificates/kept.ts";
-import { sideOf } from "#cluster/certificates/purposes.ts";
-import { servicePut } from "#cluster/desired/services.ts";
+import { servicePut } from "#cluster/exposure/desired/services.ts";
+import { follower, leader, ofThisCluster, teller } from "#cluster/observe/addressee.ts";
 import {
   needAsked,
   needClaimGone,
@@ -32,12 +21,21 @@ import {
   needNotJoined,
   needRemoval,
   needShownAsSeen,
-} from "#cluster/live-checks.ts";
-import { needOthers, needPodAsSeen, needSilence } from "#cluster/live-pods.ts";
-import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
-import { clusterStatus } from "#cluster/status.ts";
-import type { ClusterStep } from "#cluster/step.ts";
-import { updateStatus } from "#cluster/update-status.ts";
+} from "#cluster/observe/live-checks.ts";
+import { needOthers, needPodAsSeen, needSilence } from "#cluster/observe/live-pods.ts";
+import { updateStatus } from "#cluster/update/update-status.ts";
+import { runningVersion } from "#cluster/update/versions.ts";
+import {
+  handOut,
+  issueAuthority,
+  issueLeaf,
+  needAsSeen,
+  rotateAuthority,
+  spreadTrust,
+} from "#cluster-tls/issue/act.ts";
+import { sideOf } from "#cluster-tls/read/purposes.ts";
+import { issuedTls } from "#cluster-tls/switch/former.ts";
+import { keptTls } from "#cluster-tls/switch/kept.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { refusalOf } from "#etcd/error.ts";
 import type { KubeClient } from "#kube/client.ts";
@@ -57,8 +55,12 @@ import {
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
+import { writeStatus } from "#runtime/status-writer.ts";
+import { type ClusterSnapshot, identityOf, isForming } from "./snapshot.ts";
+import { clusterStatus } from "./status.ts";
+import type { ClusterStep } from "./step.ts";
 
-/** What this room writes to. */
+/** The clients that this controller writes with. */
 export interface ClusterWrites {
   readonly kube: Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
   readonly etcd: Pick<
@@ -78,7 +80,7 @@ export interface ClusterWrites {
   readonly issuer: Issuer;
 }
 
-/** Does one step: exactly one write, with its precondition. */
+/** Executes one step: exactly one write, with its precondition. */
 export async function actOnCluster(
   { kube, etcd, identities, issuer }: ClusterWrites,
   step: ClusterStep,
@@ -90,11 +92,12 @@ export async function actOnCluster(
       return await patchSpec(kube, snapshot, { tls: step.tls }, signal);
     case "recordIdentity":
       await needKeptClaims(kube, snapshot, signal);
-      return await writeStatus(kube, snapshot, firstStatus(snapshot, step.identity), signal);
+      return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, firstStatus(snapshot, step.identity), signal);
     case "recordJoined":
       return await writeStatus(
         kube,
-        snapshot,
+        ETCD_CLUSTERS,
+        snapshot.cluster,
         { ...snapshot.cluster.status, identity: withJoined(snapshot, step.names) },
         signal,
       );
@@ -104,12 +107,13 @@ export async function actOnCluster(
       await needClaimsAsSeen(kube, snapshot, signal);
       return await writeStatus(
         kube,
-        snapshot,
+        ETCD_CLUSTERS,
+        snapshot.cluster,
         { ...snapshot.cluster.status, sleep: { since: rfc3339(snapshot.takenAtMs) } },
         signal,
       );
     case "wakeUp":
-      return await writeStatus(kube, snapshot, wokenStatus(snapshot), signal);
+      return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, wokenStatus(snapshot), signal);
     case "createService":
       return await create(kube, SERVICES, step.service, signal);
     case "replaceService":
@@ -138,7 +142,7 @@ export async function actOnCluster(
       return await changed(kube.replace(POD_MONITORS, replacing(step.live, step.monitor), { signal }));
     case "deleteMonitor":
       await deleteAsRead(kube, POD_MONITORS, step.live, signal);
-      return { kind: "external" }; // No cache would ever show it.
+      return { kind: "external" }; // No cache holds PodMonitors.
     case "issueAuthority":
       return await unwatched(
         issueAuthority({ kube, issuer, snapshot: issuing(snapshot, step.side), signal }, step.side, step.trust),
@@ -215,12 +219,12 @@ export async function actOnCluster(
       await needShownAsSeen(kube, snapshot, signal);
       await needAsSeen({ kube, issuer, snapshot: keptTls(snapshot), signal }, step);
       await needClaimsAsSeen(kube, snapshot, signal);
-      // Last: what they say is to be as young as can be.
+      // Last, so that the members' answers are as recent as possible.
       await needOthers({ kube, etcd, identities }, snapshot, step, signal);
       return await deleteAsRead(kube, PODS, step.pod, signal);
     case "stopUpdate":
       await needPodAsSeen(kube, snapshot, step, signal);
-      return await writeStatus(kube, snapshot, stoppedStatus(snapshot, step), signal);
+      return await writeStatus(kube, ETCD_CLUSTERS, snapshot.cluster, stoppedStatus(snapshot, step), signal);
     case "addLearner":
       return await changed(
         etcd.addLearner(follower(snapshot, identities), [step.peerUrl], ofThisCluster(snapshot, signal)),
@@ -234,7 +238,7 @@ export async function actOnCluster(
     case "removeMember":
       await needClaimGone(kube, snapshot, step, signal);
       await needRemoval(kube, snapshot, step, signal);
-      // Last: what it says is to be as young as can be.
+      // Last, so that the member's answer is as recent as possible.
       await needSilence({ kube, etcd, identities }, snapshot, step, signal);
       return await changed(etcd.removeMember(follower(snapshot, identities), step.id, ofThisCluster(snapshot, signal)));
     case "disarmAlarm":
@@ -259,28 +263,19 @@ export async function actOnCluster(
   }
 }
 
-/** The snapshot by which the operator issues on this side. */
+/** The snapshot with the TLS configuration by which the operator issues certificates on this side. */
 function issuing(snapshot: ClusterSnapshot, side: Side): ClusterSnapshot {
   return issuedTls(keptTls(snapshot), side);
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: ClusterWrites["kube"],
-  snapshot: Pick<ClusterSnapshot, "cluster">,
-  status: EtcdClusterStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  const cluster: EtcdCluster = { ...snapshot.cluster, status };
-  return stored(ETCD_CLUSTERS, await kube.replace(ETCD_CLUSTERS, cluster, { signal, subresource: "status" }));
-}
-
-/** The first status says besides that the cluster is being formed, as the next look would: one write tells both. */
+/** The first status also has the conditions of a cluster that is forming: one write instead of two. */
 function firstStatus(snapshot: ClusterSnapshot, identity: ClusterIdentity): EtcdClusterStatus {
-  // The release stands on record with the identity: who is started first is not to be started again on another one.
-  const { version } = snapshot.cluster.spec;
-  const recorded: EtcdClusterStatus = { ...snapshot.cluster.status, identity, version };
-  // It is begun now, however long it has waited for its turn.
+  // The release is recorded with the identity: otherwise first members could start with one release and restart with
+  // another.
+  const known: EtcdClusterStatus = { ...snapshot.cluster.status, identity };
+  const version = runningVersion({ ...snapshot, cluster: { ...snapshot.cluster, status: known } });
+  const recorded: EtcdClusterStatus = { ...known, version };
+  // Counts as begun now, however long the EtcdCluster has waited in the queue.
   const metadata = { ...snapshot.cluster.metadata, creationTimestamp: rfc3339(snapshot.takenAtMs) };
   const next: ClusterSnapshot = { ...snapshot, cluster: { ...snapshot.cluster, metadata, status: recorded } };
   if (!isForming(next)) return recorded;
@@ -301,7 +296,7 @@ function withJoined(snapshot: ClusterSnapshot, names: readonly string[]): Cluste
   return { ...identity, initialMembers };
 }
 
-/** Creates with POST and not with apply: the server then refuses a name that somebody else took meanwhile, instead of merging. */
+/** Creates with POST and not with apply: the server then refuses a name that was taken since, instead of merging. */
 async function create<T extends KubeObject>(
   kube: ClusterWrites["kube"],
   resource: Resource<T>,
@@ -311,7 +306,7 @@ async function create<T extends KubeObject>(
   return stored(resource, await kube.create(resource, draft, { signal }));
 }
 
-/** Patches only this very cluster, and only as it was read: what a person has said meanwhile holds. */
+/** Patches only this very cluster, and only as it was read: a later edit by a person wins. */
 async function patchSpec(
   kube: ClusterWrites["kube"],
   { cluster: { metadata } }: ClusterSnapshot,
@@ -323,7 +318,7 @@ async function patchSpec(
   return stored(ETCD_CLUSTERS, await kube.patch(ETCD_CLUSTERS, { namespace, name }, { spec }, options));
 }
 
-/** Patches only this very peer, and only as it was read. */
+/** Patches only this very EtcdPeer, and only as it was read. */
 async function patchPeer(
   kube: ClusterWrites["kube"],
   { metadata }: EtcdPeer,
@@ -336,8 +331,8 @@ async function patchPeer(
 }
 
 /**
- * Deletes only this very object, and only as it was read. A peer made again under the same name is another peer, and may hold a live
- * member's data; what a pod says of itself may be over.
+ * Deletes only this very object, and only as it was read. An EtcdPeer recreated under the same name may hold a live
+ * member's data, and a pod may have changed since.
  */
 async function deleteAsRead<T extends KubeObject>(
   kube: ClusterWrites["kube"],
@@ -360,7 +355,7 @@ function stoppedStatus(
   return { ...snapshot.cluster.status, update: { ...update, stopped: { member: name, message } } };
 }
 
-/** A refusal that etcd is known to give while the world moves on is a reason to look again, not a failure. */
+/** A refusal that etcd is known to give while the cluster changes causes a requeue, not a failure. */
 async function changed(call: Promise<unknown>): Promise<Written> {
   try {
     await call;
@@ -371,7 +366,7 @@ async function changed(call: Promise<unknown>): Promise<Written> {
   }
 }
 
-/** No cache would ever show it. */
+/** For objects that no cache holds. */
 async function unwatched(write: Promise<KubeObject>): Promise<Written> {
   return { kind: "unwatched", object: await write };
 }

@@ -3,24 +3,24 @@ import { DRY_RUN_ANNOTATION, FIRST_BACKUP_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { absent } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
-import { clusterController, clusterKeysForBackup, clusterKeysForSchedule } from "#cluster/controller.ts";
-import { trustMap } from "#cluster/desired/certificates.ts";
-import { planCluster } from "#cluster/plan.ts";
-import { clusterStatus } from "#cluster/status.ts";
-import { cluster } from "#kit/cluster.ts";
-import { glancing } from "#kit/cluster-glanced.ts";
-import { WHOLE } from "#kit/cluster-rested.ts";
-import { unissued } from "#kit/cluster-tls.ts";
-import { etcdBackup } from "#kit/etcd-backup.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { etcdBackupSchedule, TEMPLATE } from "#kit/schedule.ts";
+import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { glancing } from "#kit/snapshots/cluster-glanced.ts";
+import { WHOLE } from "#kit/snapshots/cluster-rested.ts";
+import { unissued } from "#kit/snapshots/cluster-tls.ts";
+import { etcdBackup } from "#kit/snapshots/etcd-backup.ts";
+import { etcdBackupSchedule, TEMPLATE } from "#kit/snapshots/schedule.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
+import { clusterController, clusterKeysForBackup, clusterKeysForSchedule } from "./controller.ts";
+import { planCluster } from "./plan.ts";
+import { clusterStatus } from "./status.ts";
 
 const settled = cluster();
 const KEY = { namespace: "foo", name: "my-etcd" };
 const signal = new AbortController().signal;
 
-/** The controller of a room in which this is the only cluster, and what it writes. */
-function room(live: EtcdCluster | undefined) {
+/** The controller of a single cluster, and its writes. */
+function setup(live: EtcdCluster | undefined) {
   const written: EtcdCluster[] = [];
   const replace = (_: unknown, object: EtcdCluster) => {
     written.push(object);
@@ -33,8 +33,8 @@ function room(live: EtcdCluster | undefined) {
   return { controller, written };
 }
 
-test("that passes fail stands on the cluster once, beside what was known of it, until the next look at it", async () => {
-  const { controller, written } = room({ ...settled.cluster, status: clusterStatus(settled, planCluster(settled)) });
+test("failing observations are written to the status once, beside its other content, until one succeeds", async () => {
+  const { controller, written } = setup({ ...settled.cluster, status: clusterStatus(settled, planCluster(settled)) });
   await controller.writeFailing(KEY, "it fails", signal);
   const [failing] = written;
   const told = ({ status }: EtcdCluster) => status?.conditions?.find(({ type }) => type === "Progressing");
@@ -48,7 +48,12 @@ test("that passes fail stands on the cluster once, beside what was known of it, 
   const { identity, members } = clusterStatus(settled, planCluster(settled));
   expect(failing!.status).toMatchObject({ identity, members });
 
-  const again = room(failing);
+  const large = setup({ ...settled.cluster, status: failing!.status! });
+  await large.controller.writeFailing(KEY, "it is too large", signal, "ObjectTooLarge");
+  expect(told(large.written[0]!)).toMatchObject({ reason: "ObjectTooLarge", message: "it is too large" });
+  expect(large.written[0]!.status).toMatchObject({ identity, members });
+
+  const again = setup(failing);
   expect(await again.controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
   expect(again.written).toEqual([]);
 
@@ -56,7 +61,7 @@ test("that passes fail stands on the cluster once, beside what was known of it, 
   expect(told({ ...failing!, status: clusterStatus(next, planCluster(next)) })).toMatchObject({ reason: "Settled" });
 });
 
-test("what has just been written of certificates is not read: the API server has said what it is", async () => {
+test("a certificate object that was just written is not read: the response had its content", async () => {
   const { cluster: live } = unissued({ stage: "recorded" });
   const reads: string[] = [];
   const find = (_: unknown, { name }: { name: string }) => {
@@ -85,7 +90,7 @@ test("what has just been written of certificates is not read: the API server has
   expect(reads).not.toContain("my-etcd-ca");
 });
 
-test("schedules, and backups before an upgrade, wake the cluster that they are of", () => {
+test("schedules, and backups before an upgrade, wake up their cluster", () => {
   const key = { namespace: "foo", name: "my-etcd" };
   expect(clusterKeysForSchedule(etcdBackupSchedule())).toEqual([key]);
   const backupTemplate = { ...TEMPLATE, source: { endpoints: ["http://a:2379"] } };
@@ -96,16 +101,16 @@ test("schedules, and backups before an upgrade, wake the cluster that they are o
   expect(clusterKeysForBackup({ ...backup, metadata })).toEqual([key]);
 });
 
-test("of a cluster that is gone nothing is said", async () => {
-  const { controller, written } = room(undefined);
+test("nothing is written for a missing cluster", async () => {
+  const { controller, written } = setup(undefined);
   expect(controller.subjectOf(KEY)).toBeUndefined();
   expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
   expect(written).toEqual([]);
-  expect(room(settled.cluster).controller.subjectOf(KEY)).toEqual(controller.subject(settled));
+  expect(setup(settled.cluster).controller.subjectOf(KEY)).toEqual(controller.subject(settled));
 });
 
-test("edits are explained at a pace: the next look at the same question has the answer that there is", () => {
-  const { controller } = room(undefined);
+test("dry runs are limited in rate: the next observation has the last answer", () => {
+  const { controller } = setup(undefined);
   const planOf = (spec: Partial<EtcdCluster["spec"]>) => {
     const given = cluster({ annotations: { [DRY_RUN_ANNOTATION]: "{}" }, spec });
     return controller.status(given, planCluster(given)).plan?.outcome;
@@ -114,7 +119,7 @@ test("edits are explained at a pace: the next look at the same question has the 
   expect([planOf({}), planOf({ paused: true })]).toEqual(["Done", "Done"]);
 });
 
-test("a look is followed by glances once the cluster says what was found, and not before", async () => {
+test("quick checks follow an observation only when the status is up to date", async () => {
   const { reads, asked } = glancing();
   const controller = clusterController({} as never, { ...reads, kube: {}, identities: new Keyring() } as never);
   const look = async (status: EtcdClusterStatus) => {

@@ -1,33 +1,34 @@
 import { CLUSTER_LABEL, ETCD_CONTAINER, FIRST_BACKUP_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { ETCD_CLUSTERS, type EtcdCluster, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { ETCD_CLUSTERS, type EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { isSameData } from "#base/hash.ts";
 import type { Keyring } from "#certificates/keyring.ts";
-import { actOnCluster, type ClusterWrites, writeStatus } from "#cluster/act.ts";
 import { stateOf } from "#cluster/auth/hindrance.ts";
 import { AuthReads } from "#cluster/auth/reads.ts";
-import { BindingTimes } from "#cluster/certificates/binding-times.ts";
-import { AUTHORITY_OF } from "#cluster/certificates/purposes.ts";
-import { CertificateReads } from "#cluster/certificates/reads.ts";
-import { Forecasts } from "#cluster/forecasts.ts";
-import { Glances } from "#cluster/glances.ts";
-import { HealthLog } from "#cluster/health-log.ts";
-import { Monitoring } from "#cluster/monitoring.ts";
-import { type ClusterReads, observeCluster } from "#cluster/observe.ts";
-import { planCluster } from "#cluster/plan.ts";
-import { restMs } from "#cluster/rest.ts";
-import { type ClusterSnapshot, identityOf, isForming } from "#cluster/snapshot.ts";
-import { clusterStage } from "#cluster/stage.ts";
-import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
-import { type AuthStep, type ClusterStep, targetOf } from "#cluster/step.ts";
-import { apiVersionOf, type KubeObject } from "#kube/kinds.ts";
-import type { Controller, Key, Subject } from "#runtime/controller.ts";
+import { Monitoring } from "#cluster/exposure/monitoring.ts";
+import { Forecasts } from "#cluster/forecast/forecasts.ts";
+import { HealthLog } from "#cluster/members/health-log.ts";
+import { Glances } from "#cluster/observe/glances.ts";
+import { type ClusterReads, observeCluster } from "#cluster/observe/observe.ts";
+import { restMs } from "#cluster/observe/rest.ts";
+import { BindingTimes } from "#cluster-tls/read/binding-times.ts";
+import { AUTHORITY_OF } from "#cluster-tls/read/purposes.ts";
+import { CertificateReads } from "#cluster-tls/read/reads.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import type { Controller, Key } from "#runtime/controller.ts";
 import { Silences } from "#runtime/silences.ts";
+import { statusWriter } from "#runtime/status-writer.ts";
+import { actOnCluster, type ClusterWrites } from "./act.ts";
+import { planCluster } from "./plan.ts";
+import { type ClusterSnapshot, identityOf, isForming } from "./snapshot.ts";
+import { clusterStage } from "./stage.ts";
+import { clusterStatus, failingStatus, mayWait } from "./status.ts";
+import { type AuthStep, type ClusterStep, targetOf } from "./step.ts";
 
 /**
- * Steps that every cluster goes through while it is formed, of which the events of `record-identity` and `record-joined` tell; and what each member
- * of an update comes to that goes well.
+ * Steps without an event of their own: every cluster takes them while it forms, or every member in an update that
+ * succeeds. The events of `record-identity` and `record-joined` cover the former.
  */
 const ROUTINE = new Set([
   "headless-service createService",
@@ -36,23 +37,25 @@ const ROUTINE = new Set([
   "disruption-budget createBudget",
   "network-policy createNetworkPolicy",
   "fence replacePeer",
-  "forget-previous replacePeer",
+  "drop-previous-template replacePeer",
 ]);
 
-/** Steps that are told only when they are made again. */
+/** Steps without an event while the cluster forms; later ones have an event. */
 const FIRST: ReadonlySet<string> = new Set(["issueAuthority", "issueLeaf", "createTrustMap", "createRequest"]);
 
-/** Whether the step records some of the first members and not the last: one event, with the last, tells that all have joined. */
+/**
+ * Whether the step records some of the first members, but not the last. The step that records the last has the event.
+ */
 function isPartOfForming(step: ClusterStep, snapshot: ClusterSnapshot): boolean {
   if (step.do !== "recordJoined") return false;
   const waiting = identityOf(snapshot)?.initialMembers.filter(({ joined }) => !joined) ?? [];
   return waiting.length > step.names.length;
 }
 
-/** After them the PodMonitor is read anew. */
+/** Steps after which the PodMonitor is read again. */
 const ABOUT_MONITORS: ReadonlySet<string> = new Set(["createMonitor", "replaceMonitor", "deleteMonitor"]);
 
-/** After them etcd is asked anew for its users. */
+/** Steps after which the users of etcd are read again. */
 const ABOUT_AUTH: ReadonlySet<string> = new Set<AuthStep["do"]>([
   "createRootSecret",
   "setRootPassword",
@@ -62,7 +65,7 @@ const ABOUT_AUTH: ReadonlySet<string> = new Set<AuthStep["do"]>([
   "disableAuth",
 ]);
 
-/** What is read anew after the step: no watch tells of it. */
+/** What has to be read again after the step, because no watch reports the change. */
 function changedBy(step: ClusterStep): Parameters<CertificateReads["hasChanged"]>[1] | undefined {
   switch (step.do) {
     case "issueAuthority":
@@ -87,7 +90,7 @@ function changedBy(step: ClusterStep): Parameters<CertificateReads["hasChanged"]
   }
 }
 
-/** Joins what the room of EtcdCluster does: observe, plan, act and status. */
+/** The controller of EtcdCluster: observe, plan, act and status. */
 export function clusterController(
   writes: ClusterWrites,
   reads: ClusterReads & { readonly identities: Keyring },
@@ -104,9 +107,16 @@ export function clusterController(
     monitoring,
   };
   const glances = new Glances({ reads, certificates, healthLog: memory.healthLog });
-  /** Snapshots of which the cluster says already what there is to say. */
+  /** Snapshots for which the stored status is up to date. */
   const told = new WeakSet<ClusterSnapshot>();
   const forecasts = new Forecasts(reads.clock);
+  const report = statusWriter({
+    kube: writes.kube,
+    resource: ETCD_CLUSTERS,
+    cache: reads.clusters,
+    clock: reads.clock,
+    failing: failingStatus,
+  });
   return {
     name: "cluster",
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
@@ -130,7 +140,7 @@ export function clusterController(
       const written = await actOnCluster(writes, step, snapshot, signal);
       if (changed !== undefined && written.kind === "unwatched")
         certificates.hasWritten(snapshot.cluster.metadata, changed, written.object);
-      // While etcd asks for users, it is asked for the proof.
+      // Only while authentication is off: once it is on, a log-in with the password is the proof.
       if (step.do === "setRootPassword" && stateOf(snapshot)?.enabled === false)
         auth.hasProved(snapshot.cluster.metadata, step.secret);
       return written;
@@ -140,34 +150,17 @@ export function clusterController(
       const foretold = forecasts.of(snapshot);
       return foretold === undefined ? status : { ...status, plan: foretold };
     },
-    writeStatus: (snapshot, status, signal) => {
-      const isSame = isSameData(status, snapshot.cluster.status ?? {});
-      if (isSame) told.add(snapshot);
-      return isSame || mayWait(snapshot, status)
-        ? Promise.resolve(undefined)
-        : writeStatus(writes.kube, snapshot, status, signal);
+    writeStatus: async (snapshot, status, signal) => {
+      if (isSameData(status, snapshot.cluster.status ?? {})) told.add(snapshot);
+      return mayWait(snapshot, status) ? undefined : await report.write(snapshot.cluster, status, signal);
     },
-    subject: ({ cluster }) => subjectOf(cluster),
-    subjectOf: (key) => {
-      const cluster = reads.clusters.get(key);
-      return cluster && subjectOf(cluster);
-    },
-    writeFailing: (key, because, signal) => {
-      const cluster = reads.clusters.get(key);
-      if (cluster === undefined) return Promise.resolve(undefined);
-      const status = failingStatus(cluster, because, reads.clock.wallMs());
-      return isSameData(status, cluster.status ?? {})
-        ? Promise.resolve(undefined)
-        : writeStatus(writes.kube, { cluster }, status, signal);
-    },
+    subject: ({ cluster }) => report.subject(cluster),
+    subjectOf: report.subjectOf,
+    writeFailing: report.writeFailing,
   };
 }
 
-function subjectOf({ metadata: { namespace, name, uid } }: EtcdCluster): Subject {
-  return { apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: ETCD_CLUSTERS.kind, namespace, name, uid };
-}
-
-/** The cluster whose upgrade waits for the backup. */
+/** The cluster with an upgrade that waits for the backup. */
 export function clusterKeysForBackup(object: KubeObject): readonly Key[] {
   const { namespace, annotations } = object.metadata;
   const { clusterName: name } = (object as EtcdBackup).spec.source;

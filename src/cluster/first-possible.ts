@@ -1,9 +1,12 @@
-import { CLUSTER_GUARDS } from "#cluster/guards.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { ClusterStep } from "#cluster/step.ts";
 import { forbiddenBy, type Opinion, type Proposal, remark } from "#runtime/decide.ts";
+import { CLUSTER_GUARDS } from "./guards.ts";
+import type { ClusterSnapshot } from "./snapshot.ts";
+import type { ClusterStep } from "./step.ts";
 
-/** The first of these that no guard forbids. Where all are forbidden, people are told why the first one is, and the rules below speak: that may be what helps. */
+/**
+ * The first of these that no guard forbids. When all are forbidden, a notice has the reason for the first one. The
+ * rules below are asked then: they may remove the obstacle.
+ */
 export function firstPossible(
   snapshot: ClusterSnapshot,
   proposals: readonly Proposal<ClusterStep>[],

@@ -1,21 +1,29 @@
-import { administratorFirst, authIsAsked, loginStays } from "#cluster/guards/auth.ts";
-import { askedToDelete, dyingClaimIsHeld, notAMember } from "#cluster/guards/claims.ts";
-import { bootstrapOnce, identityFirst, joinedIsSeen, restoredFirst, tlsIsSaid } from "#cluster/guards/identity.ts";
-import { ownOnly } from "#cluster/guards/ownership.ts";
-import { keepQuorum, needMemberList, restartKeepsQuorum } from "#cluster/guards/quorum.ts";
-import { downgradeEnabled, runnableOnly, versionPath } from "#cluster/guards/releases.ts";
-import { allowedSecrets, shownWhenTrusted, stillBelieved } from "#cluster/guards/shown.ts";
-import { sleepIsAsked, sleepKeepsMembers } from "#cluster/guards/sleep.ts";
-import { tlsStepwise } from "#cluster/guards/tls-switch.ts";
-import { authorityKept, trustedFirst, trustKept } from "#cluster/guards/trust.ts";
-import { oneAtATime } from "#cluster/guards/turns.ts";
-import { alarmIsOver, fenceBeforeVote, nobodyVouches } from "#cluster/guards/votes.ts";
-import type { ClusterGuard } from "#cluster/step.ts";
+import { administratorFirst, authIsAsked, loginStays } from "#cluster/auth/guards.ts";
+import {
+  bootstrapOnce,
+  identityFirst,
+  identityIsHere,
+  joinedIsSeen,
+  restoredFirst,
+  tlsIsDecided,
+} from "#cluster/identity/guards.ts";
+import { ownOnly } from "#cluster/identity/ownership-guard.ts";
+import { sleepIsAsked, sleepKeepsMembers } from "#cluster/lifecycle/guards.ts";
+import { askedToDelete, dyingClaimIsHeld, notAMember } from "#cluster/members/claim-guards.ts";
+import { keepQuorum, needMemberList, restartKeepsQuorum } from "#cluster/members/guards.ts";
+import { oneAtATime } from "#cluster/members/turn-guard.ts";
+import { alarmIsOver, fenceBeforeVote, noSignOfLife } from "#cluster/members/vote-guards.ts";
+import { downgradeEnabled, runnableOnly, versionPath } from "#cluster/update/guards.ts";
+import { allowedSecrets, certificateIsTrusted, membersTrustEachOther } from "#cluster-tls/check/guards.ts";
+import { authorityKept, trustedFirst, trustKept } from "#cluster-tls/rotate/guards.ts";
+import { tlsStepwise } from "#cluster-tls/switch/guards.ts";
+import type { ClusterGuard } from "./step.ts";
 
-/** These are the invariants of a cluster. Each may hold back a step of any rule; the first one that does gives the wait its name. */
+/** The invariants of a cluster. Each may hold back a step of any rule; the first that does gives the wait its name. */
 export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   identityFirst,
-  tlsIsSaid,
+  identityIsHere,
+  tlsIsDecided,
   restoredFirst,
   bootstrapOnce,
   runnableOnly,
@@ -29,7 +37,7 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   downgradeEnabled,
   oneAtATime,
   fenceBeforeVote,
-  nobodyVouches,
+  noSignOfLife,
   notAMember,
   alarmIsOver,
   askedToDelete,
@@ -37,9 +45,9 @@ export const CLUSTER_GUARDS: readonly ClusterGuard[] = [
   tlsStepwise,
   allowedSecrets,
   trustedFirst,
-  shownWhenTrusted,
+  certificateIsTrusted,
   trustKept,
-  stillBelieved,
+  membersTrustEachOther,
   authorityKept,
   authIsAsked,
   administratorFirst,

@@ -1,18 +1,18 @@
-import { existsSync, readdirSync } from "node:fs";
+import { globSync } from "node:fs";
+import { dirname } from "node:path";
 import { expect, test } from "vitest";
-import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { rulesIn } from "#kit/tables/cluster-plan.ts";
+import { CLUSTER_RULES, planCluster } from "./plan.ts";
 
-// What is planned when: rules/<what the rule is about>/plan.test.ts.
+// Plans by subject: plan.test.ts in each folder.
 
-test("cluster plan: each rule stands in a folder whose plans are tested", () => {
-  const folders = readdirSync("src/cluster/rules").filter((name) =>
-    existsSync(`src/cluster/rules/${name}/plan.test.ts`),
-  );
-  const isTested = (rule: string) => folders.some((folder) => existsSync(`src/cluster/rules/${folder}/${rule}.ts`));
-  expect(CLUSTER_RULES.map(({ name }) => name).filter((name) => !isTested(name))).toEqual([]);
+test("cluster plan: each rule is in a folder with tested plans", () => {
+  const folders = globSync("src/cluster*/**/*plan.test.ts").map(dirname);
+  const tested = folders.flatMap(rulesIn);
+  expect(CLUSTER_RULES.map(({ name }) => name).filter((name) => !tested.includes(name))).toEqual([]);
 });
 
-test("cluster plan: a bootstrap from nothing takes the same steps in the same order every time", () => {
+test("cluster plan: forming takes the same steps in the same order every time", () => {
   expect(planCluster(cluster({ stage: "new" }))).toEqual(planCluster(cluster({ stage: "new" })));
 });

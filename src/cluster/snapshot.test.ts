@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import { cluster, endpointStatus, LATER_ID, NOW } from "#kit/snapshots/cluster.ts";
+import { withAlarms } from "#kit/snapshots/cluster-changes.ts";
+import type { KubeObject } from "#kube/kinds.ts";
 import {
   begunAtMs,
   type ClusterSnapshot,
@@ -11,31 +15,27 @@ import {
   isQuiet,
   remembered,
   saidByPeer,
-} from "#cluster/snapshot.ts";
-import { memberIdFromHex } from "#etcd/types.ts";
-import { cluster, endpointStatus, LATER_ID, NOW } from "#kit/cluster.ts";
-import { withAlarms } from "#kit/cluster-changes.ts";
-import type { KubeObject } from "#kube/kinds.ts";
+} from "./snapshot.ts";
 
 const settled = cluster();
 const { clusterID, initialMembers } = settled.cluster.status!.identity!;
 const [first, second] = initialMembers;
 
-describe("a cluster gets no word on each pod's progress", () => {
+describe("members of a young cluster have no message", () => {
   const bornAtMs = NOW - 3_600_000;
   const starting = cluster({ stage: "starting" });
   test.each([
-    ["at once", starting, 0, true],
+    ["immediately after its start", starting, 0, true],
     ["a moment later", starting, 4_999, true],
     ["after five seconds", starting, 5_000, false],
-    ["by a clock that is behind", starting, -1, false],
-    ["when it has formed", settled, 1_000, false],
+    ["with a clock that is behind", starting, -1, false],
+    ["unless it has formed", settled, 1_000, false],
   ])("%s", (_when, given, ageMs, quiet) => {
     expect(isQuiet({ ...given, takenAtMs: bornAtMs + ageMs })).toBe(quiet);
   });
 });
 
-/** The snapshot with another time at which the cluster was made, and its headless Service. */
+/** The snapshot with these creation times of the EtcdCluster and its headless Service. */
 function madeAt<T extends ClusterSnapshot>(snapshot: T, made: string, service: string): T {
   const of = <O extends KubeObject>(object: O, creationTimestamp: string): O => {
     return { ...object, metadata: { ...object.metadata, creationTimestamp } };
@@ -44,14 +44,14 @@ function madeAt<T extends ClusterSnapshot>(snapshot: T, made: string, service: s
   return { ...snapshot, cluster: of(snapshot.cluster, made), headlessService };
 }
 
-test("a cluster was begun when its headless Service was made, and before that when it was made itself", () => {
+test("a cluster begins with its headless Service, or before that with its own creation", () => {
   const [made, begun] = ["2026-01-01T10:00:00Z", "2026-01-01T11:30:00Z"];
   const given = madeAt(settled, made, begun);
   expect(begunAtMs(given)).toBe(Date.parse(begun));
   expect(begunAtMs({ ...given, headlessService: undefined })).toBe(Date.parse(made));
 });
 
-test("a cluster that waited for its turn is as new as any other, and one without identity is told of as it is", () => {
+test("a cluster that waited in the queue counts as young, and one without an identity does not", () => {
   const starting = cluster({ stage: "starting" });
   const waited = madeAt(starting, "2026-01-01T00:00:00Z", new Date(starting.takenAtMs).toISOString());
   expect(isQuiet(waited)).toBe(true);
@@ -59,7 +59,7 @@ test("a cluster that waited for its turn is as new as any other, and one without
   expect(isQuiet({ ...waited, cluster: { ...waited.cluster, status: unrecorded } })).toBe(false);
 });
 
-test("what a peer says is in its condition Ready alone", () => {
+test("only the condition Ready of an EtcdPeer has its reason", () => {
   const condition = (type: string, status: "True" | "False", message: string) => {
     return { type, status, message, reason: "", observedGeneration: 1, lastTransitionTime: "2026-01-01T11:30:00Z" };
   };
@@ -71,13 +71,13 @@ test("what a peer says is in its condition Ready alone", () => {
   expect(saidByPeer(saying(other, condition("Ready", "True", "well")), "my-etcd-0")).toBeUndefined();
 });
 
-test("of a first member whose client port is silent etcd's health check is no proof: another cluster's has its ID, too", () => {
+test("a first member with a silent client port is not proved healthy by its metrics port: the ID may be another cluster's", () => {
   const endpoints = new Map([...settled.endpoints, ["my-etcd-1", unknown("silent")] as const]);
   const unpublished = new Map([["my-etcd-1", memberIdFromHex(second!.id)]]);
   expect(healthOf({ ...settled, endpoints, unpublished }, "my-etcd-1", second!.id)).toMatchObject({ is: "unhealthy" });
 });
 
-test("a first member is who stands in the frozen list; without one nobody is", () => {
+test("only recorded first members are founders", () => {
   expect([first!.id, LATER_ID].map((id) => isFounder(settled.cluster, id))).toEqual([true, false]);
   expect(isFounder(cluster({ stage: "new" }).cluster, first!.id)).toBe(false);
 });
@@ -93,14 +93,14 @@ describe("alarms", () => {
   );
   const padded = (id: string) => corruptMembers(withAlarms(settled, { type: "CORRUPT", id }))[0];
 
-  test("each is told once, in the order of IDs, and by its type", () => {
+  test("each alarm is listed once, sorted by ID, by its type", () => {
     expect(corruptMembers(raised)).toEqual([padded("a"), padded("b")]);
     expect(fullMembers(raised)).toEqual([padded("c"), padded("d")]);
     expect(isDataDisputed(raised)).toBe(false);
     expect(isDataDisputed(withAlarms(settled, { type: "CORRUPT" }))).toBe(true);
   });
 
-  test("those of another cluster, which answers at a member's address, are not believed", () => {
+  test("alarms of another cluster at a member's address are ignored", () => {
     const answer = (id: string) => present({ ...endpointStatus(id, second!.id, second!.id), alarms: OF_SECOND });
     const OF_SECOND = [{ type: "CORRUPT", memberId: memberIdFromHex(second!.id) }] as const;
     const withAnswer = (id: string) => ({ ...settled, endpoints: new Map([["my-etcd-1", answer(id)]]) });
@@ -109,7 +109,7 @@ describe("alarms", () => {
   });
 });
 
-test("what is remembered of a snapshot is worked out once, also when there is none", () => {
+test("a remembered result is computed once per snapshot, also when it is undefined", () => {
   const asked: ClusterSnapshot[] = [];
   const answer = remembered((snapshot) => {
     asked.push(snapshot);

@@ -9,7 +9,7 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import type { Observed } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 import type { SeenAuth } from "#cluster/auth/seen.ts";
-import type { SpecTimes } from "#cluster/spec-times.ts";
+import type { SpecTimes } from "#cluster/observe/spec-times.ts";
 import { whyNotMeant } from "#etcd/not-meant.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type Alarm, type EndpointStatus, hexOf, type MemberId, type MemberList } from "#etcd/types.ts";
@@ -27,164 +27,196 @@ import {
 } from "#kube/kinds.ts";
 
 /**
- * All that one decision about an EtcdCluster may use. Built by observe.ts, read-only ever after.
- * What comes from caches is there or not there; what was asked of etcd may also be unknown.
+ * Everything that a decision about an EtcdCluster may use. Built by observe.ts, read-only afterwards.
+ * Objects from caches are present or absent; answers from etcd may also be unknown.
  */
 export interface ClusterSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Milliseconds since 1970: the only current time that a rule has. */
   readonly takenAtMs: number;
-  /** How long a member may be lost before it is replaced, in milliseconds; infinite when its spec says Never. */
+  /** How long a member may be lost before it is replaced, in milliseconds; infinite when its spec has Never. */
   readonly replaceAfterMs: number;
   /** How long the first member that an update restarts may take until it is healthy, in milliseconds. */
   readonly memberTimeoutMs: number;
-  /** What the two are where the spec does not say so: what the operator was told for all clusters. */
+  /** Both times for clusters that do not set them: the operator's flags. */
   readonly defaultTimes: SpecTimes;
-  /** How long it may take until whoever mounts a Secret, or a ConfigMap, has read it anew when it has changed, in milliseconds. */
+  /** How long a mounted Secret or ConfigMap may take to be read again after a change, in milliseconds. */
   readonly rereadWithinMs: number;
-  /** Where the operator itself is installed. */
+  /** The namespace in which the operator is installed. */
   readonly operatorNamespace: string;
   readonly cluster: EtcdCluster;
   readonly headlessService: Service | undefined;
   readonly clientService: Service | undefined;
   readonly budget: PodDisruptionBudget | undefined;
   readonly networkPolicy: NetworkPolicy | undefined;
-  /** The EtcdBackupSchedules whose template names this cluster, in the order of their names. */
+  /** The EtcdBackupSchedules with a template that names this cluster, sorted by name. */
   readonly schedules: readonly EtcdBackupSchedule[];
-  /** The EtcdBackups whose source is this cluster, by its name, whoever made them; see first-backup.ts. */
+  /** The EtcdBackups that name this cluster as their source, whatever created them; see first-backup.ts. */
   readonly sourceBackups: readonly EtcdBackup[];
-  /** Read by name, a minute ago at most; `undefined` when nobody has asked for one. See monitoring.ts. */
+  /** At most a minute old; `undefined` when no PodMonitor is wanted. See monitoring.ts. */
   readonly podMonitor: SeenMonitor | undefined;
-  /** What its Secrets say of its certificates; `undefined` when it asks for no TLS. See certificates/reads.ts. */
+  /**
+   * Certificates as read from the cluster's Secrets; `undefined` when it uses no TLS. See cluster-tls/read/reads.ts.
+   */
   readonly certificates: SeenCertificates | undefined;
-  /** etcd's users, some minutes ago at most; `undefined` when nobody has asked for any. See auth/reads.ts. */
+  /** Users of etcd, at most some minutes old; `undefined` when spec.auth is not set. See auth/reads.ts. */
   readonly auth: SeenAuth | undefined;
-  /** The EtcdPeers of this very cluster. */
+  /** The EtcdPeers that this very cluster owns. */
   readonly peers: readonly EtcdPeer[];
-  /** EtcdPeers that name this cluster, and that it does not own: somebody wrote them, or an earlier cluster of the name left them. */
+  /**
+   * EtcdPeers that name this cluster and that it does not own: written by a person, or left by an earlier cluster of
+   * the name.
+   */
   readonly foreignPeers: readonly EtcdPeer[];
-  /** The EtcdRestore of the cluster's name, whoever made it. */
+  /** The EtcdRestore of the cluster's name, whatever created it. */
   readonly restore: EtcdRestore | undefined;
-  /** Every claim that carries this cluster's label, whoever made it. */
+  /** Every claim with this cluster's label, whatever created it. */
   readonly claims: readonly PersistentVolumeClaim[];
+  /**
+   * Claims with names of future members that no cache holds. Read from the API server when a member is about to be
+   * added: see unseen-claims.ts.
+   */
+  readonly unseenClaims: Observed<readonly PersistentVolumeClaim[]>;
   /** The current pod of each member that has one, by peer name. */
   readonly pods: ReadonlyMap<string, Pod>;
-  /** What each member that could be dialled said of itself, by peer name. */
+  /** The status that each dialled member reported, by peer name. */
   readonly endpoints: ReadonlyMap<string, Observed<EndpointStatus>>;
   /**
-   * Members that were added later, and whose client port is silent although they pass etcd's own health check: the IDs that they
-   * have, by peer name. They have not seen yet that the cluster knows their name; see etcd/health-check.ts.
+   * IDs of members that pass etcd's own health check while their client port is silent, by peer name. They were added
+   * later, and do not know yet that the cluster has their name; see etcd/health-check.ts.
    */
   readonly unpublished: ReadonlyMap<string, MemberId>;
   /** The linearizable member list; `unknown` without quorum. Never `absent`. */
   readonly members: Observed<MemberList>;
   /**
-   * Whether a client that connected through the client Service was served just now; `undefined`: not asked, because the cluster is Ready
-   * already, or something else still keeps it from that. Never `absent`.
+   * Whether the client Service just served a request. `undefined` when it was not tested: the cluster is Ready already,
+   * or cannot be Ready for another reason. Never `absent`.
    */
   readonly throughService: Observed<true> | undefined;
   /**
-   * Members that are about to be given up, or to be put back unasked, and from whom the leader receives raft traffic all the same, by ID in
-   * hexadecimal: they run, and take part. Nobody else is asked about; see etcd/heard-peers.ts.
+   * Members that are about to be removed or rolled back although the leader receives raft traffic from them: they run.
+   * IDs in hexadecimal; see etcd/heard-peers.ts.
    */
   readonly heard: ReadonlySet<string>;
-  /** What this process has seen of each member up to now, by member ID; see health-log.ts. */
+  /** The history of each member since this process started, by member ID; see health-log.ts. */
   readonly histories: ReadonlyMap<string, MemberHistory>;
 }
 
-/** The kind is not of Kubernetes' own: the API server may not know it. */
+/** PodMonitor is no built-in kind: the API server may not serve it. */
 export type SeenMonitor = Observed<PodMonitor> | { readonly is: "notServed" };
 
-/** What a certificate is for: one that is shown, or an authority. */
+/** The use of a certificate: one of the leaves, or a CA. */
 export type LeafPurpose = "peer" | "server" | "operator" | "application";
 export type Purpose = LeafPurpose | "peerCA" | "clientCA";
 
 /**
- * A certificate, and how long this process has known it to be as it is, in milliseconds by a clock that does not jump. A renewal in time by the same
- * authority is no change: with the one before everybody is still believed who has yet to hear of it.
+ * A certificate, and for how long this process has seen it unchanged, in milliseconds of a monotonic clock. A timely
+ * renewal by the same CA is no change: peers still trust the previous certificate.
  */
 export interface SeenCertificate extends CertificateFacts {
   readonly knownForMs: number;
-  /** The same of who has signed it: no renewal by the same authority changes that. */
+  /** For how long the signing CA has been the same, in milliseconds. A renewal by that CA changes nothing. */
   readonly signerForMs: number;
 }
 
-/** The kind is cert-manager's, and the API server may not know it. */
+/** Certificate is a kind of cert-manager: the API server may not serve it. */
 export type SeenRequest = Observed<Certificate> | { readonly is: "notServed" };
 
-/** Of each purpose what its Secret says; what is missing here nobody has looked at. Read by name, some minutes ago at most. */
+/** The certificate in each Secret, by purpose; a missing key was not read. Read by name, at most some minutes ago. */
 export type SeenCertificates = { readonly [purpose in Purpose]?: Observed<SeenCertificate> } & {
-  /** The ConfigMap with whom clients have to trust. */
+  /** The ConfigMap with the CA bundle for clients. */
   readonly trustMap?: Observed<ConfigMap>;
-  /** How long it is known to say what it says, in milliseconds. */
+  /** For how long its content has been the same, in milliseconds. */
   readonly trustMapForMs?: number;
-  /** What applications show, where the operator does not issue it: NAME-client. */
+  /** The certificate of applications in Secret NAME-client, when the operator does not issue it. */
   readonly handout?: Observed<SeenCertificate>;
-  /** The same of those that are in use, where `spec.tls` says by now that others are to be: see certificates/former.ts. */
+  /** Certificates that are in use while `spec.tls` asks for others; see cluster-tls/switch/former.ts. */
   readonly former?: { readonly [purpose in Purpose]?: Observed<SeenCertificate> };
-  /** What applications have by EtcdUsers, where members ask them for anything of it; see certificates/binding-times.ts. */
+  /** Bindings of EtcdUsers, when members require client certificates; see cluster-tls/read/binding-times.ts. */
   readonly bindings?: readonly SeenBinding[];
-  /** How long this process has known the pods by now, by member, in milliseconds: no clock of anybody else's is asked. */
+  /**
+   * For how long this process has seen each member's current pod, in milliseconds, by member name. Independent of other
+   * clocks.
+   */
   readonly podsForMs?: ReadonlyMap<string, number>;
-  /** What some members show that was asked for in between: neither what is asked for now, nor what is on record as in use. */
+  /** Certificates of some members from an intermediate spec: neither asked for now, nor recorded as in use. */
   readonly between?: { readonly [purpose in "peer" | "server"]?: Observed<SeenCertificate> };
   /**
-   * In the API server's words why something of this, which counts as it was seen before, is read no more: which right is missing, or what has been
-   * in the way since it is not missing any more; undefined when all may be read. Whether it may be is found out with each reading, within a minute
-   * or two at rest.
+   * The API server's message why some of these Secrets can no longer be read; undefined when all can be. Their last
+   * known content counts. Checked with each reading, at rest every minute or two.
    */
   readonly refused?: string;
-  /** What is asked of cert-manager. */
+  /** The Certificates of cert-manager. */
   readonly requests?: { readonly [purpose in LeafPurpose]?: SeenRequest };
 };
 
-/** The binding Secret of an EtcdUser, as its status tells it. */
+/** The binding Secret of an EtcdUser, according to its status. */
 export interface SeenBinding {
   /** Name of the EtcdUser. */
   readonly user: string;
   readonly secretName: string;
-  /** SHA-256 of each authority in its `ca.crt`; undefined when nobody has told it yet. */
+  /** SHA-256 of each CA in its `ca.crt`; undefined when the status does not have it yet. */
   readonly trustIds: readonly string[] | undefined;
-  /** Which of them has signed its certificate; undefined when it has none. */
+  /** SHA-256 of the CA that signed its certificate; undefined when it has none. */
   readonly signerId: string | undefined;
-  /** When its certificate ends, in milliseconds since 1970; undefined when that is not known. */
+  /** When its certificate expires, in milliseconds since 1970; undefined when unknown. */
   readonly notAfterMs: number | undefined;
-  /** How long this process has known it to say that, in milliseconds by a clock that does not jump. */
+  /** For how long this process has seen these values, in milliseconds of a monotonic clock. */
   readonly knownForMs: number;
-  /** When the EtcdUser was made, in milliseconds since 1970; undefined when this process has seen the binding say something else. */
+  /**
+   * When the EtcdUser was created, in milliseconds since 1970; undefined when this process has seen other values of the
+   * binding.
+   */
   readonly madeAtMs: number | undefined;
-  /** Why the EtcdUser is not Ready: a reason; undefined when it is. */
+  /** The reason why the EtcdUser is not Ready; undefined when it is. */
   readonly reason: string | undefined;
 }
 
-/** Times by a clock that does not jump. Time in which nobody looked is in none of them, `wellMsAgo` excepted. */
+/** Durations by a monotonic clock. Time without observations counts in none of them except `wellMsAgo`. */
 export interface MemberHistory {
   /**
-   * For how long looks with a member list have known the member, in milliseconds; pauses excepted, and the time in which all that a
-   * learner lacks is a pod.
+   * For how long observations with a member list have contained the member, in milliseconds. Excludes pauses, and the
+   * time in which a learner lacks only a pod.
    */
   readonly knownForMs: number;
-  /** For how long no look has found that it takes part, in milliseconds; 0 when it does, or did at the look before. */
+  /**
+   * For how long the member has not participated in the quorum, in milliseconds; 0 if it does now, or did in the
+   * previous observation.
+   */
   readonly sickForMs: number;
-  /** How long ago a look of this process last found that it takes part, in milliseconds; `undefined` when none ever did. */
+  /** How long ago this process last saw the member participate in the quorum, in milliseconds; `undefined` if never. */
   readonly wellMsAgo: number | undefined;
   /**
-   * As `sickForMs`, counted only in looks that are evidence: the others could be asked for the member list, it had what we give it
-   * (its EtcdPeer, and an operator whose hands are not tied), and nobody else said that it is well.
+   * Like `sickForMs`, but only from conclusive observations: the others returned the member list, and no other source
+   * reported the member healthy. The member had its EtcdPeer, and the operator was free to act.
    */
   readonly lostForMs: number;
-  /** For how long no look has found that it serves clients, in milliseconds; 0 when it does, or did at the look before. */
+  /**
+   * For how long the member has not served clients, in milliseconds; 0 if it does now, or did in the previous
+   * observation.
+   */
   readonly silentForMs: number;
-  /** For how long no look has found that it could be counted on while another one restarts, in milliseconds; 0 as above. See rolling.ts. */
+  /**
+   * For how long the member could not be relied on while another restarts, in milliseconds; 0 as above. See rolling.ts.
+   */
   readonly unfitForMs: number;
-  /** How much of that it had what an update brings, in milliseconds, whatever pods it was in. */
+  /**
+   * The part of `unfitForMs` in which the member had the new template of an update, in milliseconds, over all its pods.
+   */
   readonly triedForMs: number;
-  /** For how long no look has found a pod of it, in milliseconds; 0 when there is one, or was at the look before. */
+  /**
+   * For how long the member has had no pod, in milliseconds; 0 if it has one now, or had in the previous observation.
+   */
   readonly podlessForMs: number;
-  /** How long it has lacked nothing but the readiness of its pod: see `lackedReadiness`. */
+  /** For how long only the readiness of its pod has been missing, in milliseconds: see `missingReadiness`. */
   readonly unreadyForMs: number;
+  /**
+   * Total time for which new members were known that never started and are gone, in milliseconds. Counts since this
+   * process last saw as many voters as are wanted. Equal for all members of a cluster.
+   */
+  readonly earlierTriesMs: number;
 }
 
-/** What is asked again and again of the same snapshot: the answer is remembered as long as the snapshot lives. */
+/** Memoizes a function of the snapshot: the answer is kept as long as the snapshot lives. */
 export function remembered<T>(answer: (snapshot: ClusterSnapshot) => T): (snapshot: ClusterSnapshot) => T {
   const answers = new WeakMap<ClusterSnapshot, { readonly is: T }>();
   return (snapshot) => {
@@ -198,19 +230,22 @@ export function identityOf(snapshot: Pick<ClusterSnapshot, "cluster">): ClusterI
   return snapshot.cluster.status?.identity;
 }
 
-/** The uid of the EtcdRestore that has made the EtcdCluster of claims that it has filled; undefined: a person has made it. */
+/**
+ * The uid of the EtcdRestore that created this EtcdCluster from claims that it filled; undefined when a person created
+ * it.
+ */
 export function restoredFrom({ cluster }: Pick<ClusterSnapshot, "cluster">): string | undefined {
   return cluster.metadata.annotations?.[RESTORED_FROM];
 }
 
-/** Whether a person has asked the operator to change nothing about this cluster. */
+/** Whether reconciliation of this cluster is paused. */
 export function isPaused({ cluster }: ClusterSnapshot): boolean {
   return pausedBy(cluster) !== undefined;
 }
 
 /**
- * Whether the cluster is still being formed, because no majority of the frozen list has joined. A member of it that is missing
- * afterwards is a member that is down, like any other.
+ * Whether the cluster is still forming: no majority of the frozen list has joined. Afterwards, a first member that is
+ * missing counts as down, like any other.
  */
 export function isForming(snapshot: ClusterSnapshot): boolean {
   const members = identityOf(snapshot)?.initialMembers ?? [];
@@ -218,23 +253,26 @@ export function isForming(snapshot: ClusterSnapshot): boolean {
 }
 
 /**
- * When the cluster was begun, in milliseconds since 1970: it may have been made long before, and have waited for its turn or slept. What is made first
- * for it is its headless Service; before there is one, it is when the cluster was made.
+ * When the operator began to form the cluster, in milliseconds since 1970. The EtcdCluster may be much older, so the
+ * headless Service counts, which is created first; without one, the EtcdCluster.
  */
 export function begunAtMs({ cluster, headlessService }: Pick<ClusterSnapshot, "cluster" | "headlessService">): number {
   return Date.parse((headlessService ?? cluster).metadata.creationTimestamp ?? "");
 }
 
-/** A cluster begun less than this ago gets no word on each pod's progress: the words would be old before they are read. In milliseconds. */
+/**
+ * Age below which a forming cluster gets no messages about its pods, in milliseconds. Longer would hide real trouble;
+ * shorter would write messages that are outdated before they are read.
+ */
 const QUIET_MS = 5_000;
 
-/** Whether the cluster has just been begun, and is being formed as every other one. */
+/** Whether the cluster has just begun to form. */
 export function isQuiet(snapshot: ClusterSnapshot): boolean {
-  const ageMs = snapshot.takenAtMs - begunAtMs(snapshot); // negative when the clock of this node is behind: then it says nothing
+  const ageMs = snapshot.takenAtMs - begunAtMs(snapshot); // Negative when this node's clock is behind: the age is unknown then.
   return identityOf(snapshot) !== undefined && isForming(snapshot) && ageMs >= 0 && ageMs < QUIET_MS;
 }
 
-/** Whether this very cluster, not an earlier one of the same name, manages the object. */
+/** Whether this very cluster, not an earlier one of the same name, owns the object. */
 export function isOwned(snapshot: ClusterSnapshot, object: KubeObject): boolean {
   return controllerOf(object)?.uid === snapshot.cluster.metadata.uid;
 }
@@ -244,8 +282,8 @@ export function peerNamed(snapshot: ClusterSnapshot, name: string): EtcdPeer | u
 }
 
 /**
- * What is in the member's way, as the room `peer` has written it to the EtcdPeer: it sees the claim and the ReplicaSet. `undefined`
- * when it says nothing, or that all is well.
+ * The member's problem, from the Ready condition that the `peer` controller writes to the EtcdPeer. `undefined` when
+ * there is none, or nothing is written yet.
  */
 export function saidByPeer(snapshot: ClusterSnapshot, name: string): string | undefined {
   const ready = peerNamed(snapshot, name)?.status?.conditions?.find(({ type }) => type === "Ready");
@@ -257,13 +295,13 @@ export function hostOf(snapshot: ClusterSnapshot, peer: string): string {
   return peerHost(namespace, name, peer);
 }
 
-/** How members reach each other: since the cluster was formed, or else as its spec asks for. */
+/** The scheme of peer URLs: as recorded in the identity, or else as the spec asks for. */
 export function peerScheme(snapshot: ClusterSnapshot): Scheme {
   const identity = identityOf(snapshot);
   return identity === undefined ? peerSchemeOf(snapshot.cluster.spec) : (identity.peerScheme ?? "http");
 }
 
-/** Where the others reach the member. @param scheme that of the cluster, unless another one is meant */
+/** The peer URL of the member. @param scheme defaults to that of the cluster */
 export function urlOf(snapshot: ClusterSnapshot, peer: string, scheme: Scheme = peerScheme(snapshot)): string {
   return peerUrl(hostOf(snapshot, peer), scheme);
 }
@@ -273,23 +311,23 @@ export function initialPeerNames(snapshot: ClusterSnapshot, count: number): read
   return Array.from({ length: count }, (_, ordinal) => peerName(snapshot.cluster.metadata.name, ordinal));
 }
 
-/** Numerically, so that -10 comes after -9; foreign names last. */
+/** Orders names by ordinal, so that -10 comes after -9; foreign names last. */
 export function byOrdinal(snapshot: ClusterSnapshot): (a: string, b: string) => number {
   const ordinal = (name: string) => ordinalOf(snapshot.cluster.metadata.name, name) ?? Number.MAX_SAFE_INTEGER;
   return (a, b) => ordinal(a) - ordinal(b);
 }
 
-/** What a member's answer is worth. */
+/** The health of a member, derived from its answer. */
 export type MemberHealth =
   | { readonly is: "healthy"; readonly status: EndpointStatus }
-  /** The member takes part in all that the cluster decides, and does not serve clients yet. */
+  /** The member participates in the quorum and does not serve clients yet. */
   | { readonly is: "unpublished"; readonly why: string }
   | { readonly is: "unhealthy"; readonly why: string; readonly status: EndpointStatus | undefined }
-  /** The member answers as part of another cluster, or as another member, and is never believed. */
+  /** The answer comes from another cluster or another member, and is never used. */
   | { readonly is: "stranger"; readonly why: string };
 
 /**
- * Healthy is a member that answers as who it must be and follows a leader.
+ * The health of a member. A healthy one answers with the expected IDs and follows a leader.
  * @param id the member's recorded ID in hexadecimal
  */
 export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): MemberHealth {
@@ -306,19 +344,19 @@ export function healthOf(snapshot: ClusterSnapshot, peer: string, id: string): M
   return { is: "healthy", status };
 }
 
-/** @param self who it is by its own word, if it passes etcd's health check */
+/** @param self the ID that the member reports, if it passes etcd's health check */
 function unanswered(snapshot: ClusterSnapshot, self: MemberId | undefined, id: string, why: string): MemberHealth {
   if (self === undefined || isFounder(snapshot.cluster, id)) return { is: "unhealthy", why, status: undefined };
   if (hexOf(self) !== id) return { is: "stranger", why: `it runs as member ${hexOf(self)} instead of ${id}` };
   if (corruptMembers(snapshot).includes(id)) return { is: "unhealthy", why: CORRUPT, status: undefined };
-  return { is: "unpublished", why: "it takes part, and does not serve clients" };
+  return { is: "unpublished", why: "it takes part in the quorum, but does not serve clients" };
 }
 
 const CORRUPT = "its data differs from the others' (alarm CORRUPT)";
 
 /**
- * Whether the ID is one of the first members', who all know it from the start: another cluster that was formed by the same flags
- * would have it too. What etcd gives to a member that is added is mixed with the time, and never given twice.
+ * Whether the ID is that of a first member. All first members compute these IDs from their flags, so another cluster
+ * with the same flags would have the same. IDs of members added later include the time, and are unique.
  */
 export function isFounder(cluster: EtcdCluster, id: string): boolean {
   return cluster.status?.identity?.initialMembers.some((member) => member.id === id) ?? false;
@@ -330,12 +368,14 @@ export function corruptMembers(snapshot: ClusterSnapshot): readonly string[] {
   return [...new Set(ids)].sort();
 }
 
-/** Whether members' data differs and etcd cannot tell whose is right. */
+/** Whether members' data differs and etcd cannot determine which copy is right. */
 export function isDataDisputed(snapshot: ClusterSnapshot): boolean {
   return corruptions(snapshot).some(({ memberId }) => memberId === undefined);
 }
 
-/** IDs, in hexadecimal, of members whose database has reached its quota (alarm NOSPACE): etcd refuses every write. */
+/**
+ * IDs, in hexadecimal, of members with a database that has reached its quota (alarm NOSPACE): etcd refuses every write.
+ */
 export function fullMembers(snapshot: ClusterSnapshot): readonly string[] {
   const full = alarms(snapshot).filter(({ type }) => type === "NOSPACE");
   return [...new Set(full.flatMap(({ memberId }) => (memberId === undefined ? [] : hexOf(memberId))))].sort();
@@ -345,7 +385,7 @@ function corruptions(snapshot: ClusterSnapshot): readonly Alarm[] {
   return alarms(snapshot).filter(({ type }) => type === "CORRUPT");
 }
 
-/** As the members of this cluster tell them. */
+/** Alarms that members of this cluster report. */
 function alarms(snapshot: ClusterSnapshot): readonly Alarm[] {
   const clusterID = identityOf(snapshot)?.clusterID;
   return [...snapshot.endpoints.values()].flatMap((answer) =>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { clusterStage } from "#cluster/stage.ts";
+import { clusterStage } from "./stage.ts";
 
 const joined = (flags: readonly boolean[]) => ({
   identity: { initialMembers: flags.map((each, n) => ({ name: `my-etcd-${n}`, id: `a${n}`, joined: each })) },
@@ -15,10 +15,10 @@ const ready = (status: string, observedGeneration: number) => ({
 
 test.each([
   ["without an identity", {}, "new"],
-  ["that nobody has joined", joined([false, false, false]), "underWay"],
+  ["that no member has joined", joined([false, false, false]), "underWay"],
   ["that a minority has joined", joined([true, false, false]), "underWay"],
   ["that a majority has joined", joined([true, true, false]), "finishing"],
-  ["that is to have no members", joined([]), "underWay"],
+  ["with spec.replicas 0", joined([]), "underWay"],
   ["that is ready", ready("True", 2), "settled"],
   ["that is not ready", ready("False", 2), "finishing"],
   ["that was ready before an edit", ready("True", 1), "finishing"],
@@ -26,10 +26,10 @@ test.each([
   expect(clusterStage({ metadata: { generation: 2 }, status } as unknown as EtcdCluster)).toBe(stage);
 });
 
-test("stage: a cluster without a generation, as servers that know none make it", () => {
+test("stage: a cluster without a generation", () => {
   expect(clusterStage({ metadata: {}, status: ready("True", 0) } as unknown as EtcdCluster)).toBe("settled");
 });
 
-test("stage: a cluster that is gone", () => {
+test("stage: a missing cluster", () => {
   expect(clusterStage(undefined)).toBe("settled");
 });

@@ -2,13 +2,10 @@ import { expect, test } from "vitest";
 import type { Reason } from "#api/conditions.ts";
 import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import { present, unknown } from "#base/observed.ts";
-import { planCluster } from "#cluster/plan.ts";
-import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { clusterStatus, failingStatus, mayWait } from "#cluster/status.ts";
-import type { Pod, Service } from "#kube/kinds.ts";
-import type { Rest } from "#runtime/decide.ts";
 import {
   born,
+  claim,
+  claimIdentity,
   cluster,
   endpointStatus,
   LATER_ID,
@@ -20,8 +17,8 @@ import {
   withBudget,
   withoutMember,
   withRemoval,
-} from "../../test/kit/cluster.ts";
-import { THEIRS, withAlarms, withMember } from "../../test/kit/cluster-changes.ts";
+} from "#kit/snapshots/cluster.ts";
+import { THEIRS, withAlarms, withMember } from "#kit/snapshots/cluster-changes.ts";
 import {
   NEWER,
   OLD,
@@ -34,9 +31,14 @@ import {
   withTurn,
   withUpdate,
   withUpdated,
-} from "../../test/kit/cluster-rolling.ts";
+} from "#kit/snapshots/cluster-rolling.ts";
+import type { Pod, Service } from "#kube/kinds.ts";
+import type { Rest } from "#runtime/decide.ts";
+import { planCluster } from "./plan.ts";
+import type { ClusterSnapshot } from "./snapshot.ts";
+import { clusterStatus, failingStatus, mayWait } from "./status.ts";
 
-/** @param resting by the name of their rule: steps that are left alone for now, and why */
+/** @param resting steps in backoff and the reason, by the name of their rule */
 function statusOf(given: ClusterSnapshot, resting: Readonly<Record<string, Rest>> = {}): EtcdClusterStatus {
   return clusterStatus(
     given,
@@ -48,8 +50,20 @@ function conditionOf(status: EtcdClusterStatus, type: string) {
   return status.conditions?.find((condition) => condition.type === type);
 }
 
+/** Identity adopted from claims; etcd's member list has not been read since. */
+function adopting(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { status } = snapshot.cluster;
+  const identity = { ...status!.identity!, adopting: true };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...status, identity } } };
+}
+
 const settled = cluster();
 const identity = settled.cluster.status!.identity!;
+
+/** A claim of this name with the data of a member of the cluster. */
+function copyOf(id: string, name: string) {
+  return claim(name, claimIdentity(identity.clusterID, id));
+}
 const [first, second, third] = identity.initialMembers;
 const starting = cluster({ stage: "starting" });
 const foreign = born<Service>({
@@ -60,7 +74,7 @@ const [own, other] = [identity.clusterID, "abc"].map((clusterID) =>
   present(endpointStatus(clusterID, second!.id, first!.id)),
 );
 
-/** All three do not answer, but two pods are ready, as the kubelets say. */
+/** No member answers, but two pods are Ready. */
 const cutOff = cluster({
   down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"],
   with: {
@@ -72,7 +86,7 @@ const fourVoters = ["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"].map((nam
   const id = cutOff.cluster.status!.identity!.initialMembers[n]?.id ?? LATER_ID;
   return { name, id, healthy: true, leader: false, learner: false };
 });
-/** On record are as many voters that a person added, or more. */
+/** Records this many voters, or three, that a person added. */
 function withTheirs(snapshot: ClusterSnapshot, count = 3): ClusterSnapshot {
   const { cluster: live } = snapshot;
   const voter = { healthy: true, leader: false, learner: false };
@@ -88,7 +102,7 @@ const stuckPod = {
   },
 } as unknown as Pod;
 
-/** A member without a pod, of which its own room says why. */
+/** A member without a pod; its EtcdPeer has the reason. */
 const refused = {
   ...starting,
   pods: new Map(),
@@ -102,7 +116,7 @@ const refused = {
 const lost = cluster({ down: ["my-etcd-0", "my-etcd-2"] });
 /** A fourth member that has its data, and no vote yet. */
 const learning = withBudget(withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced"));
-/** A voter that a person added, and that runs where the operator cannot ask it. */
+/** A voter that a person added and that the operator cannot dial. */
 const oneTheirs = withBudget(withMember(settled, THEIRS));
 const foreignClientService = born<Service>({
   ...settled.clientService!,
@@ -114,7 +128,7 @@ const TAKEN: Rest = { ...REFUSED, because: "services my-etcd already exists", co
 const UNDONE: Rest = { because: "done 3 times and wanted again: something undoes it", forMs: 500, isBrief: false };
 const PUT_OFF: Rest = { because: "etcd elects a leader", forMs: 50, isBrief: true };
 
-/** What each condition says: status, reason, and words of its message. */
+/** Expected condition: status, reason, and a pattern of its message. */
 type Said = readonly [status: string, reason: Reason, words?: RegExp];
 interface Case {
   readonly name: string;
@@ -134,7 +148,7 @@ function addressed(clusterIP: string): ClusterSnapshot {
   return { ...settled, clientService: { ...clientService!, spec: { ...clientService!.spec, clusterIP } } };
 }
 
-/** The snapshot in which the cluster is called Ready, as it was wanted at this generation. */
+/** The snapshot in which the cluster is Ready at this generation. */
 function calledReady(snapshot: ClusterSnapshot, observedGeneration: number): ClusterSnapshot {
   const { cluster: object } = snapshot;
   const ready = {
@@ -150,7 +164,7 @@ function calledReady(snapshot: ClusterSnapshot, observedGeneration: number): Clu
 
 const cases: readonly Case[] = [
   {
-    name: "all is well",
+    name: "all members are healthy",
     given: settled,
     ready: ["True", "AllMembersHealthy", /^3 of 3 members are healthy voters$/],
     available: ["True", "QuorumAvailable", /^3 of 3 voters are healthy$/],
@@ -158,55 +172,55 @@ const cases: readonly Case[] = [
     progressing: ["False", "Settled"],
   },
   {
-    name: "a pod is not ready by the kubelet's word",
+    name: "a pod is not Ready",
     given: { ...settled, pods: new Map(settled.pods).set("my-etcd-1", pod("my-etcd-1", { ready: false })) },
     ready: ["False", "PodsNotReady", /does not lead to my-etcd-1 yet/],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "nobody answers through the client Service",
+    name: "no member answers through the client Service",
     given: { ...settled, throughService: unknown("connect: refused") },
-    ready: ["False", "ClientServiceSilent", /^nobody answers through the client Service yet: connect: refused$/],
+    ready: ["False", "ClientServiceSilent", /^no member answers through the client Service yet: connect: refused$/],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "the client Service has an address, and nobody was asked there yet",
+    name: "the client Service has an address, and has not been tried yet",
     given: addressed("10.1.2.3"),
-    ready: ["False", "ClientServiceSilent", /^nobody has been asked through the client Service yet$/],
+    ready: ["False", "ClientServiceSilent", /^the client Service has not been tested yet$/],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "it was asked before, and the cluster is Ready since",
+    name: "the client Service was tried before, and the cluster has been Ready since",
     given: calledReady(addressed("10.1.2.3"), 1),
     ready: ["True", "AllMembersHealthy"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "it was asked before the last edit",
+    name: "the client Service was tried before the last edit",
     given: calledReady(addressed("10.1.2.3"), 0),
     ready: ["False", "ClientServiceSilent"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service has no address of its own",
+    name: "the client Service has no cluster IP",
     given: addressed("None"),
     ready: ["True", "AllMembersHealthy"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "it has an address, and somebody was served there",
+    name: "the client Service has an address, and a client was served",
     given: { ...addressed("10.1.2.3"), throughService: present(true) },
     ready: ["True", "AllMembersHealthy"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service led to somebody",
+    name: "the client Service has led to a member",
     given: { ...settled, throughService: present(true) },
     ready: ["True", "AllMembersHealthy"],
   },
   {
-    name: "a number of members is even",
+    name: "the number of members is even",
     given: cluster({ replicas: 4 }),
     ready: ["True", "AllMembersHealthy", /4 tolerate no more failures than 3/],
   },
@@ -219,13 +233,13 @@ const cases: readonly Case[] = [
     progressing: ["True", "Forming", /^members are starting$/],
   },
   {
-    name: "it takes its time to form, and a pod tells why",
+    name: "it takes long to form, and a pod shows why",
     given: { ...starting, pods: new Map([...starting.pods, ["my-etcd-1", stuckPod]]) },
     ready: ["False", "Forming"],
     progressing: ["True", "Forming", /await-members: .*my-etcd-1: container etcd waits: ErrImagePull \(not found\)/],
   },
   {
-    name: "a member's own room knows why it does not come",
+    name: "an EtcdPeer has the reason why its member does not start",
     given: refused,
     ready: ["False", "Forming"],
     progressing: [
@@ -235,7 +249,7 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "one of three is down",
+    name: "one of three members is down",
     given: cluster({ down: ["my-etcd-1"] }),
     ready: ["False", "MembersUnhealthy", /^my-etcd-1: /],
     available: ["True", "QuorumAvailable", /^2 of 3/],
@@ -243,7 +257,7 @@ const cases: readonly Case[] = [
     progressing: ["True", "Waiting", /await-health: .*my-etcd-1/],
   },
   {
-    name: "one has answered, but has no leader",
+    name: "a member answers, but has no leader",
     given: cluster({
       with: {
         endpoints: new Map([
@@ -255,14 +269,14 @@ const cases: readonly Case[] = [
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: it has no leader$/],
   },
   {
-    name: "one takes part and does not serve clients",
+    name: "a member participates and does not serve clients",
     given: unpublished(settled, "my-etcd-1"),
-    ready: ["False", "MembersUnhealthy", /^my-etcd-1: it takes part, and does not serve clients$/],
+    ready: ["False", "MembersUnhealthy", /^my-etcd-1: it takes part in the quorum, but does not serve clients$/],
     available: ["True", "QuorumAvailable", /^2 of 3/],
     progressing: ["True", "Waiting", /^await-health: waiting for my-etcd-1 to serve clients$/],
   },
   {
-    name: "one is down, and the spec says that nobody is replaced",
+    name: "a member is down, and the spec forbids replacement",
     given: { ...cluster({ down: ["my-etcd-1"] }), replaceAfterMs: Number.POSITIVE_INFINITY },
     ready: ["False", "MembersUnhealthy"],
     degraded: [
@@ -272,7 +286,7 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "somebody else runs in a member's place, and serves nobody",
+    name: "another process runs at a member's address and serves no clients",
     given: unpublished(settled, "my-etcd-1", "abc"),
     ready: ["False", "MembersUnhealthy", /^my-etcd-1: it runs as member abc instead of /],
     clusterIDMismatch: ["True", "OtherClusterAnswered", /^my-etcd-1: it runs as member abc/],
@@ -286,13 +300,35 @@ const cases: readonly Case[] = [
     progressing: ["True", "Waiting", /^await-quorum: /],
   },
   {
-    name: "nobody can be asked although pods are ready",
+    name: "the quorum is lost, and claims of adopted members may be missing",
+    given: adopting(cluster({ down: ["my-etcd-0", "my-etcd-2"] })),
+    ready: ["False", "QuorumLost"],
+    available: [
+      "False",
+      "QuorumLost",
+      /^The members that came back from claims \(my-etcd-0, my-etcd-1, my-etcd-2\) have no quorum, .*restore their claims: .* Not healthy: my-etcd-0 \(.+\), my-etcd-2 \(.+\)$/,
+    ],
+  },
+  {
+    name: "the quorum is lost, and a later claim is not adopted",
+    given: adopting(
+      cluster({ down: ["my-etcd-0", "my-etcd-2"], with: { claims: [3, 4].map((n) => copyOf("f00", `my-etcd-${n}`)) } }),
+    ),
+    ready: ["False", "QuorumLost"],
+    available: [
+      "False",
+      "QuorumLost",
+      /as soon as they exist\. Claim my-etcd-3 is not adopted: .+\. Claim my-etcd-4 is not adopted: .+ Not healthy: my-etcd-0/,
+    ],
+  },
+  {
+    name: "no member answers although pods are Ready",
     given: cutOff,
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but .*: connect: no route to host$/],
   },
   {
-    name: "one of four was about to be removed when nobody could be asked any more: two of three may be enough",
+    name: "a removal from four members has begun and no member answers: two of three may be enough",
     given: withRemoval(
       { ...cutOff, cluster: { ...cutOff.cluster, status: { ...cutOff.cluster.status, members: fourVoters } } },
       "my-etcd-2",
@@ -302,98 +338,106 @@ const cases: readonly Case[] = [
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
   },
   {
-    name: "nobody can be asked, and what two ready pods lack for a quorum may be voters of somebody else",
+    name: "no member answers, and voters that a person added may complete the quorum of two Ready pods",
     given: withTheirs(cutOff),
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
   },
   {
-    name: "nobody can be asked, and the only pod that is ready may lack voters of somebody else alone",
+    name: "no member answers, and the only Ready pod may lack just voters that a person added",
     given: withTheirs({ ...cutOff, pods: new Map([["my-etcd-0", pod("my-etcd-0", { ready: true })]]) }),
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^1 pods are ready, but /],
   },
   {
-    name: "none of ours is ready, and voters of somebody else may be a quorum by themselves",
+    name: "no managed pod is Ready, and voters that a person added may be a quorum by themselves",
     given: withTheirs({ ...cutOff, pods: new Map() }, 4),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost", /^4 of 7 voters are needed; /],
   },
   {
-    name: "none of ours is ready: voters of somebody else serve nobody through the client Service",
+    name: "no managed pod is Ready: voters that a person added do not serve the client Service",
     given: withTheirs({ ...cutOff, pods: new Map() }),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost", /^4 of 6 voters are needed; /],
   },
   {
-    name: "a version is asked for that members cannot go to",
+    name: "the requested version has no path",
     given: cluster({ spec: { version: "3.4.1" } }),
     ready: [
       "False",
       "NoVersionPath",
-      /spec\.version is refused: from 3\.6\.16 to 3\.4\.1 goes back by more than one minor version; go to 3\.5 first/,
+      /spec\.version is refused: from 3\.6\.16 to 3\.4\.1 is a downgrade by more than one minor version; go to 3\.5 first/,
     ],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "NoVersionPath"],
   },
   {
-    name: "flags are asked for that etcd does not take",
+    name: "etcd does not have a requested flag",
     given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
     ready: ["False", "SpecRefused", /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of etcd 3\.6/],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "SpecRefused"],
   },
   {
-    name: "all EtcdPeers are gone, and flags are asked for that etcd does not take",
+    name: "all EtcdPeers are gone, and etcd does not have a requested flag",
     given: cluster({
       spec: { etcd: { extraArgs: { "max-txn-op": "1" } } },
       with: { peers: [], pods: new Map(), endpoints: new Map(), members: { is: "unknown", why: "nobody answers" } },
     }),
-    ready: ["False", "QuorumLost"],
+    ready: [
+      "False",
+      "QuorumLost",
+      /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of .+; 2 of 3 voters are needed; /,
+    ],
     progressing: ["False", "SpecRefused", /"max-txn-op" is not a flag of etcd 3\.6/],
   },
   {
-    name: "nothing is made yet, and flags are asked for that etcd does not take",
+    name: "nothing exists yet, and etcd does not have a requested flag",
     given: cluster({ stage: "new", spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
     ready: ["False", "SpecRefused", /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of etcd 3\.6/],
     available: ["False", "Forming"],
     progressing: ["False", "SpecRefused"],
   },
   {
-    name: "another version is asked for",
+    name: "a new version is requested",
     given: wanting(NEWER),
     ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.17$/],
     available: ["True", "QuorumAvailable"],
-    progressing: ["True", "Acting", /^give-turn: it is the turn of my-etcd-2, which gets etcd 3\.6\.17 instead of/],
+    progressing: ["True", "Acting", /^update-member: my-etcd-2 is updated next: it gets etcd 3\.6\.17 instead of/],
   },
   {
-    name: "the pods of members are to be others",
+    name: "the pod template changes",
     given: wanting({ ...OLD, podTemplate: { metadata: { annotations: { a: "1" } } } }),
     ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.16$/],
-    progressing: ["True", "Acting", /^give-turn: it is the turn of my-etcd-2, which gets its new podTemplate; 2 more/],
+    progressing: ["True", "Acting", /^update-member: my-etcd-2 is updated next: it gets its new podTemplate; 2 more/],
   },
   {
-    name: "the first member has restarted with it, and the next one waits for it",
+    name: "the first member has restarted with the update, and the next one waits for it",
     given: withCanary(wanting(NEWER), "my-etcd-2"),
     ready: ["False", "Rolling", /^0 of 3 members/],
     available: ["True", "QuorumAvailable"],
-    progressing: ["True", "Rolling", /^give-turn: my-etcd-1 has its turn once my-etcd-2 is healthy$/],
+    progressing: ["True", "Rolling", /^update-member: the update of my-etcd-1 waits until my-etcd-2 is healthy$/],
   },
   {
-    name: "the last member has yet to restart with it",
+    name: "the last member has a pending restart",
     given: withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
     ready: ["False", "Rolling", /^2 of 3 members run what the spec asks for/],
     progressing: ["True", "Acting", /^restart-member: my-etcd-0 leads and is about to restart; my-etcd-1 takes over$/],
   },
   {
-    name: "people have yet to restart the last members with it",
+    name: "people have yet to restart the last members",
     given: withTurn(withTurn(withUpdated(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-1"), "my-etcd-0"),
     ready: [
       "True",
       "AllMembersHealthy",
-      /^3 of 3 members are healthy voters; my-etcd-0, my-etcd-1 get what the spec asks for when somebody deletes their pods$/,
+      /^3 of 3 members are healthy voters; my-etcd-0, my-etcd-1 get what the spec asks for when their pods are deleted$/,
     ],
-    progressing: ["True", "Waiting", /^give-turn: my-etcd-0, my-etcd-1 get .* spec\.updateStrategy\.type is OnDelete$/],
+    progressing: [
+      "True",
+      "Waiting",
+      /^update-member: my-etcd-0, my-etcd-1 get .* spec\.updateStrategy\.type is OnDelete$/,
+    ],
   },
   {
     name: "it is paused while people have yet to restart a member: no drain waits for that",
@@ -408,83 +452,79 @@ const cases: readonly Case[] = [
     name: "people restart members, and the first one is down",
     given: withCanary(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-0"), "my-etcd-2"),
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: /],
-    progressing: ["True", "Waiting", /^give-turn: my-etcd-1 has its turn once my-etcd-2 is healthy$/],
+    progressing: ["True", "Waiting", /^update-member: the update of my-etcd-1 waits until my-etcd-2 is healthy$/],
   },
   {
-    name: "all members run it",
+    name: "all members are up to date",
     given: withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "all members run it, and the pod of the last one is not ready yet",
+    name: "all members are up to date, and the pod of the last one is not Ready",
     given: withUpdate(withPod(withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"), "my-etcd-2", UNREADY_BESIDE)), // biome-ignore format: one thing
     ready: ["False", "PodsNotReady"],
-    progressing: [
-      "True",
-      "Waiting",
-      /^the update to etcd 3\.6\.17 ends once my-etcd-2 is ready by the kubelet's word$/,
-    ],
+    progressing: ["True", "Waiting", /^the update to etcd 3\.6\.17 ends once my-etcd-2 has a Ready pod$/],
   },
   {
-    name: "a pod is not ready, and nobody is being updated",
+    name: "a pod is not Ready, and no member is updated",
     given: withPod(settled, "my-etcd-2", UNREADY_BESIDE),
     ready: ["False", "PodsNotReady"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "members change while others are wanted besides",
+    name: "members are updated while more are wanted",
     given: wanting(NEWER, { spec: { replicas: 5 } }),
     ready: ["False", "Scaling", /^0 of 5 members run/],
     progressing: ["True", "Acting", /^scale-up: /],
   },
   {
-    name: "a lost member is replaced while members change",
+    name: "a lost member is replaced during an update",
     given: withRemoval(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", "replacement"),
     ready: ["False", "Replacing"],
   },
   {
-    name: "an update was stopped",
+    name: "an update has stopped",
     given: withStop(wanting(NEWER), "my-etcd-2"),
     ready: [
       "False",
       "UpdateStopped",
-      /^the update has stopped, because my-etcd-2 did not come up: it ended; it is tried anew once the spec is changed$/,
+      /^the update has stopped, because my-etcd-2 did not come up: it ended; change the spec to start a new update$/,
     ],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "UpdateStopped"],
   },
   {
-    name: "more members are asked for than there are",
+    name: "more members are requested than exist",
     given: cluster({ spec: { replicas: 5 } }),
     ready: ["False", "Scaling", /^3 healthy voters, 5 wanted$/],
     available: ["True", "QuorumAvailable"],
     degraded: ["True", "MembersMissing", /^3 of 5 wanted members have a vote$/],
   },
   {
-    name: "more members are asked for, and one that there is is down",
+    name: "more members are requested, and an existing one is down",
     given: cluster({ down: ["my-etcd-1"], spec: { replicas: 5 } }),
     ready: ["False", "Scaling"],
     degraded: ["True", "MembersUnhealthy", /^my-etcd-1: /],
   },
   {
-    name: "more members are asked for, and the quorum is lost",
+    name: "more members are requested, and the quorum is lost",
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"], spec: { replicas: 5 } }),
     ready: ["False", "QuorumLost"],
     progressing: ["True", "Waiting"],
   },
   {
-    name: "etcd has let a lost member go",
+    name: "etcd has removed a lost member",
     given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "replacement"), "my-etcd-2")),
     ready: ["False", "Replacing", /^2 healthy voters, 3 wanted$/],
   },
   {
-    name: "etcd has let a member go that could not start",
+    name: "etcd has removed a member that could not start",
     given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "never-started"), "my-etcd-2")),
     ready: ["False", "Replacing"],
   },
   {
-    name: "etcd has let a member go that is not wanted any more, and more are wanted now",
+    name: "etcd has removed an unwanted member, and now more are wanted",
     given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "scale-down"), "my-etcd-2")),
     ready: ["False", "Scaling"],
   },
@@ -503,7 +543,7 @@ const cases: readonly Case[] = [
     available: ["False", "CorruptionAlarm", /raised for member 0*abc: /],
   },
   {
-    name: "members' data differ, and nobody knows whose is right",
+    name: "members' data differ, and it is unknown which copy is right",
     given: withAlarms(settled, { type: "CORRUPT" }),
     ready: ["False", "CorruptionAlarm"],
     available: ["False", "CorruptionAlarm", /raised for no member in particular: /],
@@ -515,7 +555,7 @@ const cases: readonly Case[] = [
     available: ["False", "NoSpaceAlarm"],
   },
   {
-    name: "the quorum is lost, and an alarm is raised: the quorum is what is missing first",
+    name: "the quorum is lost and an alarm is raised: the quorum is reported first",
     given: withAlarms(lost, { type: "CORRUPT", id: "abc" }, { type: "NOSPACE", id: "abc" }),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost"],
@@ -528,7 +568,7 @@ const cases: readonly Case[] = [
     paused: ["True", "NoEditWaits", /^nothing is changed while the annotation etcd\.improbable\.io\/paused is "true"$/],
   },
   {
-    name: "it is paused while a member is about to restart",
+    name: "it is paused while a member has a pending restart",
     given: withTurn(wanting(NEWER, { annotations: { "etcd.improbable.io/paused": "true" } }), "my-etcd-2"),
     ready: ["False", "Rolling"],
     progressing: ["False", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
@@ -542,19 +582,19 @@ const cases: readonly Case[] = [
     paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true$/],
   },
   {
-    name: "it is paused by both",
+    name: "it is paused by both spec and annotation",
     given: cluster({ spec: { paused: true }, annotations: { "etcd.improbable.io/paused": "true" } }),
     ready: ["True", "AllMembersHealthy"],
     paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true and the annotation .* is "true"$/],
   },
   {
-    name: "the annotation says that it is not paused",
+    name: "the annotation is false",
     given: cluster({ annotations: { "etcd.improbable.io/paused": "false" } }),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "it is paused, and its client Service is somebody else's",
+    name: "it is paused, and its client Service has another owner",
     given: cluster({
       annotations: { "etcd.improbable.io/paused": "true" },
       with: { clientService: foreignClientService },
@@ -562,9 +602,9 @@ const cases: readonly Case[] = [
     ready: ["False", "NameTaken", /Service my-etcd-client exists already/],
   },
   {
-    name: "a Service of its name is somebody else's",
+    name: "its Service has another owner",
     given: cluster({ stage: "new", with: { headlessService: foreign } }),
-    ready: ["False", "NameTaken", /Service my-etcd exists already.*nobody manages it/],
+    ready: ["False", "NameTaken", /Service my-etcd exists already.*it has no controller/],
     progressing: ["False", "NameTaken"],
   },
   {
@@ -600,7 +640,7 @@ const cases: readonly Case[] = [
     progressing: ["False", "StepRefused", /^disruption-budget: done 3 times/],
   },
   {
-    name: "a step is refused without which nothing else may be done",
+    name: "a refused step blocks all others",
     given: cluster({ stage: "joined" }),
     resting: { fence: REFUSED },
     ready: ["False", "StepRefused", /^fence: exceeded quota: few$/],
@@ -608,7 +648,7 @@ const cases: readonly Case[] = [
     progressing: ["False", "StepRefused", /^fence: exceeded quota: few$/],
   },
   {
-    name: "etcd puts a step off: that passes in moments",
+    name: "etcd delays a step for some moments",
     given: learning,
     resting: { "promote-learner": PUT_OFF },
     ready: ["False", "Scaling", /^3 healthy voters, 4 wanted$/],
@@ -617,7 +657,7 @@ const cases: readonly Case[] = [
     progressing: ["True", "Scaling", /^await-learner: .*; not done: promote-learner: etcd elects a leader$/],
   },
   {
-    name: "etcd puts off all that there is to do",
+    name: "etcd delays the only step",
     given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
     resting: { "remove-member": PUT_OFF },
     ready: ["False", "Scaling"],
@@ -633,7 +673,7 @@ const cases: readonly Case[] = [
 ];
 
 for (const { name, given, resting, ...wanted } of cases) {
-  test(`cluster status: when ${name}, it says so`, () => {
+  test(`cluster status: ${name}`, () => {
     const status = statusOf(given, resting);
     for (const [type, said] of Object.entries(wanted)) {
       const condition = conditionOf(status, `${type[0]?.toUpperCase()}${type.slice(1)}`);
@@ -644,7 +684,15 @@ for (const { name, given, resting, ...wanted } of cases) {
   });
 }
 
-test("cluster status: a healthy cluster, in figures", () => {
+test("cluster status: an identity is marked as adopting until etcd's member list was read", () => {
+  const silent = adopting(cluster({ down: ["my-etcd-0", "my-etcd-2"] }));
+  const identityIn = (snapshot: ClusterSnapshot) => clusterStatus(snapshot, planCluster(snapshot)).identity;
+  expect(identityIn(silent)).toEqual(silent.cluster.status?.identity);
+  expect(identityIn(adopting(settled))).toEqual(settled.cluster.status?.identity);
+  expect(identityIn(cluster({ down: ["my-etcd-0", "my-etcd-2"] }))).not.toHaveProperty("adopting");
+});
+
+test("cluster status: figures of a healthy cluster", () => {
   expect(statusOf(settled)).toMatchObject({
     observedGeneration: 1,
     replicas: 3,
@@ -659,7 +707,7 @@ test("cluster status: a healthy cluster, in figures", () => {
   expect(conditionOf(statusOf(settled), "ClusterIDMismatch")).toBeUndefined();
 });
 
-test("cluster status: in figures only our own voters that are healthy count", () => {
+test("cluster status: the figures count only managed healthy voters", () => {
   const figures = (given: ClusterSnapshot) => {
     const { ready, readyReplicas } = statusOf(given);
     return [ready, readyReplicas];
@@ -673,28 +721,28 @@ test("cluster status: in figures only our own voters that are healthy count", ()
   expect(figures(known)).toEqual(["3/3", 3]);
 });
 
-test("cluster status: who leads is told of that member alone", () => {
+test("cluster status: only the leader is marked as leader", () => {
   const status = statusOf(cluster({ leader: "my-etcd-1" }));
   expect(status.leader).toBe("my-etcd-1");
   expect(status.members?.map(({ leader }) => leader)).toEqual([false, true, false]);
 });
 
-test("cluster status: what is not known is not there", () => {
+test("cluster status: unknown fields are absent", () => {
   const status = statusOf(cluster({ stage: "new" }));
   for (const name of ["leader", "version", "identity"]) expect(status).not.toHaveProperty(name);
   expect(statusOf(settled).members?.[0]).not.toHaveProperty("message");
 });
 
-test("cluster status: of a member that a person added it is said that it is not asked", () => {
+test("cluster status: the message of a member that a person added states that it is not dialled", () => {
   expect(statusOf(oneTheirs).members?.map(({ message }) => message)).toEqual([
     undefined,
     undefined,
     undefined,
-    "somebody else has added it: the operator counts it, and does not ask it how it is",
+    "not added by the operator: its vote counts, and the operator does not dial it",
   ]);
 });
 
-test("cluster status: the cluster is of the oldest release among its members, builds of somebody's own aside", () => {
+test("cluster status: version is the oldest release of members, without custom builds", () => {
   const releases = ["3.6.16", "3.5.30", "3.7.3", "mine"];
   const given = cluster({ replicas: 4 });
   const { clusterID, initialMembers } = given.cluster.status!.identity!;
@@ -706,26 +754,26 @@ test("cluster status: the cluster is of the oldest release among its members, bu
   );
   const all = statusOf({ ...given, endpoints });
   expect(all).toMatchObject({ version: "3.5.30", clusterVersion: "3.5.0" });
-  // What each ran last counts until it says otherwise.
+  // The last known release of a member counts until a new one is read.
   const later = cluster({ replicas: 4, down: ["my-etcd-1", "my-etcd-2"], status: all });
   expect(statusOf(later).members?.map(({ version }) => version)).toEqual(["3.6.16", "3.5.30", "3.7.3", "3.6.16"]);
 });
 
-test("cluster status: it tells which wish it is about; of one without a number that it is none", () => {
+test("cluster status: observedGeneration is the generation, or 0 without one", () => {
   const { generation: _, ...metadata } = settled.cluster.metadata;
   const status = statusOf({ ...settled, cluster: { ...settled.cluster, metadata } });
   expect(status.observedGeneration).toBe(0);
   expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([0, 0, 0, 0, 0]);
 });
 
-test("cluster status: that a pause is over is told, and of one that never was nothing", () => {
+test("cluster status: Paused is False after a pause, and absent before the first one", () => {
   expect(conditionOf(statusOf(settled), "Paused")).toBeUndefined();
   const during = statusOf(cluster({ annotations: { "etcd.improbable.io/paused": "true" } }));
   const after = statusOf(cluster({ status: during }));
   expect(conditionOf(after, "Paused")).toMatchObject({ status: "False", reason: "NotPaused" });
 });
 
-test("cluster status: while a new cluster forms, the same word is not written again; any other one is", () => {
+test("cluster status: a forming cluster does not write the same conditions again, but any change", () => {
   const young = { ...starting, takenAtMs: NOW - 3_600_000 + 1_000 };
   const status = statusOf(young);
   const waits = (before: EtcdClusterStatus["conditions"], now = status, given = young) =>
@@ -733,14 +781,14 @@ test("cluster status: while a new cluster forms, the same word is not written ag
   const told = status.conditions!;
   const withReason = (reason: string) => told.map((condition) => ({ ...condition, reason }));
   expect(waits(told)).toBe(true);
-  expect(waits(told, status, starting)).toBe(false); // it is not new any more
+  expect(waits(told, status, starting)).toBe(false); // no longer new
   expect(waits(undefined)).toBe(false);
   expect(waits(told.slice(0, 1))).toBe(false);
   expect(waits(withReason("StepRefused"))).toBe(false);
   expect(waits(withReason("StepRefused"), { ...status, conditions: withReason("StepRefused") })).toBe(false);
 });
 
-test("cluster status: a member of another cluster is not believed, and that is told until after it is over", () => {
+test("cluster status: a member of another cluster is ignored, and ClusterIDMismatch stays as False afterwards", () => {
   const endpoints = (answer: typeof own) => new Map([...settled.endpoints, ["my-etcd-1", answer!]]);
   const during = statusOf({ ...settled, endpoints: endpoints(other) });
   expect(conditionOf(during, "ClusterIDMismatch")).toMatchObject({
@@ -755,34 +803,34 @@ test("cluster status: a member of another cluster is not believed, and that is t
   expect(conditionOf(statusOf(after), "ClusterIDMismatch")).toMatchObject({ status: "False", reason: "SameCluster" });
 });
 
-test("cluster status: the line of a member that does not run has the words of its own room", () => {
+test("cluster status: the message of a member that does not run comes from its EtcdPeer", () => {
   const messages = statusOf(refused).members?.map(({ message }) => message);
   expect(messages).toEqual(["exceeded quota: few", "it has no running pod", "it has no running pod"]);
 });
 
-test("cluster plan: a cluster that is young waits quietly for its members, and warns when they are late", () => {
+test("cluster plan: a young cluster waits quietly for its members, and warns when they are late", () => {
   const planAt = (takenAtMs: number) => planCluster({ ...refused, takenAtMs });
   expect(planAt(NOW - 3_600_000 + 29_000)).toMatchObject({ rule: "await-members", warn: false });
   expect(planAt(NOW - 3_600_000 + 31_000)).toMatchObject({ rule: "await-members", warn: true });
 });
 
-test("cluster status: the identity is never dropped, whatever was seen", () => {
+test("cluster status: the identity is never dropped", () => {
   for (const { given } of cases.filter(({ given }) => given.cluster.status?.identity !== undefined))
     expect(statusOf(given).identity).toEqual(given.cluster.status?.identity);
 });
 
-test("cluster status: a member has been sick since it was first seen so, and no longer when it is well", () => {
+test("cluster status: since is when a member was first seen sick, and is absent once it is healthy", () => {
   const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const since = (status: EtcdClusterStatus) => status.members?.find(({ name }) => name === "my-etcd-1")?.since;
   const before = statusOf(down);
   expect(since(before)).toBe("2026-01-01T11:59:00Z");
   const later = { ...down, cluster: { ...down.cluster, status: before } };
   expect(since(statusOf({ ...later, takenAtMs: NOW + 1_400 }))).toBe(since(before)); // the same moment, measured again
-  expect(since(statusOf(sickFor(later, "my-etcd-1", 0)))).toBe("2026-01-01T12:00:00Z"); // it was well in between
+  expect(since(statusOf(sickFor(later, "my-etcd-1", 0)))).toBe("2026-01-01T12:00:00Z"); // healthy in between
   expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
 });
 
-test("cluster status: a record counts that was made two seconds before the member was last well, as clocks go, and no older one", () => {
+test("cluster status: a recorded since counts up to two seconds before the member was last healthy", () => {
   const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const later = { ...down, cluster: { ...down.cluster, status: statusOf(down) } };
   const since = (wellMsAgo: number) =>
@@ -791,13 +839,13 @@ test("cluster status: a record counts that was made two seconds before the membe
   expect(since(57_000)).toBe("2026-01-01T11:59:03Z");
 });
 
-test("cluster status: whoever takes part is not sick, and needs no new record at every look", () => {
+test("cluster status: a participating member is not sick, and has no since", () => {
   const member = statusOf(unpublished(settled, "my-etcd-1")).members?.find(({ name }) => name === "my-etcd-1");
-  expect(member).toMatchObject({ healthy: false, message: "it takes part, and does not serve clients" });
+  expect(member).toMatchObject({ healthy: false, message: "it takes part in the quorum, but does not serve clients" });
   expect(member).not.toHaveProperty("since");
 });
 
-test("cluster status: an operator that restarts, or could not look for a while, goes by the record", () => {
+test("cluster status: a restarted operator uses the recorded since", () => {
   const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const before = statusOf(down);
   const later = { ...down, histories: new Map(), cluster: { ...down.cluster, status: before } };
@@ -805,7 +853,7 @@ test("cluster status: an operator that restarts, or could not look for a while, 
   expect(since).toBe("2026-01-01T11:59:00Z");
 });
 
-test("cluster status: an update stands in it as long as there is one", () => {
+test("cluster status: an update is in the status until it ends", () => {
   expect(statusOf(settled)).not.toHaveProperty("update");
   const first = statusOf(wanting(NEWER));
   expect(first).toMatchObject({ update: { from: "3.6.16", to: "3.6.17", updated: [], since: "2026-01-01T12:00:00Z" } });
@@ -815,13 +863,13 @@ test("cluster status: an update stands in it as long as there is one", () => {
   expect(statusOf(done)).not.toHaveProperty("update");
 });
 
-test("cluster status: the same look gives the same status, so that nothing is written at rest", () => {
+test("cluster status: an unchanged cluster has an unchanged status, so nothing is written at rest", () => {
   const once = statusOf(settled);
   const again = { ...settled, takenAtMs: NOW + 60_000, cluster: { ...settled.cluster, status: once } };
   expect(statusOf(again)).toEqual(once);
 });
 
-test("cluster status: that looks fail is said beside what is known, and of a cluster of which nothing is", () => {
+test("cluster status: a failing observation is reported beside what is known, also for an unknown cluster", () => {
   const waiting = {
     ...settled.cluster,
     metadata: { ...settled.cluster.metadata, annotations: { "etcd.improbable.io/paused": "true" } },
@@ -849,7 +897,7 @@ test("cluster status: that looks fail is said beside what is known, and of a clu
   });
 });
 
-test("cluster status: while a cluster is seconds old no word is said of why its members are not well", () => {
+test("cluster status: members of a cluster that is seconds old have no message", () => {
   const words = (ageMs: number) => {
     const takenAtMs = Date.parse(starting.cluster.metadata.creationTimestamp ?? "") + ageMs;
     return statusOf({ ...starting, takenAtMs }).members?.map(({ message }) => message === undefined);

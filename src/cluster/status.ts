@@ -1,32 +1,35 @@
 import type { ConditionType } from "#api/conditions.ts";
 import { ETCD_CONTAINER, memberSelector, selectorText } from "#api/names.ts";
-import type { EtcdCluster, EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
+import type { ClusterIdentity, EtcdCluster, EtcdClusterStatus, MemberStatus } from "#api/v1beta1/cluster.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { servedStatus } from "#cluster/certificates/both-served.ts";
-import { authReady, authStatus } from "#cluster/conditions/auth-ready.ts";
-import { available } from "#cluster/conditions/available.ts";
-import { backupReady, backupStatus } from "#cluster/conditions/backup-ready.ts";
-import { clusterIdMismatch } from "#cluster/conditions/cluster-id-mismatch.ts";
-import { degraded } from "#cluster/conditions/degraded.ts";
-import { monitored } from "#cluster/conditions/monitored.ts";
-import { paused } from "#cluster/conditions/paused.ts";
-import { progressing } from "#cluster/conditions/progressing.ts";
-import { ready } from "#cluster/conditions/ready.ts";
-import { certificateStatus, tlsReady } from "#cluster/conditions/tls-ready.ts";
-import { isUpToDate, upToDate } from "#cluster/conditions/up-to-date.ts";
-import type { Case, Judge } from "#cluster/conditions/verdict.ts";
-import { type KnownMember, knownMembers } from "#cluster/members.ts";
-import { sleepStatus, sleeps, withPods } from "#cluster/sleep.ts";
-import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "#cluster/snapshot.ts";
-import type { ClusterStep } from "#cluster/step.ts";
-import { updateStatus } from "#cluster/update-status.ts";
-import { activeWaivers } from "#cluster/waivers.ts";
+import { authReady, authStatus } from "#cluster/auth/auth-ready.ts";
+import { monitored } from "#cluster/exposure/monitored-condition.ts";
+import { clusterIdMismatch } from "#cluster/identity/cluster-id-mismatch.ts";
+import { paused } from "#cluster/lifecycle/paused.ts";
+import { sleepStatus, sleeps, withPods } from "#cluster/lifecycle/sleep.ts";
+import { type KnownMember, knownMembers } from "#cluster/members/members.ts";
+import { quarantineStatus } from "#cluster/members/quarantined-claims.ts";
+import { available } from "#cluster/readiness/available.ts";
+import { backupReady, backupStatus } from "#cluster/readiness/backup-ready.ts";
+import { degraded } from "#cluster/readiness/degraded.ts";
+import { progressing } from "#cluster/readiness/progressing.ts";
+import { ready } from "#cluster/readiness/ready.ts";
+import type { Case, Judge } from "#cluster/readiness/verdict.ts";
+import { raftEntriesFrom } from "#cluster/update/raft-entries.ts";
+import { isUpToDate, upToDate } from "#cluster/update/up-to-date.ts";
+import { updateStatus } from "#cluster/update/update-status.ts";
+import { activeWaivers } from "#cluster/update/waivers.ts";
+import { certificateStatus, tlsReady } from "#cluster-tls/check/tls-ready.ts";
+import { servedStatus } from "#cluster-tls/switch/both-served.ts";
 import { compareVersions, isRelease, parseVersion } from "#etcd/version.ts";
 import { whyNotRunning } from "#kube/pod.ts";
 import { type Condition, withCondition } from "#runtime/conditions.ts";
+import type { FailingReason } from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
+import { type ClusterSnapshot, healthOf, identityOf, isQuiet, saidByPeer } from "./snapshot.ts";
+import type { ClusterStep } from "./step.ts";
 
-/** Every condition, by the question that it answers (api/conditions.ts). */
+/** The function that computes each condition (api/conditions.ts). */
 const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   Available: available,
   AuthReady: authReady,
@@ -41,7 +44,7 @@ const JUDGES: Readonly<Record<ConditionType, Judge>> = {
   UpToDate: upToDate,
 };
 
-/** What was seen and is meant, for people and for other software. Pure. */
+/** The new status, from the snapshot and the plan. Pure. */
 export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): EtcdClusterStatus {
   const { cluster } = snapshot;
   const known = knownMembers(snapshot);
@@ -52,7 +55,7 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   const leader = members.find((member) => member.leader)?.name;
   const version = oldestVersion(members) ?? cluster.status?.version;
   const identity = identityOf(snapshot);
-  // How far an update is cannot be seen while nobody runs.
+  // The progress of an update cannot be observed while no member runs.
   const update = sleeps(snapshot) ? cluster.status?.update : updateStatus(snapshot);
   const sleep = sleepStatus(snapshot);
   const waivers = activeWaivers(snapshot).map(({ check, untilMs }) => ({ check, until: rfc3339(untilMs) }));
@@ -64,10 +67,11 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
     selector: selectorText(memberSelector(cluster.metadata.name)),
     ...(leader === undefined ? {} : { leader }),
     ...(version === undefined ? {} : { version, clusterVersion: minorOf(version) }),
-    ...(identity === undefined ? {} : { identity }),
+    ...(identity === undefined ? {} : { identity: asListed(snapshot, identity) }),
     ...(sleep === undefined ? {} : { sleep }),
     ...(update === undefined ? {} : { update }),
     ...(waivers.length === 0 ? {} : { waivers }),
+    ...quarantineStatus(snapshot),
     ...backupStatus(snapshot),
     ...certificateStatus(snapshot),
     ...servedStatus(snapshot),
@@ -77,7 +81,12 @@ export function clusterStatus(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>
   };
 }
 
-/** Questions about the present, which only a look can answer. That of Ready is answered in any case. */
+/** The identity without `adopting`, once the member list of etcd is available. */
+function asListed({ members }: ClusterSnapshot, { adopting, ...identity }: ClusterIdentity): ClusterIdentity {
+  return adopting === true && members.is !== "present" ? { ...identity, adopting } : identity;
+}
+
+/** Conditions about the present, which become Unknown without an observation. Ready always does. */
 const OF_THE_PRESENT: readonly string[] = [
   "AuthReady",
   "Available",
@@ -87,11 +96,16 @@ const OF_THE_PRESENT: readonly string[] = [
 ] satisfies ConditionType[];
 
 /**
- * The status as it is, and that no look at the cluster comes to its end: nothing is done then, and whether all is well nobody knows. The next
- * look that does says something else.
+ * The status when every observation of the cluster fails: nothing is done, and conditions about the present are
+ * Unknown. The next successful observation replaces it.
  */
-export function failingStatus({ metadata, status }: EtcdCluster, because: string, nowMs: number): EtcdClusterStatus {
-  const verdict = { reason: "InternalError", message: because, observedGeneration: metadata.generation ?? 0 } as const;
+export function failingStatus(
+  { metadata, status }: EtcdCluster,
+  because: string,
+  nowMs: number,
+  reason: FailingReason = "InternalError",
+): EtcdClusterStatus {
+  const verdict = { reason, message: because, observedGeneration: metadata.generation ?? 0 } as const;
   const now = rfc3339(nowMs);
   const before = status?.conditions ?? [];
   const told = before.map(({ type }) => type).filter((type) => OF_THE_PRESENT.includes(type));
@@ -101,7 +115,9 @@ export function failingStatus({ metadata, status }: EtcdCluster, because: string
   return { ...status, conditions };
 }
 
-/** Whether the status is not worth a write yet: a cluster that is seconds old is being formed, as it says already. */
+/**
+ * Whether the write of the status can wait: the cluster is only seconds old, and its status already has reason Forming.
+ */
 export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): boolean {
   const before = snapshot.cluster.status?.conditions ?? [];
   const isOld = ({ type, reason }: { type: string; reason: string }) =>
@@ -109,15 +125,17 @@ export function mayWait(snapshot: ClusterSnapshot, status: EtcdClusterStatus): b
   return isQuiet(snapshot) && status.conditions?.every(isOld) === true;
 }
 
-function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }: KnownMember): MemberStatus {
+function memberStatus(snapshot: ClusterSnapshot, member: KnownMember): MemberStatus {
+  const { name, id, isLearner, isOurs } = member;
   const health = healthOf(snapshot, name, id);
   const status = "status" in health ? health.status : undefined;
   const asleep = sleeps(snapshot) ? "it is stopped: spec.replicas is 0" : undefined;
   const isWell = health.is === "healthy" || isQuiet(snapshot);
   const why = isWell ? undefined : (asleep ?? whyUnhealthy(snapshot, name, health.why));
-  const message = isOurs ? why : "somebody else has added it: the operator counts it, and does not ask it how it is";
-  const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id);
-  const version = status?.version ?? recorded?.version; // What it ran last counts until it says otherwise.
+  const message = isOurs ? why : "not added by the operator: its vote counts, and the operator does not dial it";
+  const recorded = snapshot.cluster.status?.members?.find((each) => each.id === id);
+  const version = status?.version ?? recorded?.version; // The last known version counts until the member reports another.
+  const entriesFrom = isOurs ? raftEntriesFrom(snapshot, member) : undefined;
   return {
     name,
     id,
@@ -125,16 +143,23 @@ function memberStatus(snapshot: ClusterSnapshot, { name, id, isLearner, isOurs }
     leader: status !== undefined && status.leaderId === status.memberId,
     learner: isLearner,
     ...(version === undefined ? {} : { version }),
+    ...(entriesFrom === undefined ? {} : { raftEntriesFrom: entriesFrom }),
     ...(isOurs ? { upToDate: isUpToDate(snapshot, name) } : {}),
     ...(health.is === "healthy" || health.is === "unpublished" ? {} : { since: sickSince(snapshot, id) }),
     ...(message === undefined ? {} : { message }),
   };
 }
 
-/** Two times that differ by less than this, in milliseconds, are the same: the status has whole seconds, and clocks are set. */
+/**
+ * Two times that differ by less than this count as equal, in milliseconds. Status times have whole seconds, and clocks
+ * are adjusted. Larger: a second outage shortly after the first would keep the time of the first.
+ */
 const SAME_MOMENT_MS = 2_000;
 
-/** The first look that found the member unhealthy: kept from look to look, and over restarts, until one has found it well. */
+/**
+ * The time of the first observation that found the member unhealthy. Kept across observations and restarts of the
+ * operator, until the member is healthy.
+ */
 function sickSince(snapshot: ClusterSnapshot, id: string): string {
   const { sickForMs = 0, wellMsAgo } = snapshot.histories.get(id) ?? {};
   const recorded = snapshot.cluster.status?.members?.find((member) => member.id === id)?.since;
@@ -143,20 +168,20 @@ function sickSince(snapshot: ClusterSnapshot, id: string): string {
   return holds ? recorded : rfc3339(snapshot.takenAtMs - sickForMs);
 }
 
-/** What Kubernetes says of the pod explains more than "no answer" does. */
+/** The reason from Kubernetes, when the pod does not run: it explains more than "no answer". */
 function whyUnhealthy(snapshot: ClusterSnapshot, name: string, why: string): string {
   const pod = snapshot.pods.get(name);
   const notRunning = pod === undefined ? why : whyNotRunning(pod, ETCD_CONTAINER);
   return notRunning === undefined ? why : (saidByPeer(snapshot, name) ?? notRunning);
 }
 
-/** etcd's cluster version is the oldest member's minor with patch 0. */
+/** The cluster version of etcd: the oldest member's minor with patch 0. */
 function minorOf(version: string): string {
   return version.replace(/\.\d+$/, ".0");
 }
 
 function oldestVersion(members: readonly MemberStatus[]): string | undefined {
-  // A build of somebody's own may call itself anything; it is shown with its member but not compared.
+  // A custom build may have any version: it is shown with its member but not compared.
   const versions = members.flatMap(({ version }) => (version !== undefined && isRelease(version) ? [version] : []));
   return versions.sort((a, b) => compareVersions(parseVersion(a), parseVersion(b)))[0];
 }

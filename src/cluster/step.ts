@@ -7,8 +7,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { fingerprint } from "#base/hash.ts";
 import type { RootSecret } from "#cluster/auth/seen.ts";
-import type { Phase } from "#cluster/certificates/rotation.ts";
-import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
+import type { Phase } from "#cluster-tls/rotate/rotation.ts";
 import { hexOf, type MemberId } from "#etcd/types.ts";
 import type {
   Certificate,
@@ -21,10 +20,11 @@ import type {
   Service,
 } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "./snapshot.ts";
 
-/** Everything that this room can do to the world: one write each. */
+/** All steps of this controller: one write each. */
 export type ClusterStep =
-  /** Into spec, of a cluster that has none. */
+  /** Written into the spec of a cluster without spec.tls. */
   | { readonly do: "writeTls"; readonly tls: NonNullable<EtcdClusterSpec["tls"]> }
   | { readonly do: "recordIdentity"; readonly identity: ClusterIdentity }
   | { readonly do: "recordJoined"; readonly names: readonly string[] }
@@ -58,21 +58,21 @@ export type ClusterStep =
   | { readonly do: "updateMember"; readonly name: string; readonly id: MemberId; readonly peerUrl: string }
   | { readonly do: "removeMember"; readonly name: string; readonly id: MemberId }
   | { readonly do: "disarmAlarm"; readonly id: MemberId; readonly type: "CORRUPT" | "NOSPACE" }
-  /** To the minor release, such as 3.5: by etcd's own downgrade. */
+  /** The minor release, such as 3.5, to which etcd's own downgrade leads. */
   | { readonly do: "enableDowngrade"; readonly to: string }
   | { readonly do: "cancelDowngrade"; readonly to: string }
   | { readonly do: "moveLeader"; readonly from: string; readonly to: string; readonly id: MemberId };
 
-/** No step holds a key: they are made, and read, when it is done (certificates/act.ts). */
+/** No step holds a private key: keys are made and read when the step is executed (cluster-tls/issue/act.ts). */
 export type CertificateStep =
-  /** @see Phase; trust is of those who are trusted besides, in PEM */
+  /** @see Phase; trust holds the CAs to trust in addition, in PEM */
   | { readonly do: "issueAuthority"; readonly side: Side; readonly trust: string }
   | { readonly do: "rotateAuthority"; readonly side: Side; readonly phase: Phase; readonly facts: SeenCertificate }
   | {
       readonly do: "issueLeaf";
       readonly purpose: LeafPurpose;
       readonly authority: SeenCertificate;
-      /** What is there; undefined when the Secret is not. */
+      /** The current certificate; undefined when there is no Secret. */
       readonly facts: SeenCertificate | undefined;
     }
   | {
@@ -83,10 +83,10 @@ export type CertificateStep =
     }
   | {
       readonly do: "handOut";
-      /** What is given to applications. */
+      /** The certificate that is published to applications. */
       readonly source: SeenCertificate;
       readonly facts: SeenCertificate | undefined;
-      /** In PEM. */
+      /** CA bundle to publish, in PEM. */
       readonly trust: string;
     }
   | { readonly do: "createTrustMap"; readonly map: Draft<ConfigMap> }
@@ -99,7 +99,10 @@ export type CertificateStep =
       readonly request: Draft<Certificate>;
     };
 
-/** No step holds a password. asRoot: by a certificate of etcd's user root, since the operator is none that may do it. */
+/**
+ * No step holds a password. asRoot: with a certificate of the etcd user root, because the operator is no administrator
+ * yet.
+ */
 export type AuthStep =
   | { readonly do: "createRootSecret" }
   | { readonly do: "setRootPassword"; readonly secret: RootSecret; readonly isNew: boolean }
@@ -112,7 +115,9 @@ export type AuthStep =
 export type ClusterRule = Rule<ClusterSnapshot, ClusterStep>;
 export type ClusterGuard = Guard<ClusterSnapshot, ClusterStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/**
+ * Identifies what the step changes, and into what: two steps with the same text are two attempts at the same change.
+ */
 export function targetOf(step: ClusterStep): string {
   switch (step.do) {
     case "writeTls":

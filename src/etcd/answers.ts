@@ -1,3 +1,4 @@
+import { OperatorError } from "#base/error.ts";
 import type {
   AlarmMember,
   HashKVResponse,
@@ -20,20 +21,22 @@ import {
   memberId,
 } from "./types.ts";
 
-// etcd's messages as our types. Numbers come as bigint; what is not an ID is far below 2^53 in practice and becomes a number.
+// Converts etcd's messages to our types.
+// An ID of 0 is invalid in etcd, so an answer with one does not come from an etcd and is rejected.
+// Numbers arrive as bigint. All but IDs are far below 2^53 in practice and are converted to `number`.
 
 export function memberListOf(header: ResponseHeader, members: readonly MemberMessage[]): MemberList {
   return {
-    clusterId: clusterId(header.clusterId),
+    clusterId: clusterId(named(header.clusterId, "cluster")),
     members: members.map(memberOf),
-    answeredBy: memberId(header.memberId),
+    answeredBy: memberId(named(header.memberId, "member")),
     raftTerm: Number(header.raftTerm),
   };
 }
 
 export function memberOf(message: MemberMessage): Member {
   return {
-    id: memberId(message.ID),
+    id: memberId(named(message.ID, "member")),
     name: message.name,
     peerUrls: [...message.peerURLs].sort(),
     clientUrls: [...message.clientURLs].sort(),
@@ -43,8 +46,8 @@ export function memberOf(message: MemberMessage): Member {
 
 export function statusOf(header: ResponseHeader, message: StatusResponse): EndpointStatus {
   return {
-    clusterId: clusterId(header.clusterId),
-    memberId: memberId(header.memberId),
+    clusterId: clusterId(named(header.clusterId, "cluster")),
+    memberId: memberId(named(header.memberId, "member")),
     version: message.version,
     dbSizeBytes: Number(message.dbSize),
     dbSizeInUseBytes: Number(message.dbSizeInUse),
@@ -64,14 +67,22 @@ export function alarmOf(message: AlarmMember): Alarm {
   return { memberId: mentioned(message.memberID), type: alarmTypeOf(message.alarm) };
 }
 
-/** A proto message's text form: the ID in decimal, left out when it is 0; how many spaces follow it is not said. */
-const ALARM_TEXT = /^(?:memberID:(\d+)\s+)?alarm:(\w+)/;
+/** Text format of an AlarmMember message: the ID is decimal and omitted when 0; the number of spaces varies. */
+const ALARM_TEXT = /^(?:memberID:(\d{1,20})\s+)?alarm:(\w+)/;
 
-/** `Status` tells of alarms in a text each, among other complaints ("etcdserver: no leader"). */
+const MAX_ID = 2n ** 64n - 1n;
+
+/** Parses one of the errors in a `Status` answer. Undefined when it is no alarm, such as "etcdserver: no leader". */
 function alarmIn(error: string): Alarm | undefined {
   const [found, id = "0", type] = ALARM_TEXT.exec(error) ?? [];
-  if (found === undefined) return undefined;
+  if (found === undefined || BigInt(id) > MAX_ID) return undefined;
   return { memberId: mentioned(BigInt(id)), type: type === "NOSPACE" || type === "CORRUPT" ? type : "UNKNOWN" };
+}
+
+/** @throws OperatorError EtcdRejected when the ID is 0 */
+function named(id: bigint, what: string): bigint {
+  if (id === 0n) throw new OperatorError("EtcdRejected", `the answer has ${what} ID 0, which no ${what} of etcd has`);
+  return id;
 }
 
 function mentioned(id: bigint): MemberId | undefined {
@@ -95,7 +106,7 @@ export function keyValueOf(message: KeyValueMessage): KeyValue {
 
 export function kvHashOf(header: ResponseHeader, message: HashKVResponse): KvHash {
   return {
-    memberId: memberId(header.memberId),
+    memberId: memberId(named(header.memberId, "member")),
     hash: message.hash,
     hashRevision: message.hashRevision > 0n ? Number(message.hashRevision) : undefined,
     compactRevision: Number(message.compactRevision),

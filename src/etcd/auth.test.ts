@@ -21,13 +21,13 @@ test.each<{ name: string; prefix: string | Uint8Array; range: readonly (readonly
     ],
   },
   { name: "none", prefix: "", range: ALL },
-  { name: "one that ends with the greatest byte", prefix: new Uint8Array([97, 0xff]), range: [[97, 0xff], [98]] },
+  { name: "a text that ends with the greatest byte", prefix: new Uint8Array([97, 0xff]), range: [[97, 0xff], [98]] },
   { name: "the greatest bytes alone", prefix: new Uint8Array([0xff, 0xff]), range: [[0xff, 0xff], [0]] },
 ])("keys with a prefix: $name", ({ prefix, range }) => {
   const { key, rangeEnd } = keysWithPrefix(prefix);
   expect([[...key], [...rangeEnd]]).toEqual(range);
 });
 
-test("one key is a range without an end", () => {
+test("a permission for one key has no range end", () => {
   expect(oneKey("a")).toEqual({ key: new Uint8Array([97]), rangeEnd: new Uint8Array() });
 });

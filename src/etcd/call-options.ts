@@ -1,17 +1,20 @@
 import type { ClusterId } from "./types.ts";
 
-/** How long a call may take when the caller does not say, in milliseconds. etcd answers in a few; an election takes about 1 s. */
+/**
+ * Default deadline of a call in milliseconds. etcd answers in a few; an election takes about 1 s. Smaller: calls fail
+ * during an election. Larger: an unreachable member delays its caller for longer.
+ */
 export const DEFAULT_DEADLINE_MS = 2_000;
 
-/** What every call needs. */
+/** Options of every call. */
 export interface CallOptions {
-  /** Ends the call with `Cancelled`. */
+  /** Aborts the call, which then fails with `Cancelled`. */
   readonly signal: AbortSignal;
-  /** For the whole call, connecting included, in milliseconds; when undefined: DEFAULT_DEADLINE_MS. */
+  /** Milliseconds for the whole call, connecting included. Undefined: DEFAULT_DEADLINE_MS. */
   readonly deadlineMs?: number | undefined;
   /**
-   * The cluster that must answer. Calls that change something ask for it before they act, all others check their answer.
-   * Undefined only where the cluster is not known yet.
+   * The cluster that must answer. Calls that change etcd check it with a status call first; all calls check their
+   * answer. Undefined only while the cluster is not known yet.
    */
   readonly expectedClusterId?: ClusterId | undefined;
 }

@@ -1,42 +1,48 @@
 import { once } from "node:events";
 import { type Client, createClient, type CallOptions as RpcOptions, type Transport } from "@connectrpc/connect";
 import { OperatorError } from "#base/error.ts";
+import { AnswerTooLarge } from "./answer-bounds.ts";
 import { translateError } from "./error.ts";
 import { Lease, Watch, type WatchResponse } from "./proto/etcdserverpb/rpc_pb.js";
 import { Event_EventType as EventType } from "./proto/mvccpb/kv_pb.js";
 
-/** What one revision did to one key. */
+/** A put or deletion of one key, at one revision. */
 export interface Change {
   readonly revision: bigint;
   readonly key: Uint8Array;
   /** Undefined: the key was deleted. */
   readonly value: Uint8Array | undefined;
-  /** To which the key is bound; 0: to none. */
+  /** ID of the lease that the key is attached to; 0: none. */
   readonly lease: bigint;
 }
 
-/** What a feed tells, in order. */
+/** An item of the feed, in order. */
 export type Heard =
-  /** The first word: who tells, and at which revision the member was when the feed began. */
+  /** First item: the cluster that answers, and the member's revision when the watch was created. */
   | { readonly kind: "opened"; readonly clusterID: bigint; readonly revision: bigint }
-  /** Changes in the order in which they happened. `isWhole`: no more changes of the last one's revision will come. */
+  /** Changes in order of revision. `isWhole`: the last change's revision is complete; no fragment of it follows. */
   | { readonly kind: "changes"; readonly changes: readonly Change[]; readonly isWhole: boolean }
-  /** The last word: changes from the wanted revision on are gone, up to this one. */
-  | { readonly kind: "compacted"; readonly revision: bigint };
+  /** Last item: etcd has compacted the requested start revision; changes before `revision` are gone. */
+  | { readonly kind: "compacted"; readonly revision: bigint }
+  /** Last item: the next watch response exceeds the bounds of answer-bounds.ts. */
+  | { readonly kind: "tooLarge"; readonly message: string };
 
 const ALL_KEYS = { key: new Uint8Array([0]), rangeEnd: new Uint8Array([0]) };
 
-/** With it, a member that loses its leader ends the feed instead of falling silent (`MetadataRequireLeaderKey` in etcd's api/v3rpc/rpctypes). */
+/**
+ * Header that makes a member without a leader end the watch; otherwise the watch would stay open and silent.
+ * See `MetadataRequireLeaderKey` in etcd's api/v3rpc/rpctypes.
+ */
 const REQUIRE_LEADER = ["hasleader", "true"] as const;
 
-/** Everything that happens to a member's keys. Fails with OperatorErrors, like the source to which it belongs. */
+/** Watch over all keys of a member. Methods fail with the same OperatorErrors as SnapshotSource. */
 export class ChangeFeed {
   readonly #address: string;
   readonly #watch: Client<typeof Watch>;
   readonly #lease: Client<typeof Lease>;
   readonly #options: (signal: AbortSignal) => RpcOptions;
 
-  /** @param options for a call with this signal */
+  /** @param options builds the options of a call, with the login token and this signal */
   constructor(address: string, transport: Transport, options: (signal: AbortSignal) => RpcOptions) {
     this.#address = address;
     this.#watch = createClient(Watch, transport);
@@ -45,8 +51,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Every change from this revision on, and then as they happen. No more is read than is taken; what waits, waits at the member. Ends only with
-   * `compacted`, or by the signal.
+   * Streams every change from this revision on, with backpressure: unread changes wait at the member. Returns only
+   * after `compacted` or `tooLarge`; throws when the signal aborts or the watch ends.
    */
   async *from(startRevision: bigint, signal: AbortSignal): AsyncGenerator<Heard, void> {
     const options = this.#options(signal);
@@ -61,12 +67,16 @@ export class ChangeFeed {
         if (heard?.kind === "compacted") return;
       }
     } catch (thrown) {
+      if (thrown instanceof AnswerTooLarge) {
+        yield { kind: "tooLarge", message: thrown.rawMessage };
+        return;
+      }
       throw this.#translated("Watch", signal, thrown);
     }
     throw new OperatorError(signal.aborted ? "Cancelled" : "EtcdUnavailable", `Watch at ${this.#address}: it ended`);
   }
 
-  /** For how many seconds a lease was granted; undefined when it is no more. */
+  /** Granted TTL of a lease in seconds. Undefined when the lease does not exist any more. */
   async grantedTTL(lease: bigint, { signal, deadlineMs }: { signal: AbortSignal; deadlineMs: number }) {
     try {
       const options = { ...this.#options(signal), timeoutMs: deadlineMs };
@@ -102,7 +112,7 @@ export class ChangeFeed {
   }
 }
 
-/** etcd ends a watch whose requests have ended. */
+/** The create request, and then a request stream that stays open: etcd ends a watch when its request stream ends. */
 async function* requests(create: object, signal: AbortSignal) {
   yield { requestUnion: { case: "createRequest" as const, value: create } };
   if (!signal.aborted) await once(signal, "abort");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Code, ConnectError, createClient, createRouterTransport, type HandlerContext } from "@connectrpc/connect";
 import { test } from "vitest";
 import { hasCode } from "#base/error.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { CallReport } from "./client.ts";
 import { GrpcClient } from "./grpc-client.ts";
 import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
@@ -12,7 +12,7 @@ const endpoint = { address: "10.0.0.1:2379" };
 const signal = new AbortController().signal;
 const header = { clusterId: 7n, memberId: 1n, raftTerm: 3n, revision: 9n };
 
-/** A member that answers from memory; `calls` has what reached it, `reports` what the client told of it. */
+/** A member that answers from memory. `calls` has the calls that reached it, `reports` the client's reports of them. */
 function memberWith(handlers: {
   status?: (context: HandlerContext) => object | Promise<object>;
   put?: () => object;
@@ -57,7 +57,7 @@ function memberWith(handlers: {
   return { client, clock, calls, reports };
 }
 
-test("zero and empty in the answer of an old etcd mean: not told", async () => {
+test("zero and empty values in the answer of an old etcd mean undefined", async () => {
   const { client } = memberWith({ status: () => ({ header, version: "3.5.35", leader: 0n, raftIndex: 5n }) });
   const status = await client.status(endpoint, { signal });
   assert.equal(status.memberId, memberId(1n));
@@ -69,7 +69,7 @@ test("zero and empty in the answer of an old etcd mean: not told", async () => {
   assert.equal(status.downgradeTo, undefined);
 });
 
-test("a downgrade that is under way is told", async () => {
+test("a downgrade in progress is reported", async () => {
   const downgradeInfo = { enabled: true, targetVersion: "3.6.0" };
   const { client } = memberWith({ status: () => ({ header, leader: 2n, downgradeInfo }) });
   const status = await client.status(endpoint, { signal });
@@ -77,13 +77,13 @@ test("a downgrade that is under way is told", async () => {
   assert.equal(status.leaderId, memberId(2n));
 });
 
-test("without an expected cluster a change is sent at once", async () => {
+test("a change without an expected cluster is sent at once", async () => {
   const { client, calls } = memberWith({});
   assert.equal(await client.put(endpoint, "k", "v", { signal }), 9);
   assert.deepEqual(calls, ["Put"]);
 });
 
-test("a change asks first who is there, and is not sent to a stranger", async () => {
+test("a change is sent only after the member's cluster ID was checked", async () => {
   const { client, calls } = memberWith({});
   const wrong = client.put(endpoint, "k", "v", { signal, expectedClusterId: clusterId(8n) });
   await assert.rejects(wrong, (thrown) => hasCode(thrown, "EtcdWrongCluster") && thrown.message.includes("cluster 7"));
@@ -92,7 +92,7 @@ test("a change asks first who is there, and is not sent to a stranger", async ()
   assert.deepEqual(calls, ["Status", "Status", "Put"]);
 });
 
-test("the question and the change share one deadline", async () => {
+test("the check and the change share one deadline", async () => {
   const { client, calls, clock } = memberWith({
     status: async () => {
       await clock.advance(2_000);
@@ -104,7 +104,7 @@ test("the question and the change share one deadline", async () => {
   assert.deepEqual(calls, ["Status"]);
 });
 
-test("a fraction of a millisecond is rounded up, because the wire knows whole ones only", async () => {
+test("a fraction of a millisecond is rounded up, since gRPC deadlines are whole milliseconds", async () => {
   let timeoutMs: number | undefined;
   const { client } = memberWith({
     status: (context) => {
@@ -119,7 +119,7 @@ test("a fraction of a millisecond is rounded up, because the wire knows whole on
   });
 });
 
-test("an answer without a header is not believed, except where etcd sends none", async () => {
+test("an answer without a header is an error, except where etcd sends none", async () => {
   const { client } = memberWith({ memberList: () => ({}) });
   await assert.rejects(client.memberList(endpoint, { signal, linearizable: true }), (thrown) =>
     hasCode(thrown, "EtcdRejected"),
@@ -127,7 +127,7 @@ test("an answer without a header is not believed, except where etcd sends none",
   await client.moveLeader(endpoint, memberId(2n), { signal });
 });
 
-test("a probe keeps what went wrong as unknown, but lets a cancelled pass end", async () => {
+test("a probe returns an error as unknown, but throws when its pass is cancelled", async () => {
   const { client } = memberWith({
     status: () => {
       throw new ConnectError("down", Code.Unavailable);

@@ -8,48 +8,52 @@ import type { Alarm, EndpointStatus, KeyValue, KvHash, Member, MemberId, MemberL
 
 export type { Bytes, CallOptions } from "./call-options.ts";
 
-/** One call that ended, for metrics. */
+/** A finished call, for metrics. */
 export interface CallReport {
-  /** etcd's name of it. Example: `MemberList` */
+  /** Name of the gRPC method. Example: `MemberList` */
   readonly method: string;
   readonly code: "OK" | ErrorCode;
   readonly durationMs: number;
   readonly address: string;
 }
 
-/** A new member, and the list with it. */
+/** A new member, and the member list that includes it. */
 export interface AddedMember {
   readonly member: Member;
   readonly memberList: MemberList;
 }
 
 /**
- * Talks to single members. Every method fails with an OperatorError: `EtcdUnavailable` (no answer in time; a change may have
- * happened), `EtcdRejected` (see `refusalOf` in error.ts), `EtcdWrongCluster` (nothing was changed), `LeaseLost` (nothing was sent) or
- * `Cancelled`.
+ * Client for single members. Every method fails with an OperatorError:
+ * - `EtcdUnavailable`: no answer in time; a change may have happened
+ * - `EtcdRejected`: etcd returned an error, see `refusalOf` in error.ts
+ * - `EtcdWrongCluster`: nothing was changed
+ * - `LeaseLost`: nothing was sent
+ * - `Cancelled`: the caller's signal aborted
  */
 export interface EtcdClient extends EtcdAuth {
-  /** What the member says of itself; learners answer too. No answer from a member that has started without a quorum. */
+  /** The member's own status. Learners answer too. A member that was started without a quorum does not answer. */
   status(endpoint: Endpoint, options: CallOptions): Promise<EndpointStatus>;
-  /** Like `status`, for looking around: whatever went wrong is `unknown`. Fails with `Cancelled` only. Never `absent`. */
+  /** Like `status`, but failures are `unknown` instead of errors. Throws only `Cancelled`. Never `absent`. */
   probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>>;
   /**
-   * Who the member is that passes etcd's own health check, asked at its metrics port, which opens before its client port does:
-   * see health-check.ts. `unknown` when it does not pass; fails with `Cancelled` only. Never `absent`.
+   * ID of the member at this metrics port, if it passes etcd's own health check. The metrics port opens before the
+   * client port: see health-check.ts. `unknown` when the check fails, never `absent`; throws only `Cancelled`.
    * @param address host and port of the metrics URL, plain HTTP
    */
   health(address: string, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<MemberId>>;
   /**
-   * Whether a new connection to this client port, or to a Service that leads to several, finds somebody who serves linearizable reads
-   * by etcd's own word, `/readyz`. `unknown` when not; fails with `Cancelled` only. Never `absent`.
+   * Whether a new connection to this client port, or to a Service, reaches a member that serves linearizable reads
+   * according to its `/readyz`. `unknown` when not, never `absent`; throws only `Cancelled`.
    */
   serves(endpoint: Endpoint, options: Pick<CallOptions, "signal" | "deadlineMs">): Promise<Observed<true>>;
   /**
-   * From whom the member at this metrics port receives raft traffic, as a witness for those whom we cannot reach: see heard-peers.ts.
-   * Takes a second (LISTEN_MS), which the deadline must leave. `unknown` when it does not tell; fails with `Cancelled` only. Never
-   * `absent`.
+   * Peers from which the member at this metrics port receives raft traffic: evidence that a peer runs although the
+   * operator cannot reach it (heard-peers.ts). Takes one second (LISTEN_MS), so the deadline must be longer.
+   * `unknown` when the member does not answer, never `absent`; throws only `Cancelled`.
    * @param address host and port of the metrics URL, plain HTTP
-   * @param options.expectedMemberId who must tell: an address may have passed to another member's pod. Undefined: whoever it is
+   * @param options.expectedMemberId the member that must answer: its address may now belong to another member's pod.
+   *   Undefined: any member
    */
   heardPeers(
     address: string,
@@ -57,17 +61,17 @@ export interface EtcdClient extends EtcdAuth {
   ): Promise<Observed<HeardPeers>>;
   /**
    * The members of the cluster.
-   * @param options.linearizable true: confirmed by a quorum, as every decision about membership needs it. false: what this
-   *   member happens to know, possibly old, without a quorum.
+   * @param options.linearizable true: confirmed by a quorum, required for every decision about membership. false: this
+   *   member's local and possibly stale list, available without a quorum
    */
   memberList(endpoint: Endpoint, options: CallOptions & { readonly linearizable: boolean }): Promise<MemberList>;
-  /** Adds a member without a vote. @param peerUrls where the others will reach it: scheme, host and port */
+  /** Adds a learner. @param peerUrls its peer URLs: scheme, host and port */
   addLearner(endpoint: Endpoint, peerUrls: readonly string[], options: CallOptions): Promise<AddedMember>;
-  /** Gives a learner its vote. Refused with `LearnerNotReady` until it has caught up. */
+  /** Promotes a learner to voter. Rejected with `LearnerNotReady` until it has caught up with the leader. */
   promote(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList>;
   /**
-   * Says where the others reach a member from now on. Never ask it about a learner: older releases would list it as a voter from then on,
-   * and refuse to promote it. https://github.com/etcd-io/etcd/issues/21694
+   * Changes the peer URLs of a member. Never call it for a learner: older releases would then list the learner as a
+   * voter, and reject its promotion. https://github.com/etcd-io/etcd/issues/21694
    */
   updateMember(
     endpoint: Endpoint,
@@ -75,22 +79,28 @@ export interface EtcdClient extends EtcdAuth {
     peerUrls: readonly string[],
     options: CallOptions,
   ): Promise<MemberList>;
-  /** Takes a member out of the cluster for good; its process ends by itself. */
+  /** Removes a member permanently. Its process exits by itself. */
   removeMember(endpoint: Endpoint, id: MemberId, options: CallOptions): Promise<MemberList>;
-  /** Hands leadership to another voter. @param endpoint the present leader; others refuse with `NotLeader` */
+  /**
+   * Transfers leadership to another voter.
+   * @param endpoint the current leader; other members reject with `NotLeader`
+   */
   moveLeader(endpoint: Endpoint, target: MemberId, options: CallOptions): Promise<void>;
   /** All alarms that are raised in the cluster. */
   alarms(endpoint: Endpoint, options: CallOptions): Promise<readonly Alarm[]>;
-  /** Lowers one alarm; etcd raises it again when its cause is still there. */
+  /** Disarms one alarm. etcd raises it again while its cause persists. */
   disarmAlarm(endpoint: Endpoint, alarm: Alarm, options: CallOptions): Promise<void>;
   /**
-   * Asks for a downgrade of the whole cluster, or for the end of one; see downgrade.ts. `VALIDATE` changes nothing. Refused in etcd's words.
-   * @param to the minor version to go to, such as "3.5"; nothing is read of it for `CANCEL`
+   * Validates, enables or cancels a downgrade of the whole cluster; see downgrade.ts. `VALIDATE` changes nothing.
+   * @param to the target minor version, such as "3.5"; ignored for `CANCEL`
    */
   downgrade(endpoint: Endpoint, action: DowngradeAction, to: string, options: CallOptions): Promise<void>;
   /** Writes a key. @returns the revision that the write made */
   put(endpoint: Endpoint, key: Bytes, value: Bytes, options: CallOptions): Promise<number>;
-  /** Reads one key; undefined when it is not there. @param options.serializable true: what this member has, without a quorum */
+  /**
+   * Reads one key. Undefined when it does not exist.
+   * @param options.serializable true: a local read, without a quorum
+   */
   get(
     endpoint: Endpoint,
     key: Bytes,
@@ -108,5 +118,5 @@ export interface EtcdClient extends EtcdAuth {
   hashKv(endpoint: Endpoint, options: CallOptions & { readonly revision?: number | undefined }): Promise<KvHash>;
 }
 
-/** What may be asked of etcd about a downgrade, in its own words. */
+/** Action of a downgrade call, in etcd's terms. */
 export type DowngradeAction = "VALIDATE" | "ENABLE" | "CANCEL";

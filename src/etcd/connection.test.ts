@@ -5,9 +5,9 @@ import { setTimeout } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { afterEach, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { SOON_MS } from "#kit/soon.ts";
-import { Connection, type ConnectionOptions, openOn } from "./connection.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
+import { SOON_MS } from "#kit/time/soon.ts";
+import { Connection, type ConnectionOptions, openOn, TrafficMeter } from "./connection.ts";
 
 const ASK: OutgoingHttpHeaders = { ":method": "POST", ":path": "/" };
 
@@ -25,11 +25,11 @@ async function listening(server: Http2Server | Server): Promise<string> {
 interface Member {
   readonly origin: string;
   readonly sessions: Set<ServerHttp2Session>;
-  /** Paths in the order in which they came. */
+  /** Paths of the requests, in order. */
   readonly asked: string[];
 }
 
-/** Answers what is asked at once, except for `/wait`. */
+/** A member that answers requests at once, except for `/wait`. */
 async function member(): Promise<Member> {
   const server = createServer();
   const sessions = new Set<ServerHttp2Session>();
@@ -59,7 +59,7 @@ function connectionTo(origin: string, options: Partial<ConnectionOptions> = {}):
   return connection;
 }
 
-/** @returns its HTTP status, when all of the answer has come; undefined when none did */
+/** @returns the HTTP status of a complete answer; undefined without one */
 async function ask(opening: ReturnType<typeof openOn>): Promise<unknown> {
   const stream = await opening;
   let status: unknown;
@@ -72,8 +72,8 @@ async function ask(opening: ReturnType<typeof openOn>): Promise<unknown> {
   return status;
 }
 
-/** Somebody between both, who can stop passing on what the client says, and hears all that it wants to say. */
-async function between(origin: string): Promise<{ origin: string; sockets: Socket[] }> {
+/** A proxy with sockets that a test can pause, so that the client's bytes are not passed on. */
+async function proxyTo(origin: string): Promise<{ origin: string; sockets: Socket[] }> {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => {
     sockets.push(socket);
@@ -85,7 +85,7 @@ async function between(origin: string): Promise<{ origin: string; sockets: Socke
   return { origin: await listening(server), sockets };
 }
 
-test("it is made with its first use, serves many, and goes when nobody has used it for a while", async () => {
+test("a connection is opened at its first use, serves many calls, and is closed after some idle time", async () => {
   const { origin, sessions, asked } = await member();
   const clock = new FakeClock();
   let gone = 0;
@@ -108,7 +108,7 @@ test("it is made with its first use, serves many, and goes when nobody has used 
   assert.equal(gone, 1);
 });
 
-test("it does not go while a call waits for it, or is open on it, however long that takes", async () => {
+test("a connection is not idle while a call waits for it or is open, however long that takes", async () => {
   const { origin, sessions } = await member();
   const clock = new FakeClock();
   const connection = connectionTo(origin, { clock, standsWithinMs: 60_000, idleMs: () => 3_000 });
@@ -125,7 +125,7 @@ test("it does not go while a call waits for it, or is open on it, however long t
   await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
 });
 
-test("what forbids to send is asked when the connection stands, and nothing is sent then", async () => {
+test("a call's check runs once the connection stands, and a failed check sends nothing", async () => {
   const { origin, sessions, asked } = await member();
   const clock = new FakeClock();
   const connection = connectionTo(origin, { clock, idleMs: () => 3_000 });
@@ -137,11 +137,11 @@ test("what forbids to send is asked when the connection stands, and nothing is s
   await assert.rejects(connection.open(ASK, forbid), /not you/);
   await vi.waitFor(() => assert.equal(sessions.size, 1), SOON_MS);
   assert.deepEqual([stood, asked], [[1], []]);
-  await clock.advance(3_000); // It counts no use that is none.
+  await clock.advance(3_000); // A call that was not sent does not count as a use.
   assert.equal(connection.isOver, true);
 });
 
-test("a member that takes no more calls is asked over another connection, and what is open there ends in order", async () => {
+test("after a member's GOAWAY new calls use another connection, and open ones end normally", async () => {
   const { origin, sessions, asked } = await member();
   const made: Connection[] = [];
   const current = (): Connection => {
@@ -158,7 +158,7 @@ test("a member that takes no more calls is asked over another connection, and wh
   await vi.waitFor(() => assert.equal(sessions.size, 1), SOON_MS);
 });
 
-test("a member that ends each connection before anything is sent on it fails a call, after three of them", async () => {
+test("a call fails after three connections that the member closed before anything was sent", async () => {
   let taken = 0;
   const origin = await listening(
     createTcpServer((socket) => {
@@ -171,25 +171,25 @@ test("a member that ends each connection before anything is sent on it fails a c
     if (made.at(-1)?.isOver !== false) made.push(connectionTo(origin));
     return made.at(-1) as Connection;
   };
-  // Whether it has heard of the end when the call is made is chance: each of the two ways ends.
+  // The call may start before or after the client notices the end; it fails either way.
   for (let n = 0; n < 20; n++) {
     assert.equal(await ask(openOn(current, ASK)).catch(() => undefined), undefined);
   }
   assert.ok(made.length <= 60 && taken <= 60, `${made.length} made, ${taken} taken`);
 });
 
-test("a call that waits when the connection is given up fails, and does not come back over another one", async () => {
-  // Takes connections, and never says a word; over TLS a connection stands only after some.
+test("a call that waits for an aborted connection fails, and is not retried over a new one", async () => {
+  // A server that accepts connections and sends nothing, so that a TLS handshake never completes.
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => void sockets.push(socket.on("error", () => undefined).resume()));
   const origin = (await listening(server)).replace("http:", "https:");
   closing.push(() => sockets[0]?.destroy());
   const connection = connectionTo(origin);
   const calls = [connection.open(ASK), connection.open(ASK)];
-  const told = Promise.allSettled(calls);
+  const outcomes = Promise.allSettled(calls);
   await vi.waitFor(() => assert.equal(sockets.length, 1), SOON_MS);
   connection.abort();
-  for (const call of await told) {
+  for (const call of await outcomes) {
     assert.ok(call.status === "rejected" && call.reason instanceof ConnectError);
     assert.match(call.reason.message, /unavailable.*given up/);
   }
@@ -198,7 +198,7 @@ test("a call that waits when the connection is given up fails, and does not come
   assert.equal(sockets.length, 1);
 });
 
-test("what is open when a connection retires may end, and with the last of it the connection goes", async () => {
+test("open calls of a retired connection may finish, and the last one closes it", async () => {
   const { origin, sessions } = await member();
   const connection = connectionTo(origin);
   const stream = await connection.open({ ...ASK, ":path": "/wait" });
@@ -210,22 +210,26 @@ test("what is open when a connection retires may end, and with the last of it th
   await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
 });
 
-test("a member that answers no ping while a stream is open is given up, and one that answers is kept", async () => {
-  const { origin } = await member();
-  const cut = await between(origin);
-  const pings = { everyMs: 60, withinMs: 40 };
-  const [silent, kept] = [connectionTo(cut.origin, { pings }), connectionTo(origin, { pings })];
+test("a member that answers no ping while a stream is open is disconnected, and one that answers is not", async () => {
+  const [dead, alive] = [await member(), await member()];
+  const cut = await proxyTo(dead.origin);
+  const silent = connectionTo(cut.origin, { pings: { everyMs: 60, withinMs: 40 } });
+  // A busy machine may take longer than 40 ms for an answer.
+  const kept = connectionTo(alive.origin, { pings: { everyMs: 60, withinMs: 2_000 } });
   const [lost, stays] = await Promise.all([silent, kept].map((each) => each.open({ ...ASK, ":path": "/wait" })));
   stays?.on("error", () => undefined);
+  let pings = 0;
+  for (const session of alive.sessions) session.on("ping", () => pings++);
   const failed = new Promise((resolve) => lost?.once("error", resolve));
   await new Promise((resolve) => lost?.once("response", resolve));
   cut.sockets[0]?.unpipe().pause();
   assert.match(String(await failed), /no answer to a ping within 40 ms/);
-  await setTimeout(400);
+  // A second ping is sent only after the first was answered in time.
+  await vi.waitFor(() => assert.ok(pings >= 2), SOON_MS);
   assert.deepEqual([silent.isOver, kept.isOver, stays?.closed], [true, false, false]);
 });
 
-test("what waits for who takes connections and says nothing fails after a while, and all of it goes", async () => {
+test("a call to a server that accepts connections and sends nothing fails after the handshake's timeout", async () => {
   const sockets: Socket[] = [];
   const server = createTcpServer((socket) => void sockets.push(socket.on("error", () => undefined).resume()));
   const origin = (await listening(server)).replace("http:", "https:");
@@ -244,7 +248,7 @@ test("what waits for who takes connections and says nothing fails after a while,
   await vi.waitFor(() => assert.equal(sockets[0]?.destroyed, true), SOON_MS);
 });
 
-test("one that stands is not ended by the time that it had for that", async () => {
+test("the handshake's timeout does not end an open connection", async () => {
   const { origin } = await member();
   const clock = new FakeClock();
   const connection = connectionTo(origin, { clock, standsWithinMs: 2_000 });
@@ -253,7 +257,7 @@ test("one that stands is not ended by the time that it had for that", async () =
   assert.equal(connection.isOver, false);
 });
 
-test("a stream that ends before anything has come takes its connection with it; not where others were answered meanwhile", async () => {
+test("a stream that ends without an answer closes its connection, unless a later one was answered", async () => {
   const server = createServer();
   server.on("stream", (stream, { ":path": path }) => {
     stream.on("error", () => undefined).resume();
@@ -273,9 +277,9 @@ test("a stream that ends before anything has come takes its connection with it; 
   assert.equal(await closed(alive, () => ask(alive.open({ ...ASK, ":path": "/answered" }))), false);
 });
 
-test("nobody is pinged while nothing is open", async () => {
+test("no ping is sent while no stream is open", async () => {
   const { origin } = await member();
-  const cut = await between(origin);
+  const cut = await proxyTo(origin);
   const connection = connectionTo(cut.origin, { pings: { everyMs: 30, withinMs: 20 } });
   assert.equal(await ask(connection.open(ASK)), 200);
   cut.sockets[0]?.unpipe().pause();
@@ -283,11 +287,72 @@ test("nobody is pinged while nothing is open", async () => {
   assert.equal(connection.isOver, false);
 });
 
-test("a certificate that is none is told, with its cause, and ends nothing else", async () => {
+test("an invalid certificate is an error with its cause, and breaks nothing else", async () => {
   const connection = connectionTo("https://127.0.0.1:1", { settings: () => ({ cert: "none", key: "none" }) });
   await assert.rejects(connection.open(ASK), (thrown) => {
     assert.ok(thrown instanceof ConnectError && thrown.cause instanceof Error, String(thrown));
     return true;
   });
   assert.equal(connection.isOver, true);
+});
+
+test("a server cannot push a stream", async () => {
+  const server = createServer();
+  const pushAllowed: unknown[] = [];
+  server.on("session", (session) => session.on("error", () => undefined));
+  server.on("stream", (stream) => {
+    stream.on("error", () => undefined).resume();
+    pushAllowed.push(stream.pushAllowed);
+    stream.respond({ ":status": 200 }, { endStream: true });
+  });
+  const connection = connectionTo(await listening(server));
+  assert.equal(await ask(connection.open(ASK)), 200);
+  assert.deepEqual(pushAllowed, [false]);
+});
+
+test("traffic outside of answers is bounded, apart from the window and twice the content", () => {
+  const kib = 1_024;
+  const meter = new TrafficMeter(64 * kib);
+  let total = 0;
+  const read = (bytes: number, content = 0): number | undefined => {
+    total += bytes;
+    meter.content(content);
+    return meter.read(total);
+  };
+  // 32 KiB each time, for any length of time.
+  for (let n = 0; n < 100; n++) assert.equal(read(32 * kib), undefined);
+  // Content of any size, with as much overhead.
+  for (let n = 0; n < 100; n++) assert.equal(read(2_000 * kib, 1_000 * kib), undefined);
+  // All at once: the rate's share, the unread window, and the rate's share again.
+  assert.equal(read(128 * kib), undefined);
+  assert.equal(read(32 * kib + 1), 96 * kib + 1);
+});
+
+test("the allowance for traffic recovers with time", () => {
+  const kib = 1_024;
+  const meter = new TrafficMeter(0);
+  assert.equal(meter.read(64 * kib), undefined);
+  assert.equal(meter.read(64 * kib), undefined);
+  assert.equal(meter.read(128 * kib), undefined);
+  assert.equal(meter.read(161 * kib), 33 * kib);
+});
+
+test("an idle connection that is flooded is closed", async () => {
+  const server = createServer();
+  server.on("session", (session) => session.on("error", () => undefined));
+  server.on("stream", (stream) => {
+    stream.on("error", () => undefined).resume();
+    stream.respond({ ":status": 200 }, { endStream: true });
+    const session = stream.session as ServerHttp2Session | undefined;
+    const flood = (): void => {
+      if (session === undefined || session.destroyed) return;
+      for (let n = 0; n < 2_000; n++) session.altsvc('h2=":8000"', "http://example.org");
+      setImmediate(flood);
+    };
+    flood();
+  });
+  const connection = connectionTo(await listening(server));
+  assert.equal(await ask(connection.open(ASK)), 200);
+  await vi.waitFor(() => assert.equal(connection.isOver, true), SOON_MS);
+  await assert.rejects(connection.open(ASK), /bytes that belong to no answer/);
 });

@@ -9,56 +9,93 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Clock } from "#base/clock.ts";
 import { deadline } from "#base/deadline.ts";
+import { holdSession } from "./native-order.ts";
 
 // Why not the session manager of @connectrpc/connect-node?
-//   It makes connections anew by itself, in a loop that does not always end: an answer to its ping right before the end of the connection
-//   leaves it turning without a pause, and with it the whole process, leases, webhooks and all. See docs/adr/0036-connections-to-members-are-our-own.md.
-// Why does a connection never come back?
-//   One that has ended is followed by another one, which is another object: nobody then needs to know what became of the first.
-// Why is a connection never pinged before it is used again?
-//   It closes after a few idle seconds, and a call has a deadline. A stream that ends while nothing at all has come from the other side takes
-//   the connection with it: the next call gets another one.
-// Why is it torn down at its end, not closed in order?
-//   By then nothing is open on it. In order, it would wait for the other side, and keep its descriptor for minutes where nobody answers: etcd
-//   listens at its client port long before it takes connections there, and a node may be gone.
+//   Its reconnect loop does not always end. A ping answered right before the connection ends makes it spin without a
+//   pause. The whole process then hangs, leases and webhooks included. See
+//   docs/adr/0036-connections-to-members-are-our-own.md.
+// Why does a Connection never reconnect?
+//   A new connection is a new object, so no state of the previous one has to be reset.
+// Why is an idle connection not pinged before reuse?
+//   It closes after a few idle seconds, and a call has a deadline. A stream that ends without any data received retires
+//   its connection, so the next call opens a new one.
+// Why is a connection destroyed at its end, and not closed gracefully?
+//   No stream is open on it any more. A graceful close waits for the peer, and keeps the file descriptor for minutes
+//   without one. That happens when a node is lost, or while etcd listens at its client port and does not accept
+//   connections yet.
 
-/** What is asked again and again while a stream is open. Streams that may be silent for long need it, to hear that the member is gone. */
+// What can a hostile member do on a connection?
+//   A tenant chooses a member's image, and so controls the frames that it sends. Node and nghttp2 limit most of them:
+//   headers (64 KiB, 128 pairs), CONTINUATION (8), queued answers to SETTINGS and PING (1,000). This file handles the
+//   rest:
+//   - Pushed streams: an error on one without a listener ends the process. Push is disabled; a stream pushed before the
+//     member has read that setting is refused.
+//   - Frames that belong to no answer and cost CPU: see TrafficMeter.
+//   - Connections that are never established, and calls without an answer: deadlines.
+
+/** Keepalive pings while a stream is open. Streams that may be silent for long need them to detect a lost member. */
 export interface Pings {
-  /** Milliseconds without a word from the other side until it is pinged, and as many until the next time. etcd refuses less than 5 s (`--grpc-keepalive-min-time`). */
+  /**
+   * Milliseconds without data from the server until a ping, and between pings. etcd by default refuses less than 5 s
+   * (`--grpc-keepalive-min-time`).
+   */
   readonly everyMs: number;
-  /** Milliseconds for the answer; after them the connection counts as dead. */
+  /** Milliseconds without an answer to a ping until the connection counts as dead. */
   readonly withinMs: number;
 }
 
 export interface ConnectionOptions {
   /** Example: `https://10.88.1.5:2379` */
   readonly origin: string;
-  /** What Node is told: TLS, and settings of HTTP/2. Asked when it connects; may throw. */
+  /** Node's session options, such as TLS. Called when the connection is opened; may throw. */
   readonly settings?: () => SecureClientSessionOptions | undefined;
   readonly clock: Clock;
-  /** Milliseconds until it stands; after them whoever waits for it fails. */
+  /** Milliseconds to establish the connection; after that, all waiting calls fail. */
   readonly standsWithinMs: number;
-  /** Milliseconds for which a connection is kept that nobody uses; asked each time when the last use has ended. */
+  /** Milliseconds for which an unused connection stays open. Called each time the last use has ended. */
   readonly idleMs: () => number;
-  /** Undefined: none. */
+  /** Undefined: no pings. */
   readonly pings?: Pings | undefined;
-  /** Called once, when it is torn down: nothing is open on it any more. */
+  /** Flow-control window in bytes, for the connection and each stream. Undefined: 64 KiB, the default of HTTP/2. */
+  readonly windowBytes?: number | undefined;
+  /** Called once, when the connection is destroyed. */
   readonly onGone?: (() => void) | undefined;
 }
 
-/** It ended in order before it was used: nothing was sent, and another connection does better. */
+/** The connection ended without an error before anything was sent, so the call can be retried on a new connection. */
 class EndedBeforeUse extends Error {
   constructor() {
     super("the connection ended before anything was sent");
   }
 }
 
-/** So often a member may close a connection before anything was sent on it, until a call fails. */
+/** HTTP/2's default flow-control window: https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2 */
+const DEFAULT_WINDOW_BYTES = 65_535;
+
+/** Stream → its connection. */
+const CONNECTIONS = new WeakMap<ClientHttp2Stream, Connection>();
+
+/** Reports content of an answer, received on a stream from `Connection.open`. @param bytes length of the content */
+export function heardOn(stream: ClientHttp2Stream, bytes: number): void {
+  CONNECTIONS.get(stream)?.heard(bytes);
+}
+
+/** The given options, with the window and with server push disabled. */
+function hardened(given: SecureClientSessionOptions = {}, windowBytes: number | undefined): SecureClientSessionOptions {
+  return {
+    ...given,
+    settings: { ...(windowBytes !== undefined && { initialWindowSize: windowBytes }), enablePush: false },
+    maxReservedRemoteStreams: 0, // nghttp2 refuses streams pushed before the server has read the settings
+  };
+}
+
+/** Connections that a call tries when each ends before use. Larger: a hostile member causes more reconnects. */
 const CONNECTIONS_PER_CALL = 3;
 
 /**
- * Opens a stream on the connection that there is, or on the next one where that has ended meanwhile.
- * @param current the connection by now; another one when the last has ended
+ * Opens a stream, and retries on a new connection when the current one ends before anything was sent.
+ * @param current returns the current connection; a new one when the previous one is over
  * @param onSending see `Connection.open`
  */
 export async function openOn(
@@ -76,40 +113,44 @@ export async function openOn(
   }
 }
 
-/** One HTTP/2 connection: made with its first use, and torn down when nobody has used it for a while. */
+/** One HTTP/2 connection: opened by its first use, destroyed after an idle period. */
 export class Connection {
   readonly #options: ConnectionOptions;
   #session: ClientHttp2Session | undefined;
   #standing: Promise<void> | undefined;
-  /** Calls that wait for it, and streams that are open on it. */
+  /** Number of calls that wait for the connection, plus open streams. */
   #uses = 0;
-  /** No more uses begin; those that there are may end. */
+  /** No new uses are accepted; current uses may finish. */
   #isOver = false;
-  /** There is nothing left of it. */
+  /** The session is destroyed. */
   #isGone = false;
-  /** What the other side did to it, or that it was given up here; undefined also when it ended in order. */
+  /** Why the connection failed or was aborted. Undefined while it works, and after an end without error. */
   #whyFailed: ConnectError | undefined;
   #stopIdling: () => void = () => undefined;
   #stopPinging: () => void = () => undefined;
+  #stopMetering: () => void = () => undefined;
   #heardAtMs = 0;
-  /** How often something came from the other side. */
+  readonly #meter: TrafficMeter;
+  /** Number of times that data was received from the server. */
   #heard = 0;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.#meter = new TrafficMeter(options.windowBytes ?? DEFAULT_WINDOW_BYTES);
     this.#idle();
   }
 
-  /** Whether nothing can be opened on it any more. */
+  /** Whether the connection accepts no new streams. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
   /**
-   * Opens a stream, on a connection that stands.
-   * @param onSending called when all that has to be waited for is over, right before the first byte is written; what it throws ends the
-   *   call, and nothing is sent
-   * @throws ConnectError `Unavailable` when there is no connection, with its cause; EndedBeforeUse, for `openOn`
+   * Opens a stream, once the connection is established.
+   * @param onSending called after all waiting, right before the first byte is written. If it throws, nothing is sent,
+   *   and the call fails with that error.
+   * @throws ConnectError `Unavailable`, with its cause, when there is no connection; EndedBeforeUse, handled by
+   *   `openOn`
    */
   async open(headers: OutgoingHttpHeaders, onSending?: () => void): Promise<ClientHttp2Stream> {
     if (this.#isOver) throw this.#whyFailed ?? new EndedBeforeUse();
@@ -124,6 +165,8 @@ export class Connection {
       onSending?.();
       const heardBefore = this.#heard;
       const stream = session.request(headers);
+      CONNECTIONS.set(stream, this);
+      holdSession(session, stream);
       stream.once("response", () => this.heard());
       stream.once("close", () => {
         if (this.#heard === heardBefore) this.retire();
@@ -136,46 +179,59 @@ export class Connection {
     }
   }
 
-  /** Something has come from the other side: it need not be pinged. @param stream on which it came; one of another connection tells nothing */
-  heard(stream?: ClientHttp2Stream): void {
-    if (stream !== undefined && stream.session !== this.#session) return;
+  /**
+   * Records data from the server, which postpones the next ping.
+   * @param contentBytes bytes of it that are message content
+   */
+  heard(contentBytes = 0): void {
     this.#heard += 1;
+    this.#meter.content(contentBytes);
     this.#heardAtMs = this.#options.clock.monotonicMs();
   }
 
-  /** Nothing more is opened on it; what is open may end. */
+  /** Accepts no new streams; open streams may finish. */
   retire(): void {
     this.#isOver = true;
     if (this.#uses === 0) this.#tearDown();
   }
 
-  /** Tears it down; what is open on it, or waits for it, fails with `Unavailable`. */
+  /** Destroys the connection; open streams and waiting calls fail with `Unavailable`. */
   abort(why = "the connection was given up"): void {
     this.#whyFailed ??= new ConnectError(why, Code.Unavailable);
     this.#tearDown(this.#whyFailed);
   }
 
   #connect(): Promise<void> {
-    const { origin, settings, clock, standsWithinMs } = this.#options;
+    const { origin, settings, clock, standsWithinMs, windowBytes } = this.#options;
     return new Promise((resolve, reject) => {
       let session: ClientHttp2Session;
       try {
-        session = connect(origin, settings?.());
+        session = connect(origin, hardened(settings?.(), windowBytes));
       } catch (thrown) {
-        this.#isOver = true; // Such as a certificate that is none.
+        this.#isOver = true; // For example, invalid PEM.
         return reject(unavailable(thrown));
       }
       this.#session = session;
-      // Whoever takes connections and never says a word would be waited for without an end.
+      // Without a deadline, a server that accepts TCP connections and stays silent would block calls forever.
       const stopWaiting = deadline(clock, standsWithinMs, () => {
         this.abort(`no connection within ${standsWithinMs} ms`);
       });
       session.once("connect", () => {
         stopWaiting();
+        if (session.destroyed) return; // Reset before this listener ran: `close` follows.
+        // The connection's window is separate from the windows of streams, and can only be set once it is connected.
+        if (windowBytes !== undefined) session.setLocalWindowSize(windowBytes);
+        this.#measure(session);
         resolve();
       });
-      // For as long as it lives: an error that nobody listens for ends the process. One may come after the connection stood: over TLS 1.3
-      // that is when a member refuses our certificate.
+      session.on("stream", (pushed: ClientHttp2Stream) => {
+        pushed.on("error", () => undefined);
+        pushed.close(constants.NGHTTP2_REFUSED_STREAM);
+        // Deferred, because the session is reading at this moment.
+        setImmediate(() => this.abort("the server pushed a stream, which this client does not allow"));
+      });
+      // `on`, not `once`: an error without a listener ends the process, and errors can occur after the connection is
+      // established. With TLS 1.3 a member rejects our client certificate only then.
       session.on("error", (thrown: Error) => {
         this.#whyFailed ??= unavailable(thrown);
       });
@@ -204,7 +260,7 @@ export class Connection {
       this.#tearDown();
       return;
     }
-    this.#session?.unref(); // A process that waits for nothing else may end.
+    this.#session?.unref(); // An idle connection must not keep the process alive.
     this.#idle();
   }
 
@@ -235,12 +291,24 @@ export class Connection {
     wait(pings.everyMs, look);
   }
 
+  /** Checks the traffic periodically until the connection is destroyed. */
+  #measure(session: ClientHttp2Session): void {
+    if (this.#isGone || session.destroyed) return;
+    const excess = this.#meter.read(session.socket?.bytesRead ?? 0);
+    if (excess === undefined) {
+      this.#stopMetering = this.#options.clock.after(METER_EVERY_MS, () => this.#measure(session));
+      return;
+    }
+    this.abort(`the server sent ${excess} bytes that belong to no answer`);
+  }
+
   #tearDown(why?: ConnectError): void {
     this.#isOver = true;
     if (this.#isGone) return;
     this.#isGone = true;
     this.#stopIdling();
     this.#stopPinging();
+    this.#stopMetering();
     const session = this.#session;
     if (why === undefined) session?.destroy();
     else session?.destroy(why, constants.NGHTTP2_CANCEL);
@@ -248,7 +316,55 @@ export class Connection {
   }
 }
 
-/** Whatever went wrong, for who called; the cause tells it in full. */
+/**
+ * Milliseconds between two readings of the meter. Smaller: more work for idle connections. Larger: a flood costs CPU
+ * for longer.
+ */
+const METER_EVERY_MS = 250;
+
+/**
+ * Allowed overhead in bytes between two readings: frame headers, HTTP headers, SETTINGS, PING. If smaller, a hundred
+ * short answers at once, each with 100 to 300 bytes, exceed it. If larger, a flood of 9-byte frames costs more CPU.
+ */
+const OVERHEAD_BYTES = 32 * 1_024;
+
+/**
+ * Detects a server that floods the connection with frames outside of answers: PING, SETTINGS, PRIORITY, status 103, or
+ * content byte by byte. HTTP/2 has no limit for them, and each frame costs CPU. Unread content counts as overhead until
+ * it is read, so the limit includes the flow-control window.
+ */
+export class TrafficMeter {
+  readonly #most: number;
+  #contentBytes = 0;
+  #readBytes = 0;
+  #level = 0;
+
+  /** @param windowBytes flow-control window: content that may have been received and not read yet */
+  constructor(windowBytes: number) {
+    this.#most = windowBytes + OVERHEAD_BYTES;
+  }
+
+  /** Records content that was read. */
+  content(bytes: number): void {
+    this.#contentBytes += bytes;
+  }
+
+  /**
+   * Takes a reading; called every METER_EVERY_MS.
+   * @param totalBytes bytes received since the connection was opened
+   * @returns accumulated excess bytes, lowered by OVERHEAD_BYTES at each reading; undefined while below the limit
+   */
+  read(totalBytes: number): number | undefined {
+    // Content is credited twice: a frame header (9 bytes) may be as long as the content of its frame.
+    const overhead = totalBytes - this.#readBytes - 2 * this.#contentBytes;
+    this.#readBytes = totalBytes;
+    this.#contentBytes = 0;
+    this.#level = Math.max(0, this.#level + overhead - OVERHEAD_BYTES);
+    return this.#level > this.#most ? this.#level : undefined;
+  }
+}
+
+/** Wraps any error as a ConnectError `Unavailable`, with the original error as cause. */
 export function unavailable(thrown: unknown): ConnectError {
   if (thrown instanceof ConnectError) return thrown;
   const text = thrown instanceof Error ? thrown.message : String(thrown);

@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { test } from "vitest";
 import { systemClock } from "#base/clock.ts";
-import { newAuthority } from "#kit/authority.ts";
+import { newAuthority } from "#kit/etcd/authority.ts";
 import { Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { connectTo } from "./snapshot-source.ts";
 import { TransportPool } from "./transport.ts";
 
-test("who trusts an intermediate authority connects to whom it has signed, and to nobody else", async () => {
+test("a client that trusts an intermediate CA connects to servers with its certificates, and to no others", async () => {
   const root = await newAuthority();
   const [authority, other] = [await root.intermediate(), await root.intermediate()];
   const server = createSecureServer(await authority.issue("db-0.db"));

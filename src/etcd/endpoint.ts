@@ -1,17 +1,17 @@
-/** What a connection over TLS needs to know; all of it PEM text. */
+/** TLS configuration of a connection; certificates and key are PEM text. */
 export interface TlsIdentity {
-  /** Whom to trust: one certificate or several, during a rotation of the CA. */
+  /** CA bundle to trust: one certificate, or several during a rotation of the CA. */
   readonly ca: string;
-  /** Our own certificate, with its chain. */
+  /** Our client certificate with its chain. */
   readonly cert: string;
   readonly key: string;
-  /** The DNS name that the member's certificate must carry: we connect to IP addresses. Also sent as SNI. */
+  /** DNS name that the member's certificate must be valid for, since we connect to IP addresses. Also sent as SNI. */
   readonly serverName: string;
-  /** The Secret that our own certificate is from, for people. Undefined: it is from somewhere else. */
+  /** The Secret with our client certificate, for messages. Undefined when it is not from a Secret. */
   readonly secretName?: string | undefined;
 }
 
-/** Where to reach one member. */
+/** Client address of one member, with TLS configuration. */
 export interface Endpoint {
   /** Host and port of the client URL; IPv6 addresses in brackets. Example: `10.88.1.5:2379`. */
   readonly address: string;
@@ -20,12 +20,12 @@ export interface Endpoint {
 }
 
 /**
- * For every connection over TLS: of whom an authority is trusted, be it an intermediate one, that one vouches, as for etcd and etcdctl. Node by
- * itself asks for the one that signs itself.
+ * Options for every TLS connection. An intermediate CA in the bundle is a sufficient trust anchor, as for etcd and
+ * etcdctl. Node's default requires the chain to end in a self-signed root.
  */
 export const TLS_COMMON = { minVersion: "TLSv1.2", allowPartialTrustChain: true } as const;
 
-/** What Node is told of a connection over TLS. */
+/** Options for Node's TLS connections. */
 export function tlsOptions({ ca, cert, key, serverName }: TlsIdentity) {
   return { ...TLS_COMMON, ca, cert, key, servername: serverName };
 }

@@ -6,7 +6,7 @@ import { type EtcdRefusal, REFUSAL_TEXTS, refusalOf, translateError } from "./er
 
 const call = { method: "Put", address: "10.0.0.1:2379", signal: new AbortController().signal };
 
-/** As the transport throws it when the member itself sent the status. */
+/** An error as the transport throws it when the member itself sent the status. */
 function answered(code: Code, text: string): ConnectError {
   return new ConnectError(text, code, { "grpc-status": String(code) });
 }
@@ -18,12 +18,12 @@ test.each([
     code: "EtcdRejected",
   },
   {
-    name: "an answer that says later",
+    name: "a timeout that the member reports",
     thrown: answered(Code.Unavailable, "etcdserver: request timed out"),
     code: "EtcdUnavailable",
   },
   {
-    name: "a lead that does not get there in time",
+    name: "a leader transfer that times out",
     thrown: answered(Code.Unknown, "etcdserver: request timed out, leader transfer took too long"),
     code: "EtcdUnavailable",
   },
@@ -54,18 +54,18 @@ test.each([
     code: "EtcdUnavailable",
   },
   {
-    name: "a connection that we closed",
+    name: "a connection that the client closed",
     thrown: new ConnectError("connection aborted", Code.Canceled),
     code: "EtcdUnavailable",
   },
-  { name: "anything else", thrown: new TypeError("x"), code: "EtcdUnavailable" },
+  { name: "any other error", thrown: new TypeError("x"), code: "EtcdUnavailable" },
 ])("$name becomes $code", ({ thrown, code }) => {
   const error = translateError(call, thrown);
   assert.equal(error.code, code);
   assert.ok(error.cause instanceof ConnectError);
 });
 
-test("whatever is thrown after our own signal is Cancelled", () => {
+test("any error after the caller's abort is Cancelled", () => {
   const error = translateError({ ...call, signal: AbortSignal.abort() }, new ConnectError("x", Code.Canceled));
   assert.equal(error.code, "Cancelled");
 });

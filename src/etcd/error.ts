@@ -3,20 +3,22 @@ import { OperatorError } from "#base/error.ts";
 import { tlsFailureText } from "./tls-failure.ts";
 
 /**
- * The refusals that change what we do next, in etcd's own words (its error `ErrGRPCLearnerNotReady` is `LearnerNotReady` here).
- * etcd's API has no code for them: the text is the stable part, and this table is the only place that knows it.
- * Source: api/v3rpc/rpctypes/error.go in etcd's repository; the texts are the same in 3.5, 3.6 and 3.7.
+ * Texts of the etcd errors that the operator handles individually. Most have no code in etcd's API, so they are
+ * recognized by their text, the same in 3.5 to 3.7 (api/v3rpc/rpctypes/error.go in etcd's repository).
+ * `LearnerNotReady` is etcd's `ErrGRPCLearnerNotReady`.
  */
 export const REFUSAL_TEXTS = {
-  /** No member has this ID: removed before, or never there. */
+  /** No member has this ID: it was removed, or never existed. */
   MemberNotFound: "etcdserver: member not found",
-  /** A member has this ID already: one with the same peer URL was added in the same second, which is part of the ID. */
+  /**
+   * A member has this ID already: the same peer URL was added twice within one second, and the ID is a hash over both.
+   */
   MemberExist: "etcdserver: member ID already exist",
   /** A member has this peer URL already. */
   PeerURLExist: "etcdserver: Peer URLs already exists",
   /** The change would leave too few started members for a quorum. */
   MemberNotEnoughStarted: "etcdserver: re-configuration failed due to not enough started members",
-  /** It is a voter already. */
+  /** The member is a voter already. */
   MemberNotLearner: "etcdserver: can only promote a learner member",
   /** The learner has not caught up with the leader, or has not started. */
   LearnerNotReady: "etcdserver: can only promote a learner member which is in sync with leader",
@@ -24,68 +26,70 @@ export const REFUSAL_TEXTS = {
   TooManyLearners: "etcdserver: too many learner members in cluster",
   /** Not all members have been connected for long enough for the change to be safe (`--strict-reconfig-check`). */
   Unhealthy: "etcdserver: unhealthy cluster",
-  /** The member knows no leader: no quorum, as far as it can see. */
+  /** The member has no leader: it sees no quorum. */
   NoLeader: "etcdserver: no leader",
   /** Only the leader answers this call. */
   NotLeader: "etcdserver: not leader",
-  /** Leadership cannot go to this member: a learner, or no member. */
+  /** The target of the leader transfer is a learner or not a member. */
   BadLeaderTransferee: "etcdserver: bad leader transferee",
-  /** A learner answers few calls: status, and serializable reads. */
+  /** The member is a learner, which serves only status and serializable reads. */
   NotSupportedForLearner: "etcdserver: rpc not supported for learner",
-  /** Not one minor below what the cluster speaks; so also for the moments after an upgrade until it speaks the new minor. */
+  /** Target is not one minor below the cluster version, which etcd raises only some moments after an upgrade. */
   InvalidDowngradeTargetVersion: "etcdserver: invalid downgrade target version",
   /** A downgrade is enabled already. */
   DowngradeInProcess: "etcdserver: cluster has a downgrade job in progress",
   /** There is no downgrade to cancel. */
   NoInflightDowngrade: "etcdserver: no inflight downgrade job",
-  /** The history up to this revision is gone. */
+  /** The requested revision has been compacted. */
   Compacted: "etcdserver: mvcc: required revision has been compacted",
   /** The alarm CORRUPT is raised. */
   Corrupt: "etcdserver: corrupt cluster",
   /** The alarm NOSPACE is raised. */
   NoSpace: "etcdserver: mvcc: database space exceeded",
-  /** There is no user of this name; also said of who asks for what only an administrator may, and is no user. */
+  /** No user has this name. Also for an administrative call by a client that is not a known user. */
   UserNotFound: "etcdserver: user name not found",
-  /** There is a user of this name already. */
+  /** A user has this name already. */
   UserAlreadyExist: "etcdserver: user name already exists",
-  /** Who asks is no user at all, while auth is enabled; or the name of a user that is to be made is empty. */
+  /** Auth is enabled and the call carries no user; or the name of the user to add is empty. */
   UserEmpty: "etcdserver: user name is empty",
-  /** There is no role of this name. */
+  /** No role has this name. */
   RoleNotFound: "etcdserver: role name not found",
-  /** There is a role of this name already. */
+  /** A role has this name already. */
   RoleAlreadyExist: "etcdserver: role name already exists",
-  /** The user does not have the role that is to be revoked. */
+  /** The user does not have the role to revoke. */
   RoleNotGranted: "etcdserver: role is not granted to the user",
-  /** The role does not have the permission that is to be revoked. */
+  /** The role does not have the permission to revoke. */
   PermissionNotGranted: "etcdserver: permission is not granted to the role",
-  /** Auth is enabled, and the user who asks may not do this. */
+  /** Auth is enabled, and the calling user lacks the permission. */
   PermissionDenied: "etcdserver: permission denied",
-  /** Nobody can log in, since auth is not enabled. */
+  /** Logging in is impossible while auth is not enabled. */
   AuthNotEnabled: "etcdserver: authentication is not enabled",
-  /** No user of this name with this password. */
+  /** Unknown user or wrong password. */
   AuthFailed: "etcdserver: authentication failed, invalid user ID or password",
-  /** The user was made without a password, and is known by its certificate alone. */
+  /** The user has no password: it authenticates by its client certificate. */
   NoPasswordUser: "auth: authentication failed, password was given for no password user",
-  /** The token has ended, or is from before auth was enabled. */
+  /** The token has expired, or was issued before auth was enabled. */
   InvalidAuthToken: "etcdserver: invalid auth token",
-  /** Not while auth is enabled: without the user root and its role nobody could disable it. */
+  /**
+   * Forbidden while auth is enabled: deleting user root, or its role root, would make it impossible to disable auth.
+   */
   InvalidAuthMgmt: "etcdserver: invalid auth management",
-  /** Users or roles have changed while this was under way: nothing was done, and the next attempt may pass. */
+  /** Users or roles have changed during the call. Nothing was done; a retry may succeed. */
   AuthOldRevision: "etcdserver: revision of auth store is old",
-  /** Auth is enabled only with a user root. */
+  /** Enabling auth requires a user root. */
   RootUserNotExist: "etcdserver: root user does not exist",
-  /** Auth is enabled only with a user root that has the role root. */
+  /** Enabling auth requires that user root has the role root. */
   RootRoleNotExist: "etcdserver: root user does not have root role",
 } as const;
 
-/** One of the refusals that change what we do next. */
+/** Name of an etcd error that the operator handles individually. */
 export type EtcdRefusal = keyof typeof REFUSAL_TEXTS;
 
 const REFUSALS: ReadonlyMap<string, EtcdRefusal> = new Map(
   Object.entries(REFUSAL_TEXTS).map(([refusal, text]) => [text, refusal as EtcdRefusal]),
 );
 
-/** Which of the known refusals an error of the client tells of; undefined for every other one. */
+/** The etcd error that caused an error of the client. Undefined for every error not in REFUSAL_TEXTS. */
 export function refusalOf(thrown: unknown): EtcdRefusal | undefined {
   if (!(thrown instanceof OperatorError) || !(thrown.cause instanceof ConnectError)) return undefined;
   return REFUSALS.get(thrown.cause.rawMessage);
@@ -93,19 +97,21 @@ export function refusalOf(thrown: unknown): EtcdRefusal | undefined {
 
 /** A call that failed. */
 interface FailedCall {
-  /** etcd's name of it. Example: `MemberList` */
+  /** Name of the gRPC method. Example: `MemberList` */
   readonly method: string;
   readonly address: string;
   /** The caller's own signal, without the deadline. */
   readonly signal: AbortSignal;
-  /** The Secret with the certificate that was shown, if it is from one. */
+  /** The Secret with our client certificate. Undefined when it is not from a Secret. */
   readonly secretName?: string | undefined;
 }
 
 /**
- * Whatever the transport threw, as our error:
- * what we threw ourselves before anything was sent → the same; our own signal → `Cancelled`; a refusal by the member → `EtcdRejected`; everything else means that there was no answer, or
- * only one that says "later" → `EtcdUnavailable`. Then a change may have happened or not.
+ * Translates an error of the transport to an OperatorError:
+ * - an OperatorError thrown by us before anything was sent: returned unchanged
+ * - aborted by the caller's signal: `Cancelled`
+ * - an error sent by the member that is not temporary: `EtcdRejected`
+ * - no answer, or a temporary error: `EtcdUnavailable`; a change may or may not have happened
  */
 export function translateError(call: FailedCall, thrown: unknown): OperatorError {
   const failure = ConnectError.from(thrown);
@@ -117,21 +123,22 @@ export function translateError(call: FailedCall, thrown: unknown): OperatorError
 }
 
 /**
- * How etcd begins to say that it has waited in vain, and does not know what came of it. Of a lead that is given away it does so with a code
- * that refuses (`Unknown`).
+ * Prefix of etcd's timeout errors, which leave it open whether the change happened. A failed leader transfer has it
+ * with code `Unknown`, so the code alone is not sufficient.
  */
 const TIMED_OUT = "etcdserver: request timed out";
 
 function isRefusal(failure: ConnectError): boolean {
   if (!isAnswer(failure)) return false;
-  // etcd sends some refusals as Unavailable, and not the same ones in all versions; the text says that nothing was done.
+  // etcd sends some of these errors with code Unavailable, depending on its version. With any of them, nothing was
+  // done.
   if (REFUSALS.has(failure.rawMessage)) return true;
   if (failure.rawMessage.startsWith(TIMED_OUT)) return false;
-  // A member that is stopping answers Canceled; it refuses nothing.
+  // A member that is stopping answers Canceled: the call may succeed at another time.
   return ![Code.Unavailable, Code.DeadlineExceeded, Code.Canceled].includes(failure.code);
 }
 
-/** Whether the member itself sent the error; a connection or TLS handshake that failed has no gRPC status. */
+/** Whether the member sent the error. A failed connection or TLS handshake has no gRPC status. */
 function isAnswer(failure: ConnectError): boolean {
   return failure.metadata.has("grpc-status");
 }

@@ -3,17 +3,17 @@ import { flagWarnings, whyNotFlags } from "#etcd/flags.ts";
 
 describe("a flag", () => {
   const cases: readonly (readonly [what: string, version: string, extraArgs: object, says: string])[] = [
-    ["that people may give", "3.6.16", { "max-request-bytes": "4194304" }, ""],
+    ["that users may set", "3.6.16", { "max-request-bytes": "4194304" }, ""],
     ["with dashes", "3.6.16", { "--max-txn-ops": "1" }, '"--max-txn-ops" is written without dashes: max-txn-ops'],
     ["with one", "3.6.16", { "-max-txn-ops": "1" }, '"-max-txn-ops" is written without dashes: max-txn-ops'],
     [
-      "with a slip",
+      "with a typo",
       "3.6.16",
       { "max-request-byte": "1" },
       '"max-request-byte" is not a flag of etcd 3.6; did you mean max-request-bytes?',
     ],
     [
-      "with two slips",
+      "with two typos",
       "3.7.3",
       { "max-reqest-byte": "1" },
       '"max-reqest-byte" is not a flag of etcd 3.7; did you mean max-request-bytes?',
@@ -25,12 +25,12 @@ describe("a flag", () => {
       '"ETCD_MAX_TXN_OPS" is not a flag of etcd 3.6; did you mean max-txn-ops?',
     ],
     [
-      "that was never experimental",
+      "that never had the prefix experimental",
       "3.6.16",
       { "experimental-max-txn-ops": "1" },
       '"experimental-max-txn-ops" is not a flag of etcd 3.6; did you mean max-txn-ops?',
     ],
-    ["like no other", "3.6.16", { "log-everything": "1" }, '"log-everything" is not a flag of etcd 3.6'],
+    ["similar to no other", "3.6.16", { "log-everything": "1" }, '"log-everything" is not a flag of etcd 3.6'],
     ["without a name", "3.6.16", { "": "1" }, '"" is not a flag of etcd 3.6'],
     ["for help", "3.6.16", { help: "true" }, '"help" is not a flag of etcd 3.6'],
     [
@@ -64,7 +64,7 @@ describe("a flag", () => {
       '"experimental-warning-unary-request-duration" is not a flag of etcd 3.7, only of 3.6; use warning-unary-request-duration',
     ],
     [
-      "that is the operator's",
+      "that the operator sets",
       "3.6.16",
       { "data-dir": "/data" },
       `"data-dir" is set by the operator, which knows where the member's volume is`,
@@ -76,58 +76,58 @@ describe("a flag", () => {
       '"quota-backend-bytes" has a field of its own, spec.etcd.quotaBackendBytes',
     ],
     [
-      "that breaks promises, however harmless its value",
+      "that breaks guarantees, however harmless its value",
       "3.6.16",
       { "unsafe-no-fsync": "false" },
-      '"unsafe-no-fsync" would lose data that clients were told is safe',
+      '"unsafe-no-fsync" would lose writes that etcd has acknowledged',
     ],
     [
-      "that is refused in every version, in one that has it not",
+      "that is refused in every version, in one without it",
       "3.7.3",
       { proxy: "off" },
       '"proxy" is about the proxy that etcd 3.5 can be instead of a member',
     ],
     [
-      "that etcd takes for nothing",
+      "that etcd ignores",
       "3.7.3",
       { snapshot: "1" },
       '"snapshot" does nothing: etcd takes it only so that old command lines still work',
     ],
     [
-      "of a version that is not listed: what holds for all",
+      "in an unknown version, where the common rules apply",
       "3.99.0",
       { name: "me", "--x": "", "max-txn-ops": "many", "brand-new": "1" },
       [
-        '"name" is set by the operator, which tells each member who it is and who belongs to the cluster',
+        '"name" is set by the operator, which gives each member its name and the list of members',
         '"--x" is written without dashes: x',
       ].join("; "),
     ],
     [
-      "beside its new name",
+      "together with its new name",
       "3.6.16",
       { "experimental-memory-mlock": "true", "memory-mlock": "true" },
       '"experimental-memory-mlock" cannot be given beside memory-mlock; use memory-mlock',
     ],
     [
-      "beside its feature gate",
+      "together with its feature gate",
       "3.6.16",
       { "experimental-initial-corrupt-check": "true", "feature-gates": "InitialCorruptCheck=true" },
       '"experimental-initial-corrupt-check" cannot be given beside feature-gates; use feature-gates with InitialCorruptCheck=true',
     ],
     [
-      "beside all feature gates",
+      "together with all feature gates",
       "3.6.16",
       { "experimental-initial-corrupt-check": "true", "feature-gates": "AllAlpha=true" },
       '"experimental-initial-corrupt-check" cannot be given beside feature-gates; use feature-gates with InitialCorruptCheck=true',
     ],
     [
-      "beside another feature gate",
+      "together with another feature gate",
       "3.6.16",
       { "experimental-initial-corrupt-check": "true", "feature-gates": "CompactHashCheck=true" },
       "",
     ],
     [
-      "beside a name that this version has not yet",
+      "together with a name that this version does not have yet",
       "3.5.35",
       { "experimental-memory-mlock": "true", "memory-mlock": "true" },
       '"memory-mlock" is not a flag of etcd 3.5, only of 3.6 and 3.7; use experimental-memory-mlock',
@@ -187,28 +187,28 @@ describe("a value", () => {
   });
 });
 
-describe("another release", () => {
+describe("a change of release", () => {
   const given = { "experimental-memory-mlock": "true", "max-txn-ops": "1", "feature-gates": "AllAlpha=true" };
-  test("that has all of them", () => {
+  test("that knows all flags is accepted", () => {
     expect(whyNotFlags(given, "3.6.0")).toEqual([]);
     expect(whyNotFlags(given, "3.99.0")).toEqual([]);
   });
 
-  test("that lacks one", () => {
+  test("that lacks a flag is refused", () => {
     expect(whyNotFlags(given, "3.7.0")).toEqual([
       '"experimental-memory-mlock" is not a flag of etcd 3.7, only of 3.5 and 3.6; use memory-mlock',
     ]);
     expect(whyNotFlags(given, "3.5.26")).toEqual(['"feature-gates" is not a flag of etcd 3.5, only of 3.6 and 3.7']);
   });
 
-  test("that lacks a feature gate", () => {
+  test("that lacks a feature gate is refused", () => {
     const [sentence, ...more] = whyNotFlags({ "feature-gates": "PriorityRequest=true" }, "3.6.16");
     expect(more).toEqual([]);
     expect(sentence).toMatch(/^"feature-gates" is "PriorityRequest=true"; it must be a list .* that etcd 3\.6 has: /);
     expect(whyNotFlags({ "feature-gates": "PriorityRequest=true" }, "3.7.3")).toEqual([]);
   });
 
-  test("is told of in time", () => {
+  test("that deprecates a flag has a warning", () => {
     expect(flagWarnings({ ...given, "max-snapshots": "5" }, "3.6.16")).toEqual([
       '"experimental-memory-mlock" is deprecated in etcd 3.6, and not a flag of 3.7; use memory-mlock',
       '"max-snapshots" is deprecated in etcd 3.6',
@@ -217,4 +217,11 @@ describe("another release", () => {
     expect(flagWarnings(given, "3.7.3")).toEqual([]);
     expect(flagWarnings(given, "3.99.0")).toEqual([]);
   });
+});
+
+test("of many unknown flags the first twenty are named", () => {
+  const flags = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`no-such-flag-${n}`, "1"]));
+  const sentences = whyNotFlags(flags, "3.6.16");
+  expect(sentences).toHaveLength(20);
+  expect(sentences[19]).toContain("no-such-flag-19");
 });

@@ -4,32 +4,44 @@ import { RESERVED } from "#etcd/flags/reserved.ts";
 import { listedMinor, minorsBetween } from "#etcd/flags/span.ts";
 import { whyNotValue } from "#etcd/flags/values.ts";
 
-// What is judged here? Flags that people give to etcd, by their names without dashes, with values as text.
-// And of a minor version whose flags are not listed? Nothing but what holds for all: who could not look does not refuse.
-// Is what passes here taken by every member? By the parser of the newest patch. An older patch may lack a flag; and what etcd looks at
-//   later, such as the name of a log level, the first member that starts with it tells.
+// What is validated here?
+//   etcd flags that users set, by name without dashes, with their values as text.
+// What about a minor version without a list of flags?
+//   Only checks that hold for all versions apply: an unknown version is no reason to reject a flag.
+// Does every member accept a flag that passes?
+//   The flag parser of the newest patch does. An older patch may lack a flag. etcd checks some values only later, such
+//   as the log level. The first member that starts with the flag then fails.
 
-/** Names of flags, without dashes → values. */
+/** Flag name without dashes → value. */
 export type ExtraArgs = Readonly<Record<string, string>>;
 
 const BY_NAME: ReadonlyMap<string, Row> = new Map(FLAGS.map((row) => [row[0], row]));
 
 /**
- * Why etcd cannot be given these flags: a sentence for each that it cannot be given, which begins with the flag. None when all are well.
- * @param version the release that is to get them
- * @throws OperatorError InvalidSpec when `version` is no release
+ * Invalid flags that are reported at most. Larger: finding similar names for thousands of unknown flags takes a second.
+ */
+const MAX_NAMED = 20;
+
+/**
+ * Explains why flags are invalid: one sentence, which begins with the flag, for each of the first 20. Empty when all
+ * are valid.
+ * @param version the release of etcd that is started with the flags
+ * @throws OperatorError InvalidSpec when `version` is not a release
  */
 export function whyNotFlags(extraArgs: ExtraArgs, version: string): readonly string[] {
   const minor = listedMinor(version);
-  return Object.entries(extraArgs).flatMap(([name, value]) => {
+  const sentences: string[] = [];
+  for (const [name, value] of Object.entries(extraArgs)) {
+    if (sentences.length === MAX_NAMED) break;
     const why =
       whyNever(name) ??
       (minor && (whyUnknown(name, minor) ?? whyWrongValue(name, value, minor) ?? whyTwice(name, extraArgs, minor)));
-    return why === undefined ? [] : [sentence(name, why)];
-  });
+    if (why !== undefined) sentences.push(sentence(name, why));
+  }
+  return sentences;
 }
 
-/** Sentences about those flags that this release takes, and that a later one will not. */
+/** Warnings, one sentence each, about flags that this release accepts but has deprecated. */
 export function flagWarnings(extraArgs: ExtraArgs, version: string): readonly string[] {
   const minor = listedMinor(version);
   return Object.keys(extraArgs).flatMap((name) => {
@@ -46,7 +58,7 @@ function sentence(name: string, why: string): string {
   return `${JSON.stringify(name)} ${why}`;
 }
 
-/** What holds for every version. */
+/** Why the flag is invalid in every version. */
 function whyNever(name: string): string | undefined {
   if (name.startsWith("-")) return `is written without dashes: ${name.replace(/^-+/, "")}`;
   if (BY_NAME.get(name)?.[1] === "ignored")
@@ -73,19 +85,19 @@ function whyWrongValue(name: string, value: string, minor: Minor): string | unde
   return why === undefined ? undefined : `is ${JSON.stringify(value)}; it ${why}`;
 }
 
-/** A version that knows an old and a new name of the same thing refuses to be given both. */
+/** Detects a flag given together with its replacement: a version that has both rejects the combination. */
 function whyTwice(name: string, extraArgs: ExtraArgs, minor: Minor): string | undefined {
   const instead = BY_NAME.get(name)?.[5];
   if (instead === undefined) return undefined;
   const newer = isGate(instead) ? "feature-gates" : instead;
   const given = extraArgs[newer];
   if (given === undefined || !isKnown(newer, minor)) return undefined;
-  // etcd looks for the name of the gate as a text, and these two stand for all of them.
+  // etcd searches the value for the gate's name as a substring. AllAlpha and AllBeta include every gate of their stage.
   const isTwice = !isGate(instead) || [instead, "AllAlpha", "AllBeta"].some((gate) => given.includes(gate));
   return isTwice ? `cannot be given beside ${newer}${insteadOf(instead)}` : undefined;
 }
 
-/** The flags of this version that people can give. */
+/** The flags of this version that users can set. */
 export function givableTo(minor: Minor): readonly string[] {
   return FLAGS.map(([name]) => name).filter((name) => isKnown(name, minor) && whyNever(name) === undefined);
 }
@@ -95,7 +107,7 @@ function isKnown(name: string, minor: Minor): boolean {
   return row !== undefined && minorsBetween(row[2], row[3]).includes(minor);
 }
 
-/** What this version calls a flag that later ones know by that name. */
+/** This version's older name of a flag that later versions renamed to `name`. */
 function olderName(name: string, minor: Minor): string | undefined {
   return FLAGS.find(([older, , , , , instead]) => instead === name && isKnown(older, minor))?.[0];
 }

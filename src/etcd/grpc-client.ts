@@ -17,10 +17,10 @@ import {
 } from "./proto/etcdserverpb/rpc_pb.js";
 import type { Alarm, EndpointStatus, KeyValue, KvHash, MemberId, MemberList } from "./types.ts";
 
-/** For a question to a metrics port. */
+/** Options of a request to a metrics port. */
 type PortOptions = Pick<CallOptions, "signal" | "deadlineMs">;
 
-/** Talks to members over gRPC. */
+/** Client for members over gRPC, and over HTTP for their metrics ports. */
 export class GrpcClient extends GrpcAuth implements EtcdClient {
   async probe(endpoint: Endpoint, options: CallOptions): Promise<Observed<EndpointStatus>> {
     try {
@@ -135,7 +135,7 @@ export class GrpcClient extends GrpcAuth implements EtcdClient {
   }
 
   async revision(endpoint: Endpoint, options: CallOptions): Promise<bigint> {
-    // Before all keys that anybody has: what is told is the header.
+    // Reads the lowest possible key, which is not used: only the revision in the header is needed.
     const request = { key: new Uint8Array([0]), countOnly: true };
     const answer = await this.ask("Range", endpoint, options, (member, rpc) => member.kv.range(request, rpc));
     return answer.header.revision;
@@ -161,7 +161,7 @@ export class GrpcClient extends GrpcAuth implements EtcdClient {
     return kvHashOf(answer.header, answer);
   }
 
-  /** A question to a metrics port: what fails is `unknown`, unless our own signal ended it. */
+  /** Sends a request to an HTTP port. Failures are `unknown`, except when the caller's signal aborted. */
   async #askPort<T>(
     method: string,
     address: string,

@@ -4,29 +4,33 @@ import { receivedIn, saysLeader, serverIdIn } from "./metrics-lines.ts";
 import { askMetricsPort } from "./metrics-port.ts";
 import { hexOf, type MemberId } from "./types.ts";
 
-// Why ask a member about the others?
-//   Whom we cannot reach may be well: the network between us and it is not the one between the members.
-// Why count bytes, when etcd tells of active peers (etcd_network_active_peers)?
-//   That number stays while the TCP connection stands. A frozen process keeps it for ever, a lost node for minutes: etcd's own read
-//   timeout is not in force, since its transport sets Dial beside DialContext, which wins (client/pkg/transport, 3.5 to 3.7).
-// What is "heard" worth?
-//   The leader sends each member a heartbeat every 100 ms, and each answers; so between the leader and any other member, in both
-//   directions, bytes arrive all the time, and stop at once when a process is killed, frozen or cut off. Two followers say nothing to
-//   each other: that one does not hear the other means nothing.
-//   Whoever is heard runs, and takes part. Nothing is said about its data, nor whether it serves clients.
-// How soon?
-//   Measured with 3.5, 3.6 and 3.7: the first answer after a process was killed or frozen does not have it any more.
+// Why ask a member about its peers?
+//   A member that the operator cannot reach may be healthy: members may reach each other over another network path.
+// Why count bytes, instead of reading the metric etcd_network_active_peers?
+//   The metric does not change while the TCP connection exists: forever for a frozen process, minutes for a lost node.
+//   The read timeout in etcd does not apply: its transport sets both Dial and DialContext. DialContext takes precedence
+//   (client/pkg/transport, 3.5 to 3.7).
+// What does raft traffic from a peer prove?
+//   The leader sends each member a heartbeat every 100 ms, and each member answers. So bytes flow between the leader
+//   and every member in both directions, and stop at once when a process is killed, frozen or partitioned.
+//   Followers do not exchange heartbeats, so silence between two followers proves nothing.
+//   A peer with traffic runs and participates in raft. Its data may still be corrupt, and it may not serve clients.
+// How fast is a failure detected?
+//   At once, measured with 3.5, 3.6 and 3.7: the first result after a process was killed or frozen does not include it.
 
-/** Time between the two looks, in milliseconds: ten heartbeats, so that a busy machine may lose some. */
+/**
+ * Milliseconds between the two readings of the counters: ten heartbeats. Smaller: a busy machine that loses some
+ * heartbeats looks silent. Larger: the caller waits for longer.
+ */
 export const LISTEN_MS = 1_000;
 
-/** What one member hears of the others. */
+/** Peers from which one member received raft traffic. */
 export interface HeardPeers {
-  /** Who listened. */
+  /** The member that answered. */
   readonly by: MemberId;
-  /** Whether it was the leader all the while. Only then it is of any meaning that somebody was not heard. */
+  /** Whether the member was the leader in both readings. Only then the absence of a peer from `heard` is evidence. */
   readonly isLeader: boolean;
-  /** From whom raft traffic arrived while it was listened. */
+  /** Peers from which raft traffic arrived between the two readings. */
   readonly heard: ReadonlySet<MemberId>;
 }
 
@@ -37,10 +41,10 @@ interface Look {
 }
 
 /**
- * Looks twice, LISTEN_MS apart.
+ * Reads the member's traffic counters twice, LISTEN_MS apart, and compares them.
  * @param address host and port of the member's metrics URL, plain HTTP
- * @param expected the member that must tell; undefined: whoever it is
- * @throws OperatorError EtcdUnavailable when somebody else tells, or nobody as an etcd does
+ * @param expected the member that must answer; undefined: any member
+ * @throws OperatorError EtcdUnavailable when another member answers, or the answer has no member ID
  */
 export async function listenForPeers(
   address: string,
@@ -68,7 +72,7 @@ async function look(address: string, expected: MemberId | undefined, signal: Abo
     if (received !== undefined) bytes.set(received.from, received.bytes);
   });
   if (by !== undefined && (expected === undefined || by === expected)) return { by, isLeader, bytes };
-  const who = by === undefined ? "somebody who does not say who it is" : `member ${hexOf(by)}`;
+  const who = by === undefined ? "a server without member ID" : `member ${hexOf(by)}`;
   const wanted = expected === undefined ? "" : `, expected ${hexOf(expected)}`;
   throw new OperatorError("EtcdUnavailable", `peers heard at ${address}: answered by ${who}${wanted}`);
 }

@@ -16,7 +16,7 @@ test("etcd started without flags has the IDs that its documentation shows everyw
 
 const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,8}$/), { minLength: 1, maxLength: 7 });
 
-test("the order in which members are given changes nothing but the order of the answer", () => {
+test("the order of the given members changes only the order in the result", () => {
   fc.assert(
     fc.property(names, fc.string(), (all, token) => {
       const members = all.map((name) => ({ name, peerUrl: `https://${name}.db:2380` }));
@@ -40,7 +40,7 @@ test("another token, peer URL or member gives another cluster", () => {
   );
 });
 
-test("a member's name is no part of its ID, its peer URLs in any order are", () => {
+test("a member's ID depends neither on its name nor on the order of its peer URLs", () => {
   assert.equal(memberIdFor(["http://b:1", "http://a:1"], "t"), memberIdFor(["http://a:1", "http://b:1"], "t"));
   assert.notEqual(memberIdFor(["http://a:1"], "t"), memberIdFor(["http://a:1", "http://b:1"], "t"));
 });

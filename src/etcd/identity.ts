@@ -3,30 +3,30 @@ import { invariant } from "#base/invariant.ts";
 import { type ClusterId, clusterId, type MemberId, memberId } from "./types.ts";
 
 // How can the IDs be known before the cluster exists?
-//   Members that bootstrap together must agree on their IDs without having talked, so etcd derives them from flags
-//   that all of them share: the peer URLs in --initial-cluster and --initial-cluster-token.
-//   Source: computeMemberID in etcd's server/etcdserver/api/membership/member.go, genID in cluster.go beside it.
+//   Members that bootstrap together must agree on their IDs before they communicate. So etcd derives the IDs from flags
+//   that all members share: the peer URLs in --initial-cluster, and --initial-cluster-token.
+//   Source: computeMemberID in etcd's server/etcdserver/api/membership/member.go, and genID in cluster.go.
 // Does that hold for members that are added later?
-//   No. `MemberAdd` mixes the time into the hash, so their IDs are known only from its answer. The cluster ID stays.
+//   No. `MemberAdd` includes the time in the hash, so their IDs are known only from its answer. The cluster ID stays.
 // Why does it matter?
-//   A cluster ID written down before the first start tells our cluster from any other that answers at its addresses.
+//   With a cluster ID recorded before the first start, an answer from another cluster at the same address is detected.
 
-/** A member of the bootstrap. */
+/** A member that bootstraps the cluster. */
 interface InitialMember {
   readonly name: string;
-  /** As in `--initial-cluster`: scheme, host and port, no path. Example: `https://db-0.db.prod.svc:2380`. */
+  /** Peer URL for `--initial-cluster`: scheme, host and port, no path. Example: `https://db-0.db.prod.svc:2380`. */
   readonly peerUrl: string;
 }
 
-/** Who a cluster will be, known before it exists. */
+/** Cluster ID and member IDs, known before the cluster exists. */
 export interface ClusterIdentity {
   readonly clusterId: ClusterId;
-  /** In the order given. */
+  /** Members in the given order. */
   readonly members: readonly (InitialMember & { readonly id: MemberId })[];
 }
 
 /**
- * The ID of a member that is there from the start: the first 8 bytes of SHA-1 over its sorted peer URLs and the token, unseparated.
+ * The ID of an initial member: the first 8 bytes of SHA-1 over its sorted peer URLs and the token, without separators.
  * @param token `--initial-cluster-token`
  */
 export function memberIdFor(peerUrls: readonly string[], token: string): MemberId {
@@ -50,9 +50,9 @@ export function clusterIdFor(memberIds: readonly MemberId[]): ClusterId {
 }
 
 /**
- * Who the cluster will be that is bootstrapped with this token and these members.
- * @param initial one or more members; names and peer URLs unique, as etcd demands too
- * @throws OperatorError Bug when they are not
+ * The IDs of a cluster that is bootstrapped with this token and these members.
+ * @param initial one or more members with unique names and peer URLs, as etcd requires
+ * @throws OperatorError Bug when there is no member, or names or peer URLs are not unique
  */
 export function identityFor(initial: { token: string; members: readonly InitialMember[] }): ClusterIdentity {
   invariant(initial.members.length > 0, "a cluster starts with at least one member");

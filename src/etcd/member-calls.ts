@@ -16,20 +16,22 @@ interface Answer {
 type Answered<T extends Answer> = T & { readonly header: ResponseHeader };
 type Send<T extends Answer> = (services: MemberServices, options: RpcOptions) => Promise<T>;
 
-/** What the client is made of. */
+/** Dependencies of the client. */
 export interface EtcdClientParts {
   readonly pool: Pick<TransportPool, "servicesOf">;
   readonly clock: Clock;
   /**
-   * Whether this process may change anything at this moment; asked right before the first byte of each call that changes something.
-   * Undefined: always.
+   * Whether this process holds the leader lease now. Called right before the first byte of each call that changes etcd.
+   * Undefined: changes are always allowed.
    */
   readonly mayChange?: (() => boolean) | undefined;
-  /** Called once per call on the wire, when it has ended; must not throw. */
+  /** Called once at the end of each call; must not throw. */
   readonly onCall?: ((report: CallReport) => void) | undefined;
 }
 
-/** How a call to a member goes, whatever it asks: who must answer, until when, what is reported, and what an error means. */
+/**
+ * Common parts of every call to a member: deadline, check of the cluster ID, report for metrics, translation of errors.
+ */
 export abstract class MemberCalls {
   protected readonly parts: EtcdClientParts;
 
@@ -42,7 +44,10 @@ export abstract class MemberCalls {
     return statusOf(answer.header, answer);
   }
 
-  /** A change cannot be taken back when its answer turns out to come from a stranger, so the endpoint is asked who it is first. */
+  /**
+   * Sends a call that changes etcd. A change in the wrong cluster could not be undone, so a status call checks the
+   * cluster ID first. Both calls share the deadline.
+   */
   protected async change<T extends Answer>(
     method: string,
     endpoint: Endpoint,
@@ -95,14 +100,14 @@ export abstract class MemberCalls {
     onSending?: () => void,
   ): Promise<Answered<T>> {
     const { signal, deadlineMs = DEFAULT_DEADLINE_MS, expectedClusterId } = options;
-    // The header grpc-timeout holds whole numbers only, and the transport takes 0 and less for "no deadline".
+    // The header grpc-timeout takes whole milliseconds, and 0 or less would not be a valid deadline.
     const timeoutMs = Math.ceil(deadlineMs);
     if (timeoutMs <= 0) {
       throw new OperatorError("EtcdUnavailable", `${method} at ${endpoint.address}: no time left before the call`);
     }
     const answer = await send(this.parts.pool.servicesOf(endpoint, onSending), { signal, timeoutMs });
     if (answer.header === undefined) {
-      if (method === "MoveLeader") return answer as Answered<T>; // etcd sends no ID with this answer, and nobody reads it.
+      if (method === "MoveLeader") return answer as Answered<T>; // etcd sends no header here, and no caller needs it.
       throw incomplete(method, endpoint, "header");
     }
     if (expectedClusterId !== undefined && answer.header.clusterId !== expectedClusterId) {

@@ -15,7 +15,7 @@ test.each([
   assert.deepEqual(receivedIn(line), expected);
 });
 
-test("who tells, and whether it leads", () => {
+test("the metrics have the member's ID, and whether it is the leader", () => {
   assert.equal(serverIdIn('etcd_server_id{server_id="a"} 1'), 0xan);
   assert.equal(serverIdIn('etcd_server_id{server_id="a"} 0'), undefined);
   assert.equal(serverIdIn('etcd_server_id{server_id="0"} 1'), undefined);

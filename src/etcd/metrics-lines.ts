@@ -1,25 +1,29 @@
 import { type MemberId, memberIdFromHex } from "./types.ts";
 
-// Lines of etcd's `/metrics`, in the text format of Prometheus, as far as the operator reads them.
+// Parser for the few lines of etcd's `/metrics` (Prometheus text format) that the operator reads.
 
-/** Says who the member is. */
+/** Line with the ID of the answering member. */
 const SERVER_ID = /^etcd_server_id\{server_id="([1-9a-f][0-9a-f]{0,15})"\} 1$/;
 
-/** Counts what came from another member. From "0" come etcd's own signs of life for a connection, whoever sent them. */
+/**
+ * Counter of bytes received from one peer. Lines with `From="0"` do not match: they count keepalives without a sender.
+ */
 const RECEIVED = /^etcd_network_peer_received_bytes_total\{From="([1-9a-f][0-9a-f]{0,15})"\} (\S+)$/;
 
-/** The ID of the member that tells; undefined when the line is another one. */
+/** The ID of the answering member. Undefined when the line is not `etcd_server_id`. */
 export function serverIdIn(line: string): MemberId | undefined {
   const [, id] = SERVER_ID.exec(line) ?? [];
   return id === undefined ? undefined : memberIdFromHex(id);
 }
 
-/** Whether the line says that the member that tells is the leader. */
+/** Whether this line marks the answering member as the leader. */
 export function saysLeader(line: string): boolean {
   return line === "etcd_server_is_leader 1";
 }
 
-/** How much raft traffic came from whom since the process started, in bytes; undefined when the line is another one. */
+/**
+ * Bytes of raft traffic received from one peer since the process started. Undefined when the line is not that counter.
+ */
 export function receivedIn(line: string): { readonly from: MemberId; readonly bytes: number } | undefined {
   const [, from, text] = RECEIVED.exec(line) ?? [];
   const bytes = Number(text);

@@ -1,9 +1,9 @@
 import { type EndpointStatus, hexOf } from "#etcd/types.ts";
 
 /**
- * Why whoever answers is not the member that is meant, as a clause; `undefined` when it is.
- * @param clusterID whose member it has to be, in hexadecimal
- * @param memberID who it has to be, in hexadecimal
+ * Clause that explains why the answer comes from another member than expected. Undefined when the IDs match.
+ * @param clusterID ID of the expected cluster, in hexadecimal
+ * @param memberID ID of the expected member, in hexadecimal
  */
 export function whyNotMeant(
   { clusterId, memberId }: Pick<EndpointStatus, "clusterId" | "memberId">,

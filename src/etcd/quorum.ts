@@ -1,5 +1,5 @@
 /**
- * How many voters must agree for the cluster to decide anything.
+ * Size of a quorum.
  * @param voters voting members, learners excluded; 0 or more. Example: 1 → 1, 3 → 2, 4 → 3, 5 → 3
  */
 export function quorumOf(voters: number): number {

@@ -4,29 +4,32 @@ import { translateError } from "./error.ts";
 import { KV, Lease } from "./proto/etcdserverpb/rpc_pb.js";
 import { connectTo } from "./snapshot-source.ts";
 
-/** What one revision is to do to one key. */
+/** A put or deletion of one key, as part of one revision. */
 export type Operation =
   | { readonly put: Uint8Array; readonly value: Uint8Array; readonly lease: bigint }
   | { readonly delete: Uint8Array };
 
-/** Leases are renewed so many times within the time for which they were granted. */
+/** Renewals of a lease within its TTL, so that one lost renewal does not expire the lease. */
 const RENEWALS = 3;
-/** Until the member has told for how long a lease was granted, in milliseconds. */
+/** Milliseconds until a lease is renewed again, while the answer with its TTL is outstanding. */
 const FIRST_RENEWAL_MS = 1_000;
-/** How often it is looked which lease is to be renewed. */
+/** Milliseconds between two checks for leases that are due for renewal. */
 const LOOK_EVERY_MS = 500;
 
-/** For one call, in milliseconds; a revision that deletes a million keys takes some seconds. */
+/** Deadline of one call in milliseconds. A revision that deletes a million keys takes some seconds. */
 const CALL_MS = 120_000;
 
-/** A throw-away member that is nobody else's, whose history is written anew, revision by revision. Fails with OperatorErrors. */
+/**
+ * Client for a temporary etcd that only this process uses. A restore replays archived changes into it, revision by
+ * revision. Methods fail with OperatorErrors.
+ */
 export class ReplayMember {
   readonly address: string;
   readonly #signal: AbortSignal;
   readonly #close: () => void;
   readonly #kv: Client<typeof KV>;
   readonly #lease: Client<typeof Lease>;
-  /** When each lease is to be renewed. */
+  /** Lease ID → time of its next renewal, by `performance.now()`. */
   readonly #leases = new Map<bigint, number>();
 
   constructor(url: string, signal: AbortSignal) {
@@ -38,7 +41,7 @@ export class ReplayMember {
     this.#lease = createClient(Lease, transport);
   }
 
-  /** Does all of it in one revision. @returns that revision, and how many keys were deleted */
+  /** Applies all operations in one transaction. @returns its revision, and the number of deleted keys */
   async apply(operations: readonly Operation[]): Promise<{ readonly revision: bigint; readonly deleted: number }> {
     const success = operations.map((operation) =>
       "put" in operation
@@ -63,19 +66,22 @@ export class ReplayMember {
     return this.#leases.has(id);
   }
 
-  /** @param seconds etcd may make it more: as long as an election takes, and a half */
+  /** @param seconds requested TTL; etcd raises it to at least 1.5 election timeouts */
   async grant(id: bigint, seconds: number): Promise<void> {
     await this.#asked("LeaseGrant", (options) => this.#lease.leaseGrant({ ID: id, TTL: BigInt(seconds) }, options));
     this.#leases.set(id, 0);
   }
 
-  /** Which leases it has from the start. */
+  /** Reads the leases that the restored snapshot contains, so that they are renewed too. */
   async readLeases(): Promise<void> {
     const { leases } = await this.#asked("LeaseLeases", (options) => this.#lease.leaseLeases({}, options));
     for (const { ID } of leases) this.#leases.set(ID, 0);
   }
 
-  /** Renews all leases until the signal, so that none expires: that would be a revision that never was. */
+  /**
+   * Renews all leases until the signal aborts. A lease that expires would delete its keys, in a revision that the
+   * archived cluster never had.
+   */
   async keepLeases(): Promise<never> {
     try {
       for await (const { ID, TTL } of this.#lease.leaseKeepAlive(this.#renewals(), { signal: this.#signal })) {

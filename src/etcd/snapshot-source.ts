@@ -1,5 +1,4 @@
 import { type Client, createClient, type CallOptions as RpcOptions, type Transport } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { statusOf } from "./answers.ts";
@@ -8,30 +7,31 @@ import { Connection, openOn } from "./connection.ts";
 import { TLS_COMMON } from "./endpoint.ts";
 import { translateError } from "./error.ts";
 import { Auth, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
+import { grpcTransport } from "./stream-transport.ts";
 import type { EndpointStatus } from "./types.ts";
 
-// A member from which a snapshot is taken, and which may be anybody's: an etcd that this operator does not run has its own authority, user
-// and password. It is apart from the client of grpc-client.ts, which asks many members short questions all day; here is one connection with
-// one long answer, and the process ends with it.
+// Client for the member from which a snapshot is taken. The etcd may be run by another party, with its own CA, user and
+// password. grpc-client.ts serves the operator: many members, many short calls. This client serves an agent: one
+// connection, one long stream, and then the process exits.
 
-/** How to get in. */
+/** How to connect and log in. */
 export interface SourceAccess {
-  /** Scheme and host; without a port: 2379. https: TLS. Example: `https://etcd-0.example:2379` */
+  /** Scheme, host and optional port (default 2379); `https` means TLS. Example: `https://etcd-0.example:2379` */
   readonly url: string;
   readonly tls?: SourceTLS | undefined;
   readonly login?: SourceLogin | undefined;
-  /** Milliseconds between pings while the answer streams. When undefined: 10 s; etcd refuses less than 5 s if it is not told otherwise. */
+  /** Milliseconds between pings while a stream is open; default 10 s. etcd refuses less than 5 s by default. */
   readonly pingIntervalMs?: number | undefined;
 }
 
-/** All of it PEM text. */
+/** TLS configuration; all values are PEM text, except the server name. */
 export interface SourceTLS {
-  /** Undefined: the system's authorities. */
+  /** Undefined: trust the system's CAs. */
   readonly ca?: string | undefined;
-  /** Our own certificate, if etcd asks for one. */
+  /** Client certificate, for an etcd that requires one. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
-  /** The name that etcd's certificate must carry. Undefined: the host of the URL. */
+  /** The name that etcd's certificate must be valid for. Undefined: the host of the URL. */
   readonly serverName?: string | undefined;
 }
 
@@ -40,10 +40,10 @@ export interface SourceLogin {
   readonly password: string;
 }
 
-/** What two members have in common that hold the same. */
+/** Hash of a member's keys. Members with the same data have equal hashes. */
 export interface ContentHash {
   readonly hash: number;
-  /** Hashes are alike only when this is; -1 when there was no compaction yet. */
+  /** Hashes are comparable only when this revision is equal. -1 before the first compaction. */
   readonly compactRevision: bigint;
 }
 
@@ -54,32 +54,29 @@ interface Deadline {
 
 const DEFAULT_PORT = "2379";
 const PING_INTERVAL_MS = 10_000;
-/** After it the connection counts as dead, and with it the member, for us. */
+/** Milliseconds without an answer to a ping until the connection counts as dead. */
 const PING_TIMEOUT_MS = 5_000;
-/** Milliseconds until a connection stands: it may be far away. */
+/** Milliseconds to establish a connection. Generous: the member may be in a distant network. */
 const STANDS_WITHIN_MS = 10_000;
-/** Milliseconds after the last question until the connection is closed; the next one makes another. */
+/** Milliseconds after the last call until the connection is closed. The next call opens a new connection. */
 const IDLE_MS = 15_000;
 
 /**
- * What may be on its way to us, in bytes: it bounds memory when the store is slow, and speed when the way is long (400 MB/s at 10 ms). The
- * default of HTTP/2 is 64 KiB, with which a member two milliseconds away sends 32 MB/s.
+ * HTTP/2 flow-control window in bytes. If larger, a slow object store costs more memory. If smaller, a distant etcd is
+ * slow: 4 MiB allow 400 MB/s at 10 ms, the default of 64 KiB 32 MB/s at 2 ms.
  */
 const WINDOW_BYTES = 4 * 1024 ** 2;
 
-/**
- * A snapshot comes in 32 KiB at a time. A change is a message of its own when it is large: as large as a request may be, 1.5 MiB if etcd is not
- * told otherwise, and more than 10 MiB is more than etcd itself recommends.
- */
-const MAX_MESSAGE_BYTES = 64 * 1024 ** 2;
-
 /** etcd's header for the token (`TokenFieldNameGRPC` in its api/v3rpc/rpctypes). */
 const TOKEN_HEADER = "token";
-/** Before all keys that anybody has; as the end of a range, behind them. */
+/** One zero byte, the lowest possible key. As the end of a range, etcd reads it as "no upper limit". */
 const FIRST_KEY = new Uint8Array([0]);
 const AUTH_NOT_ENABLED = "etcdserver: authentication is not enabled";
 
-/** Fails, like the client, with OperatorErrors: `EtcdUnavailable`, `EtcdRejected` or `Cancelled`; see source-failure.ts for more. */
+/**
+ * Client for one member that is backed up. Methods fail with OperatorErrors: `EtcdUnavailable`, `EtcdRejected` or
+ * `Cancelled`. `sourceFailureOf` (source-failure.ts) classifies them further.
+ */
 export class SnapshotSource {
   /** Host and port. */
   readonly address: string;
@@ -91,7 +88,7 @@ export class SnapshotSource {
   readonly #transport: Transport;
   #token: string | undefined;
 
-  /** Connects with the first call. @throws OperatorError InvalidSpec when the URL is none of an etcd */
+  /** Opens no connection: the first call does. @throws OperatorError InvalidSpec when the URL is not valid */
   constructor(access: SourceAccess) {
     const { address, transport, close } = connectTo(access);
     this.address = address;
@@ -103,7 +100,7 @@ export class SnapshotSource {
     this.#kv = createClient(KV, transport);
   }
 
-  /** Logs in, if there is a user, and asks. */
+  /** Logs in, if a user is configured, and then reads the member's status. The token is used by all later calls. */
   async status({ signal, deadlineMs }: Deadline): Promise<EndpointStatus> {
     const endMs = performance.now() + deadlineMs;
     const left = () => Math.max(1, Math.ceil(endMs - performance.now()));
@@ -117,7 +114,7 @@ export class SnapshotSource {
     });
   }
 
-  /** The revision of the cluster, by a linearizable read: when it is told, this member has applied all that was acknowledged before. */
+  /** The cluster's revision, by a linearizable read. This member has then applied all writes acknowledged before. */
   async revision({ signal, deadlineMs }: Deadline): Promise<bigint> {
     return await this.#asked("Range", signal, async () => {
       const options = { ...this.#options(signal), timeoutMs: deadlineMs };
@@ -127,7 +124,7 @@ export class SnapshotSource {
     });
   }
 
-  /** How many keys there are at a revision that this member has applied. */
+  /** Number of keys at a revision that this member has applied. */
   async keys(revision: bigint, { signal, deadlineMs }: Deadline): Promise<number> {
     return await this.#asked("Range", signal, async () => {
       const options = { ...this.#options(signal), timeoutMs: deadlineMs };
@@ -136,7 +133,10 @@ export class SnapshotSource {
     });
   }
 
-  /** The hash of everything up to a revision that this member has applied. It reads all of it, and writes nothing meanwhile: half a second for 256 MiB. */
+  /**
+   * Hash of all data up to a revision that this member has applied. The member reads its whole database for it, and
+   * applies no writes until the hash is done: half a second for 256 MiB.
+   */
   async hashKV(revision: bigint, { signal, deadlineMs }: Deadline): Promise<ContentHash> {
     return await this.#asked("HashKV", signal, async () => {
       const options = { ...this.#options(signal), timeoutMs: deadlineMs };
@@ -145,14 +145,17 @@ export class SnapshotSource {
     });
   }
 
-  /** Whether users and roles are switched on. */
+  /** Whether authentication is enabled in this etcd. */
   async authEnabled({ signal, deadlineMs }: Deadline): Promise<boolean> {
     return await this.#asked("AuthStatus", signal, async () => {
       return (await this.#auth.authStatus({}, { ...this.#options(signal), timeoutMs: deadlineMs })).enabled;
     });
   }
 
-  /** The member's database and its checksum, as they come; no more is read than is taken. Ends by itself only when all has come. */
+  /**
+   * Streams the member's database, followed by its checksum, with backpressure: reads only as fast as the caller
+   * consumes. The generator returns only when the snapshot is complete; otherwise it throws.
+   */
   async *snapshot(signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
     try {
       for await (const { blob } of this.#maintenance.snapshot({}, this.#options(signal))) yield blob;
@@ -161,12 +164,12 @@ export class SnapshotSource {
     }
   }
 
-  /** What happens to its keys, over the same connection and as the same user; `status` has to be asked before. */
+  /** Feed of changes to keys, over the same connection and with the same token. Call `status` first: it logs in. */
   get changes(): ChangeFeed {
     return new ChangeFeed(this.address, this.#transport, (signal) => this.#options(signal));
   }
 
-  /** Ends what is open. */
+  /** Closes the connection; open calls fail. */
   close(): void {
     this.#close();
   }
@@ -178,7 +181,7 @@ export class SnapshotSource {
       );
       this.#token = answer.token;
     } catch (thrown) {
-      // As with etcd's own clients, a user is of no use there, and does no harm.
+      // etcd's own clients also ignore a configured user while authentication is disabled.
       if (thrown instanceof OperatorError && thrown.message.endsWith(AUTH_NOT_ENABLED)) return;
       throw thrown;
     }
@@ -209,12 +212,12 @@ function etcdURL(text: string): URL {
       `the endpoint is ${text}; it must be a URL like https://etcd-0.example:${DEFAULT_PORT}`,
     );
   }
-  // A URL does not tell a port that is the scheme's default from none.
+  // `URL` drops a port that is the scheme's default, so the text is checked for an explicit port.
   if (url.port === "" && !/:\d+\/?$/.test(text)) url.port = DEFAULT_PORT;
   return url;
 }
 
-/** A connection to a member, made with its first call. */
+/** A transport to one member. The first call opens the connection. */
 export function connectTo(access: SourceAccess): {
   readonly address: string;
   readonly transport: Transport;
@@ -227,7 +230,7 @@ export function connectTo(access: SourceAccess): {
     if (connection === undefined || (connection.isOver && !isClosed)) connection = connectionTo(url, access);
     return connection;
   };
-  const transport = transportOver(url, current);
+  const transport = grpcTransport((headers) => openOn(current, headers));
   const close = (): void => {
     isClosed = true;
     current().abort();
@@ -236,15 +239,13 @@ export function connectTo(access: SourceAccess): {
 }
 
 function connectionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: SourceAccess): Connection {
-  const settings = { settings: { initialWindowSize: WINDOW_BYTES } };
   const { ca, cert, key, serverName } = tls ?? {};
   return new Connection({
     origin: url.origin,
     settings: () =>
       url.protocol === "http:"
-        ? settings
+        ? undefined
         : {
-            ...settings,
             ...TLS_COMMON,
             ...(ca === undefined ? {} : { ca }),
             ...(cert === undefined ? {} : { cert }),
@@ -254,23 +255,7 @@ function connectionTo(url: URL, { tls, pingIntervalMs = PING_INTERVAL_MS }: Sour
     clock: systemClock,
     standsWithinMs: STANDS_WITHIN_MS,
     idleMs: () => IDLE_MS,
+    windowBytes: WINDOW_BYTES,
     pings: { everyMs: pingIntervalMs, withinMs: Math.min(PING_TIMEOUT_MS, pingIntervalMs) },
-  });
-}
-
-function transportOver(url: URL, current: () => Connection): Transport {
-  return createGrpcTransport({
-    baseUrl: url.origin,
-    readMaxBytes: MAX_MESSAGE_BYTES,
-    sessionManager: {
-      authority: url.origin,
-      async request(method, path, headers) {
-        const stream = await openOn(current, { ...headers, ":method": method, ":path": path });
-        // The window of the connection is apart from those of its streams, and cannot be set when it is made.
-        stream.session?.setLocalWindowSize(WINDOW_BYTES);
-        return stream;
-      },
-      notifyResponseByteRead: (stream) => current().heard(stream),
-    },
   });
 }

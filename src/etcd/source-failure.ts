@@ -2,23 +2,26 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { OperatorError } from "#base/error.ts";
 import { isTlsFailure } from "./tls-failure.ts";
 
-/** What a source's failure means to whoever set it up. */
+/** Kind of failure of a snapshot source, for the user that configured it. */
 export type SourceFailure =
-  /** A certificate is not believed, theirs or ours, or only one side speaks TLS. */
+  /** One side does not trust the other's certificate, or only one side speaks TLS. */
   | "TLS"
-  /** Unknown user, wrong password, or one who may not do this. */
+  /** Unknown user, wrong password or missing permission. */
   | "Auth"
-  /** It answers, and knows no leader. */
+  /** The member answers and has no leader. */
   | "NoLeader"
-  /** No answer, or another one. */
+  /** No answer, or any failure not listed above. */
   | "Unreachable";
 
-/** etcd's words for who is not let in, in lower case; it sends few of them under a code of its own (api/v3rpc/rpctypes/error.go, and server/auth/store.go). */
+/**
+ * Texts of etcd's authentication and permission errors. Matching the text is necessary: only some of them have their
+ * own gRPC code (api/v3rpc/rpctypes/error.go, server/auth/store.go).
+ */
 const AUTH_TEXT =
   /authentication failed|user name (?:is empty|not found)|invalid auth token|permission denied|auth store is old|^auth: /;
 const NO_LEADER_TEXT = /no leader|leader changed|request timed out/;
 
-/** @param error what a SnapshotSource failed with */
+/** Classifies a failure. @param error thrown by a SnapshotSource */
 export function sourceFailureOf(error: OperatorError): SourceFailure {
   if (isTlsFailure(error)) return "TLS";
   if (!(error.cause instanceof ConnectError)) return "Unreachable";

@@ -1,27 +1,27 @@
 import { beforeAll, expect, test } from "vitest";
-import { newAuthority } from "#kit/authority.ts";
+import { newAuthority } from "#kit/etcd/authority.ts";
 import type { TlsIdentity } from "./endpoint.ts";
 import { TlsContexts } from "./tls-contexts.ts";
 
 let us: TlsIdentity;
 let other: TlsIdentity;
-let stranger: TlsIdentity;
+let unrelated: TlsIdentity;
 
 beforeAll(async () => {
   const [ours, theirs] = [await newAuthority(), await newAuthority()];
   us = { ca: ours.pem, ...(await ours.issue("me")), serverName: "db-0.db" };
   other = { ca: ours.pem, ...(await ours.issue("other")), serverName: "db-0.db" };
-  stranger = { ca: theirs.pem, cert: us.cert, key: us.key, serverName: "db-0.db" };
+  unrelated = { ca: theirs.pem, cert: us.cert, key: us.key, serverName: "db-0.db" };
 });
 
-test("the members of one cluster share a context, whatever name each has to show", () => {
+test("the members of one cluster share a context, whatever their server names", () => {
   const contexts = new TlsContexts();
   expect(contexts.of({ ...us, serverName: "db-1.db" })).toBe(contexts.of(us));
 });
 
-test("other certificates, and another authority with the same certificate, have a context of their own", () => {
+test("another certificate, and another CA with the same certificate, have their own context", () => {
   const contexts = new TlsContexts();
-  const all = [us, other, stranger].map((identity) => contexts.of(identity));
+  const all = [us, other, unrelated].map((identity) => contexts.of(identity));
   expect(new Set(all).size).toBe(3);
 });
 
@@ -37,7 +37,7 @@ test("the last eight are kept", () => {
   expect(contexts.of(us)).not.toBe(first);
 });
 
-test("the one that makes room is the one that was not used for longest, and not the one that was made first", () => {
+test("the least recently used context is evicted, not the oldest one", () => {
   const contexts = new TlsContexts();
   const numbered = (n: number) => contexts.of({ ...other, ca: `${other.ca}${"\n".repeat(n)}` });
   const [oldest, second] = [1, 2, 3, 4, 5, 6, 7, 8].map(numbered);
@@ -47,7 +47,7 @@ test("the one that makes room is the one that was not used for longest, and not 
   expect(numbered(2)).not.toBe(second);
 });
 
-test("a key that belongs to another certificate is refused, and what stood before stays", () => {
+test("a key that belongs to another certificate is refused, and the earlier contexts stay", () => {
   const contexts = new TlsContexts();
   const first = contexts.of(us);
   expect(() => contexts.of({ ...us, key: other.key })).toThrow(/key/);

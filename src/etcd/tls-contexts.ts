@@ -1,7 +1,10 @@
 import { createSecureContext, type SecureContext } from "node:tls";
 import { TLS_COMMON, type TlsIdentity } from "./endpoint.ts";
 
-/** The members of a cluster are asked side by side, and few clusters at a time. A context takes 25 to 33 kB. */
+/**
+ * Number of cached contexts: enough for the few clusters that are reconciled at a time. Larger: more memory, 25 to 33
+ * kB for each context. Smaller: certificates are parsed more often.
+ */
 const KEPT = 8;
 
 interface Entry {
@@ -10,14 +13,14 @@ interface Entry {
 }
 
 /**
- * What OpenSSL makes of certificates and keys, for the last few that were used: reading them takes up to 0.8 ms of the 2 ms that a connection
- * takes. One is never used for anything but the very texts it was made from, so whom nobody trusts any more has no place in it.
+ * Cache of the most recently used TLS contexts. Parsing certificates and keys takes up to 0.8 ms of the 2 ms for a new
+ * connection. The key is the full PEM text, so a context is never used after the CA bundle has changed.
  */
 export class TlsContexts {
-  /** The one that was used last at the end. */
+  /** Least recently used first. */
   #kept: readonly Entry[] = [];
 
-  /** @throws Error when a certificate or key is none, or key and certificate do not belong together */
+  /** The context for this identity. @throws Error when a certificate or key is invalid, or they do not match */
   of(identity: TlsIdentity): SecureContext {
     const { ca, cert, key } = identity;
     const kept = this.#kept.find(({ identity: of }) => of.ca === ca && of.cert === cert && of.key === key);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isTlsFailure, tlsFailureText } from "./tls-failure.ts";
 
-/** As Node throws them: its code, and OpenSSL's reason where it is from there. */
+/** An error as Node throws it: its code, and OpenSSL's reason if it is OpenSSL's. */
 function failed(code: string, message = "words", reason?: string): Error {
   return Object.assign(new Error(message), { code, ...(reason === undefined ? {} : { reason }) });
 }
@@ -18,7 +18,10 @@ const cases: readonly (readonly [Error, string])[] = [
   [failed("CERT_NOT_YET_VALID"), "its certificate, or that of its authority, is not valid yet"],
   ...["SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE", "CERT_SIGNATURE_FAILURE", "INVALID_CA"].map(
     (code) =>
-      [failed(code), `its certificate is not signed by whom we trust (ca.crt of Secret ${SECRET}): words`] as const,
+      [
+        failed(code),
+        `its certificate is not signed by a CA that is trusted here (ca.crt of Secret ${SECRET}): words`,
+      ] as const,
   ),
   [
     failed("ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", "40E39C7F7A7F0000:error:0A000418", "tlsv1 alert unknown ca"),
@@ -30,32 +33,35 @@ const cases: readonly (readonly [Error, string])[] = [
   ...["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE"].map(
     (code) => [failed(code), `it wants a certificate that it can use, and got ${OURS}: words`] as const,
   ),
-  [failed("ERR_OSSL_PEM_NO_START_LINE"), `${OURS}, its key or whom we trust cannot be used: words`],
+  [failed("ERR_OSSL_PEM_NO_START_LINE"), `${OURS}, its key or our CA bundle cannot be used: words`],
   [failed("ERR_SSL_WRONG_VERSION_NUMBER"), "it does not speak TLS"],
   [failed("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION"), "no connection over TLS: words"],
 ];
 
-test.each(cases)("%o is told", (thrown, text) => {
+test.each(cases)("%o has a message", (thrown, text) => {
   expect(tlsFailureText(thrown, SECRET)).toBe(text);
   expect(isTlsFailure(thrown)).toBe(true);
 });
 
-test("what Node advises to who runs it by hand is not told", () => {
+test("Node's advice to a local user is left out", () => {
   const advice = "; if the root CA is installed locally, try running Node.js with --use-system-ca";
   const thrown = failed("UNABLE_TO_VERIFY_LEAF_SIGNATURE", `unable to verify the first certificate${advice}`);
-  const text = "its certificate is not signed by whom we trust: unable to verify the first certificate";
+  const text = "its certificate is not signed by a CA that is trusted here: unable to verify the first certificate";
   expect(tlsFailureText(thrown, undefined)).toBe(text);
 });
 
-test("it is told at any depth of causes, and names no Secret when there is none", () => {
+test("a TLS error is found at any depth of causes, and its message names no Secret when there is none", () => {
   const cause = new Error("outer", { cause: new Error("inner", { cause: failed("SELF_SIGNED_CERT_IN_CHAIN") }) });
-  expect(tlsFailureText(cause, undefined)).toBe("its certificate is not signed by whom we trust: words");
+  expect(tlsFailureText(cause, undefined)).toBe("its certificate is not signed by a CA that is trusted here: words");
   expect(tlsFailureText(failed("ERR_SSL_TLSV1_ALERT_UNKNOWN_CA"), undefined)).toBe(
     "it does not take our certificate: words",
   );
 });
 
-test.each([failed("ECONNRESET"), new Error("x"), "CERT_HAS_EXPIRED", undefined])("%o is none of TLS", (thrown) => {
-  expect(tlsFailureText(thrown, SECRET)).toBeUndefined();
-  expect(isTlsFailure(thrown)).toBe(false);
-});
+test.each([failed("ECONNRESET"), new Error("x"), "CERT_HAS_EXPIRED", undefined])(
+  "%o is not a TLS failure",
+  (thrown) => {
+    expect(tlsFailureText(thrown, SECRET)).toBeUndefined();
+    expect(isTlsFailure(thrown)).toBe(false);
+  },
+);

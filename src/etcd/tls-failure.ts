@@ -1,31 +1,36 @@
-// Why a connection over TLS failed, for people: which certificate is not believed, and by whom. OpenSSL's own words name neither.
+// Readable messages for failed TLS connections: which certificate is not trusted, and by which side. OpenSSL's own
+// messages state neither.
 
-/** What Node and OpenSSL tell of a failure: https://nodejs.org/api/tls.html#x509-certificate-error-codes, and `ERR_` with the reason. */
+/**
+ * A TLS error of Node or OpenSSL. Codes: https://nodejs.org/api/tls.html#x509-certificate-error-codes, or `ERR_...`.
+ */
 interface Told extends Error {
   readonly code: string;
-  /** OpenSSL's, such as `tlsv1 alert unknown ca`. */
+  /** OpenSSL's reason, such as `tlsv1 alert unknown ca`. */
   readonly reason?: string;
 }
 
-/** The codes of OpenSSL's verification, and of Node's and OpenSSL's own errors. */
+/** Error codes that mean TLS: of OpenSSL's certificate verification, of Node's TLS module and of OpenSSL itself. */
 const CODE =
   /^(?:ERR_SSL_|ERR_TLS_|ERR_OSSL_|UNABLE_TO_|CERT_|CRL_|ERROR_IN_C|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_)/;
 
-/** Alerts by which the other side says that it does not like our certificate: https://www.rfc-editor.org/rfc/rfc8446#section-6.2 */
+/**
+ * TLS alerts with which the server rejects our client certificate: https://www.rfc-editor.org/rfc/rfc8446#section-6.2
+ */
 const REFUSED =
   /ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_REVOKED|CERTIFICATE_EXPIRED|CERTIFICATE_UNKNOWN|UNKNOWN_CA|ACCESS_DENIED)/;
 
-/** Node's, for who runs it by hand. */
+/** Advice that Node appends for its command line; it does not help users of the operator. */
 const ADVICE = /; if the root CA is installed locally, try running Node\.js with .*$/;
 
-/** Whether it failed for TLS, at any depth of its causes. */
+/** Whether the error or one of its causes is a TLS failure. */
 export function isTlsFailure(thrown: unknown): boolean {
   return toldIn(thrown) !== undefined;
 }
 
 /**
- * Undefined when it failed for something else.
- * @param ours the Secret with the certificate that we show, if it is from one
+ * Message for a TLS failure. Undefined when the failure has another cause.
+ * @param ours the Secret with our client certificate; undefined when it is not from a Secret
  */
 export function tlsFailureText(thrown: unknown, ours: string | undefined): string | undefined {
   const told = toldIn(thrown);
@@ -40,9 +45,9 @@ export function tlsFailureText(thrown: unknown, ours: string | undefined): strin
   if (code.includes("ALERT_CERTIFICATE_REQUIRED") || code.includes("ALERT_HANDSHAKE_FAILURE"))
     return `it wants a certificate that it can use, and got ${mine}: ${words}`;
   if (REFUSED.test(code)) return `it does not take ${mine}: ${words}`;
-  if (code.startsWith("ERR_OSSL_")) return `${mine}, its key or whom we trust cannot be used: ${words}`;
+  if (code.startsWith("ERR_OSSL_")) return `${mine}, its key or our CA bundle cannot be used: ${words}`;
   if (code.startsWith("ERR_")) return `no connection over TLS: ${words}`;
-  return `its certificate is not signed by whom we trust${ours === undefined ? "" : ` (ca.crt of Secret ${ours})`}: ${words}`;
+  return `its certificate is not signed by a CA that is trusted here${ours === undefined ? "" : ` (ca.crt of Secret ${ours})`}: ${words}`;
 }
 
 function toldIn(thrown: unknown): Told | undefined {

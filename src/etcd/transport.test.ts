@@ -12,9 +12,9 @@ import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
-import { newAuthority } from "#kit/authority.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { SOON_MS } from "#kit/soon.ts";
+import { newAuthority } from "#kit/etcd/authority.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
+import { SOON_MS } from "#kit/time/soon.ts";
 import { TransportPool } from "./transport.ts";
 
 const address = "10.0.0.1:2379";
@@ -33,13 +33,13 @@ test.each(["ca", "cert", "key", "serverName"] as const)("another %s gets another
   assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: other }));
 });
 
-test("TLS fields do not run into each other", () => {
+test("TLS identities with the same concatenated fields differ", () => {
   const pool = new TransportPool(new FakeClock());
   const shifted = { ...tls, ca: "c", cert: "acert" };
   assert.notEqual(pool.servicesOf({ address, tls }), pool.servicesOf({ address, tls: shifted }));
 });
 
-test("closing what was never used does nothing", () => {
+test("closing an unused pool does nothing", () => {
   const pool = new TransportPool(new FakeClock());
   pool.close(address);
   assert.equal(pool.size, 0);
@@ -55,7 +55,7 @@ test("closing an address drops its connection, whatever the identity", () => {
   assert.equal(pool.size, 0);
 });
 
-test("members that nobody asks for any more are forgotten", async () => {
+test("connections of members without calls are forgotten", async () => {
   const clock = new FakeClock();
   const pool = new TransportPool(clock);
   for (let host = 0; host < 40; host++) pool.servicesOf({ address: `10.0.1.${host}:2379` });
@@ -75,8 +75,8 @@ function crowd(pool: TransportPool): void {
 }
 
 /**
- * How many connections of this pool a server holds when it was asked, and a while after, or once none is held.
- * @param crowds whether the pool has come to have many when the first connection was closed, and is asked once more
+ * @param crowds fill the pool after the first connection was closed, and make another call
+ * @returns the connections that the server has after the call, and those after `wait`
  */
 async function heldAfter(
   pool: TransportPool,
@@ -102,13 +102,13 @@ async function heldAfter(
     if (crowds) {
       for (const session of sessions) session.close();
       await vi.waitFor(() => assert.equal(sessions.size, 0), SOON_MS);
-      await setTimeout(100); // until our side has heard it
+      await setTimeout(100); // until the client has noticed it
       crowd(pool);
       await ask();
     }
     const held = sessions.size;
     if (wait === "3.5 s") await setTimeout(3_500);
-    // On a busy machine the server hears of it late, and still long before it would where few are.
+    // On a busy machine the server notices late, but still long before a pool with few connections would close it.
     else await vi.waitFor(() => assert.equal(sessions.size, 0), { timeout: 12_000 });
     return [held, sessions.size];
   } finally {
@@ -117,7 +117,7 @@ async function heldAfter(
   }
 }
 
-test("among many connections one that nobody uses is closed within seconds, and among few it is kept", async () => {
+test("an idle connection is closed within seconds when there are many, and kept when there are few", async () => {
   const [few, crowded, filling] = [0, 1, 2].map(() => new TransportPool(systemClock)) as [
     TransportPool,
     TransportPool,
@@ -136,7 +136,7 @@ test("among many connections one that nobody uses is closed within seconds, and 
   ]);
 });
 
-test("a connection goes as soon as its member is asked with another certificate, or by whom others are trusted", () => {
+test("a connection is closed as soon as its member is called with another certificate or other CAs", () => {
   const pool = new TransportPool(new FakeClock());
   const other = { address: "10.0.0.2:2379", tls };
   const kept = pool.servicesOf(other);
@@ -150,7 +150,7 @@ test("a connection goes as soon as its member is asked with another certificate,
   assert.equal(pool.servicesOf(other), kept);
 });
 
-test("the connection that was made with an earlier certificate is closed, and one with the new one takes its place", async () => {
+test("a connection with an earlier certificate is closed, and replaced by one with the new certificate", async () => {
   const authority = await newAuthority();
   const { cert, key } = await authority.issue("db-0.db");
   const server = createSecureServer({ cert, key, ca: authority.pem, requestCert: true, rejectUnauthorized: true });
@@ -186,8 +186,8 @@ test("the connection that was made with an earlier certificate is closed, and on
   }
 });
 
-/** Answers each question after a while; those of the first connection are never answered. */
-async function deafAtFirst(
+/** A server that answers each request after a while, but never those of the first connection. */
+async function silentAtFirst(
   afterMs: number,
 ): Promise<{ address: string; sessions: ServerHttp2Session[]; close(): void }> {
   const server = createServer();
@@ -203,12 +203,13 @@ async function deafAtFirst(
   return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, sessions, close: () => server.close() };
 }
 
-test("a call that is not answered in time takes its connection with it, and no other one", async () => {
-  const { address, sessions, close } = await deafAtFirst(300);
+test("a call that times out closes its connection, and no other one", async () => {
+  const { address, sessions, close } = await silentAtFirst(300);
   const pool = new TransportPool(systemClock);
   const call = (timeoutMs: number) => pool.servicesOf({ address }).maintenance.status({}, { timeoutMs });
   try {
-    // Two hang at the first connection, and end one after the other; in between, another one is under way at the second.
+    // Two calls hang on the first connection, and time out in turn; in between, a third starts on the second
+    // connection.
     const [first, second] = [call(100), call(300)].map((each) => each.catch((thrown: unknown) => thrown));
     assert.match(String(await first), /timed out/);
     const third = call(SOON_MS).catch((thrown: unknown) => thrown);
@@ -222,7 +223,7 @@ test("a call that is not answered in time takes its connection with it, and no o
   }
 });
 
-test("a call that is open when its member says goodbye ends by itself, also when another one is made meanwhile", async () => {
+test("a call that is open at its member's GOAWAY can still finish, even after a second call", async () => {
   const server = createServer();
   const open: ServerHttp2Stream[] = [];
   const answer = (stream: ServerHttp2Stream | undefined): void =>
@@ -242,7 +243,7 @@ test("a call that is open when its member says goodbye ends by itself, also when
   try {
     const first = call().catch((thrown: unknown) => thrown);
     await vi.waitFor(() => assert.equal(open.length, 1), SOON_MS);
-    await setTimeout(100); // until our side has heard it
+    await setTimeout(100); // until the client has noticed it
     await assert.rejects(call(), /unimplemented/i);
     assert.equal(open.length, 2);
     answer(open[0]);
@@ -253,7 +254,7 @@ test("a call that is open when its member says goodbye ends by itself, also when
   }
 });
 
-test("a call over TLS to who takes connections and says nothing leaves no connection behind", async () => {
+test("a cancelled call over TLS to a server that sends nothing leaves no connection behind", async () => {
   const held: Socket[] = [];
   const server = createTcpServer((socket) => held.push(socket.on("error", () => undefined).resume()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -277,7 +278,7 @@ test("a call over TLS to who takes connections and says nothing leaves no connec
   }
 });
 
-test("a connection that is given up in the moment in which its member says goodbye ends nothing but itself", async () => {
+test("a connection that is closed at its member's GOAWAY causes no other error", async () => {
   const server = createServer();
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => sessions.add(session));
@@ -288,7 +289,7 @@ test("a connection that is given up in the moment in which its member says goodb
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const pool = new TransportPool(systemClock);
-  // What becomes of the connection inside the library nobody else tells.
+  // The client's session is only available from a diagnostics channel.
   const used: ClientHttp2Stream["session"][] = [];
   const note = (message: unknown) => used.push((message as { stream: ClientHttp2Stream }).stream.session);
   subscribe("http2.client.stream.start", note);
@@ -297,15 +298,15 @@ test("a connection that is given up in the moment in which its member says goodb
     const [session] = used;
     assert(session !== undefined);
     const ended = new Promise((resolve) => session.once("close", resolve));
-    // An error that nobody listens for would end the process.
-    const said: unknown[] = [];
+    // An error without a listener would end the process.
+    const observed: unknown[] = [];
     session.once("goaway", () => {
       pool.closeAll();
-      said.push(session.destroyed, session.listenerCount("error") > 0);
+      observed.push(session.destroyed, session.listenerCount("error") > 0);
     });
     for (const each of sessions) each.goaway(0);
     await ended;
-    assert.deepEqual(said, [true, true]);
+    assert.deepEqual(observed, [true, true]);
   } finally {
     unsubscribe("http2.client.stream.start", note);
     pool.closeAll();

@@ -9,39 +9,41 @@ import { Auth, Cluster, KV, Maintenance } from "./proto/etcdserverpb/rpc_pb.js";
 import { TlsContexts } from "./tls-contexts.ts";
 import { unaryTransport } from "./unary-transport.ts";
 
-// Why one connection per member, and no balancer?
-//   Nearly every call is a question to one certain member. A balancer would answer it with any member's word.
+// Why one connection per member, and no load balancer?
+//   Nearly every call is for one specific member. A load balancer would let any member answer.
 // Why are connections to silent members replaced?
-//   When a node or the network drops packets, TCP goes on trying on the old connection, with pauses that grow up to two
-//   minutes. A new connection works as soon as the member can be reached again.
+//   When a node or the network drops packets, TCP retransmits with backoff of up to two minutes.
+//   A new connection works as soon as the member is reachable again.
 // Why no pings?
-//   Every call has a deadline of seconds, and no connection stays for long that nobody uses.
-// Why does a change ask at the last moment whether it may be sent?
-//   The process may have been frozen, or have waited for the connection, since it decided.
-// What becomes of connections when our certificate, or whom we trust, changes?
-//   A connection stays good for as long as it is used, whatever has happened to the certificates by which it was made. The first call with
-//   others replaces it, so that nobody is spoken to for days who would not be trusted any more.
+//   Every call has a deadline of seconds, and unused connections are closed soon.
+// Why does a change check at the last moment whether it may be sent?
+//   The process may have been frozen, or have waited for the connection, since it decided to make the change.
+// What happens to connections when our client certificate or the trusted CAs change?
+//   The first call with the new TLS identity replaces the connection. An established connection is never verified a
+//   second time: without replacement, a member that is no longer trusted could be used for days.
 // Why are connections closed so soon?
-//   Each takes memory here and in etcd, for as long as it stands. Making one anew costs less than half a millisecond of a processor, over TLS
-//   two (docs/performance.md, `fleet`), which a cluster at rest takes once in a minute.
-// Who writes the state? Only this class: calls ask for services, `close` and the ends of connections take them away.
+//   Each takes memory here and in etcd. A new one costs less than 0.5 ms of CPU, with TLS 2 ms (docs/performance.md,
+//   `fleet`). A cluster at rest needs one once a minute.
+// What writes the state? Only this class: calls add entries; `close` and the end of a connection remove them.
 
-/** Time after the last call until a connection is closed, in milliseconds. Longer than the pause between two looks at one of a few clusters. */
+/**
+ * Milliseconds after the last call until a connection is closed, with few clusters. Longer than the interval between
+ * two checks of a cluster, so that its connections are reused.
+ */
 const IDLE_CONNECTION_MS = 15_000;
 
-/** The same where there are many: clusters at rest are asked so rarely then that nobody would use it again. */
+/**
+ * Milliseconds after the last call, with many clusters: checks are then so rare that an idle connection is not reused.
+ */
 const IDLE_AMONG_MANY_MS = 3_000;
 
 /**
- * So many connections are many: 3 for each of 20 clusters. All of theirs stand at rest, and took 17 MB where those of 60 clusters stood; of
- * more clusters only those stand that are under way.
+ * Number of connections from which IDLE_AMONG_MANY_MS applies: 20 clusters with 3 members each. Larger: more memory for
+ * idle connections, 17 MB for those of 60 clusters. Smaller: more reconnects.
  */
 const MANY = 60;
 
-/** The largest answer that is read. The largest of ours holds one value, and etcd's limit for a request is 1.5 MiB. */
-const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
-
-/** The services of one member that we call. */
+/** Clients for the gRPC services of one member. */
 export interface MemberServices {
   readonly kv: Client<typeof KV>;
   readonly cluster: Client<typeof Cluster>;
@@ -57,14 +59,16 @@ interface Entry {
   readonly services: MemberServices;
 }
 
-/** Connections to members, one per address, with one TLS identity each, made when first needed and closed when idle. */
+/**
+ * Pool with one connection per member address. A connection has one TLS identity, opens on demand and closes when idle.
+ */
 export class TransportPool {
   readonly #clock: Clock;
-  /** By address. */
+  /** Address → current entry. */
   readonly #current = new Map<string, Entry>();
-  /** Those that were replaced by newer ones; calls that are open on them may still end. */
+  /** Replaced connections with open calls. */
   readonly #retired = new Set<Entry>();
-  /** The same identity serves many calls, so it is hashed once. */
+  /** Hash of each TLS identity, computed once: an identity is used for many calls. */
   readonly #fingerprints = new WeakMap<TlsIdentity, string>();
 
   readonly #contexts = new TlsContexts();
@@ -74,9 +78,9 @@ export class TransportPool {
   }
 
   /**
-   * The services of the member at this endpoint. Connects with the first call, not here.
-   * @param onSending called with each call when its connection stands, right before its first byte is written; what it throws ends
-   *   the call, as the cause of what the call fails with, and nothing is sent
+   * Clients for the member at this endpoint. Opens no connection: the first call does.
+   * @param onSending called for each call once connected, right before its first byte is written. If it throws, nothing
+   *   is sent, and the call fails with the thrown error as cause.
    */
   servicesOf(endpoint: Endpoint, onSending?: () => void): MemberServices {
     return onSending === undefined ? this.#entryOf(endpoint).services : this.#servicesOf(endpoint, onSending);
@@ -107,10 +111,7 @@ export class TransportPool {
   }
 
   #servicesOf(endpoint: Endpoint, onSending?: () => void): MemberServices {
-    const transport = unaryTransport({
-      open: (headers) => openOn(() => this.#entryOf(endpoint).connection, headers, onSending),
-      readMaxBytes: MAX_ANSWER_BYTES,
-    });
+    const transport = unaryTransport((headers) => openOn(() => this.#entryOf(endpoint).connection, headers, onSending));
     return new LazyServices(transport);
   }
 
@@ -127,7 +128,7 @@ export class TransportPool {
     this.#retired.delete(entry);
   }
 
-  /** Closes all connections to a member that is gone; calls open on them fail with `EtcdUnavailable`. */
+  /** Closes all connections to the address of a deleted member; open calls fail with `EtcdUnavailable`. */
   close(address: string): void {
     this.#abort((entry) => entry.address === address);
   }
@@ -141,7 +142,7 @@ export class TransportPool {
     for (const entry of [...this.#current.values(), ...this.#retired]) if (isGone(entry)) entry.connection.abort();
   }
 
-  /** How many connections are kept in mind, open or not. */
+  /** Number of entries, current and replaced, including those that have not connected yet. */
   get size(): number {
     return this.#current.size + this.#retired.size;
   }
@@ -160,7 +161,7 @@ export class TransportPool {
   }
 }
 
-/** Most connections are made for one or two questions. */
+/** Creates a service client on first use: most connections serve calls of only one or two services. */
 class LazyServices implements MemberServices {
   readonly #transport: Transport;
   readonly #made = new Map<DescService, Client<DescService>>();

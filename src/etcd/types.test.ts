@@ -16,7 +16,7 @@ test("an ID is read back from its text, and is written without padding", () => {
   assert.equal(hexOf(memberId(0xabcn)), "abc");
 });
 
-test.each(["", "0", "0abc", "ABC", "0xabc", "abc ", "-1", "10000000000000000", "g"])("%j is no ID", (text) => {
+test.each(["", "0", "0abc", "ABC", "0xabc", "abc ", "-1", "10000000000000000", "g"])("%j is not an ID", (text) => {
   assert.throws(
     () => memberIdFromHex(text),
     (thrown) => hasCode(thrown, "InvalidSpec"),
@@ -27,7 +27,7 @@ test.each(["", "0", "0abc", "ABC", "0xabc", "abc ", "-1", "10000000000000000", "
   );
 });
 
-test.each([0n, -1n, 2n ** 64n])("%s is no uint64 above 0", (value) => {
+test.each([0n, -1n, 2n ** 64n])("%s is not a uint64 above 0", (value) => {
   assert.throws(
     () => memberId(value),
     (thrown) => hasCode(thrown, "Bug"),

@@ -3,7 +3,7 @@ import { OperatorError } from "#base/error.ts";
 /** Identifies a member for its whole life: uint64, never 0. Also called node ID in etcd's logs. */
 export type MemberId = bigint & { readonly brand: "MemberId" };
 
-/** Identifies a cluster for its whole life: uint64, never 0. Every answer of etcd carries it. */
+/** Identifies a cluster for its whole life: uint64, never 0. etcd's answers contain it. */
 export type ClusterId = bigint & { readonly brand: "ClusterId" };
 
 const UINT64_MAX = 2n ** 64n - 1n;
@@ -39,7 +39,7 @@ export function hexOf(id: MemberId | ClusterId): string {
 }
 
 /**
- * Reads what `hexOf` writes, and nothing else: one ID has one text, so that texts can be compared.
+ * Parses the output of `hexOf`, and no other format: each ID has exactly one text, so that texts can be compared.
  * @throws OperatorError InvalidSpec when the text is not 1 to 16 lower-case hexadecimal digits without a leading zero
  */
 export function memberIdFromHex(text: string): MemberId {
@@ -47,7 +47,7 @@ export function memberIdFromHex(text: string): MemberId {
 }
 
 /**
- * Reads what `hexOf` writes, and nothing else.
+ * Parses the output of `hexOf`, and no other format.
  * @throws OperatorError InvalidSpec when the text is not 1 to 16 lower-case hexadecimal digits without a leading zero
  */
 export function clusterIdFromHex(text: string): ClusterId {
@@ -64,48 +64,48 @@ function fromHex(text: string, what: string): bigint {
   return BigInt(`0x${text}`);
 }
 
-/** A member as the cluster's own list has it. */
+/** A member in etcd's member list. */
 export interface Member {
   readonly id: MemberId;
-  /** Empty until the member has started for the first time, since the member itself tells its name. */
+  /** Empty until the first start: the member itself publishes its name. */
   readonly name: string;
-  /** Where the other members reach it, sorted. */
+  /** Peer URLs, sorted. */
   readonly peerUrls: readonly string[];
-  /** Where clients reach it, sorted; none until it has started. */
+  /** Client URLs, sorted; empty until the first start. */
   readonly clientUrls: readonly string[];
   /** A learner receives the data and has no vote. */
   readonly isLearner: boolean;
 }
 
-/** The member list, as one member told it. */
+/** The member list, as answered by one member. */
 export interface MemberList {
   readonly clusterId: ClusterId;
-  /** In the order of etcd's answer. */
+  /** Members in the order of etcd's answer. */
   readonly members: readonly Member[];
   readonly answeredBy: MemberId;
-  /** The raft term in which the answer was given; grows with every election. */
+  /** The raft term of the answer; increases with every election. */
   readonly raftTerm: number;
 }
 
 /**
- * What one member says of itself, without asking the others. A member that loses the quorum goes on answering; one that
- * starts without a quorum does not serve its client port before there is one (test/etcd/probes.test.ts).
- * Numbers are exact below 2^53. Source: `StatusResponse` in etcd's api/etcdserverpb/rpc.proto.
+ * A member's own status, answered locally, even after the loss of the quorum. A member that starts without a quorum
+ * does not serve its client port until there is one (test/etcd/probes.test.ts). Numbers are exact below 2^53
+ * (`StatusResponse` in etcd's api/etcdserverpb/rpc.proto).
  */
 export interface EndpointStatus {
   readonly clusterId: ClusterId;
   readonly memberId: MemberId;
-  /** The version of the binary, as etcd writes it: "3.6.16". */
+  /** The version of the binary. Example: "3.6.16" */
   readonly version: string;
   /** Size of the database file, free pages included. */
   readonly dbSizeBytes: number;
-  /** What of it is in use; the rest comes back by defragmentation. */
+  /** Bytes of `dbSizeBytes` that are in use. Defragmentation frees the rest. */
   readonly dbSizeInUseBytes: number;
   /** `--quota-backend-bytes`; undefined before etcd 3.6. */
   readonly dbSizeQuotaBytes: number | undefined;
   /** The version of the storage schema ("3.6.0"); undefined before etcd 3.6 and until it is first written. */
   readonly storageVersion: string | undefined;
-  /** Whom this member holds to be the leader; undefined when it knows none, so that it has no quorum. */
+  /** The leader that this member follows. Undefined when it has none, and so no quorum. */
   readonly leaderId: MemberId | undefined;
   /** The last committed entry that this member knows of. */
   readonly raftIndex: number;
@@ -113,23 +113,23 @@ export interface EndpointStatus {
   readonly raftAppliedIndex: number;
   readonly raftTerm: number;
   readonly isLearner: boolean;
-  /** The minor version to which a downgrade is under way ("3.5.0"); undefined when none is, and before etcd 3.6. */
+  /** Target version of the downgrade in progress ("3.5.0"). Undefined without one, and before etcd 3.6. */
   readonly downgradeTo: string | undefined;
-  /** The alarms of the whole cluster, as far as this member has heard of them. */
+  /** The alarms of the whole cluster that this member has applied. */
   readonly alarms: readonly Alarm[];
 }
 
 /**
  * `NOSPACE`: the quota is used up, writes are refused. `CORRUPT`: a member's data differs from the others'.
- * `UNKNOWN`: raised by an etcd that is newer than this client.
+ * `UNKNOWN`: a type that this client does not know, from a newer etcd.
  */
 export type AlarmType = "NOSPACE" | "CORRUPT" | "UNKNOWN";
 
 /** An alarm stays raised until it is disarmed, even when its cause is gone. */
 export interface Alarm {
   /**
-   * Whose space or data it is about. Undefined when members' data differs and no majority has the same, so that etcd cannot
-   * tell whose is right (server/etcdserver/corrupt.go, checkPeerHashes).
+   * The affected member. Undefined when members' data differs without a majority, so that etcd cannot determine which
+   * is corrupt (server/etcdserver/corrupt.go, checkPeerHashes).
    */
   readonly memberId: MemberId | undefined;
   readonly type: AlarmType;
@@ -141,16 +141,16 @@ export interface KeyValue {
   readonly value: Uint8Array;
   /** The revision of the last change of this key. */
   readonly modRevision: number;
-  /** 1 when the key was created, one more with each change. */
+  /** 1 when the key was created; incremented by each change. */
   readonly version: number;
 }
 
-/** A hash over all keys up to a revision: equal on every member whose data is right. */
+/** A hash over all keys up to a revision. Members with the same data have the same hash. */
 export interface KvHash {
   readonly memberId: MemberId;
   readonly hash: number;
-  /** The revision up to which was hashed; undefined before etcd 3.6. */
+  /** The last revision in the hash. Undefined before etcd 3.6. */
   readonly hashRevision: number | undefined;
-  /** The compacted revision from which was hashed. Hashes are comparable only when both revisions are equal. */
+  /** The compacted revision, where the hash begins. Hashes are comparable only when both revisions are equal. */
   readonly compactRevision: number;
 }

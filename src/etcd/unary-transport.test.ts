@@ -6,7 +6,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { afterEach, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
-import { SOON_MS } from "#kit/soon.ts";
+import { SOON_MS } from "#kit/time/soon.ts";
 import { Connection, openOn } from "./connection.ts";
 import {
   KV,
@@ -31,8 +31,8 @@ afterEach(() => {
   server?.close();
 });
 
-/** Calls to whoever listens at this port, over another connection when one has ended. */
-function transportTo(port: number, readMaxBytes = 1_000): Transport {
+/** A transport to this port, over a new connection whenever the last one has ended. */
+function transportTo(port: number): Transport {
   const current = (): Connection => {
     const last = connections.at(-1);
     if (last?.isOver === false) return last;
@@ -45,7 +45,7 @@ function transportTo(port: number, readMaxBytes = 1_000): Transport {
     connections.push(next);
     return next;
   };
-  return unaryTransport({ open: (headers) => openOn(current, headers), readMaxBytes });
+  return unaryTransport((headers) => openOn(current, headers));
 }
 
 interface Asked {
@@ -53,10 +53,9 @@ interface Asked {
   readonly status: (options?: { signal?: AbortSignal; timeoutMs?: number }) => Promise<string>;
 }
 
-/** A client of a server that answers each call so. */
+/** A client of a server with this answer to each call. */
 async function over(
   answer: (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => void,
-  readMaxBytes = 1_000,
 ): Promise<Asked> {
   const own = createServer();
   server = own;
@@ -65,7 +64,7 @@ async function over(
     answer(stream, headers);
   });
   await new Promise<void>((done) => own.listen(0, "127.0.0.1", done));
-  const transport = transportTo((own.address() as AddressInfo).port, readMaxBytes);
+  const transport = transportTo((own.address() as AddressInfo).port);
   const client = createClient(Maintenance, transport);
   const kv = createClient(KV, transport);
   return { kv, status: async (options) => (await client.status({}, options)).version };
@@ -88,14 +87,14 @@ function failsWith(code: Code, words: string, hasStatus: boolean) {
   };
 }
 
-test("a message that comes in parts is read as one", async () => {
+test("a message that arrives in parts is read as one", async () => {
   const asked = await over((stream) =>
     succeed(stream, [frame.subarray(0, 3), frame.subarray(3, 9), frame.subarray(9)]),
   );
   assert.equal(await asked.status(), "3.6.16");
 });
 
-test("bytes in an answer are plain, and do not hold on to what the socket read", async () => {
+test("bytes in an answer are copied, and do not retain the socket's buffer", async () => {
   const answer = toBinary(RangeResponseSchema, create(RangeResponseSchema, { kvs: [{ key: Buffer.from("k") }] }));
   const given = Buffer.concat([Buffer.from([0, 0, 0, 0, answer.length]), answer]);
   const asked = await over((stream) => succeed(stream, [given]));
@@ -104,17 +103,17 @@ test("bytes in an answer are plain, and do not hold on to what the socket read",
   assert.equal(found.key.buffer.byteLength, answer.length);
 });
 
-test("the server hears of the deadline, and the message as gRPC has it", async () => {
-  let heard: Readonly<Record<string, unknown>> = {};
+test("the request has the deadline, and the message in gRPC's framing", async () => {
+  let received: Readonly<Record<string, unknown>> = {};
   const asked = await over((stream, headers) => {
-    heard = headers;
+    received = headers;
     succeed(stream, [frame]);
   });
   await asked.status({ timeoutMs: 4_321 });
-  assert.equal(heard["grpc-timeout"], "4321m");
-  assert.equal(heard[":path"], "/etcdserverpb.Maintenance/Status");
-  assert.equal(heard.te, "trailers");
-  assert.equal(heard["content-type"], "application/grpc+proto");
+  assert.equal(received["grpc-timeout"], "4321m");
+  assert.equal(received[":path"], "/etcdserverpb.Maintenance/Status");
+  assert.equal(received.te, "trailers");
+  assert.equal(received["content-type"], "application/grpc+proto");
 });
 
 const text = encodeURIComponent("etcdserver: no leader; 100 %");
@@ -128,12 +127,12 @@ const refusals = [
     },
   },
   {
-    name: "without anything else",
+    name: "in a response of headers only",
     answer: (stream: ServerHttp2Stream) =>
       stream.respond({ ...GRPC, "grpc-status": "14", "grpc-message": text }, { endStream: true }),
   },
 ];
-/** A frame of HTTP/2 on the first stream, or about the connection: https://www.rfc-editor.org/rfc/rfc9113#section-4.1 */
+/** An HTTP/2 frame of the first stream or of the connection: https://www.rfc-editor.org/rfc/rfc9113#section-4.1 */
 function raw(type: number, flags: number, payload = Buffer.alloc(0), stream = 1): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -143,7 +142,7 @@ function raw(type: number, flags: number, payload = Buffer.alloc(0), stream = 1)
   return Buffer.concat([head, payload]);
 }
 
-/** A header as it is written without any compression. */
+/** A header field as it is written without any compression. */
 function literal(name: string, value: string): Buffer {
   return Buffer.concat([
     Buffer.from([0, name.length]),
@@ -156,12 +155,12 @@ function literal(name: string, value: string): Buffer {
 const STATUS_200 = Buffer.concat([Buffer.from([0x88]), literal("content-type", "application/grpc")]);
 const NOT_YOU = Buffer.concat([literal("grpc-status", "7"), literal("grpc-message", "not you")]);
 const cutOff = [
-  { name: "without anything else", frames: [raw(1, 4, Buffer.concat([STATUS_200, NOT_YOU]))] },
-  { name: "without anything else, at the end", frames: [raw(1, 5, Buffer.concat([STATUS_200, NOT_YOU]))] },
+  { name: "in headers only", frames: [raw(1, 4, Buffer.concat([STATUS_200, NOT_YOU]))] },
+  { name: "in headers that end the stream", frames: [raw(1, 5, Buffer.concat([STATUS_200, NOT_YOU]))] },
   { name: "in the trailers", frames: [raw(1, 4, STATUS_200), raw(1, 5, NOT_YOU)] },
 ];
-test.each(cutOff)("a refusal $name is told, also when the stream is reset with it", async ({ frames }) => {
-  // Whoever refuses need not read a long question to its end. Node's own server sends the two apart.
+test.each(cutOff)("a refusal $name is read, even when the stream is reset with it", async ({ frames }) => {
+  // A server may refuse a long request before it has read it. Node's own server sends the refusal and the reset apart.
   for (const code of [0, 2, 8]) {
     const reset = Buffer.alloc(4);
     reset.writeUInt32BE(code);
@@ -181,7 +180,7 @@ test.each(cutOff)("a refusal $name is told, also when the stream is reset with i
 
 const LARGE = 400 * 1024;
 
-test("answers that are larger than what may come without being asked for come whole, several at a time", async () => {
+test("answers larger than the flow-control window are read completely, several at a time", async () => {
   const answer = toBinary(
     RangeResponseSchema,
     create(RangeResponseSchema, { kvs: [{ value: Buffer.alloc(LARGE, 7) }] }),
@@ -189,8 +188,8 @@ test("answers that are larger than what may come without being asked for come wh
   const head = Buffer.alloc(5);
   head.writeUInt32BE(answer.length, 1);
   const parts = [head, Buffer.from(answer.subarray(0, 70_000)), Buffer.from(answer.subarray(70_000))];
-  const asked = await over((stream) => succeed(stream, parts), 2 * LARGE);
-  // More in all than a connection may have sent without being asked for.
+  const asked = await over((stream) => succeed(stream, parts));
+  // Together more than a connection may receive without a window update.
   const all = await Promise.all(Array.from({ length: 20 }, () => asked.kv.range({}, { timeoutMs: 20_000 })));
   for (const { kvs } of all) {
     assert.equal(kvs[0]?.value.length, LARGE);
@@ -198,7 +197,7 @@ test("answers that are larger than what may come without being asked for come wh
   }
 });
 
-test("a call that is open when the server says goodbye is answered, and the next one gets another connection", async () => {
+test("a call that is open at the server's GOAWAY is answered, and the next one gets another connection", async () => {
   const open: ServerHttp2Stream[] = [];
   const sessions_ = new Set<unknown>();
   const { promise: arrived, resolve } = Promise.withResolvers<void>();
@@ -218,14 +217,14 @@ test("a call that is open when the server says goodbye is answered, and the next
   assert.equal(sessions_.size, 2);
 });
 
-test.each(refusals)("a refusal $name is told as the server's word", async ({ answer }) => {
+test.each(refusals)("a refusal $name counts as the server's own", async ({ answer }) => {
   const asked = await over(answer);
   await assert.rejects(asked.status(), failsWith(Code.Unavailable, "etcdserver: no leader; 100 %", true));
 });
 
 const broken: { name: string; answer: (stream: ServerHttp2Stream) => void; words: string }[] = [
   { name: "a closed stream", answer: (stream) => stream.close(2), words: "" },
-  { name: "a stream that is cancelled there", answer: (stream) => stream.close(8), words: "" },
+  { name: "a stream that the server cancels", answer: (stream) => stream.close(8), words: "" },
   { name: "a lost connection", answer: (stream) => stream.session?.destroy(), words: "" },
   {
     name: "another HTTP status",
@@ -243,7 +242,7 @@ const broken: { name: string; answer: (stream: ServerHttp2Stream) => void; words
     words: "not one message",
   },
 ];
-test.each(broken)("$name is no answer, and nobody's word", async ({ answer, words }) => {
+test.each(broken)("$name is an error, and not the server's own status", async ({ answer, words }) => {
   const asked = await over(answer);
   await assert.rejects(asked.status(), (thrown) => {
     assert.ok(thrown instanceof ConnectError, String(thrown));
@@ -253,11 +252,13 @@ test.each(broken)("$name is no answer, and nobody's word", async ({ answer, word
 });
 
 test("an answer that is too large is not read to its end", async () => {
-  const asked = await over((stream) => succeed(stream, [Buffer.alloc(2_000)]), 1_000);
-  await assert.rejects(asked.status(), failsWith(Code.ResourceExhausted, "more than 1000 bytes", false));
+  const head = Buffer.from([0, 0, 2, 0, 0]);
+  const asked = await over((stream) => succeed(stream, [head, Buffer.alloc(0x20000)]));
+  const text = "the answer to Status has 131072 bytes; it may have 65536";
+  await assert.rejects(asked.status(), failsWith(Code.ResourceExhausted, text, false));
 });
 
-test("a deadline that passes here ends the call, and the stream", async () => {
+test("a deadline of the client ends the call, and the stream", async () => {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const asked = await over((stream) => stream.on("close", () => resolve()));
   await assert.rejects(asked.status({ timeoutMs: 50 }), failsWith(Code.DeadlineExceeded, "timed out", false));
@@ -275,14 +276,17 @@ test("a signal ends the call, before it is sent and while it waits", async () =>
   await assert.rejects(waiting, failsWith(Code.Canceled, "aborted", false));
 });
 
-test("nobody who listens is told with the cause", async () => {
+test("a refused connection is an error with its cause", async () => {
   await assert.rejects(
     createClient(Maintenance, transportTo(1)).status({}),
     failsWith(Code.Unavailable, "ECONNREFUSED", false),
   );
 });
 
-/** Takes a question slowly: reads it from a moment on, tells what has come when its stream ends, and never answers. */
+/**
+ * A server in its own thread that reads a request late, reports the bytes it got when the stream ends, and never
+ * answers.
+ */
 const SLOW_READER = `
   const { parentPort } = require("node:worker_threads");
   const server = require("node:http2").createServer();
@@ -295,22 +299,22 @@ const SLOW_READER = `
   server.listen(0, "127.0.0.1", () => parentPort.postMessage({ port: server.address().port }));
 `;
 
-test("what has not left by the deadline does not leave afterwards, though the process could not run meanwhile", async () => {
+test("bytes that are unsent at the deadline are never sent, though the process was blocked since", async () => {
   const worker = new Worker(SLOW_READER, { eval: true });
-  const heard: { port?: number; asked?: boolean; bytes?: number }[] = [];
-  worker.on("message", (message) => heard.push(message));
+  const received: { port?: number; asked?: boolean; bytes?: number }[] = [];
+  worker.on("message", (message) => received.push(message));
   try {
-    await vi.waitFor(() => assert.ok(heard[0]?.port), SOON_MS);
-    const client = createClient(KV, transportTo(heard[0]?.port ?? 0));
+    await vi.waitFor(() => assert.ok(received[0]?.port), SOON_MS);
+    const client = createClient(KV, transportTo(received[0]?.port ?? 0));
     const size = 200_000;
     const put = client.put({ value: Buffer.alloc(size) }, { timeoutMs: 200 });
     const refused = assert.rejects(put, failsWith(Code.DeadlineExceeded, "timed out", false));
-    await vi.waitFor(() => assert.ok(heard[1]?.asked), { interval: 1, timeout: SOON_MS });
-    // By the end of this the other side has read what came, and said that more may come.
+    await vi.waitFor(() => assert.ok(received[1]?.asked), { interval: 1, timeout: SOON_MS });
+    // After this the server has read the first bytes, and has sent a window update.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
     await refused;
-    await vi.waitFor(() => assert.ok(heard[2]?.bytes !== undefined), SOON_MS);
-    assert.ok((heard[2]?.bytes ?? size) < size, `${heard[2]?.bytes} bytes`);
+    await vi.waitFor(() => assert.ok(received[2]?.bytes !== undefined), SOON_MS);
+    assert.ok((received[2]?.bytes ?? size) < size, `${received[2]?.bytes} bytes`);
   } finally {
     await worker.terminate();
   }

@@ -1,70 +1,88 @@
-import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import {
   create,
   type DescMessage,
+  type DescMethod,
   type DescMethodUnary,
-  fromBinary,
   type MessageInitShape,
   toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect";
 import { systemClock } from "#base/clock.ts";
 import { deadline } from "#base/deadline.ts";
-import { unavailable } from "./connection.ts";
+import { checkBytes, decodedAnswer } from "./answer-bounds.ts";
+import { heardOn, unavailable } from "./connection.ts";
+import { framed, MessageReader, Verdict } from "./grpc-frames.ts";
 
-// Why gRPC by hand?
-//   A call with one message each way is a frame with a length before it, and a status in the trailers. The library's way through streams,
-//   iterators and headers of the fetch API takes six times the processor time for the same bytes, and a fleet at rest does little else
-//   than ask members how they are: docs/performance.md, `fleet`.
-// What is left to the library?
-//   The messages, and the errors in which failures are told.
-// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+// Why our own implementation of gRPC?
+//   A unary call is one length-prefixed message each way, and a status in the trailers. The library's streams,
+//   iterators and fetch headers take six times the CPU for the same bytes. With clusters at rest, status calls are most
+//   of the operator's work: docs/performance.md, `fleet`.
+// What does the library still do?
+//   It encodes and decodes messages, and defines the errors.
 
-/** Whether it is compressed, and the length. */
-const FRAME_HEAD_BYTES = 5;
-/** What HTTP/2 calls the end of a stream that nobody waits for any more: https://www.rfc-editor.org/rfc/rfc9113#section-7 */
+/** HTTP/2 error code CANCEL: https://www.rfc-editor.org/rfc/rfc9113#section-7 */
 const CANCEL = 8;
 
-/** What nobody reads here. */
+/** Empty headers and trailers of every response: no caller reads them. */
 const NO_HEADERS = new Headers();
 
-interface Options {
-  /** Opens a stream on a connection to the server. @throws ConnectError */
-  readonly open: (headers: OutgoingHttpHeaders) => Promise<ClientHttp2Stream>;
-  /** Larger answers are not read, in bytes. */
-  readonly readMaxBytes: number;
-}
+/** Additional request headers of a call. */
+export type GivenHeaders = ConstructorParameters<typeof Headers>[0];
+
+/** Opens a stream on a connection to the server. @throws ConnectError */
+export type OpenStream = (headers: OutgoingHttpHeaders) => Promise<ClientHttp2Stream>;
 
 /**
- * Calls with one message each way, and no others.
- * All of them fail with a ConnectError: with the status that the server gave, which then is in its metadata; `DeadlineExceeded` when the
- * deadline passed here; `Canceled` when the signal aborted; `Unavailable` for whatever else went wrong, with its cause.
+ * Transport for unary calls only. Answers are limited by `answer-bounds.ts`. A call fails with a ConnectError:
+ * - the server's status, which is then also in the metadata
+ * - `DeadlineExceeded`: the deadline passed locally
+ * - `Canceled`: the signal aborted
+ * - `ResourceExhausted`: the answer is too large
+ * - `Unavailable`: any other failure, with its cause
  */
-export function unaryTransport(options: Options): Transport {
+export function unaryTransport(open: OpenStream): Transport {
   return {
-    unary: (method, signal, timeoutMs, _header, input) => call(options, method, signal, timeoutMs, input),
+    unary: (method, signal, timeoutMs, header, input) => call(open, method, signal, timeoutMs, header, input),
     stream: () => Promise.reject(new ConnectError("streams are not served here", Code.Unimplemented)),
   };
 }
 
 async function call<I extends DescMessage, O extends DescMessage>(
-  options: Options,
+  open: OpenStream,
   method: DescMethodUnary<I, O>,
   signal: AbortSignal | undefined,
   timeoutMs: number | undefined,
+  header: GivenHeaders | undefined,
   input: MessageInitShape<I>,
 ): Promise<UnaryResponse<I, O>> {
   const frame = framed(toBinary(method.input, create(method.input, input)));
-  const path = `/${method.parent.typeName}/${method.name}`;
-  const body = await exchanged(options, path, frame, signal, timeoutMs);
-  const message = fromBinary(method.output, body);
+  const headers = requestHeaders(method, header, timeoutMs);
+  const body = await exchanged(() => open(headers), method, frame, signal, timeoutMs);
+  const message = decodedAnswer<O>(method, body);
   return { stream: false, service: method.parent, method, header: NO_HEADERS, trailer: NO_HEADERS, message };
 }
 
-/** The bytes of the answer's message. */
+/** Request headers of a gRPC call. */
+export function requestHeaders(
+  { parent, name }: DescMethod,
+  given: GivenHeaders | undefined,
+  timeoutMs: number | undefined,
+): OutgoingHttpHeaders {
+  return {
+    ":method": "POST",
+    ":path": `/${parent.typeName}/${name}`,
+    "content-type": "application/grpc+proto",
+    te: "trailers",
+    ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` }),
+    ...(given === undefined ? {} : Object.fromEntries(new Headers(given))),
+  };
+}
+
+/** Sends the request and resolves with the bytes of the answer's message. */
 function exchanged(
-  { open, readMaxBytes }: Options,
-  path: string,
+  open: () => Promise<ClientHttp2Stream>,
+  method: DescMethod,
   frame: Uint8Array,
   signal: AbortSignal | undefined,
   timeoutMs: number | undefined,
@@ -81,7 +99,7 @@ function exchanged(
       if (isOver) return;
       end();
       stream?.close(CANCEL);
-      stream?.destroy(); // Where nothing can be written, not even that, the stream would never close.
+      stream?.destroy(); // On a blocked connection not even RST_STREAM is written, and the stream would never close.
       reject(error);
     };
     const cancel = (): void => fail(new ConnectError("this operation was aborted", Code.Canceled));
@@ -90,38 +108,41 @@ function exchanged(
     const stopTimer = timeoutMs === undefined ? undefined : deadline(systemClock, timeoutMs, expire, hasLeft);
     if (signal?.aborted === true) return cancel();
     signal?.addEventListener("abort", cancel, { once: true });
-    const headers = {
-      ":method": "POST",
-      ":path": path,
-      "content-type": "application/grpc+proto",
-      te: "trailers",
-      ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${timeoutMs}m` }),
-    };
-    open(headers).then(
+    open().then(
       (opened) => {
         stream = opened;
-        const answer = new Answer();
-        // Also after the end: nobody else hears of it. Who resets the stream may have told the answer before, and not want the rest of the question.
-        opened.on("error", (thrown) => (answer.isTold ? settle() : fail(unavailable(thrown))));
+        const answer = new Answer(method);
+        // The listener stays after the end, since an error without a listener ends the process. A server may send its
+        // status and then reset the stream, without reading the rest of the request.
+        opened.on("error", (thrown) => (answer.verdict.isGiven ? settle() : fail(unavailable(thrown))));
         if (isOver) return void opened.close(CANCEL);
         const settle = (): void => {
           if (isOver) return;
           try {
             const body = answer.message(opened.rstCode);
             end();
-            if (!opened.writableFinished) opened.close(CANCEL); // Nobody wants the rest of the question.
+            if (!opened.writableFinished) opened.close(CANCEL); // The server does not need the rest of the request.
             resolve(body);
           } catch (thrown) {
             fail(unavailable(thrown));
           }
         };
-        opened.on("response", (given) => answer.head(given));
-        opened.on("trailers", (given) => answer.trailers(given));
-        opened.on("data", (chunk: Buffer) => {
-          if (answer.add(chunk) > readMaxBytes)
-            fail(new ConnectError(`more than ${readMaxBytes} bytes`, Code.ResourceExhausted));
+        /** Processes received data; the call fails when that throws. */
+        const take = (taking: () => void): void => {
+          if (isOver) return;
+          try {
+            taking();
+          } catch (thrown) {
+            fail(unavailable(thrown));
+          }
+        };
+        opened.on("response", (given) => take(() => answer.verdict.head(given)));
+        opened.on("trailers", (given) => answer.verdict.trailers(given));
+        opened.on("data", (piece: Buffer) => {
+          heardOn(opened, piece.length);
+          take(() => answer.add(piece));
         });
-        opened.on("end", () => answer.isTold && settle());
+        opened.on("end", () => answer.verdict.isGiven && settle());
         opened.on("close", settle);
         opened.end(frame);
       },
@@ -130,70 +151,33 @@ function exchanged(
   });
 }
 
-/** What has come of an answer so far. */
+/** The part of an answer received so far. */
 class Answer {
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
-  #httpStatus: number | undefined;
-  #told: IncomingHttpHeaders = {};
+  readonly verdict = new Verdict();
+  readonly #reader: MessageReader;
+  #message: Uint8Array | undefined;
 
-  /** Whether the server has told how the call went. */
-  get isTold(): boolean {
-    return this.#told["grpc-status"] !== undefined;
+  constructor(method: DescMethod) {
+    this.#reader = new MessageReader((bytes) => checkBytes(method, bytes));
   }
 
-  head(headers: IncomingHttpHeaders & { readonly ":status"?: number | undefined }): void {
-    this.#httpStatus = headers[":status"];
-    if (headers["grpc-status"] !== undefined) this.#told = headers; // there is nothing but the status
-  }
-
-  trailers(headers: IncomingHttpHeaders): void {
-    this.#told = headers;
-  }
-
-  /** @returns how many bytes there are by now */
-  add(chunk: Buffer): number {
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    return this.#bytes;
+  /** Adds a chunk. @throws ConnectError when the answer is too large, or has more than one message */
+  add(piece: Buffer): void {
+    const [first, second] = this.#reader.add(piece);
+    if (second !== undefined || (first !== undefined && this.#message !== undefined)) {
+      throw new ConnectError("the answer has more than one message", Code.Internal);
+    }
+    this.#message ??= first;
   }
 
   /**
-   * @param rstCode with which the stream was closed
-   * @throws ConnectError a refusal, or that there is no answer, or not one whole message
+   * The complete message.
+   * @param rstCode HTTP/2 error code with which the stream was closed
+   * @throws ConnectError with the server's status, or when the answer is missing or not exactly one message
    */
   message(rstCode: number | undefined): Uint8Array {
-    const status = this.#told["grpc-status"];
-    if (status === undefined) {
-      const head = this.#httpStatus === undefined ? "" : `, HTTP status ${this.#httpStatus}`;
-      throw new ConnectError(`the stream was closed without an answer (code ${rstCode ?? 0}${head})`, Code.Unavailable);
-    }
-    if (status !== "0") throw refusal(Number(status), String(this.#told["grpc-message"] ?? ""));
-    const [first = Buffer.alloc(0)] = this.#chunks;
-    const all = this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
-    const isWhole = all.length >= FRAME_HEAD_BYTES && all.readUInt32BE(1) === all.length - FRAME_HEAD_BYTES;
-    if (!isWhole || all[0] !== 0) throw new Error(`${all.length} bytes came, which are not one message`);
-    return new Uint8Array(all.subarray(FRAME_HEAD_BYTES)); // a copy: keys in it are kept, and the socket's memory is not
-  }
-}
-
-/** As the server told it: by its status in the metadata it is known to be the server's word. */
-function refusal(status: number, text: string): ConnectError {
-  return new ConnectError(decoded(text), status in Code ? status : Code.Unknown, { "grpc-status": String(status) });
-}
-
-function framed(message: Uint8Array): Uint8Array {
-  const frame = Buffer.alloc(FRAME_HEAD_BYTES + message.length);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, FRAME_HEAD_BYTES);
-  return frame;
-}
-
-/** Texts are percent-encoded; one that is not well encoded stays as it came. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // The code tells enough.
+    this.verdict.check(rstCode);
+    if (this.#message !== undefined && !this.#reader.isWithin) return this.#message;
+    throw new ConnectError("what came is not one message", Code.Internal);
   }
 }

@@ -17,7 +17,7 @@ test("a version is read back from its text", () => {
 });
 
 test.each(["", "3.6", "v3.6.16", "3.6.16-rc.1", "3.6.16+build", "3.06.1", " 3.6.16", "3.6.16\n", "3.6.x", "3.6.1.2"])(
-  "%j is no version",
+  "%j is not a version",
   (text) => {
     assert.equal(isRelease(text), false);
     assert.throws(
@@ -56,23 +56,23 @@ const paths: readonly { from: string; to: string; is: string | undefined }[] = [
   {
     from: "3.7.0",
     to: "3.5.35",
-    is: "from 3.7.0 to 3.5.35 goes back by more than one minor version; go to 3.6 first",
+    is: "from 3.7.0 to 3.5.35 is a downgrade by more than one minor version; go to 3.6 first",
   },
   {
     from: "3.5.35",
     to: "3.4.40",
-    is: "from 3.5.35 to 3.4.40 goes back by a minor version, which etcd 3.5 cannot",
+    is: "from 3.5.35 to 3.4.40 is a downgrade by a minor version, which etcd 3.5 does not support",
   },
   { from: "3.7.0", to: "4.8.0", is: "from 3.7.0 to 4.8.0 changes the major version" },
   { from: "4.0.0", to: "3.7.0", is: "from 4.0.0 to 3.7.0 changes the major version" },
   { from: "4.5.1", to: "4.6.0", is: undefined },
 ];
 
-test.each(paths)("the way from $from to $to: $is", ({ from, to, is }) => {
+test.each(paths)("the upgrade path from $from to $to: $is", ({ from, to, is }) => {
   assert.equal(whyNoPath(from, to), is);
 });
 
-test("a minor is one whatever its patch", () => {
+test("minor versions are equal, whatever the patch", () => {
   assert.equal(isSameMinor("3.6.1", "3.6.16"), true);
   assert.equal(isSameMinor("3.6.1", "3.7.1"), false);
   assert.equal(isSameMinor("3.6.1", "4.6.1"), false);

@@ -7,16 +7,18 @@ interface EtcdVersion {
   readonly patch: number;
 }
 
-/** Three numbers without leading zeros, no leading v, no build suffix. They may be of any length, as they may in spec.version. */
+/**
+ * Three numbers without leading zeros, no leading v, no build suffix. Numbers may have any length, as in spec.version.
+ */
 const RELEASE = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
 
-/** Whether the text is a version that can be read. A build of somebody's own may call itself anything. */
+/** Whether the text is a valid release version. A custom build of etcd may report any text. */
 export function isRelease(text: string): boolean {
   return RELEASE.test(text);
 }
 
 /**
- * Reads a version such as "3.6.16".
+ * Parses a version such as "3.6.16".
  * @throws OperatorError InvalidSpec when the text is no release
  */
 export function parseVersion(text: string): EtcdVersion {
@@ -36,27 +38,27 @@ export function compareVersions(a: EtcdVersion, b: EtcdVersion): number {
 }
 
 /**
- * The release of 3.5 from which 3.6 may be reached. Since 3.6 the member list is read from another store than before;
- * 3.5.26 is the first that brings both stores in line, without it removed members can come back to life.
+ * The oldest release of 3.5 that may be upgraded to 3.6, which reads the member list from another store than 3.5.
+ * 3.5.26 is the first release that synchronizes both stores; with an older one, removed members can reappear.
  * Source: https://etcd.io/blog/2025/zombie_members_upgrade/
  */
 const LEAVE_3_5_FROM = "3.5.26";
 
-/** The first minor release that can go back: https://etcd.io/docs/v3.6/downgrades/downgrading-etcd/ */
+/** The first minor version of 3.x that can be downgraded: https://etcd.io/docs/v3.6/downgrades/downgrading-etcd/ */
 const GOES_BACK_FROM_MINOR = 6;
 
 /**
- * Why a member cannot go from one release to the other with its data, as one clause for people; `undefined` when it can, if need be by
- * etcd's own downgrade. Both must be releases. Source: https://etcd.io/docs/v3.6/upgrades/
+ * Clause that explains why a member cannot change from one release to the other with its data. Undefined when it can,
+ * if necessary with etcd's downgrade (https://etcd.io/docs/v3.6/upgrades/). Both must be releases.
  */
 export function whyNoPath(from: string, to: string): string | undefined {
   const [a, b] = [parseVersion(from), parseVersion(to)];
   const path = `from ${from} to ${to}`;
   if (b.major !== a.major) return `${path} changes the major version`;
   if (b.minor < a.minor && a.minor < GOES_BACK_FROM_MINOR)
-    return `${path} goes back by a minor version, which etcd ${minorOf(from)} cannot`;
+    return `${path} is a downgrade by a minor version, which etcd ${minorOf(from)} does not support`;
   if (b.minor < a.minor - 1)
-    return `${path} goes back by more than one minor version; go to ${a.major}.${a.minor - 1} first`;
+    return `${path} is a downgrade by more than one minor version; go to ${a.major}.${a.minor - 1} first`;
   if (b.minor > a.minor + 1) return `${path} skips ${a.major}.${a.minor + 1}`;
   const [lower, higher] = b.minor < a.minor ? [b, a] : [a, b];
   const leaves35 = lower.major === 3 && lower.minor === 5 && higher.minor === 6;
@@ -65,18 +67,18 @@ export function whyNoPath(from: string, to: string): string | undefined {
   return `${path} needs ${LEAVE_3_5_FROM} or a later 3.5${lower === a ? " first" : ""}`;
 }
 
-/** Whether the first is of an earlier minor than the second. Both must be releases. */
+/** Whether the first release has an older minor version than the second. Both must be releases. */
 export function isOlderMinor(a: string, b: string): boolean {
   return compareVersions({ ...parseVersion(a), patch: 0 }, { ...parseVersion(b), patch: 0 }) < 0;
 }
 
-/** Such as 3.6 for 3.6.16, as etcd's downgrade is told where to go. */
+/** The minor version of a release, such as 3.6 for 3.6.16: the format of etcd's downgrade target. */
 export function minorOf(version: string): string {
   const { major, minor } = parseVersion(version);
   return `${major}.${minor}`;
 }
 
-/** Whether both are of one minor, such as 3.6.1 and 3.6.16. */
+/** Whether both releases have the same minor version, such as 3.6.1 and 3.6.16. */
 export function isSameMinor(a: string, b: string): boolean {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   return left.major === right.major && left.minor === right.minor;

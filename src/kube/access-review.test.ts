@@ -8,28 +8,28 @@ function answering(body: unknown) {
   return { raw: () => Promise.resolve(typeof body === "string" ? body : JSON.stringify(body)) };
 }
 
-describe("the bearer of a token", () => {
+describe("the user of a token", () => {
   const user = { username: "system:serviceaccount:monitoring:prometheus", groups: ["system:authenticated"] };
   const ask = (status: object) => bearerOf(answering({ status }), "token", OPTIONS);
 
-  test("is whom the API server says", async () => {
+  test("is the user in the API server's response", async () => {
     expect(await ask({ authenticated: true, user })).toEqual(user);
   });
 
   test.each([
-    ["is not known", { authenticated: false, user }],
-    ["is not said to be known", { user }],
-    ["is known in other words", { authenticated: "true", user }],
+    ["is not authenticated", { authenticated: false, user }],
+    ["has no authentication result", { user }],
+    ["has a result that is not a boolean", { authenticated: "true", user }],
     ["has an empty name", { authenticated: true, user: { ...user, username: "" } }],
-    ["has a name that is none", { authenticated: true, user: { username: 1 } }],
+    ["has a name that is not a string", { authenticated: true, user: { username: 1 } }],
     ["has no name", { authenticated: true, user: {} }],
-    ["is not told", { authenticated: true }],
-  ])("is nobody when it %s", async (_, status) => {
+    ["is not in the response", { authenticated: true }],
+  ])("is undefined when it %s", async (_, status) => {
     expect(await ask(status)).toBeUndefined();
   });
 });
 
-describe("a bearer may do what is asked", () => {
+describe("an access review allows", () => {
   const ask = (status: object) =>
     mayDo(answering({ status }), { username: "a" }, { path: "/metrics", verb: "get" }, OPTIONS);
 
@@ -44,7 +44,7 @@ describe("a bearer may do what is asked", () => {
 });
 
 test.each(["no JSON: secret", '"secret"', { status: null, spec: { token: "secret" } }, { spec: { token: "secret" } }])(
-  "an answer without a status is none, and nothing of it is told (%j)",
+  "a response without a status is an error, and the message repeats nothing of it (%j)",
   async (body) => {
     const thrown = await bearerOf(answering(body), "secret", OPTIONS).catch(String);
     expect(thrown).toContain("the answer is no TokenReview with a status");

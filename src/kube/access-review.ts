@@ -2,10 +2,11 @@ import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "./client.ts";
 import type { CallOptions } from "./options.ts";
 
-// Who asks us something, and what may they see? The API server knows both: it made their token, and it has their rights.
+// Authentication and authorization of requests to the operator's own endpoints, such as `/metrics`.
+// The API server decides both: a TokenReview checks the token, a SubjectAccessReview the permission.
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#token-review-api
 
-/** Whom the API server takes the bearer of a token for. */
+/** User that a bearer token belongs to, as TokenReview reports it. */
 export interface Bearer {
   readonly username: string;
   readonly uid?: string;
@@ -16,7 +17,7 @@ export interface Bearer {
 const TOKEN_REVIEWS = { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview" };
 const ACCESS_REVIEWS = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview" };
 
-/** @returns undefined when the API server knows no such token @throws OperatorError as every call */
+/** Authenticates a token. @returns undefined when the API server does not accept it @throws OperatorError */
 export async function bearerOf(
   kube: Pick<KubeClient, "raw">,
   token: string,
@@ -28,7 +29,7 @@ export async function bearerOf(
   return { ...user, username: user.username };
 }
 
-/** Whether the bearer may do this with a path that is no resource, such as `/metrics`. @throws OperatorError as every call */
+/** Whether the user has this verb on a non-resource path, such as `/metrics`. @throws OperatorError */
 export async function mayDo(
   kube: Pick<KubeClient, "raw">,
   { username, uid, groups, extra }: Bearer,
@@ -39,7 +40,7 @@ export async function mayDo(
   return (await reviewed(kube, ACCESS_REVIEWS, "subjectaccessreviews", spec, options)).allowed === true;
 }
 
-/** @returns the status of the review; of its answer nothing is quoted, since it holds the token */
+/** Creates a review. @returns its status. Errors quote nothing of the answer, since it contains the token. */
 async function reviewed(
   kube: Pick<KubeClient, "raw">,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
@@ -53,7 +54,7 @@ async function reviewed(
     const { status } = JSON.parse(body) as { readonly status?: unknown };
     if (typeof status === "object" && status !== null) return status as Readonly<Record<string, unknown>>;
   } catch {
-    // It is told below, without a word of it.
+    // The error below does not quote the body.
   }
   throw new OperatorError("KubeUnavailable", `POST ${path}: the answer is no ${kind} with a status`);
 }

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ErrorCode } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { contentsOf, type Fault, ModelServer, THINGS, type Thing } from "#kit/kube-model.ts";
-import { ScriptedTransport } from "#kit/kube-transport.ts";
+import { contentsOf, type Fault, ModelServer, THINGS, type Thing } from "#kit/servers/kube-model.ts";
+import { ScriptedTransport } from "#kit/servers/kube-transport.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { Cache, type CacheOptions, type Change } from "./cache.ts";
 import { KubeClient } from "./client.ts";
 import type { KubeConfig } from "./config.ts";
@@ -15,36 +15,36 @@ const never = new AbortController().signal;
 const failing = (times: number, code: ErrorCode): Fault[] =>
   Array.from({ length: times }, () => ({ does: "fail", after: 0, code }));
 
-/** A cache of the model's things, and what its changes tell. */
+/** A cache of the model's things, and the changes that it reports. */
 function follow(server: ModelServer, options: Partial<CacheOptions<Thing>> = {}) {
   const clock = new FakeClock();
   const cache = new Cache<Thing>({ client: server, resource: THINGS, clock, random: () => 0, ...options });
-  const told = new Map<string, Thing>();
+  const reported = new Map<string, Thing>();
   const changes: string[] = [];
   cache.onChange((change) => {
     changes.push(`${change.type} ${change.object.metadata.name}`);
-    replay(told, change);
+    replay(reported, change);
   });
-  return { cache, clock, told, changes };
+  return { cache, clock, reported, changes };
 }
 
-/** A change that does not fit what was told before is a fault. */
-function replay(told: Map<string, Thing>, { type, object, previous }: Change<Thing>): void {
+/** Applies a change; it must fit the changes before it. */
+function replay(reported: Map<string, Thing>, { type, object, previous }: Change<Thing>): void {
   const { name, uid } = object.metadata;
-  const known = told.get(name);
+  const known = reported.get(name);
   if (type === "added") expect(known).toBeUndefined();
   else expect(known?.metadata.uid).toBe(uid);
   expect(previous && contentOf(previous)).toEqual(type === "modified" ? known && contentOf(known) : undefined);
-  if (type === "deleted") told.delete(name);
-  else told.set(name, object);
+  if (type === "deleted") reported.delete(name);
+  else reported.set(name, object);
 }
 
-/** What its changes tell of an object: all but its version. */
+/** The parts of an object that changes report: all but its version. */
 function contentOf({ metadata, value }: Thing) {
   return { name: metadata.name, uid: metadata.uid, value };
 }
 
-function toldOf(things: Iterable<Thing>) {
+function sortedContents(things: Iterable<Thing>) {
   return [...things].map(contentOf).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -56,7 +56,7 @@ async function started(server: ModelServer, options: Partial<CacheOptions<Thing>
 }
 
 describe("a cache", () => {
-  test("shares the texts of its objects with other caches'", async () => {
+  test("shares equal strings of its objects with other caches", async () => {
     const server = new ModelServer();
     const strings = new SharedStrings();
     const { cache } = await started(server, { strings });
@@ -69,7 +69,7 @@ describe("a cache", () => {
     await Promise.all([cache.stop(), other.cache.stop()]);
   });
 
-  test("shows nothing before the state is complete, and all of it afterwards", async () => {
+  test("shows nothing before the initial state is complete, and everything afterwards", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.put("b", 2);
@@ -82,7 +82,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("tells nothing of a change of what it does not keep, and its version moves", async () => {
+  test("reports no change of a field that it does not keep, but its version advances", async () => {
     const server = new ModelServer();
     const keep = ({ value: _, ...thing }: Thing) => thing as Thing;
     const { cache, clock, changes } = await started(server, { keep });
@@ -95,7 +95,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("follows changes, and bookmarks move its version", async () => {
+  test("follows changes, and bookmarks advance its version", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
     server.put("a", 1);
@@ -112,40 +112,37 @@ describe("a cache", () => {
   test.each([
     ["as a stream", []],
     ["as a list", [{ does: "fail", after: 0, code: "KubeInvalid" }] as const],
-  ])(
-    "what is not to be kept is as if it were not there, and its version counts: the state comes %s",
-    async (_how, faults) => {
-      const server = new ModelServer();
-      server.put("even", 2);
-      server.put("odd", 1);
-      server.faults.push(...faults);
-      const { cache, clock, changes } = await started(server, {
-        keep: (thing) => (thing.value % 2 === 0 ? thing : undefined),
-      });
-      await clock.advance(60_000);
-      expect([cache.list().length, changes]).toEqual([1, ["added even"]]);
-      expect(cache.seenVersion).toBe(BigInt(server.version));
-      server.put("other", 3);
-      await clock.advance(0);
-      expect(cache.seenVersion).toBe(BigInt(server.version));
-      server.put("odd", 4);
-      server.put("even", 5);
-      server.put("even", 7);
-      server.remove("even");
-      server.remove("other");
-      await clock.advance(0);
-      expect(changes).toEqual(["added even", "added odd", "deleted even"]);
-      expect(cache.list().map(({ metadata }) => metadata.name)).toEqual(["odd"]);
-      expect(cache.seenVersion).toBe(BigInt(server.version));
-      await cache.stop();
-    },
-  );
+  ])("an object that is not kept is absent, but its version counts: the state arrives %s", async (_how, faults) => {
+    const server = new ModelServer();
+    server.put("even", 2);
+    server.put("odd", 1);
+    server.faults.push(...faults);
+    const { cache, clock, changes } = await started(server, {
+      keep: (thing) => (thing.value % 2 === 0 ? thing : undefined),
+    });
+    await clock.advance(60_000);
+    expect([cache.list().length, changes]).toEqual([1, ["added even"]]);
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    server.put("other", 3);
+    await clock.advance(0);
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    server.put("odd", 4);
+    server.put("even", 5);
+    server.put("even", 7);
+    server.remove("even");
+    server.remove("other");
+    await clock.advance(0);
+    expect(changes).toEqual(["added even", "added odd", "deleted even"]);
+    expect(cache.list().map(({ metadata }) => metadata.name)).toEqual(["odd"]);
+    expect(cache.seenVersion).toBe(BigInt(server.version));
+    await cache.stop();
+  });
 
-  test("tells what it keeps no more as it was when it was kept, also when it is deleted like that", async () => {
+  test("reports an object that it no longer keeps as deleted, with its last kept value, also after its deletion", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server, { keep: (thing) => (thing.value < 5 ? thing : undefined) });
-    const told: string[] = [];
-    cache.onChange(({ type, object }) => told.push(`${type} ${object.metadata.name} ${object.value}`));
+    const reported: string[] = [];
+    cache.onChange(({ type, object }) => reported.push(`${type} ${object.metadata.name} ${object.value}`));
     server.put("a", 1);
     server.put("a", 7);
     server.put("b", 2);
@@ -153,25 +150,25 @@ describe("a cache", () => {
     server.put("c", 3);
     server.remove("c", 4);
     await clock.advance(0);
-    expect(told).toEqual(["added a 1", "deleted a 1", "added b 2", "deleted b 2", "added c 3", "deleted c 4"]);
+    expect(reported).toEqual(["added a 1", "deleted a 1", "added b 2", "deleted b 2", "added c 3", "deleted c 4"]);
     expect(cache.seenVersion).toBe(BigInt(server.version));
     await cache.stop();
   });
 
-  test("tells another uid under one name as deleted and added, live and after a new list", async () => {
+  test("reports another uid under the same name as deleted and added, from a watch and from a new list", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.faults.push({ does: "end", after: 2 }, { does: "fail", after: 0, code: "KubeExpired" });
-    const { cache, clock, changes, told } = await started(server);
+    const { cache, clock, changes, reported } = await started(server);
     server.remove("a");
     server.put("a", 2);
     await clock.advance(60_000);
     expect(changes).toEqual(["added a", "deleted a", "added a"]);
-    expect(told.get("a")?.value).toBe(2);
+    expect(reported.get("a")?.value).toBe(2);
     await cache.stop();
   });
 
-  test("goes on from the last version after a normal end, without reading the state again", async () => {
+  test("continues from the last version after a normal end, without reading the state again", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.faults.push({ does: "end", after: 2 });
@@ -186,17 +183,17 @@ describe("a cache", () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.faults.push({ does: "fail", after: 2, code: "KubeUnavailable" });
-    const { cache, clock, told } = await started(server);
+    const { cache, clock, reported } = await started(server);
     server.remove("a");
     server.put("b", 1);
     server.compact();
     await clock.advance(5_000);
-    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    expect(contentsOf([...reported.values()])).toEqual(server.contents());
     expect(cache.stats).toMatchObject({ syncs: 2, restarts: { KubeUnavailable: 1, KubeExpired: 1 } });
     await cache.stop();
   });
 
-  test("reads the state again after a line that is no event", async () => {
+  test("reads the state again after a line that is not an event", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "fail", after: 2, code: "KubeInvalid" });
     const { cache, clock } = await started(server);
@@ -206,34 +203,34 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads the state again when the server's versions go back", async () => {
+  test("reads the state again when the server's versions move backwards", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     server.put("b", 1);
-    const { cache, clock, told } = await started(server);
+    const { cache, clock, reported } = await started(server);
     server.rewind(50);
     server.bookmark();
     await clock.advance(5_000);
     expect(cache.stats.restarts).toEqual({ rewound: 1 });
     expect(cache.seenVersion).toBe(BigInt(server.version));
-    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    expect(contentsOf([...reported.values()])).toEqual(server.contents());
     await cache.stop();
   });
 
-  test("reads the state again after two streams that brought nothing at all: the server may be behind us", async () => {
+  test("reads the state again after two streams without events, since the server may be behind the cache", async () => {
     const server = new ModelServer();
     server.put("a", 1);
-    const { cache, clock, told } = await started(server);
+    const { cache, clock, reported } = await started(server);
     server.rewind(50);
     await clock.advance(190_000);
     expect(cache.stats).toMatchObject({ syncs: 1, restarts: { idle: 2 } }); // the first of them brought the state
     await clock.advance(95_000);
     expect(cache.stats).toMatchObject({ syncs: 2, restarts: { idle: 3 } });
-    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    expect(contentsOf([...reported.values()])).toEqual(server.contents());
     await cache.stop();
   });
 
-  test("stays away as long as the server asks for", async () => {
+  test("waits as long as the server requests", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "fail", after: 0, code: "KubeThrottled", retryAfterMs: 20_000 });
     const { cache, clock } = await started(server);
@@ -244,7 +241,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("lists for good where the stream of the state is refused", async () => {
+  test("keeps using lists when the server refuses the stream of the state", async () => {
     const server = new ModelServer();
     server.watchList = "refused";
     server.put("a", 1);
@@ -258,7 +255,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("reads its lists as the state that it follows, so that they wait for no other call", async () => {
+  test("reads its lists in the lane of its watches, so that they wait for no other call", async () => {
     const list = { kind: "ThingList", metadata: { resourceVersion: "1" }, items: [] };
     const transport = new ScriptedTransport({ status: 400 }, { status: 200, body: list }, "hangs");
     const clock = new FakeClock();
@@ -270,7 +267,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("lists when the stream never says that the state is complete", async () => {
+  test("lists when the stream never reports that the state is complete", async () => {
     const server = new ModelServer();
     server.watchList = "silent";
     server.put("a", 1);
@@ -281,7 +278,7 @@ describe("a cache", () => {
     expect([cache.synced, cache.stats.restarts]).toEqual([true, { "slow-sync": 1 }]);
     server.breakStream("KubeExpired");
     await clock.advance(1_000);
-    expect(server.asked.slice(-1)).toEqual(["watch-list"]); // it may have been slow only once
+    expect(server.asked.slice(-1)).toEqual(["watch-list"]); // the stream may have been slow only once
     await cache.stop();
   });
 
@@ -312,7 +309,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("opens its stream again when something is missed and nothing at all has come for ten seconds, and goes on where it was", async () => {
+  test("opens its stream again when an event is missed and ten seconds passed without data, and continues from its version", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
     await clock.advance(9_000);
@@ -325,7 +322,7 @@ describe("a cache", () => {
     cache.missed();
     await clock.advance(1_000);
     expect(cache.stats.restarts).toEqual({ missed: 1 });
-    // It was opened just now, and the server may take a while to begin: whoever misses something gives it that time as well.
+    // The stream is new, and the server may take a while to begin: a missed event does not reopen it before that.
     for (let n = 0; n < 23; n++) {
       cache.missed();
       await clock.advance(1_000);
@@ -338,10 +335,10 @@ describe("a cache", () => {
     cache.missed();
   });
 
-  test("reads the state again when two streams bring nothing while something is missed: the server may be behind our position", async () => {
+  test("reads the state again when two streams bring nothing while an event is missed, since the server may be behind", async () => {
     const server = new ModelServer();
     for (let n = 0; n < 100; n++) server.put("a", n);
-    const { cache, clock, told } = await started(server);
+    const { cache, clock, reported } = await started(server);
     server.rewind(50);
     for (let n = 0; n < 12; n++) {
       await clock.advance(10_000);
@@ -349,11 +346,11 @@ describe("a cache", () => {
     }
     await clock.advance(10_000);
     expect(cache.stats).toMatchObject({ syncs: 2 });
-    expect(contentsOf([...told.values()])).toEqual(server.contents());
+    expect(contentsOf([...reported.values()])).toEqual(server.contents());
     await cache.stop();
   });
 
-  test("reads a state to its end, however long, also when something is missed", async () => {
+  test("reads a state to its end, however long that takes, even when an event is missed", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "hang", after: 0 });
     const { cache, clock } = await started(server);
@@ -364,7 +361,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("follows at once, from where it was, for who is about to go by it, and says when it does", async () => {
+  test("a renewed cache follows at once from its version, and reports when it is synced", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = await started(server);
     const isSynced = async (withinMs = 1_000): Promise<boolean> => {
@@ -377,7 +374,7 @@ describe("a cache", () => {
       ...Array.from({ length: 6 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
     );
     server.breakStream("KubeUnavailable");
-    await clock.advance(20_000); // It tries ever more rarely, by now every 16 s.
+    await clock.advance(20_000); // The pause has grown to 16 s.
     server.put("a", 1);
     const tried = server.asked.length;
     server.faults.length = 0;
@@ -386,10 +383,10 @@ describe("a cache", () => {
     server.faults.push({ does: "hang", after: 0 });
     cache.renew();
     expect([await isSynced(), server.asked.length - tried]).toEqual([false, 1]);
-    cache.renew(); // What was asked for hangs, too.
+    cache.renew(); // The new request hangs, too.
     expect([await isSynced(999), changes]).toEqual([false, ["added a"]]);
     expect(await isSynced(1)).toBe(true);
-    // A stream that is open may be dead.
+    // An open stream may be dead.
     server.faults.push({ does: "hang", after: 0 });
     cache.renew();
     expect(await isSynced()).toBe(false);
@@ -400,7 +397,7 @@ describe("a cache", () => {
     cache.renew();
   });
 
-  describe("who takes over", () => {
+  describe("a new leader", () => {
     async function takenOver() {
       const server = new ModelServer();
       const followed = await started(server);
@@ -412,7 +409,7 @@ describe("a cache", () => {
         await followed.clock.advance(withinMs);
         return is;
       };
-      /** Cut off for twenty seconds: it tries ever more rarely, by now the next time in twelve. */
+      /** Cuts the cache off for twenty seconds: its pause grows, and the next try is due in twelve. */
       const cutOff = async (code: ErrorCode = "KubeUnavailable") => {
         server.faults.push(...failing(6, code));
         server.breakStream(code);
@@ -422,7 +419,7 @@ describe("a cache", () => {
       return { ...followed, server, isSynced, cutOff };
     }
 
-    test("waits for a cache that the server has cut off, which tries at once, and for no other one", async () => {
+    test("waits for a cache that the server has cut off, which tries at once, and for no other cache", async () => {
       const { server, cache, changes, isSynced, cutOff } = await takenOver();
       expect(await isSynced()).toBe(true);
       await cutOff();
@@ -435,7 +432,7 @@ describe("a cache", () => {
       expect(await isSynced()).toBe(true);
     });
 
-    test("finds it following where it had found its way back by itself", async () => {
+    test("finds a cache synced that has recovered by itself", async () => {
       const { clock, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
       await clock.advance(12_999);
@@ -445,7 +442,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("has it try again soon also when the first try is in vain", async () => {
+    test("has a cache try again soon after a failed first try", async () => {
       const { server, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
       server.faults.push(...failing(1, "KubeUnavailable"));
@@ -453,7 +450,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits on after a stream that ends in order and has brought nothing: that says nothing of what it missed", async () => {
+    test("keeps waiting after a stream that ends normally without events: it does not show what the cache missed", async () => {
       const { server, clock, cache, isSynced, cutOff } = await takenOver();
       await cutOff();
       server.faults.push({ does: "end", after: 0 });
@@ -464,12 +461,12 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits for a server that refuses for moments, as one that starts", async () => {
+    test("waits for a server that refuses for a moment, such as a starting one", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.breakStream("KubeForbidden");
       await clock.advance(0);
       expect([await isSynced(), await isSynced(2_000)]).toEqual([false, true]);
-      // Refused, cut off and refused: not for ten seconds in a row.
+      // Refused, cut off and refused again: never refused for ten seconds in a row.
       server.faults.push(
         ...failing(4, "KubeForbidden"),
         ...failing(1, "KubeUnavailable"),
@@ -481,7 +478,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits also while the try after a refusal is under way", async () => {
+    test("waits also during the try that follows a refusal", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.breakStream("KubeForbidden");
       const tried = server.asked.length;
@@ -490,7 +487,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("counts a refusal anew where it has been served since, however quiet it was", async () => {
+    test("counts a refusal as the first one when the cache was served since, even without events", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.breakStream("KubeForbidden");
       await clock.advance(60_000);
@@ -501,7 +498,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits for none that goes on refusing, since only people can help there, and has it try once more", async () => {
+    test("does not wait for a cache that is refused for long, which only people can mend, but makes it try once more", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.faults.push(...failing(30, "KubeForbidden"));
       server.breakStream("KubeForbidden");
@@ -514,14 +511,14 @@ describe("a cache", () => {
         expect(await isSynced()).toBe(true);
       }
       expect(server.asked.length - tried).toBe(2);
-      server.faults.length = 0; // People have helped.
+      server.faults.length = 0; // The right was granted again.
       server.put("b", 1);
       expect([await isSynced(999), cache.list().length]).toEqual([false, 1]);
       expect(await isSynced(1)).toBe(true);
       await cache.stop();
     });
 
-    test("does not wait for a stream that ends in order, as each does in time", async () => {
+    test("does not wait for a stream that ends normally", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       server.put("a", 1);
       server.faults.push({ does: "end", after: 1 }, { does: "end", after: 1 });
@@ -533,7 +530,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("is told of a whole state at once", async () => {
+    test("need not wait once a whole state has been read", async () => {
       const { server, cache, clock, isSynced } = await takenOver();
       server.faults.push({ does: "hang", after: 0 });
       server.breakStream("KubeExpired");
@@ -546,7 +543,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits on where the process stood still: what came meanwhile is yet to be read", async () => {
+    test("waits longer after the process stood still, since events of that time are still unread", async () => {
       const { server, clock, cache, isSynced } = await takenOver();
       cache.renew();
       await clock.advance(0);
@@ -556,7 +553,7 @@ describe("a cache", () => {
       await cache.stop();
     });
 
-    test("waits for nothing of a cache that has ended", async () => {
+    test("does not wait for a stopped cache", async () => {
       const { cache, isSynced } = await takenOver();
       await cache.stop();
       cache.renew();
@@ -564,23 +561,23 @@ describe("a cache", () => {
     });
   });
 
-  test("people are told when nothing has come for two minutes, and not again once it follows", async () => {
-    const told: unknown[] = [];
-    const log: Log = { ...silentLog, error: (fields) => void told.push(fields.durationMs) };
+  test("an outage of two minutes is logged as an error, and not again once the cache follows", async () => {
+    const reported: unknown[] = [];
+    const log: Log = { ...silentLog, error: (fields) => void reported.push(fields.durationMs) };
     const server = new ModelServer();
     const { cache, clock } = await started(server, { log });
     await clock.advance(60_000);
     server.faults.push(...failing(30, "KubeUnavailable"));
     server.breakStream("KubeUnavailable");
     await clock.advance(60_000);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     await clock.advance(59_999 + 30_000);
-    expect(told.length).toBeGreaterThan(0);
-    for (const ms of told) expect(ms).toBeGreaterThanOrEqual(120_000);
+    expect(reported.length).toBeGreaterThan(0);
+    for (const ms of reported) expect(ms).toBeGreaterThanOrEqual(120_000);
     server.faults.length = 0;
     await clock.advance(60_000);
-    const { length } = told;
-    // What a stream has brought counts to its end, and also when it is opened again for who takes over.
+    const { length } = reported;
+    // Events of a stream count until its end, even when a new leader opens it again.
     for (const breakIt of [() => server.breakStream("KubeUnavailable"), () => cache.renew()]) {
       for (let n = 0; n < 6; n++) {
         server.put("a", n);
@@ -590,17 +587,17 @@ describe("a cache", () => {
       breakIt();
       await clock.advance(30_000);
     }
-    expect(told).toHaveLength(length);
+    expect(reported).toHaveLength(length);
     await cache.stop();
   });
 
   describe.each([["KubeUnavailable"], ["ended"]] as const)(
-    "streams on which nothing comes, each cut after 50 s (%s)",
+    "streams without events, each cut after 50 s (%s)",
     (how) => {
-      /** What became of so many of them, one after the other. */
+      /** Cuts so many streams, one after the other. */
       async function cutStreams(count: number) {
-        const told: unknown[] = [];
-        const log: Log = { ...silentLog, error: (fields) => void told.push(fields) };
+        const reported: unknown[] = [];
+        const log: Log = { ...silentLog, error: (fields) => void reported.push(fields) };
         const server = new ModelServer();
         const { cache, clock } = await started(server, { log });
         const cut = async () => {
@@ -610,17 +607,17 @@ describe("a cache", () => {
           await clock.advance(1_000);
         };
         for (let n = 0; n < count; n++) await cut();
-        return { server, cache, clock, told };
+        return { server, cache, clock, reported };
       }
 
-      test("are each followed by the next one at once, and nobody is told of an outage", async () => {
-        const { server, cache, told } = await cutStreams(11);
-        expect([server.openStreams, told]).toEqual([1, []]);
+      test("are each followed by the next one at once, and no outage is logged", async () => {
+        const { server, cache, reported } = await cutStreams(11);
+        expect([server.openStreams, reported]).toEqual([1, []]);
         expect(server.asked.slice(1)).toEqual(Array.from({ length: 11 }, () => `watch ${server.version}`));
         await cache.stop();
       });
 
-      test("say nothing of where the server is: after ten minutes all is read again", async () => {
+      test("do not show the server's version: after ten minutes the state is read again", async () => {
         const { server, cache } = await cutStreams(14);
         expect(server.asked.filter((asked) => asked === "watch-list")).toHaveLength(2);
         await cache.stop();
@@ -628,7 +625,7 @@ describe("a cache", () => {
     },
   );
 
-  test("a state that is cut again and again before it is complete is read ever more rarely", async () => {
+  test("a state that is repeatedly cut before it is complete is read ever more rarely", async () => {
     const server = new ModelServer();
     for (let n = 0; n < 40; n++) server.faults.push({ does: "hang", after: 1 });
     server.put("a", 1);
@@ -641,7 +638,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a stream that breaks before it has been open for a second has not gone on", async () => {
+  test("a stream that breaks within a second does not count as following", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);
     server.faults.push({ does: "hang", after: 1 });
@@ -658,7 +655,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a state that takes long on an open stream is waited for, and then at once gone by", async () => {
+  test("a new leader waits for a state that takes long on an open stream, and acts on it once it is complete", async () => {
     const server = new ModelServer();
     server.put("a", 1);
     const { cache, clock } = await started(server);
@@ -672,12 +669,12 @@ describe("a cache", () => {
     });
     await clock.advance(30_000);
     expect([isSynced, server.asked.at(-1)]).toEqual([false, "watch-list"]);
-    await clock.advance(30_000); // It is read in another way.
+    await clock.advance(30_000); // The cache has switched to a list.
     expect([isSynced, cache.stats.syncs]).toEqual([true, 2]);
     await cache.stop();
   });
 
-  test("who is about to go by it waits for the whole state where the server cannot go on from where it was, which it says on an open stream", async () => {
+  test("a new leader waits for the whole state when the server reports on an open stream that the cache's version is too old", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);
     server.faults.push({ does: "hang", after: 0 });
@@ -696,7 +693,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("a state that is being read is waited for, and not begun again, for who is about to go by it", async () => {
+  test("a state that is being read for a new leader is not started again", async () => {
     const server = new ModelServer();
     const { cache, clock } = await started(server);
     server.put("a", 1);
@@ -717,7 +714,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("waits longer and longer while the server is away, and not at all once it is back", async () => {
+  test("waits longer and longer during an outage of the server, and not at all after it", async () => {
     const server = new ModelServer();
     server.faults.push(
       ...Array.from({ length: 8 }, (): Fault => ({ does: "fail", after: 0, code: "KubeUnavailable" })),
@@ -734,7 +731,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("survives listeners that throw, and tells the others", async () => {
+  test("survives listeners that throw, and notifies the others", async () => {
     const server = new ModelServer();
     const { cache, clock, changes } = follow(server);
     const names: string[] = [];
@@ -754,7 +751,7 @@ describe("a cache", () => {
     await cache.stop();
   });
 
-  test("stops whenever it is told to, more than once, and leaves no stream", async () => {
+  test("stops at any time, more than once, and leaves no stream", async () => {
     const server = new ModelServer();
     const early = follow(server).cache;
     await early.stop();
@@ -766,7 +763,7 @@ describe("a cache", () => {
     await expect(follow(server).cache.whenSynced(AbortSignal.abort())).rejects.toMatchObject({ code: "Cancelled" });
   });
 
-  test("whoever waits for the state of a stopped cache hears of it", async () => {
+  test("waiting for the state of a stopped cache fails as Cancelled", async () => {
     const server = new ModelServer();
     server.faults.push({ does: "hang", after: 0 });
     const { cache } = await started(server);
@@ -807,7 +804,7 @@ const happening = fc.oneof(
   fc.constant("list fails" as const),
 );
 
-test("whatever happens to streams and lists, the cache ends up as the server, and its changes tell the same", async () => {
+test("whatever happens to streams and lists, the cache ends up equal to the server, and so do its reported changes", async () => {
   const watchList = fc.constantFrom("served" as const, "refused" as const, "silent" as const);
   await fc.assert(
     fc.asyncProperty(
@@ -816,7 +813,9 @@ test("whatever happens to streams and lists, the cache ends up as the server, an
       async (served, happenings) => {
         const server = new ModelServer();
         server.watchList = served;
-        const { cache, clock, told } = await started(server, { indexes: { value: ({ value }) => [String(value)] } });
+        const { cache, clock, reported } = await started(server, {
+          indexes: { value: ({ value }) => [String(value)] },
+        });
         for (const [each, thenMs] of happenings) {
           if (each === "compact") server.compact();
           else if (each === "bookmark") server.bookmark();
@@ -834,7 +833,7 @@ test("whatever happens to streams and lists, the cache ends up as the server, an
         server.faults.length = 0;
         await clock.advance(400_000);
         expect(contentsOf(cache.list())).toEqual(server.contents());
-        expect(toldOf(told.values())).toEqual(toldOf(cache.list()));
+        expect(sortedContents(reported.values())).toEqual(sortedContents(cache.list()));
         expect(cache.seenVersion).toBe(BigInt(server.version));
         for (let value = 0; value < 10; value++) {
           const having = cache.list().filter((object) => object.value === value);

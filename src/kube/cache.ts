@@ -4,6 +4,7 @@ import { invariant } from "#base/invariant.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import type { Reader, Selection } from "./client.ts";
 import { type KubeObject, type Ref, type Resource, resourceName, versionOf } from "./kinds.ts";
+import { faultOf, keptInPlace, type SizeLimit, sizeOf, whole, whyTooLarge } from "./object-size.ts";
 import { Reflector, type RestartReason } from "./reflector.ts";
 import { SharedStrings } from "./shared-strings.ts";
 import { type Change, type IndexBy, Store } from "./store.ts";
@@ -15,18 +16,24 @@ export interface CacheOptions<T extends KubeObject> extends Selection {
   readonly client: Reader;
   readonly resource: Resource<T>;
   /**
-   * Strips an object to the fields that are used; undefined: it is none of ours, and the cache is as if it were not there. managedFields are
-   * dropped before. Must not change its argument's identity fields.
+   * Reduces an object to the fields that are used; undefined leaves the object out of the cache. `managedFields` are
+   * removed before the call. Must not change the identity fields of its argument.
    */
   readonly keep?: (object: T) => T | undefined;
-  /** Whose texts are shared with other objects'; default: those of this cache alone. */
+  /** Size limits of this kind, in addition to OBJECT_LIMIT. */
+  readonly limits?: readonly SizeLimit[];
+  /** Part of `spec` that is kept of an object that is too large: what indexes need. Default: none. Must not throw. */
+  readonly place?: (object: T) => object;
+  /** Labels that are kept of an object that is too large. Default: none. */
+  readonly placeLabels?: readonly string[];
+  /** Pool of shared strings; several caches may use one pool. Default: a pool for this cache alone. */
   readonly strings?: SharedStrings;
   readonly indexes?: Readonly<Record<string, IndexBy<T>>>;
   readonly clock?: Clock;
   readonly log?: Log;
   /** 0 to 1, for jitter. */
   readonly random?: () => number;
-  /** Makes every object immutable; costs a walk over it. Default: outside production (NODE_ENV). */
+  /** Freezes every object deeply, which costs a walk over it. Default: true unless NODE_ENV is `production`. */
   readonly freeze?: boolean;
 }
 
@@ -37,17 +44,23 @@ export interface CacheStats {
   readonly syncs: number;
   /** How often a stream was opened again, by reason. */
   readonly restarts: Readonly<Partial<Record<RestartReason, number>>>;
-  /** When the server last said something, bookmarks included; wall clock, 0 before that. */
+  /** Wall-clock time of the last event, bookmarks included; 0 before the first. */
   readonly lastEventAtMs: number;
-  /** Listeners that threw. */
+  /** Calls in which a listener threw. */
   readonly listenerFailures: number;
 }
 
 type Listener<T> = (change: Change<T>) => void;
 
 /**
- * A copy of one selection of the server's objects that follows it. Written only by its own reflector; what it hands out is
- * shared and must not be changed. It lives in the past: compare `seenVersion` with the version of your own last write.
+ * Reads of an object that is too large: `whole` throws ObjectTooLarge, `known` returns the stub that is kept of it.
+ * Only name, identity and status of a stub are valid.
+ */
+export type Reading = "whole" | "known";
+
+/**
+ * Local copy of one selection of the server's objects, kept up to date by a watch. Objects that it returns are shared
+ * and must not be changed. It may be stale: compare `seenVersion` with the resourceVersion of your own last write.
  */
 export class Cache<T extends KubeObject> {
   readonly #options: CacheOptions<T>;
@@ -74,15 +87,15 @@ export class Cache<T extends KubeObject> {
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log ?? silentLog;
     this.#reflector = this.#newReflector();
-    this.#firstSync.promise.catch(() => undefined); // Those who wait are told; it is no failure when nobody waits.
+    this.#firstSync.promise.catch(() => undefined); // Without a caller of `whenSynced` the rejection would be unhandled.
   }
 
-  /** What is followed. */
+  /** Kind that this cache watches. */
   get resource(): Resource<T> {
     return this.#options.resource;
   }
 
-  /** Starts following; once. Ends with the signal, or `stop`. */
+  /** Starts the watch; may be called once. It ends when the signal aborts, or by `stop`. */
   start(signal: AbortSignal): void {
     invariant(this.#running === undefined, `the cache of ${this.#options.resource.plural} is started once`);
     const stopped = this.#stopped.signal;
@@ -97,44 +110,61 @@ export class Cache<T extends KubeObject> {
     });
   }
 
-  /** Ends following and waits until the stream is closed; may be called again, and before `start`. */
+  /** Ends the watch and waits until the stream is closed; may be called again, and before `start`. */
   async stop(): Promise<void> {
     this.#stopped.abort(new OperatorError("Cancelled", "stopped"));
     await this.#running;
     this.#giveUpSync();
   }
 
-  /** Tells those who wait for the first state that it will not come; nothing when it has. */
+  /** Rejects callers that wait for the first state; has no effect once the state was read. */
   #giveUpSync(): void {
     this.#firstSync.reject(new OperatorError("Cancelled", `the cache of ${this.#options.resource.plural} was stopped`));
   }
 
-  /** Something that was written before does not show: if nothing at all has come for a while, the stream is opened again. */
+  /** Reports that an expected change, such as an own write, does not show. Reopens the stream if it has been silent. */
   missed(): void {
     this.#reflector.missed();
   }
 
-  /** Somebody is about to go by what it shows, who has not for a while: it follows anew, and `whenSynced` waits until it does. */
+  /**
+   * Reopens the stream, for a reader that has not used this cache for a while and is about to. `whenSynced` then waits
+   * until the new stream is up.
+   */
   renew(): void {
     this.#renewed = this.#reflector.renewed();
   }
 
-  get(ref: Ref): T | undefined {
-    return this.#store.get(ref);
+  /**
+   * @param reading `known` returns undefined for a stub without its status (too large), so that callers do not
+   *   overwrite a status that they cannot see
+   * @throws OperatorError ObjectTooLarge
+   */
+  get(ref: Ref, reading: Reading = "whole"): T | undefined {
+    const object = this.#store.get(ref);
+    if (object === undefined || faultOf(object) === undefined) return object;
+    if (reading === "whole") return whole(object);
+    return STATUS_LOST.has(object) ? undefined : object;
   }
 
-  /** How many objects it knows. */
+  /** Number of objects, stubs included. */
   get size(): number {
     return this.#store.size;
   }
 
-  list(): readonly T[] {
-    return this.#store.list();
+  /** All objects. @param reading `whole` leaves out objects that are too large, for metrics; `known` includes them */
+  list(reading: Reading = "whole"): readonly T[] {
+    const all = this.#store.list();
+    return reading === "known" ? all : all.filter((object) => faultOf(object) === undefined);
   }
 
-  /** In the order of namespace/name. @throws OperatorError Bug when there is no such index */
-  byIndex(index: string, value: string): readonly T[] {
-    return this.#store.byIndex(index, value);
+  /**
+   * Objects under an index value, in the order of namespace/name.
+   * @throws OperatorError Bug when there is no such index, ObjectTooLarge when one of the objects is too large
+   */
+  byIndex(index: string, value: string, reading: Reading = "whole"): readonly T[] {
+    const found = this.#store.byIndex(index, value);
+    return reading === "known" ? found : found.map(whole);
   }
 
   /** Whether the whole state has been read at least once. */
@@ -142,7 +172,10 @@ export class Cache<T extends KubeObject> {
     return this.#syncs > 0;
   }
 
-  /** Waits until the whole state has been read, and is followed. @throws OperatorError Cancelled when the signal aborts or the cache is stopped before */
+  /**
+   * Waits until the whole state has been read and the watch is up.
+   * @throws OperatorError Cancelled when the signal aborts or the cache is stopped first
+   */
   async whenSynced(signal: AbortSignal): Promise<void> {
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const what = `waiting for the cache of ${this.#options.resource.plural}`;
@@ -157,17 +190,17 @@ export class Cache<T extends KubeObject> {
   }
 
   /**
-   * Highest resourceVersion seen, bookmarks included; 0 before the first sync. Since Kubernetes 1.35 comparable within the
-   * resource. It goes back only when the server itself went back (etcd restored from a backup).
+   * Highest resourceVersion seen, bookmarks included; 0 before the first sync. Comparable within the resource since
+   * Kubernetes 1.35. Decreases only when the server's own versions did (its etcd was restored from a backup).
    */
   get seenVersion(): bigint {
     return this.#seenVersion;
   }
 
   /**
-   * Calls `listener` for every change from now on, after the cache shows it. A listener should only note keys: it runs between
-   * two events of the stream. One that throws is logged and disturbs nobody.
-   * @returns ends the calls
+   * Calls `listener` for every change from now on, after the cache shows it. The call runs between two events of the
+   * stream, so a listener should only record keys. An exception is logged; other listeners are still called.
+   * @returns function that removes the listener
    */
   onChange(listener: Listener<T>): () => void {
     this.#listeners.add(listener);
@@ -208,16 +241,27 @@ export class Cache<T extends KubeObject> {
   }
 
   #keep(object: T): T | undefined {
+    if (faultOf(object) !== undefined) return object;
     const bare = withoutManagedFields(object);
-    const kept = this.#options.keep === undefined ? bare : this.#options.keep(bare);
-    if (kept === undefined) return undefined;
+    const used = this.#options.keep === undefined ? bare : this.#options.keep(bare);
+    if (used === undefined) return undefined;
+    const fault = whyTooLarge(used, this.#options.limits);
+    const kept = fault === undefined ? used : this.#inPlaceOf(used, fault);
     this.#strings.within(kept);
     const freeze = this.#options.freeze ?? process.env.NODE_ENV !== "production";
     return freeze ? deepFreeze(kept) : kept;
   }
 
+  /** Stub that is kept of an object that is too large. */
+  #inPlaceOf(object: T, fault: string): T {
+    const { place, placeLabels = [], resource } = this.#options;
+    const rest = keptInPlace(placed(object, place?.(object) ?? {}, placeLabels), fault);
+    this.#log.warn({ resource: resourceName(resource), error: fault }, "an object is too large");
+    return rest;
+  }
+
   #replace(objects: readonly T[], resourceVersion: string): void {
-    this.#seenVersion = 0n; // The state that was read last is the truth, even when the server went back.
+    this.#seenVersion = 0n; // The newest list is right even when the server's versions went back (etcd restored).
     const changes = this.#store.replace(objects);
     this.#syncs += 1;
     this.#deliver(changes, resourceVersion);
@@ -231,7 +275,7 @@ export class Cache<T extends KubeObject> {
   }
 
   #deliver(changes: readonly Change<T>[], resourceVersion: string): void {
-    this.#advance(resourceVersion); // before the listeners, who may compare it with the object
+    this.#advance(resourceVersion); // before the listeners: they may compare seenVersion with the object
     for (const change of changes) for (const listener of this.#listeners) this.#call(listener, change);
   }
 
@@ -242,7 +286,10 @@ export class Cache<T extends KubeObject> {
       this.#listenerFailures += 1;
       const { code, message } = asOperatorError(thrown);
       const { resource } = this.#options;
-      this.#log.error({ resource: resourceName(resource), code, error: message }, "a listener of a cache threw");
+      this.#log.error(
+        { resource: resourceName(resource), code, error: message },
+        "a listener of a cache threw an error",
+      );
     }
   }
 }
@@ -255,7 +302,40 @@ function selectionOf({ namespace, labelSelector, fieldSelector }: Selection): Se
   };
 }
 
-/** They are often larger than the rest of the object, and nothing here reads them. */
+/** Largest status that is kept in a stub, in characters. Statuses that the operator writes have a few thousand. */
+const MAX_STATUS = 65_536;
+/** Stubs without a status, because it was larger than MAX_STATUS. */
+const STATUS_LOST = new WeakSet<KubeObject>();
+
+function placed<T extends KubeObject>(object: T, spec: object, placeLabels: readonly string[]): T {
+  const { apiVersion, kind, metadata } = object;
+  const { name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp } = metadata;
+  const labels = Object.entries(metadata.labels ?? {}).filter(([label]) => placeLabels.includes(label));
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const status: unknown = object["status" as keyof T];
+  const isStatusKept = sizeOf(status).characters <= MAX_STATUS;
+  const rest: Record<string, unknown> = {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid,
+      resourceVersion,
+      ...(generation === undefined ? {} : { generation }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      labels: Object.fromEntries(labels),
+      ...(owner === undefined ? {} : { ownerReferences: [owner] }),
+    },
+    spec,
+    ...(status === undefined || !isStatusKept ? {} : { status }),
+  };
+  if (!isStatusKept) STATUS_LOST.add(rest as unknown as T);
+  return rest as unknown as T;
+}
+
+/** Removes `managedFields`: often larger than the rest of the object, and nothing here reads them. */
 function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata as T["metadata"] & { managedFields?: unknown };
   return { ...object, metadata };

@@ -9,10 +9,12 @@ import { type HttpAnswer, type HttpRequest, type Transport, TransportError } fro
 /**
  * When a call may be repeated, always within its deadline:
  * - `read`: after no answer, 5xx and 429.
- * - `guarded`: only when certainly nothing was sent, or the server said 429 with Retry-After. The call carries a uid or
- *   resourceVersion, or is idempotent.
+ * - `guarded`: only when certainly nothing was sent, or on 429 with Retry-After. For calls with a uid or
+ *   resourceVersion as precondition, or idempotent ones.
  * - `once`: only when certainly nothing was sent.
- * - `never`: who called has a better idea; except for a 401, as for all.
+ * - `never`: the caller has its own retry.
+ *
+ * Calls of every class are repeated once after a 401, with credentials read again.
  */
 export type Repeat = "read" | "guarded" | "once" | "never";
 
@@ -20,13 +22,13 @@ export interface Call {
   readonly verb: string;
   /** `pods`, `leases.coordination.k8s.io`; empty for paths that are no resource. */
   readonly resource: string;
-  /** "get pods default/x": the start of every message. */
+  /** Start of every message, such as "get pods default/x". */
   readonly text: string;
   readonly request: Omit<HttpRequest, "signal" | "freshCredentials">;
   readonly repeat: Repeat;
   readonly signal: AbortSignal;
   readonly deadlineMs: number;
-  /** What it changes, as the caller knows it; undefined when it changes nothing that is there. */
+  /** Object that the call changes, as the caller last saw it; undefined when it changes no existing object. */
   readonly known?: KnownObject | undefined;
 }
 
@@ -34,9 +36,9 @@ export interface Call {
 export interface Observation {
   readonly verb: string;
   readonly resource: string;
-  /** HTTP status in digits; or `unsent`, `broken` (sent, no answer), `timeout` (sent, no answer in time), `cancelled`. */
+  /** HTTP status; or `unsent`, `broken` (sent, no answer), `timeout` (sent, no answer in time), `cancelled`. */
   readonly code: string;
-  /** Without the time that it has waited for others. */
+  /** Duration without the wait for the rate limit and for other calls. */
   readonly durationMs: number;
 }
 
@@ -46,19 +48,19 @@ export interface Line {
   readonly bucket: TokenBucket;
   readonly random: () => number;
   readonly observe: (observation: Observation) => void;
-  /** Whether this process may change anything at this moment; asked as late as can be. The lease itself is excepted. */
+  /** Whether this process leads and may write. Called right before sending; writes of the lease itself are exempt. */
   readonly mayChange: () => boolean;
 }
 
-/** Pauses between two attempts of one call. They are short: a call has seconds, and its caller has a slower back-off of its own. */
+/** Backoff between attempts of one call. Short, since a call has seconds and its caller has a slower backoff. */
 const RETRY: Backoff = { firstMs: 100, maxMs: 2_000, factor: 2, jitter: 0.5 };
 
-/** This reason tells an abort by our own deadline from one by the caller. */
+/** Abort reason when the call's own deadline has passed; any other reason is an abort by the caller. */
 const DEADLINE = Symbol("deadline");
 
 /**
- * Makes a call: waits for the rate limit, sends, repeats where that is safe, and hands the answer to `use` while the
- * deadline still runs.
+ * Makes a call: waits for the rate limit, sends, repeats where that is safe, and passes the answer to `use`. The
+ * deadline covers `use` too.
  * @throws OperatorError by the table of `fromRefusal`; KubeUnavailable without answer; Cancelled by the caller's signal
  */
 export async function make<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
@@ -71,8 +73,8 @@ export async function make<R>(line: Line, call: Call, use: Use<R>): Promise<R> {
 }
 
 /**
- * Makes a call whose answer is a stream: the deadline ends with the head, the caller's signal goes on to end the stream.
- * Who reads the stream calls `release` at its end.
+ * Makes a call with a stream as its answer. The deadline covers only the head; the caller's signal also ends the
+ * stream. The reader must call `release` at the end of the stream.
  */
 export async function open(line: Line, call: Call): Promise<{ answer: HttpAnswer; release: () => void }> {
   const bound = withDeadline(line.clock, call);
@@ -86,13 +88,14 @@ export async function open(line: Line, call: Call): Promise<{ answer: HttpAnswer
   }
 }
 
-/** What is done with a good answer while the deadline still runs. */
+/** Reads a 2xx answer; the deadline still runs. */
 type Use<R> = (answer: HttpAnswer) => Promise<R>;
 
 function withDeadline(clock: Clock, call: Call): { call: Call; stopTimer: () => void; release: () => void } {
   const either = new AbortController();
   const cancel = (): void => either.abort(call.signal.reason);
-  // What would be left of a change is not to leave after a freeze. The lease's own writes say what they follow on, whenever they come.
+  // A write expires at once after a freeze of the process: reading first would let the rest of its bytes be sent.
+  // Lease writes carry a resourceVersion and are safe whenever they arrive.
   const { method, lane } = call.request;
   const mayHaveCome = () => method === "GET" || lane === "urgent";
   const stopTimer = deadline(clock, call.deadlineMs, () => either.abort(DEADLINE), mayHaveCome);
@@ -105,13 +108,13 @@ function withDeadline(clock: Clock, call: Call): { call: Call; stopTimer: () => 
   return { call: { ...call, signal: either.signal }, stopTimer, release };
 }
 
-/** How a call has come along. */
+/** Progress of one call over its attempts: its waiting time, and whether the current attempt was sent. */
 class Course {
-  /** How to give up the connections over which an answer is waited for; undefined unless the attempt that is under way has gone out. */
+  /** Retires the connections on which the current attempt waits for its answer; undefined until it was sent. */
   giveUp: (() => void) | undefined;
   readonly #clock: Clock;
   #waitedMs = 0;
-  /** When it began to wait for its turn, while it does. */
+  /** Start of the current wait, by monotonic clock; undefined when it does not wait. */
   #waitsSinceMs: number | undefined;
   #beganMs: number;
 
@@ -124,25 +127,25 @@ class Course {
     return this.giveUp !== undefined;
   }
 
-  /** It waits for its turn: for the rate limit, and for the calls in flight. */
+  /** Starts the wait for the rate limit and the bound on calls in flight. */
   wait(): void {
     this.#waitsSinceMs = this.#clock.monotonicMs();
   }
 
-  /** It is its turn. */
+  /** Ends the wait; the attempt begins. */
   begin(): void {
     this.#waitedMs = this.waitedMs;
     this.#waitsSinceMs = undefined;
     this.#beganMs = this.#clock.monotonicMs();
   }
 
-  /** How long it has waited for its turn, over all attempts. */
+  /** Total wait over all attempts, in milliseconds. */
   get waitedMs(): number {
     const sinceMs = this.#waitsSinceMs;
     return this.#waitedMs + (sinceMs === undefined ? 0 : this.#clock.monotonicMs() - sinceMs);
   }
 
-  /** How long the last attempt has taken, since its turn. */
+  /** Duration of the current attempt since its wait ended; 0 while it waits. */
   get tookMs(): number {
     return this.#waitsSinceMs === undefined ? this.#clock.monotonicMs() - this.#beganMs : 0;
   }
@@ -219,7 +222,7 @@ async function attemptOnce<R>(
     if (!(thrown instanceof TransportError)) throw thrown;
     if (!thrown.sent) code = "unsent";
     const error = new OperatorError("KubeUnavailable", `${call.text}: ${thrown.message}`, { cause: thrown });
-    if (thrown.isTooLong) throw error; // It would be as long once more.
+    if (thrown.isTooLong) throw error; // A repetition would return the same long answer.
     return { is: "failure", error, status: 0, sent: thrown.sent, tls: thrown.tls };
   } finally {
     const { verb, resource } = call;
@@ -259,7 +262,7 @@ function mayRepeat(repeat: Repeat, { error, status, sent }: Failure): boolean {
   }
 }
 
-/** A 401 is refused before anything is done, so every call may be repeated once with credentials read anew. */
+/** Whether to read credentials again and repeat. Safe for every call: with a 401 the server has done nothing. */
 function wantsFreshCredentials({ status, tls }: Failure): boolean {
   return status === 401 || tls;
 }
@@ -270,8 +273,8 @@ function ended(call: Call, course: Course, last: Failure | undefined): OperatorE
   if (call.signal.reason !== DEADLINE) {
     return new OperatorError("Cancelled", `${call.text}: cancelled${before}`, { cause: call.signal.reason });
   }
-  // The link may be frozen, and with it the idle connections of the pool: the next call shall not find that out the same slow way. Of a call that
-  // has not gone out nothing is known of the link.
+  // The network path may hang, and with it the idle connections of the pool. Retire them, so that the next call does
+  // not time out as well. A call that was never sent shows nothing about the path.
   course.giveUp?.();
   const what = course.isSent || last?.sent === true ? "no answer" : "not sent";
   const waitedMs = Math.round(course.waitedMs);

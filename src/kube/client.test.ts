@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { allOf } from "#kit/kube-stream.ts";
-import { type Script, ScriptedTransport } from "#kit/kube-transport.ts";
-import { NODES } from "../../test/kit/kinds.ts";
+import { allOf } from "#kit/servers/kube-stream.ts";
+import { type Script, ScriptedTransport } from "#kit/servers/kube-transport.ts";
+import { NODES } from "#kit/tables/kinds.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { KubeClient, type Observation } from "./client.ts";
 import type { KubeConfig } from "./config.ts";
 import { type Draft, PODS, type Pod } from "./kinds.ts";
@@ -20,7 +20,7 @@ const ok: Script = { status: 200, body: pod };
 const unavailable: Script = { status: 503 };
 const throttled: Script = { status: 429, headers: { "retry-after": "1" } };
 const unauthorized: Script = { status: 401, body: { kind: "Status", reason: "Unauthorized" } };
-/** Its turn never comes. */
+/** A transport in which a request never gets its turn. */
 const waits: Script = { turn: new Promise<never>(() => undefined) };
 const never = new AbortController().signal;
 const options = { signal: never };
@@ -36,7 +36,7 @@ function setUp(...scripts: readonly Script[]) {
     transport,
     observer: (each) => observed.push(each),
   });
-  /** Lets time pass until the call has ended; its result, or the code of its error. */
+  /** Advances the clock until the call has ended. @returns its result, or the code of its error */
   async function end(call: Promise<unknown>): Promise<unknown> {
     const ended = call.catch((thrown: { code?: string }) => thrown.code ?? thrown);
     await clock.advance(60_000);
@@ -56,7 +56,7 @@ const calls: Record<string, (kube: KubeClient) => Promise<unknown>> = {
   delete: (kube) => kube.delete(PODS, ref, { ...options, preconditions: { uid: "u1" } }),
 };
 
-// How often each call is sent when the first attempt meets this and the second would succeed.
+// How often each call is sent when the first attempt fails in this way and the second would succeed.
 const repeats: { verb: string; after: Record<string, number> }[] = [
   {
     verb: "get",
@@ -106,7 +106,7 @@ for (const { verb, after } of repeats) {
 }
 
 describe("a call", () => {
-  test("ends at its deadline, and the connections are made anew since the link may be frozen", async () => {
+  test("ends at its deadline and renews the connections, since the network path may be frozen", async () => {
     const { kube, clock, transport, observed } = setUp("hangs");
     const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
       code: "KubeUnavailable",
@@ -117,7 +117,7 @@ describe("a call", () => {
     expect([transport.renewals, observed.map(({ code }) => code)]).toEqual([1, ["timeout"]]);
   });
 
-  test("tells at its deadline what went wrong before", async () => {
+  test("reports at its deadline what failed before", async () => {
     const { kube, clock } = setUp(...Array<Script>(50).fill(unavailable));
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
       /no answer within 15000 ms; before that: .*HTTP 503/,
@@ -126,7 +126,7 @@ describe("a call", () => {
     await call;
   });
 
-  test("that has its turn too late, or never, says how long it has waited, and is no reason to make connections anew", async () => {
+  test("with a late turn or none reports how long it waited, and does not renew connections", async () => {
     const { kube, clock, transport, observed } = setUp(waits);
     const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toMatchObject({
       code: "KubeUnavailable",
@@ -140,7 +140,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that has waited and then gets no answer says both; what it has waited is not counted as the server's time", async () => {
+  test("that waits for its turn and then gets no answer reports both times separately", async () => {
     const turn = Promise.withResolvers<void>();
     const { kube, clock, transport, observed } = setUp({ turn: turn.promise });
     const call = expect(kube.get(PODS, ref, { ...options, deadlineMs: 500 })).rejects.toThrow(
@@ -156,7 +156,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that pauses after a refusal at its deadline is no reason to make connections anew", async () => {
+  test("that pauses after a refusal at its deadline does not renew connections", async () => {
     const slow: Script = { status: 429, headers: { "retry-after": "60" } };
     const { kube, clock, transport } = setUp(slow);
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(/no answer within 15000 ms; before that: .*429/);
@@ -165,7 +165,7 @@ describe("a call", () => {
     expect(transport.renewals).toBe(0);
   });
 
-  test("whose second attempt waits at its deadline is no reason to make connections anew", async () => {
+  test("with a second attempt that waits at its deadline does not renew connections", async () => {
     const { kube, clock, transport, observed } = setUp("unsent", waits);
     const call = expect(kube.get(PODS, ref, options)).rejects.toThrow(
       /not sent within 15000 ms, of which it waited 14\d\d\d ms for its turn; before that: .*refused/,
@@ -189,7 +189,7 @@ describe("a call", () => {
     expect(transport.renewals).toBe(0);
   });
 
-  test("waits as long as the server asks for", async () => {
+  test("waits as long as the server requests", async () => {
     const { kube, clock, transport } = setUp({ status: 429, headers: { "retry-after": "7" } }, ok);
     const call = kube.get(PODS, ref, options);
     await clock.advance(6_900);
@@ -199,7 +199,7 @@ describe("a call", () => {
   });
 
   for (const verb of ["get", "create"]) {
-    test(`${verb} reads the credentials again once after a 401, and then is KubeForbidden`, async () => {
+    test(`${verb} reads the credentials again once after a 401, and then fails as KubeForbidden`, async () => {
       const { kube, transport, end } = setUp(unauthorized, unauthorized, ok);
       expect(await end(calls[verb]!(kube))).toBe("KubeForbidden");
       expect(transport.requests.map((request) => request.freshCredentials)).toEqual([false, true]);
@@ -212,7 +212,7 @@ describe("a call", () => {
     expect(transport.requests.map((request) => request.freshCredentials)).toEqual([false, true]);
   });
 
-  test("is told to the observer, attempt by attempt", async () => {
+  test("is reported to the observer, attempt by attempt", async () => {
     const { kube, observed, end } = setUp("unsent", "broken", unavailable, ok);
     await end(calls.get!(kube));
     expect(observed.map(({ verb, resource, code }) => `${verb} ${resource} ${code}`)).toEqual([
@@ -223,7 +223,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("whose answer is cut or no object is KubeUnavailable", async () => {
+  test("with an answer that is cut off or not an object is KubeUnavailable", async () => {
     for (const body of ['{"kind":"Pod"', "null", { kind: "Pod", metadata: { name: "x" } }]) {
       const { kube, end } = setUp({ status: 200, body });
       expect(await end(calls.get!(kube))).toBe("KubeUnavailable");
@@ -301,7 +301,7 @@ describe("requests", () => {
     },
   ];
   for (const { name, call, expect: request } of sent) {
-    test(`${name} is sent as the API wants it`, async () => {
+    test(`${name} is sent in the API's form`, async () => {
       const { kube, transport, end } = setUp(ok);
       await end(call(kube));
       expect(transport.requests[0]).toMatchObject(request);
@@ -312,7 +312,10 @@ describe("requests", () => {
     { name: "a namespaced kind without a namespace", call: (kube) => kube.get(PODS, { name: "x" }, options) },
     { name: "a cluster-scoped kind with a namespace", call: (kube) => kube.get(NODES, ref, options) },
     { name: "no name", call: (kube) => kube.get(PODS, { namespace: "default", name: "" }, options) },
-    { name: "a name that is a path", call: (kube) => kube.get(PODS, { namespace: "default", name: ".." }, options) },
+    {
+      name: "a name that contains a path",
+      call: (kube) => kube.get(PODS, { namespace: "default", name: ".." }, options),
+    },
     { name: "a replace without version", call: (kube) => kube.replace(PODS, draft, options) },
     {
       name: "a delete with an empty uid",
@@ -327,7 +330,7 @@ describe("requests", () => {
     });
   }
 
-  test("what a dry run would make has no resourceVersion; what was made must have one", async () => {
+  test("the result of a dry run has no resourceVersion; a created object must have one", async () => {
     const unstored: Script = { status: 201, body: { ...pod, metadata: { ...ref, uid: "u1" } } };
     const { kube, end } = setUp(unstored, unstored);
     expect(await end(kube.create(PODS, draft, { ...options, dryRun: true }))).toEqual(unstored.body);
@@ -357,7 +360,7 @@ describe("a page that is too long", () => {
     body: { metadata: { resourceVersion: "9", continue: next }, items: [pod] },
   });
 
-  test("is asked for once more with half as many objects, and each that follows with twice as many", async () => {
+  test("is requested once more with half as many objects, and each page after it with twice as many", async () => {
     const { kube, transport, end } = setUp(
       "too-long",
       "too-long",
@@ -382,19 +385,19 @@ describe("a page that is too long", () => {
     ]);
   });
 
-  test("never has more than are asked for follow it", async () => {
+  test("is never followed by pages larger than the limit", async () => {
     const { kube, transport, end } = setUp(page("a"), page(""));
     await end(kube.list(PODS, { limit: 3 }, options));
     expect(transport.requests.map((request) => request.path.split("?")[1])).toEqual(["limit=3", "limit=3&continue=a"]);
   });
 
-  test("down to one object", async () => {
+  test("is halved down to one object", async () => {
     const { kube, transport, end } = setUp("too-long", "too-long", "too-long");
     expect(await end(kube.list(PODS, { limit: 3 }, options))).toBe("KubeUnavailable");
     expect(transport.requests.map((request) => request.path.split("=")[1])).toEqual(["3", "2", "1"]);
   });
 
-  test("what fails otherwise is not asked for with fewer", async () => {
+  test("other failures do not reduce the page size", async () => {
     const { kube, transport, end } = setUp({ status: 403 });
     expect(await end(kube.list(PODS, {}, options))).toBe("KubeForbidden");
     expect(transport.requests).toHaveLength(1);
@@ -426,14 +429,14 @@ describe("find", () => {
       expect(await end(kube.find(PODS, ref, options))).toMatchObject(found);
     });
   }
-  test("cancelling is neither absent nor unknown", async () => {
+  test("a cancelled call is neither absent nor unknown", async () => {
     const { kube } = setUp();
     await expect(kube.find(PODS, ref, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "Cancelled" });
   });
 });
 
 describe("watch", () => {
-  test("asks for bookmarks, and for the state when told so", async () => {
+  test("requests bookmarks, and the initial state when asked for it", async () => {
     const { kube, transport } = setUp({ status: 200, body: "" }, { status: 200, body: "" });
     await allOf(kube.watch(PODS, { initialEvents: true, timeoutSeconds: 300 }, options));
     await allOf(kube.watch(PODS, { resourceVersion: "7", namespace: "a", timeoutSeconds: 300 }, options));
@@ -443,7 +446,7 @@ describe("watch", () => {
     ]);
   });
 
-  test("tells that the server has begun to answer, also when nothing comes, and not when it refuses", async () => {
+  test("reports that the server has begun to answer, even without events, and not after a refusal", async () => {
     const opened: string[] = [];
     const { kube } = setUp({ status: 200, body: "" });
     await allOf(kube.watch(PODS, { timeoutSeconds: 1 }, { ...options, onOpen: () => opened.push("open") }));
@@ -457,7 +460,7 @@ describe("watch", () => {
     expect(opened).toEqual(["open"]);
   });
 
-  test("is refused by the table of errors, and never tried again by itself", async () => {
+  test("fails by the table of errors when it is refused, and is not retried by itself", async () => {
     for (const [script, code] of [
       [{ status: 410 }, "KubeExpired"],
       ["unsent", "KubeUnavailable"],
@@ -470,7 +473,7 @@ describe("watch", () => {
   });
 });
 
-describe("a change that is refused since the object is another one, or gone, tells as what it was known", () => {
+describe("a change that is refused because the object was replaced or deleted names the known version", () => {
   const moved: Script = { status: 409, body: { kind: "Status", reason: "Conflict" } };
   const gone: Script = { status: 404, body: { kind: "Status", reason: "NotFound", details: { name: "x" } } };
   const known = { plural: "pods", ...ref, uid: "u1", resourceVersion: "7" };

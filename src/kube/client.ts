@@ -19,6 +19,7 @@ import type {
   CreateOptions,
   DeleteOptions,
   JsonPatch,
+  ListOptions,
   ListQuery,
   PageQuery,
   PatchOptions,
@@ -40,7 +41,7 @@ export type { RateLimits } from "./rate.ts";
 export { FIELD_MANAGER } from "./requests.ts";
 export type { WatchEvent } from "./stream.ts";
 
-/** What a cache needs of the client. */
+/** Client methods that a cache needs. */
 export type Reader = Pick<KubeClient, "list" | "watch">;
 
 interface ClientOptions {
@@ -51,20 +52,21 @@ interface ClientOptions {
   readonly limits?: RateLimits;
   /** Called after each HTTP request. */
   readonly observer?: (observation: Observation) => void;
-  /** How requests travel; Node's own client unless a test says otherwise. */
+  /** Default: HTTP by Node's own client. Tests pass a scripted transport. */
   readonly transport?: Transport;
-  /** Asked right before a change is sent; the lease itself is excepted. Default: always. @see Election.mayAct */
+  /** Called right before a write is sent, except for leases: false refuses it. Default: true. @see Election.mayAct */
   readonly mayChange?: () => boolean;
 }
 
 /** Objects per page, as client-go: a page of the largest objects is a few megabytes. */
 const PAGE = 500;
-/** This is far above the largest fleet. A server that hands out `continue` for ever is faulty. */
+/** Bound on the objects of a list, far above the largest fleet: a faulty server may return `continue` for ever. */
 const MAX_ITEMS = 200_000;
 
 /**
- * The Kubernetes API as this operator uses it. All methods throw OperatorError by the table of `fromRefusal`, KubeUnavailable
- * when no answer came in time, Cancelled when the caller's signal aborted. After KubeUnavailable a change may have been made.
+ * Client of the Kubernetes API. All methods throw OperatorError: by the table of `fromRefusal` for an error answer,
+ * KubeUnavailable without an answer in time, Cancelled when the caller's signal aborted. After KubeUnavailable a write
+ * may have taken effect.
  */
 export class KubeClient {
   readonly #line: Line;
@@ -90,7 +92,7 @@ export class KubeClient {
     return await this.#object(resource, this.#requests.get(resource, ref, options));
   }
 
-  /** `get` for decisions: only a plain "not found" is absent. Throws Cancelled and Bug, nothing else. */
+  /** `get` that reports a failed read as unknown: absent only on NotFound. Throws only Cancelled and Bug. */
   async find<T extends KubeObject>(resource: Resource<T>, ref: Ref, options: CallOptions): Promise<Observed<T>> {
     try {
       return present(await this.get(resource, ref, options));
@@ -102,25 +104,29 @@ export class KubeClient {
   }
 
   /**
-   * All objects of a selection, read page by page; consistent as of the returned resourceVersion. The deadline is that of
-   * each page.
+   * All objects of a selection, read page by page; consistent as of the returned resourceVersion. The deadline is for
+   * one page.
    * @throws OperatorError KubeExpired when the pages took longer than the server keeps the state (5 min)
    */
   async list<T extends KubeObject>(
     resource: Resource<T>,
     query: ListQuery,
-    options: CallOptions,
+    options: ListOptions<T>,
   ): Promise<{ items: T[]; resourceVersion: string }> {
+    const { keep = (item: T) => item, ...call } = options;
     const items: T[] = [];
-    for await (const page of this.pages<T>(resource, query, options)) {
-      for (const item of page.items ?? []) items.push(withKind(item, resource));
+    for await (const page of this.pages<T>(resource, query, call)) {
+      for (const item of page.items ?? []) {
+        const kept = keep(withKind(item, resource));
+        if (kept !== undefined) items.push(kept);
+      }
       if (page.metadata.continue === undefined) return { items, resourceVersion: page.metadata.resourceVersion };
       if (items.length >= MAX_ITEMS) break;
     }
     throw new OperatorError("KubeUnavailable", `list ${resourceName(resource)}: more than ${MAX_ITEMS} objects`);
   }
 
-  /** `list` for who does not want to hold all of them at the same time; the caller bounds it. Items as they come. */
+  /** `list` page by page, to hold one page in memory. Items are not reduced, and their number is not bounded. */
   async *pages<T extends KubeObject>(
     resource: Resource<T>,
     query: ListQuery,
@@ -131,7 +137,7 @@ export class KubeClient {
     let limit = most;
     do {
       const page = await this.#pageOf<T>(resource, { ...query, limit }, next, options);
-      limit = Math.min(most, 2 * page.limit); // Those that are as large may be behind us.
+      limit = Math.min(most, 2 * page.limit); // The large objects may all be on earlier pages.
       const { metadata, items } = page.list;
       next = metadata.continue === "" ? undefined : metadata.continue;
       const { resourceVersion } = metadata;
@@ -139,14 +145,14 @@ export class KubeClient {
     } while (next !== undefined);
   }
 
-  /** @throws OperatorError KubeAlreadyExists; after KubeUnavailable the object may have been made */
+  /** @throws OperatorError KubeAlreadyExists; after KubeUnavailable the object may have been created */
   async create<T extends KubeObject>(resource: Resource<T>, object: Draft<T>, options: CreateOptions): Promise<T> {
     return await this.#object(resource, this.#requests.create(resource, object, options), options.dryRun !== true);
   }
 
   /**
-   * Server-side apply: the fields in `object` become ours, fields that were ours and are missing go away.
-   * A `metadata.uid` or `metadata.resourceVersion` in it is a precondition; without them the object is made when absent.
+   * Server-side apply: takes ownership of the fields in `object` and removes owned fields that it lacks.
+   * A `metadata.uid` or `metadata.resourceVersion` is a precondition; without either, a missing object is created.
    * https://kubernetes.io/docs/reference/using-api/server-side-apply/
    */
   async apply<T extends KubeObject>(resource: Resource<T>, object: Draft<T>, options: ApplyOptions): Promise<T> {
@@ -168,19 +174,19 @@ export class KubeClient {
     return await this.#object(resource, this.#requests.patch(resource, ref, patch, options));
   }
 
-  /** @throws OperatorError KubeConflict when the object is another one by now, KubeNotFound when it is gone */
+  /** @throws OperatorError KubeConflict when the object has another uid, KubeNotFound when it does not exist */
   async delete(resource: AnyResource, ref: Ref, options: DeleteOptions): Promise<void> {
     await make(this.#line, this.#requests.delete(resource, ref, options), (answer) => answer.text());
   }
 
-  /** A path that is no resource, such as `/version` or `/readyz`; the body as text. */
+  /** Requests any path, such as `/version` or a review. @returns the body as text */
   async raw(method: "GET" | "POST", path: string, options: RawOptions): Promise<string> {
     return await make(this.#line, this.#requests.raw(method, path, options), (answer) => answer.text());
   }
 
   /**
-   * The changes of a selection, until the server ends the stream (a normal end) or it breaks (thrown). The deadline is for
-   * the head of the answer; how long silence may last is for the caller to say, by its signal.
+   * Changes of a selection, until the server ends the stream (returns) or the stream breaks (throws). The deadline
+   * covers only the head of the answer; the caller ends a silent stream by its signal.
    */
   async *watch<T extends KubeObject>(
     resource: Resource<T>,
@@ -208,7 +214,7 @@ export class KubeClient {
     await this.#line.transport.close();
   }
 
-  /** A page of as many as are asked for, or of so few that it is not too long. */
+  /** One page, halved until the answer is within the size limit. @returns the limit used too */
   async #pageOf<T extends KubeObject>(
     resource: Resource<T>,
     query: PageQuery,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { stringify } from "yaml";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { defaultConfig, inClusterConfig, kubeconfigFile } from "./config.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
@@ -21,7 +21,7 @@ function write(name: string, text: string): string {
   return path;
 }
 
-/** A kubeconfig that is right except for what the test says. */
+/** A valid kubeconfig, except for the given part. */
 function kubeconfig({ cluster = {}, user = {}, context = {}, top = {} }: Record<string, object> = {}): string {
   const document = {
     apiVersion: "v1",
@@ -63,7 +63,7 @@ describe("kubeconfigFile", () => {
     expect(plain.server).toBe("http://127.0.0.1:8001");
   });
 
-  test("takes another context when asked", async () => {
+  test("takes another context on request", async () => {
     const contexts = [{ name: "other", context: { cluster: "c", user: "u", namespace: "there" } }];
     const config = await kubeconfigFile(kubeconfig({ top: { contexts } }), "other");
     expect(config.namespace).toBe("there");
@@ -101,7 +101,7 @@ describe("kubeconfigFile", () => {
     { name: "an unknown user", given: { context: { user: "x" } }, expect: /users has no entry named "x"/ },
     { name: "no server", given: { cluster: { server: "" } }, expect: /clusters\["c"\]\.cluster\.server is not set/ },
     {
-      name: "a server that is no URL",
+      name: "a server that is not a URL",
       given: { cluster: { server: "example" } },
       expect: /server is example; it must be/,
     },
@@ -128,12 +128,12 @@ describe("kubeconfigFile", () => {
       expect: /client-certificate is not set/,
     },
     {
-      name: "data that is no PEM",
+      name: "data that is not PEM",
       given: { cluster: { "certificate-authority-data": "eA==" } },
       expect: /certificate-authority-data holds no PEM/,
     },
     {
-      name: "a token that is no text",
+      name: "a token that is not a string",
       given: { user: { token: 4242 } },
       expect: /users\["u"\]\.user\.token is a number; it must be a string/,
     },
@@ -144,7 +144,7 @@ describe("kubeconfigFile", () => {
       expect: /token is a mapping; it must/,
     },
     {
-      name: "skipping verification with an authority",
+      name: "skipping verification together with a CA",
       given: { cluster: { "insecure-skip-tls-verify": true, "certificate-authority-data": base64(PEM) } },
       expect: /one of them must go/,
     },
@@ -163,8 +163,8 @@ describe("kubeconfigFile", () => {
     ["a duplicate key", "users: [{name: u, user: {token: secret-1, token: secret-1}}]"],
     ["a line that ends too early", 'users:\n- user: {token: "secret-1'],
     ["an alias that leads nowhere", "users: [{name: u, user: {token: *secret-1}}]"],
-    ["a tag that nobody knows", "users: [{name: u, user: {token: !secret secret-1}}]"],
-  ])("%s is refused without a word of the file", async (_what, text) => {
+    ["an unknown tag", "users: [{name: u, user: {token: !secret secret-1}}]"],
+  ])("%s is refused without quoting the file", async (_what, text) => {
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     const failure = await kubeconfigFile(write("bad", text)).catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ code: "InvalidConfig" });
@@ -173,21 +173,26 @@ describe("kubeconfigFile", () => {
     warned.mockRestore();
   });
 
-  test("where the YAML is wrong is told", async () => {
+  test("the message has the position of the YAML error", async () => {
     const path = write("bad", "a: 1\nusers: [");
     await expect(kubeconfigFile(path)).rejects.toThrow(`${path}: is not valid YAML at line 2, column`);
   });
 
-  test.each(["exec", "auth-provider"])("without the plugins' package %s is refused with what to do", async (field) => {
-    vi.doMock("@kubernetes/client-node", () => {
-      throw new Error("Cannot find package '@kubernetes/client-node'");
-    });
-    const plugin = field === "exec" ? { command: "true" } : { name: "oidc" };
-    const failure = await kubeconfigFile(kubeconfig({ user: { [field]: plugin } })).catch((thrown: unknown) => thrown);
-    vi.doUnmock("@kubernetes/client-node");
-    const advice = `user.${field} is set, which needs the npm package @kubernetes/client-node, and that is not installed`;
-    expect(failure).toMatchObject({ code: "InvalidConfig", message: expect.stringContaining(advice) });
-  });
+  test.each(["exec", "auth-provider"])(
+    "without the package for auth plugins %s is refused with advice",
+    async (field) => {
+      vi.doMock("@kubernetes/client-node", () => {
+        throw new Error("Cannot find package '@kubernetes/client-node'");
+      });
+      const plugin = field === "exec" ? { command: "true" } : { name: "oidc" };
+      const failure = await kubeconfigFile(kubeconfig({ user: { [field]: plugin } })).catch(
+        (thrown: unknown) => thrown,
+      );
+      vi.doUnmock("@kubernetes/client-node");
+      const advice = `user.${field} is set, which needs the npm package @kubernetes/client-node, and that is not installed`;
+      expect(failure).toMatchObject({ code: "InvalidConfig", message: expect.stringContaining(advice) });
+    },
+  );
 
   for (const text of ["", "[]", "a: [", "just text"]) {
     test(`refuses a file that is not a kubeconfig: ${JSON.stringify(text)}`, async () => {
@@ -205,7 +210,7 @@ describe("inClusterConfig", () => {
     write("namespace", "operators");
   }
 
-  test("reads the service account, and token and authority again after a minute", async () => {
+  test("reads the service account, and its token and CA again after a minute", async () => {
     const clock = new FakeClock();
     serviceAccount();
     const config = await inClusterConfig({ env, clock, serviceAccountDirectory: folder });
@@ -222,7 +227,7 @@ describe("inClusterConfig", () => {
     expect((await config.credentials(false)).tls.ca).toBe(`${PEM}${PEM}`.trim());
   });
 
-  test("names what is missing", async () => {
+  test("names each missing part", async () => {
     await expect(inClusterConfig({ env: {}, serviceAccountDirectory: folder })).rejects.toMatchObject({
       code: "InvalidConfig",
       message: expect.stringContaining("KUBERNETES_SERVICE_HOST is not set"),
@@ -235,7 +240,7 @@ describe("inClusterConfig", () => {
     });
   });
 
-  test("is what a pod gets unless KUBECONFIG says otherwise", async () => {
+  test("is the configuration of a pod unless KUBECONFIG is set", async () => {
     serviceAccount();
     const pod = { ...env, HOME: folder };
     expect((await defaultConfig({ env: pod, serviceAccountDirectory: folder })).origin).toBe("service account");
@@ -244,7 +249,7 @@ describe("inClusterConfig", () => {
   });
 });
 
-test("defaultConfig says where it has looked", async () => {
+test("defaultConfig lists the places where it looked", async () => {
   await expect(defaultConfig({ env: { HOME: folder } })).rejects.toMatchObject({
     code: "InvalidConfig",
     message: expect.stringContaining(join(folder, ".kube", "config")),

@@ -14,14 +14,14 @@ interface ConfigOptions {
   readonly clock?: Clock;
   /** Environment to read; process.env when absent. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Where the kubelet puts the token; another place only in tests. */
+  /** Directory of the mounted token; only tests set it. */
   readonly serviceAccountDirectory?: string;
 }
 
 const SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Configuration from the service account of the pod. Token and authority are read again when a minute old.
+ * Configuration from the service account of the pod. Token and CA are read again when a minute old.
  * @throws OperatorError InvalidConfig when the process does not run in a pod, or without a mounted token
  * https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
  */
@@ -41,9 +41,9 @@ export async function inClusterConfig(options: ConfigOptions = {}): Promise<Kube
 }
 
 /**
- * In the order of controller-runtime: `KUBECONFIG`, the service account, `~/.kube/config`.
- * @param context another context than the current one; only with a file
- * @throws OperatorError InvalidConfig naming what was looked for
+ * Configuration from the first of `KUBECONFIG`, the service account and `~/.kube/config`, as controller-runtime does.
+ * @param context overrides the current context; requires a kubeconfig file
+ * @throws OperatorError InvalidConfig that names the sources tried
  */
 export async function defaultConfig(options: ConfigOptions & { readonly context?: string } = {}): Promise<KubeConfig> {
   const env = options.env ?? process.env;

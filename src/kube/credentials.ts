@@ -1,8 +1,8 @@
 import type { Clock } from "#base/clock.ts";
 
-/** What a TLS connection to the API server needs; texts are PEM. */
+/** TLS settings for connections to the API server; certificates and key are PEM. */
 export interface TlsMaterial {
-  /** Absent: the system's own authorities. */
+  /** Absent: the system's CAs. */
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -13,34 +13,34 @@ export interface TlsMaterial {
 }
 
 export interface Credentials {
-  /** The same object as long as nothing changed, so connections can be kept by identity. */
+  /** Same object as before while the contents are unchanged, so that connections can be reused by identity. */
   readonly tls: TlsMaterial;
   /** Bearer token. */
   readonly token?: string;
 }
 
-/** How to reach one API server as one user. */
+/** Address of one API server, with the credentials of one user. */
 export interface KubeConfig {
   /** URL without a slash at the end; it may have a path. */
   readonly server: string;
   /** Namespace to use where none is named. */
   readonly namespace: string;
-  /** Where this came from, for messages: a file or "service account". */
+  /** Source for messages: a file or "service account". */
   readonly origin: string;
   /**
-   * Credentials of now; cheap, since they are read again only when they are a minute old.
-   * @param fresh read again at once: the server refused the ones we have
-   * @throws OperatorError InvalidConfig when they never could be read
+   * Current credentials. Cheap: they are read again only when they are a minute old.
+   * @param fresh reads them again at once, since the server refused the current ones
+   * @throws OperatorError InvalidConfig if no read has succeeded yet
    */
   credentials(fresh: boolean): Promise<Credentials>;
 }
 
-/** The kubelet rotates tokens long before they expire; client-go looks once a minute as well. */
+/** Age at which credentials are read again, as in client-go. The kubelet rotates tokens long before they expire. */
 const MAX_AGE_MS = 60_000;
 
 /**
- * Keeps what `read` returned for a minute. When reading fails later the old credentials stay in use: the files are
- * replaced while we look, and it is for the server to say that a token is too old.
+ * Caches the result of `read` for a minute. When a later read fails, the old credentials stay in use, since the files
+ * may be incomplete during a rotation. The server decides whether an old token is still valid.
  */
 export function kept(
   clock: Clock,

@@ -17,8 +17,8 @@ const quota = 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used
 const uidCause = [{ reason: "FieldValueInvalid", field: "metadata.uid", message: "field is immutable" }];
 const cases: { name: string; given: Refusal; expect: ErrorCode }[] = [
   { name: "a bad request", given: refusal(400, { reason: "BadRequest" }), expect: "KubeInvalid" },
-  { name: "an object against its schema", given: refusal(422, { reason: "Invalid" }), expect: "KubeInvalid" },
-  { name: "a type that is not taken", given: refusal(415), expect: "KubeInvalid" },
+  { name: "an object that violates its schema", given: refusal(422, { reason: "Invalid" }), expect: "KubeInvalid" },
+  { name: "an unsupported media type", given: refusal(415), expect: "KubeInvalid" },
   {
     name: "a patch for another uid",
     given: refusal(422, { reason: "Invalid", details: { causes: uidCause } }),
@@ -35,16 +35,16 @@ const cases: { name: string; given: Refusal; expect: ErrorCode }[] = [
   },
   { name: "no such kind", given: refusal(404), expect: "KubeUnavailable" },
   {
-    name: "no such kind, told as a Status",
+    name: "no such kind, as a Status",
     given: refusal(404, { reason: "NotFound", details: {} }),
     expect: "KubeUnavailable",
   },
-  { name: "a name that is taken", given: refusal(409, { reason: "AlreadyExists" }), expect: "KubeAlreadyExists" },
-  { name: "a change in between", given: refusal(409, { reason: "Conflict" }), expect: "KubeConflict" },
+  { name: "a name that is in use", given: refusal(409, { reason: "AlreadyExists" }), expect: "KubeAlreadyExists" },
+  { name: "a concurrent change", given: refusal(409, { reason: "Conflict" }), expect: "KubeConflict" },
   { name: "a version that is too old", given: refusal(410, { reason: "Expired" }), expect: "KubeExpired" },
   { name: "too many requests", given: refusal(429, { reason: "TooManyRequests" }), expect: "KubeThrottled" },
   { name: "an internal error", given: refusal(500, { reason: "InternalError" }), expect: "KubeUnavailable" },
-  { name: "a server that starts", given: refusal(503), expect: "KubeUnavailable" },
+  { name: "a server that is starting", given: refusal(503), expect: "KubeUnavailable" },
   { name: "a timeout in the server", given: refusal(504, { reason: "Timeout" }), expect: "KubeUnavailable" },
   { name: "a redirect", given: refusal(302), expect: "KubeUnavailable" },
 ];
@@ -52,31 +52,31 @@ for (const { name, given, expect: code } of cases) {
   test(`fromRefusal: ${name} is ${code}`, () => expect(fromRefusal(given).code).toBe(code));
 }
 
-test("the message says what was wanted, what the server said, and its code", () => {
+test("the message has the call, the server's message and its code", () => {
   const { message } = fromRefusal(refusal(403, { reason: "Forbidden", message: quota }));
   expect(message).toBe(`get pods default/x: ${quota} (HTTP 403 Forbidden)`);
   expect(fromRefusal(refusal(404)).message).toBe("get pods default/x: page not found (HTTP 404)");
 });
 
-test("retryAfterMs comes with throttling only, from the header first", () => {
+test("retryAfterMs is set for throttling only, and prefers the header", () => {
   const status = { kind: "Status" as const, details: { retryAfterSeconds: 2 } };
   expect(fromRefusal({ call: "c", httpCode: 429, status }).retryAfterMs).toBe(2_000);
   expect(fromRefusal({ call: "c", httpCode: 429, status, retryAfterMs: 1_000 }).retryAfterMs).toBe(1_000);
   expect(fromRefusal({ call: "c", httpCode: 500, status, retryAfterMs: 1_000 }).retryAfterMs).toBeUndefined();
 });
 
-test("Retry-After is read as seconds, and only as that", () => {
+test("Retry-After is read only as seconds", () => {
   const given = ["1", "0", undefined, "", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", "1e9"];
   expect(given.map(retryAfterMs)).toEqual([1_000, 0, undefined, undefined, undefined, undefined, undefined]);
 });
 
-test("nobody is kept waiting for more than a minute, whether the header or the body asks for it", () => {
+test("a requested pause is at most a minute, in the header and in the body", () => {
   expect(["60", "61", "999999", "9".repeat(400)].map(retryAfterMs)).toEqual([60_000, 60_000, 60_000, 60_000]);
   const status = { kind: "Status" as const, details: { retryAfterSeconds: 86_400 } };
   expect(fromRefusal({ call: "c", httpCode: 429, status }).retryAfterMs).toBe(60_000);
 });
 
-test("only a Status is taken for one", () => {
+test("only a Status is read as one", () => {
   const bodies = ['{"kind":"Status","code":404}', '{"kind":"Pod"}', "<html>", "", "null", "[]"];
   expect(bodies.map((body) => parseStatus(body)?.code)).toEqual([
     404,

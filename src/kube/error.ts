@@ -14,9 +14,9 @@ export interface Status {
   };
 }
 
-/** What the server refused with. */
+/** Error answer of the server to one call. */
 export interface Refusal {
-  /** What we wanted, such as "delete pods default/x". */
+  /** Description of the call, such as "delete pods default/x". */
   readonly call: string;
   readonly httpCode: number;
   /** Absent when the body was not a Status: a proxy or a wrong path answered. */
@@ -25,26 +25,26 @@ export interface Refusal {
   readonly text?: string;
   /** From the Retry-After header, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** What was to be changed, as we knew it; absent when nothing was, or when it was to be made. */
+  /** Object that the call was to change, as last seen; absent for reads and creates. */
   readonly known?: KnownObject;
 }
 
 /**
- * HTTP answer → our code.
+ * Maps an HTTP error answer to an OperatorError:
  *
  * | HTTP | reason | code |
  * | --- | --- | --- |
  * | 400, 405, 406, 413, 415, 422 | any | KubeInvalid, but KubeConflict when the server refused another metadata.uid |
- * | 401 | any | KubeForbidden: credentials were read again before |
+ * | 401 | any | KubeForbidden: the call was already repeated with credentials read again |
  * | 403 | authorizer | KubeForbidden |
- * | 403 | admission: quota, pod security, namespace going away | KubeInvalid |
+ * | 403 | admission: quota, pod security, terminating namespace | KubeInvalid |
  * | 404 | NotFound | KubeNotFound |
  * | 404 | none | KubeUnavailable: the kind is not served, so nothing is known about the object |
  * | 409 | AlreadyExists | KubeAlreadyExists |
  * | 409 | any other | KubeConflict |
  * | 410 | any | KubeExpired |
  * | 429 | any | KubeThrottled |
- * | 5xx and what is left | any | KubeUnavailable |
+ * | 5xx and any other | any | KubeUnavailable |
  *
  * https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#http-status-codes
  */
@@ -58,7 +58,7 @@ export function fromRefusal(refusal: Refusal): OperatorError {
   });
 }
 
-/** Whether it is refused since the object is another one than we knew, or gone. */
+/** Whether the code means that the object has changed since it was read, or is gone. */
 function isOfState(code: ErrorCode): boolean {
   return code === "KubeConflict" || code === "KubeNotFound";
 }
@@ -90,16 +90,16 @@ function codeOf({ httpCode, status }: Refusal): ErrorCode {
 }
 
 /**
- * Authorizer and admission both answer 403 with reason Forbidden; only the words differ. The authorizer always says
- * `User "x" cannot …`, so everything else with a Status came from admission (quota, pod security) and is about the object.
- * This and `missingRight` are the places that decide by text: a wrong guess changes who is asked to act, nothing else.
+ * Whether a 403 came from admission (quota, pod security). Authorizer and admission both answer with reason Forbidden;
+ * only the authorizer's message contains `User "x" cannot …`. Only this function and `missingRight` decide by message
+ * text, and a wrong guess changes only the advice to the user.
  * https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/responsewriters/errors.go
  */
 function isAdmission(status: Status | undefined): boolean {
   return status?.reason === "Forbidden" && !/User "[^"]*" cannot /.test(status.message ?? "");
 }
 
-/** What an account may not do in a namespace. */
+/** Permission that an account lacks in a namespace. */
 export interface MissingRight {
   readonly account: string;
   readonly verb: string;
@@ -108,7 +108,7 @@ export interface MissingRight {
   readonly namespace: string;
 }
 
-/** Which right the authorizer missed, by its words; `undefined` when it said nothing of the kind. @param message of a refusal */
+/** Missing permission by the authorizer's message; undefined for any other message. @param message of a refusal */
 export function missingRight(message: string): MissingRight | undefined {
   const [, account, verb, resource, group, namespace] =
     /User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)" in the namespace "([^"]*)"/.exec(message) ??
@@ -117,12 +117,15 @@ export function missingRight(message: string): MissingRight | undefined {
   return group === undefined || namespace === undefined ? undefined : { account, verb, resource, group, namespace };
 }
 
-/** A patch that carries another metadata.uid is refused as a change of an immutable field: for us a failed precondition. */
+/**
+ * Whether a precondition on the uid failed. The server refuses a patch with another metadata.uid as a change of an
+ * immutable field.
+ */
 function isUidMismatch(status: Status | undefined): boolean {
   return status?.details?.causes?.some((cause) => cause.field === "metadata.uid") === true;
 }
 
-/** Whether nothing can be made in the namespace any more, because it is being deleted. */
+/** Whether a create was refused because its namespace is terminating. */
 export function isNamespaceGoing(thrown: unknown): boolean {
   if (!(thrown instanceof OperatorError) || thrown.code !== "KubeInvalid" || !isStatus(thrown.cause)) return false;
   return thrown.cause.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
@@ -140,7 +143,7 @@ export function parseStatus(body: string): Status | undefined {
     const parsed: unknown = JSON.parse(body);
     return isStatus(parsed) ? parsed : undefined;
   } catch {
-    return undefined; // not JSON: proxies answer in HTML, the server itself says "404 page not found"; the text is kept
+    return undefined; // not JSON: HTML of a proxy, or the server's own "404 page not found"
   }
 }
 
@@ -149,8 +152,8 @@ export function isStatus(value: unknown): value is Status {
 }
 
 /**
- * Longest pause that is kept because the server asked for it, in milliseconds. kube-apiserver asks for seconds; who asks for more, a
- * proxy or a faulty webhook, shall not keep a lease or a cluster waiting for hours.
+ * Longest Retry-After that is honoured, in milliseconds. kube-apiserver sends seconds. A longer one, from a proxy or a
+ * faulty webhook, must not delay a lease or a cluster for hours.
  */
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -159,7 +162,8 @@ function secondsToMs(seconds: number | undefined): number | undefined {
 }
 
 /**
- * A Retry-After header in milliseconds, a minute at most; dates and nonsense give undefined, since the API server sends seconds.
+ * A Retry-After header in milliseconds, at most a minute. Only seconds are supported, as the API server sends them;
+ * anything else gives undefined.
  * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  */
 export function retryAfterMs(header: string | undefined): number | undefined {

@@ -1,12 +1,12 @@
 import type { Clock } from "#base/clock.ts";
 
-/** New events that an object has at once, and how long it then waits for one more; the numbers of client-go. */
+/** Token bucket of each object: burst of new events, and time per further event. Values of client-go's spam filter. */
 const BURST = 25;
 const REFILL_EVERY_MS = 5 * 60_000;
-/** Objects that are remembered; an older one starts again with a full burst. */
+/** Objects with a bucket. The least recently used one is forgotten, and starts again with a full burst. */
 const MAX_OBJECTS = 4_096;
 
-/** How many new events each object may still have. */
+/** Rate limit for new events, per object. */
 export class TurnsPerObject {
   readonly #clock: Clock;
   readonly #objects = new Map<string, { left: number; atMs: number }>();
@@ -15,13 +15,13 @@ export class TurnsPerObject {
     this.#clock = clock;
   }
 
-  /** @returns whether there was one left */
+  /** @returns whether the object may have a new event now */
   take(uid: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     const before = this.#objects.get(uid) ?? { left: BURST, atMs: nowMs };
     const left = Math.min(BURST, before.left + (nowMs - before.atMs) / REFILL_EVERY_MS);
     const taken = left >= 1;
-    this.#objects.delete(uid); // It moves to the young end of the map.
+    this.#objects.delete(uid); // Reinserted below as the most recently used.
     this.#objects.set(uid, { left: taken ? left - 1 : left, atMs: nowMs });
     for (const oldest of this.#objects.keys()) {
       if (this.#objects.size <= MAX_OBJECTS) break;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, OperatorError } from "#base/error.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { CallOptions } from "./client.ts";
 import { cutBytes, EventRecorder, type Note, type Regarding } from "./events.ts";
 import type { Draft, Event, KubeObject } from "./kinds.ts";
@@ -15,17 +15,17 @@ const DB: Regarding = {
 const REMOVED: Note = { type: "Normal", reason: "replace-dead", action: "RemoveMember", note: "db-1 is gone" };
 const never = new AbortController().signal;
 
-/** A server that keeps events, and answers the next calls with the given errors. */
+/** A server that stores events, and answers the next calls with the given errors. */
 class EventServer {
   readonly events = new Map<string, Draft<Event> & { series?: { count: number; lastObservedTime: string } }>();
   calls = 0;
   failures: ErrorCode[] = [];
   hangs = false;
-  /** What is thrown at whoever makes something in a namespace that goes, or is gone. */
-  readonly going = new Map<string, OperatorError>();
-  /** Namespaces whose admission webhook does not answer. */
+  /** Error for every creation in a namespace that is terminating or gone. */
+  readonly refusals = new Map<string, OperatorError>();
+  /** Namespaces with an admission webhook that does not answer. */
   hanging = new Set<string>();
-  /** Calls of each namespace that are under way. */
+  /** Calls in flight of each namespace. */
   readonly underWay = new Map<string, number>();
 
   readonly #clock: FakeClock;
@@ -36,7 +36,7 @@ class EventServer {
 
   create = <T extends KubeObject>(_resource: unknown, draft: Draft<T>, options: CallOptions): Promise<T> =>
     this.#call(draft.metadata.namespace, options, () => {
-      const refused = this.going.get(draft.metadata.namespace ?? "");
+      const refused = this.refusals.get(draft.metadata.namespace ?? "");
       if (refused !== undefined) throw refused;
       this.events.set(draft.metadata.name, draft as unknown as Draft<Event>);
       return draft as unknown as T;
@@ -55,7 +55,7 @@ class EventServer {
       return event as unknown as T;
     });
 
-  get told(): Draft<Event>[] {
+  get stored(): Draft<Event>[] {
     return [...this.events.values()];
   }
 
@@ -86,10 +86,10 @@ const TERMINATING = {
 
 describe("event recorder", () => {
   test.each([
-    ["goes", new OperatorError("KubeInvalid", "it is being terminated", { cause: TERMINATING })],
+    ["is terminating", new OperatorError("KubeInvalid", "it is being terminated", { cause: TERMINATING })],
     ["is gone", new OperatorError("KubeNotFound", "no such namespace")],
   ])(
-    "asks once more when a namespace %s, however much was to be counted, and goes on with others",
+    "retries once when a namespace %s, however many counts are due, and continues with other namespaces",
     async (_when, refused) => {
       const { clock, server, recorder } = setUp();
       const other = { ...DB, namespace: "other", uid: "u2" };
@@ -100,34 +100,34 @@ describe("event recorder", () => {
         for (const about of [DB, other]) recorder.record(about, note);
         await clock.advance(1_000);
       }
-      server.going.set("prod", refused);
+      server.refusals.set("prod", refused);
       for (const [name, { metadata }] of server.events) if (metadata.namespace === "prod") server.events.delete(name);
       const before = server.calls;
       await clock.advance(120_000);
-      // Of one the count, which finds no event, and the event anew; of the other namespace all counts.
+      // In `prod` one update, which finds no event, and one creation; in the other namespace all updates.
       expect(server.calls - before).toBe(2 + notes.length);
       expect(recorder.stats).toMatchObject({ created: 16, updated: 8 });
-      server.going.clear();
+      server.refusals.clear();
       recorder.record(DB, notes[0] ?? REMOVED);
       await clock.advance(0);
-      expect(server.told.filter(({ metadata }) => metadata.namespace === "prod")).toHaveLength(1);
+      expect(server.stored.filter(({ metadata }) => metadata.namespace === "prod")).toHaveLength(1);
     },
   );
 
-  test("counts an event of a namespace that is gone as dropped once, also when it waits again while it is written", async () => {
+  test("counts an event of a missing namespace as dropped once, even when it is queued again during its write", async () => {
     const { server, recorder } = setUp();
-    server.going.set("prod", new OperatorError("KubeNotFound", "no such namespace"));
+    server.refusals.set("prod", new OperatorError("KubeNotFound", "no such namespace"));
     recorder.record(DB, REMOVED);
     recorder.record({ ...DB, namespace: "other", uid: "u2" }, REMOVED);
     await recorder.flush(never);
     expect(recorder.stats).toEqual({ created: 1, updated: 0, dropped: 1 });
   });
 
-  test("writes what the events API asks for", async () => {
+  test("writes the fields that the events API requires", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     await clock.advance(0);
-    expect(server.told).toEqual([
+    expect(server.stored).toEqual([
       {
         apiVersion: "events.k8s.io/v1",
         kind: "Event",
@@ -151,12 +151,12 @@ describe("event recorder", () => {
       await clock.advance(1_000);
     }
     await clock.advance(120_000);
-    expect(server.told).toHaveLength(1);
-    expect(server.told[0]?.series).toEqual({ count: 100, lastObservedTime: "2026-01-01T00:01:39.000000Z" });
+    expect(server.stored).toHaveLength(1);
+    expect(server.stored[0]?.series).toEqual({ count: 100, lastObservedTime: "2026-01-01T00:01:39.000000Z" });
     expect(server.calls).toBe(1 + 3);
   });
 
-  test("what lasts is written after 30 s, then ever more rarely, and so often that the server does not forget it", async () => {
+  test("an event that repeats is written after 30 s, then ever more rarely, but before the server forgets it", async () => {
     const { clock, server, recorder } = setUp();
     const writtenAtS: number[] = [];
     for (let s = 0; s < 7_200; s += 5) {
@@ -165,13 +165,13 @@ describe("event recorder", () => {
       await clock.advance(5_000);
       if (server.calls > before) writtenAtS.push(s);
     }
-    expect(server.told).toHaveLength(1);
+    expect(server.stored).toHaveLength(1);
     const pauses = writtenAtS.slice(1).map((s, n) => s - (writtenAtS[n] as number));
     expect(pauses.slice(0, 6)).toEqual([30, 60, 120, 240, 480, 600]);
     expect(Math.max(...pauses)).toBe(600);
   });
 
-  test("what happens anew after a quiet time is written soon again", async () => {
+  test("an event that repeats after a quiet time is written soon again", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 60; n++) {
       recorder.record(DB, REMOVED);
@@ -181,7 +181,7 @@ describe("event recorder", () => {
     recorder.record(DB, REMOVED);
     recorder.record(DB, REMOVED);
     await clock.advance(31_000);
-    expect(server.told.map((event) => event.series?.count)).toEqual([60, 2]);
+    expect(server.stored.map((event) => event.series?.count)).toEqual([60, 2]);
   });
 
   test("begins a new event when the old one has been quiet for ten minutes", async () => {
@@ -190,33 +190,33 @@ describe("event recorder", () => {
     await clock.advance(10 * 60_000);
     recorder.record(DB, REMOVED);
     await clock.advance(60_000);
-    expect(server.told).toHaveLength(2);
+    expect(server.stored).toHaveLength(2);
   });
 
-  test("tells different notes, reasons and objects apart", async () => {
+  test("distinguishes notes, reasons and objects", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     recorder.record(DB, { ...REMOVED, note: "db-2 is gone" });
     recorder.record(DB, { ...REMOVED, reason: "other" });
     recorder.record({ ...DB, uid: "u2" }, REMOVED);
     await clock.advance(0);
-    expect(server.told).toHaveLength(4);
+    expect(server.stored).toHaveLength(4);
   });
 
-  test("one noisy object has 25 events and then one per five minutes; others are not affected", async () => {
+  test("one noisy object has 25 events and then one in five minutes; other objects are not affected", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 100; n++) recorder.record(DB, { ...REMOVED, note: `note ${n}` });
     recorder.record({ ...DB, uid: "quiet" }, REMOVED);
     await clock.advance(0);
-    expect(server.told).toHaveLength(26);
+    expect(server.stored).toHaveLength(26);
     expect(recorder.stats).toEqual({ created: 26, updated: 0, dropped: 75 });
     await clock.advance(5 * 60_000);
     for (let n = 0; n < 5; n++) recorder.record(DB, { ...REMOVED, note: `later ${n}` });
     await clock.advance(0);
-    expect(server.told).toHaveLength(27);
+    expect(server.stored).toHaveLength(27);
   });
 
-  test("repeats what did not arrive, and counts what the server refuses", async () => {
+  test("retries events that did not arrive, and counts those that the server refuses", async () => {
     const { clock, server, recorder } = setUp();
     server.failures = ["KubeUnavailable", "KubeAlreadyExists", "KubeThrottled"];
     recorder.record(DB, REMOVED);
@@ -233,27 +233,27 @@ describe("event recorder", () => {
     expect(recorder.stats).toEqual({ created: 2, updated: 0, dropped: 2 });
   });
 
-  test("makes an event anew that has expired on the server", async () => {
+  test("creates an event again that has expired on the server", async () => {
     const { clock, server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     await clock.advance(60_000);
     server.events.clear();
     recorder.record(DB, REMOVED);
     await clock.advance(60_000);
-    expect(server.told[0]?.series).toMatchObject({ count: 2 });
+    expect(server.stored[0]?.series).toMatchObject({ count: 2 });
   });
 
-  test("a namespace whose webhook hangs holds up nobody else, and a single writer", async () => {
+  test("a namespace with a hanging webhook blocks one writer, and no other namespace", async () => {
     const { clock, server, recorder } = setUp();
     server.hanging.add("bad");
     for (let n = 0; n < 50; n++) recorder.record({ ...DB, namespace: "bad", uid: `bad-${n}` }, REMOVED);
     recorder.record(DB, REMOVED);
     await clock.advance(0);
-    expect(server.told).toHaveLength(1);
+    expect(server.stored).toHaveLength(1);
     expect(server.underWay.get("bad")).toBe(1);
   });
 
-  test("with more hanging namespaces than writers, others have their turns", async () => {
+  test("with more hanging namespaces than writers, other namespaces have their turns", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 20; n++) {
       server.hanging.add(`bad-${n}`);
@@ -262,13 +262,13 @@ describe("event recorder", () => {
     for (let n = 0; n < 5; n++) {
       recorder.record({ ...DB, uid: `good-${n}` }, REMOVED);
       await clock.advance(3_000);
-      expect(server.told).toHaveLength(n + 1);
+      expect(server.stored).toHaveLength(n + 1);
     }
     await clock.advance(30 * 60_000);
     expect(recorder.stats).toEqual({ created: 5, updated: 0, dropped: 500 });
   });
 
-  test("no more than a hundred are written side by side, however many namespaces hang", async () => {
+  test("at most a hundred events are written concurrently, however many namespaces hang", async () => {
     const { clock, server, recorder } = setUp();
     for (let n = 0; n < 500; n++) {
       server.hanging.add(`bad-${n}`);
@@ -286,7 +286,7 @@ describe("event recorder", () => {
     expect(most).toBeLessThanOrEqual(100);
   });
 
-  test("who has most waiting makes room for others", async () => {
+  test("the namespace with most waiting events makes room for others", async () => {
     const { clock, server, recorder } = setUp();
     server.hanging.add("bad");
     for (let n = 0; n < 1_500; n++) recorder.record({ ...DB, namespace: "bad", uid: `u${n}` }, REMOVED);
@@ -295,15 +295,15 @@ describe("event recorder", () => {
     expect(recorder.stats).toEqual({ created: 10, updated: 0, dropped: 499 + 9 });
   });
 
-  test("what is about one object is written in its order, also when a write has to be repeated", async () => {
+  test("events of one object are written in order, even when a write is retried", async () => {
     const { clock, server, recorder } = setUp();
     server.failures = ["KubeUnavailable"];
     for (const note of ["a", "b", "c"]) recorder.record(DB, { ...REMOVED, note });
     await clock.advance(5_000);
-    expect(server.told.map(({ note }) => note)).toEqual(["a", "b", "c"]);
+    expect(server.stored.map(({ note }) => note)).toEqual(["a", "b", "c"]);
   });
 
-  test("never grows: with a server that hangs it drops from a thousand on", async () => {
+  test("has a bounded queue: with a hanging server it drops events beyond a thousand", async () => {
     const { clock, server, recorder } = setUp();
     server.hangs = true;
     for (let n = 0; n < 1_500; n++) recorder.record({ ...DB, uid: `u${n}` }, REMOVED);
@@ -311,18 +311,18 @@ describe("event recorder", () => {
     expect(recorder.stats.dropped).toBe(499);
   });
 
-  test("flush writes what waits, the last counts included, and ends recording", async () => {
+  test("flush writes all waiting events and last counts, and ends recording", async () => {
     const { server, recorder } = setUp();
     recorder.record(DB, REMOVED);
     recorder.record(DB, REMOVED);
     recorder.record(DB, { ...REMOVED, note: "other" });
     await recorder.flush(never);
-    expect(server.told.map((event) => event.series?.count)).toEqual([2, undefined]);
+    expect(server.stored.map((event) => event.series?.count)).toEqual([2, undefined]);
     recorder.record(DB, { ...REMOVED, note: "too late" });
     expect(recorder.stats.dropped).toBe(1);
   });
 
-  test("flush gives up when told to, also while the server hangs", async () => {
+  test("flush stops when its signal aborts, even while the server hangs", async () => {
     const { server, recorder } = setUp();
     server.hangs = true;
     recorder.record(DB, REMOVED);
@@ -335,7 +335,7 @@ describe("event recorder", () => {
 });
 
 const cuts = [
-  { name: "leaves a short text alone", text: "äö", max: 4, expect: "äö" },
+  { name: "leaves a short text unchanged", text: "äö", max: 4, expect: "äö" },
   { name: "cuts between characters", text: "äö", max: 3, expect: "ä" },
   { name: "never splits a character of four bytes", text: "a😀b", max: 4, expect: "a" },
 ];

@@ -8,11 +8,11 @@ import { isNamespaceGoing } from "./error.ts";
 import { TurnsPerObject } from "./event-turns.ts";
 import { type Draft, EVENTS, type Event } from "./kinds.ts";
 
-/** What an event is about. */
+/** Object that an event is about. */
 export interface Regarding {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Absent for cluster-scoped kinds; their events go to `default`. */
+  /** Absent for cluster-scoped kinds; their events are created in `default`. */
   readonly namespace?: string;
   readonly name: string;
   readonly uid: string;
@@ -20,17 +20,17 @@ export interface Regarding {
 
 export interface Note {
   readonly type: "Normal" | "Warning";
-  /** Why, in CamelCase, at most 128 characters; for machines. */
+  /** Machine-readable reason, in CamelCase, at most 128 characters. */
   readonly reason: string;
-  /** What was done or refused, in CamelCase, at most 128 characters. */
+  /** Action that was taken or refused, in CamelCase, at most 128 characters. */
   readonly action: string;
-  /** For people; cut after 1024 bytes, which is what the server takes. */
+  /** Text for people; cut after 1024 bytes, the server's limit. */
   readonly note: string;
 }
 
 interface EventRecorderOptions {
   readonly client: Pick<KubeClient, "create" | "patch">;
-  /** The process: usually the name of the pod. Cut after 128 characters. */
+  /** Reporting instance, usually the name of the pod. Cut after 128 characters. */
   readonly instance: string;
   readonly clock?: Clock;
   readonly log?: Log;
@@ -40,59 +40,60 @@ interface EventRecorderOptions {
 
 /** For metrics. */
 export interface EventStats {
-  /** Written as events of their own. */
+  /** Events created on the server. */
   readonly created: number;
-  /** Updates of an event that had happened before. */
+  /** Counts written to an existing event. */
   readonly updated: number;
-  /** Not told: the queue was full, the object had too many, or the server refused. */
+  /** Events and counts not written: the queue was full, the object had too many, or the server refused. */
   readonly dropped: number;
 }
 
-/** What happens again within this time is counted on the same event; later it is told as a new one. */
+/** Time since the last occurrence within which a repeated event is counted on the existing one. */
 const SAME_WITHIN_MS = 10 * 60_000;
 /**
- * Pauses between the counts of one series that are written. What lasts is no news, and every write of an event is a write to the
- * etcd of Kubernetes. The server forgets an event that is not written for an hour.
+ * Pauses between writes of the count of one series. They grow, since a lasting state is no news and every write loads
+ * the etcd of Kubernetes. Their maximum is below the hour after which the server deletes an event.
  */
 const COUNT_AFTER: Backoff = { firstMs: 30_000, maxMs: 10 * 60_000, factor: 2, jitter: 0 };
-/** Events that wait to be written; each is about a kilobyte. */
+/** Bound on events that wait to be written; each takes about a kilobyte. */
 const MAX_QUEUED = 1_000;
-/** So many different events are remembered for counting. The oldest is forgotten first, and is told anew when it happens again. */
+/** Bound on series. The least recent one is forgotten first, and becomes a new event when it happens again. */
 const MAX_SERIES = 4_096;
 const MAX_NOTE_BYTES = 1_024;
 const MAX_FIELD = 128;
 const CALL_MS = 5_000;
-/** Writing one event is tried this often; then it is dropped, since what waits behind it is news, too. */
+/** Attempts to write one event before it is dropped, so that the events queued behind it are written. */
 const ATTEMPTS = 2;
 const RETRY: Backoff = { firstMs: 500, maxMs: 5_000, factor: 3, jitter: 0.5 };
-/** Events that are written side by side, never two of one namespace. */
+/** Concurrent writes, not counting slow ones; never two in one namespace. */
 const WRITERS = 8;
 /**
- * A write that takes longer is none of these any more, in milliseconds: it waits for somebody who does not answer, such as a webhook of its namespace. So
- * no more than eight begin to wait in each second, and since each ends within some eleven seconds, no more than a hundred are under way.
+ * Time after which a write no longer counts against WRITERS, in milliseconds. Such a write waits for something that
+ * does not answer, such as a webhook of its namespace. At most eight writes become slow each second, and each ends
+ * within some eleven seconds, so at most a hundred are in flight.
  */
 const SLOW_MS = 1_000;
 
-/** One event on the server, and what has happened since it was written. */
+/** One event on the server, with the occurrences since it was written. */
 interface Series {
   readonly draft: Draft<Event> & { readonly metadata: { readonly namespace: string; readonly name: string } };
   count: number;
   writtenCount: number;
-  /** How often a count was due to be written. */
+  /** Writes of the count so far; determines the next pause of COUNT_AFTER. */
   counts: number;
   lastMs: number;
-  /** Monotonic. */
+  /** Monotonic time of the last occurrence. */
   seenMs: number;
   cancelTimer: (() => void) | undefined;
   isQueued: boolean;
 }
 
 /**
- * Tells people what was done, as Kubernetes events. Never throws, never makes the caller wait, and drops (counted) rather than grow.
+ * Writes Kubernetes events. `record` never throws and never waits. With a full queue, events are dropped and counted.
  *
- * - The same object, type, reason, action and note within 10 minutes is one event whose series is counted up, written after 30 s
- *   and then ever more rarely; the last count is always written.
- * - Namespaces take turns. What is about one object is written in its order.
+ * - Equal object, type, reason, action and note within 10 minutes are one event with a count (`series`). The count is
+ *   written after 30 s, then more rarely; the last count is always written.
+ * - Namespaces take turns. Events about one object are written in order.
  * - Each object has 25 new events, then one more every 5 minutes, as in client-go's spam filter.
  *
  * https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
@@ -105,12 +106,12 @@ export class EventRecorder {
   readonly #random: () => number;
   readonly #series = new Map<string, Series>();
   readonly #turns: TurnsPerObject;
-  /** What waits, by namespace, in the order of their turns. A queue is empty only while its last event is being written. */
+  /** Waiting events by namespace, in order of turns. A queue is empty only while its last event is being written. */
   readonly #queues = new Map<string, Series[]>();
   #queued = 0;
-  /** Writes that are under way, by namespace. */
+  /** Writes under way, by namespace. */
   readonly #writes = new Map<string, Promise<void>>();
-  /** Namespaces whose write takes long. */
+  /** Namespaces with a write that has taken longer than SLOW_MS. */
   readonly #slow = new Set<string>();
   readonly #stopped = new AbortController();
   #stats = { created: 0, updated: 0, dropped: 0 };
@@ -138,7 +139,9 @@ export class EventRecorder {
     else this.#first(key, regarding, short, nowMs);
   }
 
-  /** Writes what waits, counts included, and returns when it is written or the signal aborts. What comes later is dropped. */
+  /**
+   * Writes all waiting events and counts; returns when they are written or the signal aborts. Later events are dropped.
+   */
   async flush(signal: AbortSignal): Promise<void> {
     for (const series of this.#series.values()) this.#writeCount(series);
     const aborted = Promise.withResolvers<void>();
@@ -181,7 +184,7 @@ export class EventRecorder {
     series.count += 1;
     series.lastMs = this.#clock.wallMs();
     series.seenMs = nowMs;
-    this.#series.delete(key); // It moves to the young end of the map.
+    this.#series.delete(key); // Reinserted below as the most recent.
     this.#series.set(key, series);
     series.cancelTimer ??= this.#clock.after(delayMs(COUNT_AFTER, series.counts, 0), () => {
       series.counts += 1;
@@ -195,7 +198,7 @@ export class EventRecorder {
     if (series.count > series.writtenCount) this.#enqueue(series);
   }
 
-  /** The series ends here: a count that was not written yet is written now. */
+  /** Ends a series; queues a count that was not written yet. */
   #forget(key: string): void {
     const series = this.#series.get(key);
     this.#series.delete(key);
@@ -217,7 +220,7 @@ export class EventRecorder {
     this.#startWrites();
   }
 
-  /** When nothing more may wait, the namespace of which most waits gives its newest. @returns whether there is room */
+  /** Drops the newest event of the namespace with the longest queue if the total is full. @returns whether one fits */
   #makeRoom(namespace: string): boolean {
     if (this.#queued < MAX_QUEUED) return true;
     const own = this.#queues.get(namespace)?.length ?? 0;
@@ -253,7 +256,7 @@ export class EventRecorder {
     this.#slow.delete(namespace);
     this.#writes.delete(namespace);
     const rest = this.#queues.get(namespace) ?? [];
-    this.#queues.delete(namespace); // It moves behind the others.
+    this.#queues.delete(namespace); // Reinserted below as the last in turn.
     if (rest.length > 0) this.#queues.set(namespace, rest);
     this.#startWrites();
   }
@@ -263,34 +266,34 @@ export class EventRecorder {
   }
 
   async #write(series: Series): Promise<void> {
-    if (series.count === series.writtenCount) return; // It was being written when it was queued again.
+    if (series.count === series.writtenCount) return; // An earlier write included this count.
     for (let attempt = 0; attempt < ATTEMPTS && !this.#stopped.signal.aborted; attempt++) {
       try {
         await this.#writeOnce(series);
         return;
       } catch (thrown) {
         if (hasCode(thrown, "KubeNotFound") && series.writtenCount > 0) {
-          series.writtenCount = 0; // Events live for an hour: this one is gone and is made anew.
+          series.writtenCount = 0; // The server has deleted the event (after an hour): create it again.
         } else if (!hasCode(thrown, "KubeUnavailable", "KubeThrottled")) {
           this.#tell(thrown);
-          // Only a namespace can be missing where something is made. All else of it would be refused as well, count by count.
+          // NotFound on a create means that the namespace is missing: all its other events would be refused as well.
           if (isNamespaceGoing(thrown) || hasCode(thrown, "KubeNotFound"))
             this.#giveUpAll(series.draft.metadata.namespace);
-          break; // It was refused, and would be again.
+          break; // A repetition would be refused as well.
         }
       }
-      await this.#clock.sleep(delayMs(RETRY, attempt, this.#random()), this.#stopped.signal).catch(() => undefined); // the loop looks
+      await this.#clock.sleep(delayMs(RETRY, attempt, this.#random()), this.#stopped.signal).catch(() => undefined); // the loop checks the signal
     }
     this.#giveUp(series);
   }
 
   #giveUp(series: Series): void {
-    if (series.writtenCount === series.count) return; // It was given up with all of its namespace.
-    series.writtenCount = series.count; // It is not to be counted as dropped a second time.
+    if (series.writtenCount === series.count) return; // Already dropped by giveUpAll.
+    series.writtenCount = series.count; // Prevents a second count as dropped.
     this.#drop();
   }
 
-  /** Nobody will read what is still to be written about what was in the namespace. */
+  /** Drops all events of a namespace that is missing or terminating. */
   #giveUpAll(namespace: string): void {
     for (const series of this.#queues.get(namespace)?.splice(0) ?? []) {
       series.isQueued = false;
@@ -304,7 +307,7 @@ export class EventRecorder {
     }
   }
 
-  /** Creating is safe to repeat: the name is ours, so "exists already" says that an earlier attempt arrived. */
+  /** Creates or patches the event. The name is unique, so AlreadyExists means that an earlier attempt succeeded. */
   async #writeOnce(series: Series): Promise<void> {
     const { count, draft } = series;
     const options = { signal: this.#stopped.signal, deadlineMs: CALL_MS };
@@ -354,7 +357,7 @@ export class EventRecorder {
   }
 }
 
-/** The text, shortened to whole characters that fit. */
+/** The longest start of the text that fits, cut between characters. */
 export function cutBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;

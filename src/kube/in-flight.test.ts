@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { DEFAULT_IN_FLIGHT, InFlight } from "./in-flight.ts";
 
 const never = new AbortController().signal;
@@ -8,7 +8,9 @@ function namespaceOf(name: string): string {
   return name.includes("/") ? name.replace(/\/.*/, "") : "";
 }
 
-/** Calls by name, with their namespace before a slash; begun in order of their names, each with the way to end it. */
+/**
+ * Calls by name, with their namespace before a slash. `begun` has their order; `end` has the function that ends each.
+ */
 class Calls {
   readonly clock = new FakeClock();
   readonly inFlight: InFlight;
@@ -31,7 +33,7 @@ class Calls {
   }
 }
 
-test("as many as may be are in flight; who comes next begins when one has ended, in order", async () => {
+test("calls up to the limit are in flight; the next one begins when one has ended, in order of arrival", async () => {
   const calls = new Calls();
   calls.ask("a", "b", "c", "d");
   await calls.clock.advance(0);
@@ -41,7 +43,7 @@ test("as many as may be are in flight; who comes next begins when one has ended,
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("a call that takes long counts no more, and when it ends nobody more is let in", async () => {
+test("a slow call does not count, and its end admits no further call", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   await calls.clock.advance(100);
@@ -58,7 +60,7 @@ test("a call that takes long counts no more, and when it ends nobody more is let
   expect(calls.begun).toEqual(["a", "b", "c", "d", "e", "f"]);
 });
 
-test("a place that has become free by the clock alone is taken by who comes then", async () => {
+test("a slot that became free when a call turned slow is given to the next call", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   await calls.clock.advance(250);
@@ -67,7 +69,7 @@ test("a place that has become free by the clock alone is taken by who comes then
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("a call that is told twice to have ended makes one place", async () => {
+test("a call that ends twice frees one slot", async () => {
   const calls = new Calls();
   calls.ask("a", "b", "c", "d");
   await calls.clock.advance(0);
@@ -77,7 +79,7 @@ test("a call that is told twice to have ended makes one place", async () => {
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("whoever gives up while waiting hears so at once, and takes no place", async () => {
+test("a waiting call that is aborted fails at once, and takes no slot", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   const stop = new AbortController();
@@ -92,7 +94,7 @@ test("whoever gives up while waiting hears so at once, and takes no place", asyn
   await expect(calls.inFlight.enter(stop.signal, "")).rejects.toThrow("enough");
 });
 
-test("when nobody is to wait any more all are told why, and those in flight go on", async () => {
+test("when all waiting calls are refused each gets the reason, and those in flight continue", async () => {
   const calls = new Calls();
   calls.ask("a", "b");
   const waiting = [1, 2].map(() => expect(calls.inFlight.enter(never, "")).rejects.toThrow("it is closed"));
@@ -105,7 +107,7 @@ test("when nobody is to wait any more all are told why, and those in flight go o
   expect(calls.begun).toEqual(["a", "b", "c"]);
 });
 
-test("of those that wait it is the turn of who has the fewest in flight", async () => {
+test("the next call is of the namespace with the fewest calls in flight", async () => {
   const calls = new Calls();
   calls.ask("x/1", "x/2", "x/3", "x/4", "y/1", "y/2");
   await calls.clock.advance(0);
@@ -120,7 +122,7 @@ test("of those that wait it is the turn of who has the fewest in flight", async 
   expect(calls.begun.slice(4)).toEqual(["x/4"]);
 });
 
-test("of those that have as many in flight it is the turn of who has been without one for longest", async () => {
+test("among equals the next call is of the namespace without a turn for longest", async () => {
   const calls = new Calls();
   calls.ask("w/1", "w/2", "x/1", "x/2", "y/1", "y/2", "z/1");
   for (const name of ["w/1", "w/2", "x/1", "y/1", "z/1", "x/2"]) {
@@ -131,7 +133,7 @@ test("of those that have as many in flight it is the turn of who has been withou
   expect(calls.begun).toEqual(["w/1", "w/2", "x/1", "y/1", "z/1", "x/2", "y/2"]);
 });
 
-test("a namespace whose calls take long is as near to its turn as others: they do not count", async () => {
+test("a namespace with slow calls waits no longer than others, since slow calls do not count", async () => {
   const calls = new Calls();
   calls.ask("x/1", "x/2");
   await calls.clock.advance(100);
@@ -140,7 +142,7 @@ test("a namespace whose calls take long is as near to its turn as others: they d
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3", "y/1"]);
 });
 
-test("a namespace whose last waiting call has given up has no turn", async () => {
+test("a namespace without waiting calls, after its last one was aborted, has no turn", async () => {
   const calls = new Calls();
   calls.ask("x/1", "x/2");
   const stop = new AbortController();
@@ -153,7 +155,7 @@ test("a namespace whose last waiting call has given up has no turn", async () =>
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3"]);
 });
 
-test("a namespace whose last waiting call has given up has those in flight all the same, and gets no more than before", async () => {
+test("an aborted waiting call changes neither its namespace's calls in flight nor their limit", async () => {
   const calls = new Calls(9);
   const stop = new AbortController();
   for (const name of ["x/1", "x/2", "x/3", "x/4", "x/5", "x/6"]) calls.ask(name);
@@ -166,7 +168,7 @@ test("a namespace whose last waiting call has given up has those in flight all t
   expect(calls.begun).toEqual(["x/1", "x/2", "x/3", "x/4", "x/5", "x/6"]);
 });
 
-test("there are never more in all; one that ends makes room for another, although it counted no more", async () => {
+test("calls in flight never exceed the bound; one that ends makes room for another, even when it was slow", async () => {
   const calls = new Calls(3);
   calls.ask("w/1", "x/1", "y/1", "z/1", "z/2");
   await calls.clock.advance(10_000);
@@ -177,7 +179,7 @@ test("there are never more in all; one that ends makes room for another, althoug
   expect(calls.begun).toEqual(["w/1", "x/1", "y/1", "z/1"]);
 });
 
-test("a namespace begins no further call when it has two thirds of all, and of the last third it has one", async () => {
+test("a namespace gets two thirds of all slots, and a second one gets only one of the last third", async () => {
   const calls = new Calls(9);
   const all = (namespace: string, count: number) => Array.from({ length: count }, (_, n) => `${namespace}/${n}`);
   calls.ask(...all("x", 9));
@@ -191,14 +193,14 @@ test("a namespace begins no further call when it has two thirds of all, and of t
   expect(calls.begun.slice(7)).toEqual(["z/0"]);
   calls.end.get("z/0")?.();
   calls.end.get("x/0")?.();
-  calls.end.get("x/0")?.(); // It has ended once.
+  calls.end.get("x/0")?.(); // It has ended before.
   calls.end.get("x/1")?.();
   calls.end.get("x/2")?.();
   await calls.clock.advance(10_000);
   expect(calls.begun.slice(8)).toEqual(["x/6", "y/1", "x/7"]);
 });
 
-test("no timer is made for a time that has passed, although time goes on while it is made", () => {
+test("no timer is set for a time that has passed, although time passes while it is set", () => {
   const delaysMs: number[] = [];
   let nowMs = 0;
   const clock = new FakeClock();
@@ -216,16 +218,16 @@ test("no timer is made for a time that has passed, although time goes on while i
   expect(Math.min(...delaysMs)).toBeGreaterThan(0);
 });
 
-/** Many who call without end, each with so many reads side by side and then a write. */
+/** Callers that call in an endless loop: each makes some concurrent reads and then a write. */
 class Callers {
   readonly clock = new FakeClock(0, 1);
   /** Calls that have ended, by namespace. */
   readonly ended = new Map<string, number>();
-  /** The longest that a call has waited, by namespace, in milliseconds. */
+  /** Longest time that a call has waited, by namespace, in milliseconds. */
   readonly waitedMs = new Map<string, number>();
-  /** Calls that were begun within the first half second. */
+  /** Calls that began within the first half second. */
   atFirst = 0;
-  /** The most that were in flight at the same time. */
+  /** Most calls that were in flight at the same time. */
   most = 0;
   #count = 0;
   readonly #inFlight = new InFlight(this.clock);
@@ -259,7 +261,7 @@ class Callers {
 }
 
 test.each([1, 3, 6])(
-  "of calls that all take 0.9 s, %i side by side and one after them, more than half as many end as over 256 connections alone, and each begins in time",
+  "of calls of 0.9 s, %i concurrent ones and then one, more than half as many end as over 256 connections, and each in time",
   async (reads) => {
     const callers = new Callers();
     callers.start(200, "x", reads, 900);
@@ -271,7 +273,7 @@ test.each([1, 3, 6])(
   },
 );
 
-test("who writes through a slow webhook in one namespace holds up those in others for a fifth of a second at the most", async () => {
+test("writes through a slow webhook in one namespace delay other namespaces by a fifth of a second at most", async () => {
   const callers = new Callers();
   callers.start(100, "slow", 0, 900);
   const others = ["b", "c", "d", "e"];
@@ -279,14 +281,14 @@ test("who writes through a slow webhook in one namespace holds up those in other
   await callers.clock.advance(20_000);
   for (const namespace of others) {
     expect(callers.waitedMs.get(namespace)).toBeLessThanOrEqual(200);
-    // Five sixths of the 37 rounds of two calls that each makes where nobody else is.
+    // Five sixths of the 37 rounds of two calls that each caller makes alone.
     expect(callers.ended.get(namespace)).toBeGreaterThan((10 * 37 * 2 * 5) / 6);
   }
   expect(callers.ended.get("slow")).toBeGreaterThan(100 * 20);
 });
 
 test.each([1, 2, 5])(
-  "six hundred calls that hang, in as many namespaces: %i, hold up those in others for two fifths of a second at the most",
+  "six hundred hanging calls in %i namespaces delay other namespaces by two fifths of a second at most",
   async (hanging) => {
     const callers = new Callers();
     for (let n = 0; n < hanging; n++) callers.start(600 / hanging, `hangs-${n}`, 0, 9_900);
@@ -296,13 +298,13 @@ test.each([1, 2, 5])(
     expect(callers.most).toBeLessThanOrEqual(DEFAULT_IN_FLIGHT.inAll);
     for (const namespace of others) {
       expect(callers.waitedMs.get(namespace)).toBeLessThanOrEqual(400);
-      // Five sixths of the 33 rounds of two calls that each makes where nobody else is.
+      // Five sixths of the 33 rounds of two calls that each caller makes alone.
       expect(callers.ended.get(namespace)).toBeGreaterThan((5 * 33 * 2 * 5) / 6);
     }
   },
 );
 
-test("calls that hang in six namespaces, each of which begins when the one before has all that it gets, hold up those in others for two fifths of a second at the most", async () => {
+test("hanging calls in six namespaces, one after the other, delay other namespaces by two fifths of a second at most", async () => {
   const callers = new Callers();
   const others = Array.from({ length: 20 }, (_, n) => `other-${n}`);
   for (const namespace of others) callers.start(5, namespace, 1, 20, 500);

@@ -1,71 +1,75 @@
 import type { Clock } from "#base/clock.ts";
 import { isOneMoreLeft } from "#base/places-left.ts";
 
-// Why a bound?
-//   Each call in flight needs a connection of its own, which over TLS costs 130 kB and a handshake on both sides. A hundred clusters that are
-//   made at once have two hundred passes call side by side, and an API server answers them no sooner than thirty (docs/performance.md, `fleet`).
-// Why does it not count those that take long?
-//   They hang in somebody's admission webhook, or the server is slow: neither is to hold up the others. So at least `most` calls are begun in
-//   each `slowMs`, whatever becomes of them, until there are `inAll`.
-// Who is next of those that wait?
-//   A namespace that has the fewest calls among those that count; of several, the one that has been without a turn for longest. So whoever has a
-//   slow webhook waits behind its own calls: no namespace gets more than an equal share of the places while others wait. Where one has taken
-//   all of them, since nobody waited, those that become free next are the others', after `slowMs` at the most.
+// Why bound the calls in flight?
+//   Each needs a connection of its own, which over TLS costs 130 kB and a handshake on both sides. A hundred clusters
+//   created at once make two hundred concurrent calls. An API server answers those no sooner than thirty
+//   (docs/performance.md, `fleet`).
+// Why do slow calls not count against `most`?
+//   A slow call hangs in an admission webhook, or the server is slow; it must not block other calls. So at least `most`
+//   calls begin in every `slowMs`, until `inAll` are in flight.
+// Which waiting namespace is next?
+//   The one with the fewest counted calls; among equals, the one that has waited longest for a turn. So a namespace
+//   with a slow webhook waits behind its own calls, and none has more than an equal share while others wait.
+//   A namespace that took every slot while no other waited delays the others by `slowMs` at most.
 // What if the calls of a namespace hang?
-//   They have their connections until they end. So one namespace alone gets two thirds of them, and ever less of the last third: there is a
-//   place for one more that comes until seventeen have all of them (base/places-left.ts).
+//   They hold their connections until they end. So one namespace gets at most two thirds of the connections, and later
+//   ones ever less of the last third. Connections run out only when seventeen namespaces hang (base/places-left.ts).
 
 export interface InFlightLimits {
-  /** Calls that may be in flight side by side, those aside that take long; 1 or more. */
+  /** Bound on concurrent calls, not counting slow ones; 1 or more. */
   readonly most: number;
-  /** A call takes long that has been in flight for this many milliseconds. */
+  /** Time in flight after which a call is slow, in milliseconds. */
   readonly slowMs: number;
-  /** Calls that may be in flight side by side, those that take long among them. */
+  /** Bound on concurrent calls, slow ones included. */
   readonly inAll: number;
 }
 
 /**
- * Calls that a server answers within 20 ms are made at 1,600 a second with these: three times what the rate limit lets pass. However slow it is,
- * 160 a second are begun: of calls that take 0.9 s, 144 are in flight then, and more than half as many are answered as by all connections that
- * there may be. With a longer `slowMs` who is slow holds up everybody; with a shorter one a server that carries out 170 calls a second, and so
- * answers 32 at a time within 190 ms, is given ever more of them. Of `inAll` no
- * namespace has more than two thirds, however many of its passes run side by side.
+ * Bounds for a whole operator:
+ *
+ * - At 20 ms a call, 32 slots pass 1,600 calls a second, three times the rate limit.
+ * - However slow the server is, 160 calls begin each second. At 0.9 s a call, 144 are in flight: more than half of the
+ *   throughput of all 256 connections.
+ * - A longer `slowMs` lets slow calls block the others. A shorter one overloads a server of 170 calls a second. Such a
+ *   server answers 32 at a time within 190 ms, so its calls would count as slow.
+ * - No namespace has more than two thirds of `inAll`.
  */
 export const DEFAULT_IN_FLIGHT: InFlightLimits = { most: 32, slowMs: 200, inAll: 256 };
 
-/** A call in flight. */
+/** Slot of a call in flight. */
 interface Place {
   readonly of: Tenant;
-  /** By monotonic clock. */
+  /** Monotonic clock. */
   readonly begunMs: number;
 }
 
-/** One who waits for a place. */
+/** Call that waits for a slot. */
 interface Waiter {
-  /** It is its turn. */
+  /** Lets the call begin. */
   readonly go: () => void;
   readonly fail: (why: Error) => void;
 }
 
-/** A namespace that has calls, or waits for one. */
+/** Namespace with calls in flight or waiting. */
 interface Tenant {
   readonly namespace: string;
   inFlight: number;
-  /** Of those in flight. */
+  /** Calls in flight that are not slow yet, and so count against `most`. */
   counting: number;
   readonly waiting: Set<Waiter>;
 }
 
-/** How many calls are in flight side by side. Those of a namespace begin in order of arrival. */
+/** Bounds concurrent calls, fairly between namespaces. Calls of one namespace begin in order of arrival. */
 export class InFlight {
   readonly #clock: Clock;
   readonly #limits: InFlightLimits;
   readonly #places = new Set<Place>();
-  /** Those that count, the earliest first. */
+  /** Calls that are not slow yet, the earliest first. */
   readonly #counting = new Set<Place>();
-  /** By namespace. */
+  /** Key: namespace. */
   readonly #tenants = new Map<string, Tenant>();
-  /** Those that wait, those first that have been without a turn for longest. */
+  /** Namespaces with waiting calls; first the one without a turn for longest. */
   readonly #line = new Set<Tenant>();
   #stopTimer: (() => void) | undefined;
 
@@ -75,9 +79,9 @@ export class InFlight {
   }
 
   /**
-   * Resolves when a call may begin; rejects with the signal's reason, and then takes no place.
-   * @param namespace whose call it is; empty: of the whole cluster
-   * @returns what to call when it has ended
+   * Resolves when a call may begin; rejects with the signal's reason, and then takes no slot.
+   * @param namespace of the call's object; empty for cluster-scoped calls
+   * @returns function to call when the call has ended
    */
   async enter(signal: AbortSignal, namespace: string): Promise<() => void> {
     signal.throwIfAborted();
@@ -99,7 +103,7 @@ export class InFlight {
     }
   }
 
-  /** Whoever waits now hears why it waits in vain. */
+  /** Rejects every waiting call. */
   refuseAll(why: Error): void {
     for (const tenant of this.#line) {
       for (const waiter of tenant.waiting) {
@@ -146,7 +150,7 @@ export class InFlight {
     if (this.#counting.delete(place)) place.of.counting -= 1;
   }
 
-  /** Lets in as many as there is room for, and looks again when the earliest call that counts begins to take long. */
+  /** Begins as many calls as there are free slots, and runs again when the earliest counted call becomes slow. */
   #next(): void {
     const nowMs = this.#clock.monotonicMs();
     this.#dropSlow(nowMs);
@@ -159,7 +163,7 @@ export class InFlight {
       : undefined;
   }
 
-  /** Undefined: nobody can begin a call now. */
+  /** Namespace that may begin a call next; undefined: none may now. */
   #whoseTurn(): Tenant | undefined {
     if (this.#counting.size >= this.#limits.most) return undefined;
     const free = this.#limits.inAll - this.#places.size;

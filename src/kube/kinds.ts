@@ -21,28 +21,30 @@ export interface OwnerReference {
 }
 
 /**
- * Metadata of an object that was read from the server, so its identity is always there.
+ * Metadata of an object as read from the server: name, uid and resourceVersion are always set.
  * https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
  */
 export interface ObjectMeta {
   readonly name: string;
   /** Absent exactly on cluster-scoped objects. */
   readonly namespace?: string;
-  /** Differs between two objects that had the same name one after the other. */
+  /** Differs between an object and a later one with the same name. */
   readonly uid: string;
   /** Decimal digits; since Kubernetes 1.35 comparable as a number within one resource. */
   readonly resourceVersion: string;
-  /** Counts changes of the spec, where the kind keeps such a count. */
+  /** Increases with every change of the spec, for kinds that have it. */
   readonly generation?: number;
   /** RFC 3339. */
   readonly creationTimestamp?: string;
-  /** RFC 3339; set once deletion was asked for. */
+  /** RFC 3339; set once deletion was requested. */
   readonly deletionTimestamp?: string;
   readonly deletionGracePeriodSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
   readonly ownerReferences?: readonly OwnerReference[];
+  /** Field managers with the time of their last write (RFC 3339). Objects in a cache have none. */
+  readonly managedFields?: readonly { readonly manager?: string; readonly time?: string }[];
 }
 
 /** Metadata of an object that lives in a namespace. */
@@ -50,7 +52,7 @@ export interface NamespacedMeta extends ObjectMeta {
   readonly namespace: string;
 }
 
-/** Metadata that we send. What identifies the object is a precondition there. */
+/** Metadata of an object to send. A uid or resourceVersion in it is a precondition. */
 interface DraftMeta extends Partial<Omit<ObjectMeta, "name">> {
   readonly name: string;
 }
@@ -61,40 +63,40 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
-/** An object on its way to the server. For server-side apply it may hold the owned fields only. */
+/** Object to send. For server-side apply it holds only the fields to own. */
 export type Draft<T extends KubeObject> = Pick<T, "apiVersion" | "kind"> & { readonly metadata: DraftMeta } & Partial<
     Omit<T, "apiVersion" | "kind" | "metadata">
   >;
 
-/** The answer to a list. Items of built-in kinds come without apiVersion and kind; the client puts them back. */
+/** Answer to a list. Items of built-in kinds lack apiVersion and kind; the client adds them. */
 export interface KubeList<T extends KubeObject> {
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
   readonly items: readonly T[];
 }
 
-/** Where an object is; `namespace` is absent exactly for cluster-scoped kinds. */
+/** Namespace and name of an object; `namespace` is absent exactly for cluster-scoped kinds. */
 export interface Ref {
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** How the API server calls a kind. `T` is carried along for the compiler only. */
+/** Names of a kind in the API. `T` is the type of its objects, for the compiler only. */
 export interface Resource<T extends KubeObject> {
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** As in the path: lower case. */
+  /** Lower case, as in URLs. */
   readonly plural: string;
   readonly namespaced: boolean;
   /** Never set: ties the descriptor to its type. */
   readonly objectType?: T;
 }
 
-/** Any kind, for code that does not look into the object. */
+/** Any kind, for code that uses only the metadata. */
 export type AnyResource = Resource<KubeObject>;
 
-/** Describes a kind, our own ones included. */
+/** Describes a kind, built-in or custom. */
 export function resource<T extends KubeObject>(names: Omit<Resource<T>, "objectType">): Resource<T> {
   return names;
 }
@@ -109,27 +111,27 @@ export function resourceName(resource: AnyResource): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
 }
 
-/** The name of an object within its kind: `namespace/name`, or `name` when cluster-scoped. Accepts an object or a Ref. */
+/** Key of an object or Ref within its kind: `namespace/name`, or `name` when cluster-scoped. */
 export function keyOf(of: Ref | { readonly metadata: Ref }): string {
   const ref = "metadata" in of ? of.metadata : of;
   return ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;
 }
 
-/** The owner that manages the object, if there is one. */
+/** Controlling owner of the object, if any. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
 
 /**
  * A resourceVersion as a number to compare within one resource.
- * @returns undefined when it is not made of digits: comparing is then not allowed, only equality
+ * @returns undefined when it is not made of digits: such versions may only be tested for equality
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions
  */
 export function versionOf(resourceVersion: string): bigint | undefined {
   return /^[0-9]{1,40}$/.test(resourceVersion) ? BigInt(resourceVersion) : undefined;
 }
 
-/** A kind of Kubernetes' own, as it is read. */
+/** Type of a built-in kind as read from the server. */
 export type Read<T, Meta extends ObjectMeta> = Omit<T, "metadata" | "apiVersion" | "kind"> &
   KubeObject & { readonly metadata: Meta };
 
@@ -142,7 +144,10 @@ export type PodDisruptionBudget = Read<IPodDisruptionBudget, NamespacedMeta>;
 export type Event = Read<IEvent, NamespacedMeta>;
 export type Lease = Read<ILease, NamespacedMeta>;
 export type Job = Read<IJob, NamespacedMeta>;
-/** Of the Prometheus Operator, as far as we write it: https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.PodMonitor */
+/**
+ * Kind of the Prometheus Operator, with the fields used here.
+ * https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.PodMonitor
+ */
 export interface PodMonitor extends KubeObject {
   readonly metadata: NamespacedMeta;
   readonly spec?: {
@@ -155,7 +160,10 @@ export interface PodMonitor extends KubeObject {
 export type StorageClass = Read<IStorageClass, ObjectMeta>;
 export type Secret = Read<ISecret, NamespacedMeta>;
 export type ConfigMap = Read<IConfigMap, NamespacedMeta>;
-/** Of cert-manager, as far as we write and read it: https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Certificate */
+/**
+ * Kind of cert-manager, with the fields used here.
+ * https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Certificate
+ */
 export interface Certificate extends KubeObject {
   readonly metadata: NamespacedMeta;
   readonly spec?: {

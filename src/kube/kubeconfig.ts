@@ -9,7 +9,7 @@ import { type Credentials, type KubeConfig, kept, type TlsMaterial } from "./cre
 // https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One context of a kubeconfig file, with the place of every part for messages. */
+/** One context of a kubeconfig file. Each part knows its path in the file, for messages. */
 interface Chosen {
   readonly path: string;
   readonly context: Part;
@@ -32,7 +32,7 @@ class Part {
   text(field: string): string | undefined {
     const value = this.fields[field];
     if (value === undefined || value === null || value === "") return undefined;
-    // The message does not say what it is, since it may be a token of digits.
+    // The message omits the value, since it may be a token of digits.
     if (typeof value !== "string")
       throw this.wrong(field, `is ${kindOf(value)}; it must be a string: put it in quotes`);
     return value;
@@ -44,10 +44,10 @@ class Part {
 }
 
 /**
- * One context of a kubeconfig file. Certificates, keys and tokens that are files are read again when a minute old.
- * Exec plugins and auth providers work through `@kubernetes/client-node`, which is loaded only then and need not be installed.
- * @param contextName another than `current-context`
- * @throws OperatorError InvalidConfig naming file and field
+ * Configuration from one context of a kubeconfig file. Certificates, keys and tokens in files are read again when a
+ * minute old. Exec plugins and auth providers need `@kubernetes/client-node`, which is loaded only for them.
+ * @param contextName overrides `current-context`
+ * @throws OperatorError InvalidConfig that names file and field
  */
 export async function kubeconfigFile(
   path: string,
@@ -76,7 +76,7 @@ async function readYaml(path: string): Promise<Fields> {
   throw new OperatorError("InvalidConfig", `${path}: is not a kubeconfig: the top level must be a mapping`);
 }
 
-/** The parser's messages and warnings quote the lines that they are about, which may hold a token: they are not passed on. */
+/** Parses YAML without the parser's messages and warnings: they quote lines of the file, which may contain a token. */
 function parsedYaml(path: string, text: string): unknown {
   try {
     return parse(text, { logLevel: "error" });
@@ -99,7 +99,7 @@ function choose(path: string, document: Fields, contextName: string | undefined)
   return { path, context, cluster: named(path, document, "clusters", "cluster", clusterName), user };
 }
 
-/** Entry `name` of one of the lists `{name, <inner>: {…}}`. */
+/** Field `inner` of the entry called `name` in a list of `{name, <inner>: {…}}`. */
 function named(path: string, document: Fields, list: string, inner: string, name: string): Part {
   const entries = document[list];
   const entry = Array.isArray(entries) ? entries.find((each: unknown) => isMap(each) && each.name === name) : undefined;
@@ -163,7 +163,7 @@ async function readTls(cluster: Part, user: Part): Promise<TlsMaterial> {
   };
 }
 
-/** A PEM text from `<field>-data` (base64) or from the file in `<field>`; the data win, as in client-go. */
+/** PEM text from `<field>-data` (base64) or else from the file in `<field>`, in the order of client-go. */
 async function readPem(part: Part, field: string): Promise<string | undefined> {
   const data = part.text(`${field}-data`);
   if (data !== undefined) return checkPem(part, `${field}-data`, Buffer.from(data, "base64").toString("utf8"));
@@ -176,7 +176,7 @@ function checkPem(part: Part, field: string, text: string): string {
   return text;
 }
 
-/** As in client-go, the file wins over the inline token when both are there. */
+/** Token from `tokenFile` or else `token`, in the order of client-go. */
 async function readToken(user: Part): Promise<string | undefined> {
   const file = user.text("tokenFile");
   if (file === undefined) return user.text("token");
@@ -185,7 +185,7 @@ async function readToken(user: Part): Promise<string | undefined> {
   return token;
 }
 
-/** Relative paths are relative to the kubeconfig file. */
+/** Reads a file; a relative path is relative to the kubeconfig file. */
 async function readBeside(part: Part, field: string, file: string): Promise<string> {
   const path = resolve(dirname(part.path), file);
   return await readFile(path, "utf8").catch((thrown: Error) => {
@@ -199,7 +199,7 @@ function pluginReader(chosen: Chosen): (fresh: boolean) => Promise<Credentials> 
   return async (fresh) => {
     const tls = await readTls(chosen.cluster, chosen.user);
     const { KubeConfig: ForeignConfig } = await loadPlugins(chosen.user);
-    if (fresh) serial += 1; // The library keeps tokens by user name for the life of the process; another name makes it ask again.
+    if (fresh) serial += 1; // The library caches tokens by user name; a new name makes it run the plugin again.
     const foreign = new ForeignConfig();
     foreign.loadFromString(JSON.stringify(singleContext(chosen, `user-${serial}`)));
     const options: { headers?: unknown; cert?: unknown; key?: unknown } = {};
@@ -212,7 +212,7 @@ function pluginReader(chosen: Chosen): (fresh: boolean) => Promise<Credentials> 
   };
 }
 
-/** The library is no part of the operator's image: a pod has a service account. */
+/** Loads the library. The operator's image lacks it, since a pod uses its service account. */
 async function loadPlugins(user: Part): Promise<typeof import("@kubernetes/client-node")> {
   const field = user.fields.exec === undefined ? "auth-provider" : "exec";
   return await import("@kubernetes/client-node").catch((thrown: unknown) => {
@@ -232,7 +232,7 @@ function fromForeign(tls: TlsMaterial, options: { headers?: unknown; cert?: unkn
   return { tls: { ...tls, ...pair }, ...(token === undefined ? {} : { token }) };
 }
 
-/** A kubeconfig with one context; the TLS parts are read by ourselves and left out. */
+/** A kubeconfig with only this context. Left out are the TLS fields, which `readTls` reads. */
 function singleContext({ path, cluster, user }: Chosen, userName: string): Fields {
   return {
     apiVersion: "v1",
@@ -244,7 +244,7 @@ function singleContext({ path, cluster, user }: Chosen, userName: string): Field
   };
 }
 
-/** A command with a slash in it is relative to the kubeconfig file; one without is looked up in PATH. */
+/** Makes a command with a slash relative to the kubeconfig file; one without a slash is looked up in PATH. */
 function withAbsoluteCommand(path: string, exec: unknown): unknown {
   if (!isMap(exec) || typeof exec.command !== "string") return exec;
   const relative = exec.command.includes("/") && !isAbsolute(exec.command);

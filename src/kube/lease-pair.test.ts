@@ -1,21 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Clock } from "#base/clock.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
+import { type Fate, LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { Election, type Term } from "./lease.ts";
 import { LeasePair } from "./lease-pair.ts";
 
-/** What a process contends for; a release before the second lease knows only the one of its own namespace. */
+/** Leases that a process needs; a release before the second lease knows only the one of its own namespace. */
 interface Leases {
   readonly own: LeaseServer;
   readonly whole?: LeaseServer;
 }
 
-/** A process that is started again whenever it ends, until it is dead. Its timers stand still while it is frozen, and then fire late. */
+/**
+ * A process that starts again whenever it ends, until `end()`. Its timers stop while it is frozen, and then fire late.
+ */
 class Contender {
   fate: Fate = "arrives";
-  /** Of calls for the own lease alone. */
+  /** Fate of calls for the own lease only. */
   ownFate: Fate | undefined;
   frozen = false;
   travelMs = 0;
@@ -35,7 +37,7 @@ class Contender {
     return this.#leader?.mayAct() === true;
   }
 
-  /** As after SIGTERM; it is not started again. */
+  /** Ends the process as SIGTERM does; it does not start again. */
   end(): void {
     this.#isDead = true;
     this.stop.abort();
@@ -98,7 +100,7 @@ function setUp() {
 }
 
 describe("two leases", () => {
-  test("who has won both leads, and gives both back", async () => {
+  test("a process leads when it holds both, and gives both back", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(0);
@@ -108,7 +110,7 @@ describe("two leases", () => {
     expect([here, whole].map(({ lease }) => lease?.spec?.holderIdentity ?? "")).toEqual(["", ""]);
   });
 
-  test("a second installation waits, though nobody contends for its own lease, and leads when the first one ends", async () => {
+  test("a second installation waits, though its own lease is free, and leads when the first one ends", async () => {
     const { clock, here, elsewhere, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(1_000);
@@ -121,7 +123,7 @@ describe("two leases", () => {
     await end(b);
   });
 
-  test("an older release that leads is waited for, and the lease of the whole cluster left alone", async () => {
+  test("a process waits for a leader of an older release, and leaves the lease of the whole cluster alone", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const older = contender("older", { own: here });
     await clock.advance(1_000);
@@ -132,7 +134,7 @@ describe("two leases", () => {
     await end(older, a);
   });
 
-  test("after a leader that died with both, the next one waits for one lease's time, not for two", async () => {
+  test("after a leader died with both, the next one waits for one lease duration, not for two", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(1_000);
@@ -144,7 +146,7 @@ describe("two leases", () => {
     await end(a, b);
   });
 
-  test("who could not renew its own lease acts no more, also while it still holds the other one and its timers stand still", async () => {
+  test("a process that cannot renew its own lease stops acting, even while it holds the other one and its timers stop", async () => {
     const { clock, here, whole, contender, end } = setUp();
     const a = contender("a", { own: here, whole });
     await clock.advance(4_500);
@@ -158,14 +160,14 @@ describe("two leases", () => {
   });
 });
 
-test("two leases: never two at once, and somebody soon after all is well, whatever network and processes do", async () => {
-  const who = fc.integer({ min: 0, max: 4 });
+test("two leases: whatever happens to network and processes, there are never two leaders, and one soon after it is over", async () => {
+  const contenderIndex = fc.integer({ min: 0, max: 4 });
   const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost");
   const fault = fc.oneof(
-    fc.record({ do: fc.constant("network" as const), who, fate: fates }),
-    fc.record({ do: fc.constant("freeze" as const), who }),
-    fc.record({ do: fc.constant("slow" as const), who, ms: fc.integer({ min: 0, max: 12_000 }) }),
-    fc.record({ do: fc.constant("restart" as const), who }),
+    fc.record({ do: fc.constant("network" as const), contenderIndex, fate: fates }),
+    fc.record({ do: fc.constant("freeze" as const), contenderIndex }),
+    fc.record({ do: fc.constant("slow" as const), contenderIndex, ms: fc.integer({ min: 0, max: 12_000 }) }),
+    fc.record({ do: fc.constant("restart" as const), contenderIndex }),
   );
   const event = fc.record({ fault, thenMs: fc.integer({ min: 10, max: 12_000 }) });
   await fc.assert(
@@ -183,7 +185,7 @@ test("two leases: never two at once, and somebody soon after all is well, whatev
         }
       };
       for (const { fault: each, thenMs } of events) {
-        const one = all[each.who] as Contender;
+        const one = all[each.contenderIndex] as Contender;
         if (each.do === "network") one.fate = each.fate;
         else if (each.do === "freeze") one.frozen = !one.frozen;
         else if (each.do === "slow") one.travelMs = each.ms;

@@ -1,14 +1,15 @@
 import type { Election, Term } from "./lease.ts";
 
 // Why two leases?
-//   The one of the whole Kubernetes cluster keeps installations in different namespaces apart: each watches the EtcdClusters of all
-//   namespaces. The one in the operator's own namespace is what releases before it know: while one of them is replaced, or comes back
-//   because an update is taken back, the old and the new process must not act at once. docs/adr/0011-one-operator-per-kubernetes-cluster.md
-// Why the own one first? Only processes of one installation contend for it, always in this order: nobody waits in a circle.
-// Why is the other one watched meanwhile? A dead leader held both. Seen only after the first was won, its lease would have to be waited
-//   for a second time.
+//   The cluster-wide lease lets only one installation act, since each installation watches the EtcdClusters of all
+//   namespaces. The lease in the operator's own namespace is the only one that older releases use. During an update or
+//   its rollback it keeps the old and the new process from acting at once.
+//   docs/adr/0011-one-operator-per-kubernetes-cluster.md
+// Why acquire the own lease first? Every process acquires both in this order, so there is no deadlock.
+// Why watch the cluster-wide lease while waiting for the own one? A dead leader held both. If the second were first
+//   read after the first was won, its whole duration would have to pass again.
 
-/** Stands for two elections and leads while it has won both; as `Election`. */
+/** Leader election over two leases: leads while it holds both. Same interface as `Election`. */
 export class LeasePair {
   readonly #own: Election;
   readonly #cluster: Election;
@@ -18,14 +19,14 @@ export class LeasePair {
     this.#cluster = cluster;
   }
 
-  /** Whether nobody else can be leading at this moment. Ask right before every change. */
+  /** Whether no other process can be the leader now. Check right before every write. */
   mayAct(): boolean {
     return this.#own.mayAct() && this.#cluster.mayAct();
   }
 
   /**
-   * Stands until the signal aborts, then gives both back. A term that ends because the own lease is lost ends as any other.
-   * @throws what `onStarted` threw, after giving both back
+   * Runs for leader until the signal aborts, then releases both leases. Loss of either lease ends the term.
+   * @throws what `onStarted` threw, after releasing both leases
    */
   async run(signal: AbortSignal, term: Term): Promise<void> {
     const won = new AbortController();

@@ -1,17 +1,17 @@
 import { rfc3339Micro } from "#base/timestamp.ts";
 import type { Draft, Lease, Ref } from "./kinds.ts";
 
-// What a lease says, in the words of client-go, so that kubectl and people read it as any other.
+// Contents of a Lease, with the fields set as client-go sets them.
 // https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/
 
 interface Holder {
   readonly identity: string;
   readonly durationMs: number;
-  /** Wall clock; for people only, nobody decides by it. */
+  /** Wall clock; for display only, no decision depends on it. */
   readonly nowMs: number;
 }
 
-/** The lease as held by `holder`, taken or renewed. @param current what it says now, or where a new one is to be */
+/** The lease acquired or renewed by the holder. @param current the existing lease, or the name for a new one */
 export function heldLease(current: Lease | Ref, { identity, durationMs, nowMs }: Holder): Draft<Lease> {
   const now = rfc3339Micro(nowMs);
   const isNew = !("metadata" in current);
@@ -32,13 +32,13 @@ export function heldLease(current: Lease | Ref, { identity, durationMs, nowMs }:
   };
 }
 
-/** The lease as held by nobody; with a duration of a second for candidates that do not know the empty holder. */
+/** The lease without a holder. Its duration is a second, for candidates that do not recognize an empty holder. */
 export function releasedLease(current: Lease, nowMs: number): Draft<Lease> {
   const spec = { ...current.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: rfc3339Micro(nowMs) };
   return { ...current, spec };
 }
 
-/** Whether both are one object, unchanged. */
+/** Whether uid and resourceVersion are equal. */
 export function isSameVersion(a: Lease, b: Lease | undefined): boolean {
   return a.metadata.uid === b?.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }

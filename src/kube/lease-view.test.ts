@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { bounded, type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
+import { bounded, type Fate, LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { LEASES } from "./kinds.ts";
 import { heldLease } from "./lease-record.ts";
 import { LeaseView } from "./lease-view.ts";
@@ -8,7 +8,7 @@ import { LeaseView } from "./lease-view.ts";
 const REF = { namespace: "default", name: "operator" };
 const OPTIONS = { signal: new AbortController().signal, deadlineMs: 3_000 };
 
-/** A lease that somebody has just renewed, and who looks at it. */
+/** A lease that has just been renewed, and a view of it. */
 async function setUp() {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const self = { fate: "arrives" as Fate, travelMs: 0 };
@@ -31,7 +31,7 @@ async function setUp() {
   };
   await renew();
   const view = new LeaseView(client, REF, clock, 15_000);
-  /** One look a second. @returns for how long the holder was silent, after the last one */
+  /** Reads the lease once a second. @returns how long its holder has been silent after the last read */
   const look = async (times: number, fate: Fate = "arrives", travelMs = 0): Promise<number> => {
     Object.assign(self, { fate, travelMs });
     for (let n = 0; n < times; n++) {
@@ -45,7 +45,7 @@ async function setUp() {
   return { server, renew, view, look };
 }
 
-test("a holder is silent since its lease was seen to change, as far as looks were answered", async () => {
+test("a holder is silent since its lease changed last, counting only answered reads", async () => {
   const { renew, view, look } = await setUp();
   expect(view.silentMs).toBe(0);
   expect(await look(1)).toBe(0);
@@ -60,24 +60,24 @@ test.each<[string, Fate, number]>([
   ["is not answered", "arrives", 4_000],
   ["is answered late", "arrives", 1_100],
 ])(
-  "while a look %s nobody else can renew either: it counts for nothing, nor does what was before",
+  "while a read %s no other process can renew either, so neither that time nor the time before counts",
   async (_title, fate, travelMs) => {
     const { view, look } = await setUp();
     await look(3);
     expect(view.silentMs).toBe(2_000);
     expect(await look(4, fate, travelMs)).toBe(2_000);
-    expect(await look(1)).toBe(2_000); // What was seen before stays, though looks are counted anew.
+    expect(await look(1)).toBe(2_000); // The earlier silence remains, but the count of answered reads starts from zero.
     expect(await look(2)).toBe(2_000);
     expect(await look(1)).toBe(3_000);
   },
 );
 
-test("an answer that takes two seconds says that others can renew", async () => {
+test("an answer that takes two seconds shows that other processes can renew", async () => {
   const { look } = await setUp();
-  expect(await look(3, "arrives", 1_000)).toBe(4_000); // It was seen after two of the six that passed until the last look was sent.
+  expect(await look(3, "arrives", 1_000)).toBe(4_000); // The lease was read after two of the six seconds before the last read was sent.
 });
 
-test("a lease that somebody has deleted is not renewed", async () => {
+test("a deleted lease counts as not renewed", async () => {
   const { server, look } = await setUp();
   await look(2);
   server.lease = undefined;

@@ -4,34 +4,37 @@ import type { CallOptions, KubeClient } from "./client.ts";
 import { LEASES, type Lease } from "./kinds.ts";
 import { isSameVersion } from "./lease-record.ts";
 
-/** The part of the client that leases need; `patch` only those that several processes hold together. */
+/** Client methods that leases need; only leases that several processes share need `patch`. */
 export type LeaseClient = Pick<KubeClient, "get" | "create" | "replace" | "patch">;
 
-/** A lease as it was read or written, and when. */
+/** A lease as last read or written, with the time of its last change. */
 interface Seen {
   readonly lease: Lease;
-  /** Monotonic; when this resourceVersion was first seen here. */
+  /** Monotonic time when this resourceVersion was first seen here. */
   readonly sinceMs: number;
-  /** Whether somebody has deleted it since. Its time runs on, because its holder does not know yet. */
+  /** Whether it was deleted since. Its duration still counts, because the holder may not know of the deletion. */
   readonly isGone: boolean;
-  /** For how long it was seen not to change by looks that were answered soon, one after the other. */
+  /** Longest time, in milliseconds, over which consecutive prompt reads showed no change. */
   readonly silentMs: number;
 }
 
-/** An answer that takes longer, in milliseconds, says nothing of who does not renew the lease: as little as the API server answers this look it lets anybody renew. */
+/**
+ * Longest duration of a prompt read, in milliseconds. If reads are slower, the API server may be delaying the holder's
+ * renewals as well, so an unchanged lease proves nothing about the holder.
+ */
 const SOON_MS = 2_000;
 
-/** What one candidate has seen of a lease, and how long ago by its own clock: the only clock by which it is ever taken. */
+/** One candidate's view of a lease, timed by the candidate's own monotonic clock only. */
 export class LeaseView {
   readonly #client: LeaseClient;
   readonly #clock: Clock;
   readonly #durationMs: number;
   readonly ref: { readonly namespace: string; readonly name: string };
   #seen: Seen | undefined;
-  /** Monotonic; when the first of the looks was sent that were answered soon, up to the last one; undefined: that was not. */
+  /** Monotonic time when the current run of prompt reads began; undefined: the last read was slow or failed. */
   #answeredSinceMs: number | undefined;
 
-  /** @param durationMs how long a candidate waits at least after the last change that it saw */
+  /** @param durationMs shortest wait after the last observed change before the lease may be acquired */
   constructor(client: LeaseClient, ref: { namespace: string; name: string }, clock: Clock, durationMs: number) {
     this.#client = client;
     this.ref = ref;
@@ -39,31 +42,31 @@ export class LeaseView {
     this.#durationMs = durationMs;
   }
 
-  /** Who held it when it was last looked at; undefined when nobody did. */
+  /** Holder at the last read; undefined without one. */
   get holder(): string | undefined {
     const holder = this.#seen?.lease.spec?.holderIdentity;
     return holder === "" ? undefined : holder;
   }
 
-  /** The lease to be replaced; undefined when there is none and one is to be made. */
+  /** The lease to replace; undefined when it does not exist and has to be created. */
   get current(): Lease | undefined {
     return this.#seen?.isGone === false ? this.#seen.lease : undefined;
   }
 
-  /** As it was seen last, also when somebody has deleted it since; undefined when it never was. */
+  /** The lease as last seen, even if it was deleted since; undefined if never seen. */
   get last(): Lease | undefined {
     return this.#seen?.lease;
   }
 
   /**
-   * For how long its holder could have renewed it and did not, in milliseconds: time in which the API server does not answer does not count.
-   * It is for what is prepared; nobody takes a lease by it.
+   * Time for which the holder could have renewed and did not, in milliseconds. Time without prompt answers of the API
+   * server does not count. Only for preparations: acquiring the lease depends on `freeInMs`.
    */
   get silentMs(): number {
     return this.#seen?.silentMs ?? 0;
   }
 
-  /** @throws OperatorError when it could not be read */
+  /** Reads the lease. @throws OperatorError when that fails; a missing lease is no failure */
   async look(options: CallOptions): Promise<void> {
     const askedMs = this.#clock.monotonicMs();
     const lease = await this.#client.get(LEASES, this.ref, options).catch((thrown: unknown) => {
@@ -85,13 +88,13 @@ export class LeaseView {
     this.#seen = { ...this.#seen, silentMs: Math.max(silentMs, nowSilentMs) };
   }
 
-  /** Remembers a lease; its time runs from when this version of it was first seen. */
+  /** Records a lease that was read or written; its duration counts from when this version was first seen. */
   note(lease: Lease): void {
     if (!isSameVersion(lease, this.#seen?.lease))
       this.#seen = { lease, sinceMs: this.#clock.monotonicMs(), isGone: false, silentMs: 0 };
   }
 
-  /** In how many milliseconds `me` may take it, if it is not renewed until then; 0: now. */
+  /** Milliseconds until `me` may acquire the lease, unless it is renewed before; 0: now. */
   freeInMs(me: string): number {
     if (this.#seen === undefined) return 0;
     const { lease, sinceMs } = this.#seen;

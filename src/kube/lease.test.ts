@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { type Fate, LeaseServer } from "#kit/kube-lease-server.ts";
+import { type Fate, LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { Election, type Term } from "./lease.ts";
 
 const onTime = (): Promise<void> => Promise.resolve();
 
-/** One process that stands for election; `work` tells its terms. */
+/** A process that campaigns; `work` has the log of its terms. */
 function candidate(identity: string, server: LeaseServer, clock: FakeClock, fate: () => Fate = () => "arrives") {
   const stop = new AbortController();
   const work = { terms: 0, running: false };
@@ -75,7 +75,7 @@ describe("election", () => {
     await end(clock, a, b);
   });
 
-  test("a leader that vanished is followed 15 s after its last renewal, not before", async () => {
+  test("a leader that vanished is replaced 15 s after its last renewal, not before", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     let reachable = true;
     const a = candidate("a", server, clock, () => (reachable ? "arrives" : "lost"));
@@ -94,7 +94,7 @@ describe("election", () => {
     await end(clock, a, b);
   });
 
-  test("the time of a term runs from when the renewal was sent, however late its reply comes", async () => {
+  test("a term is measured from when the renewal was sent, however late its reply arrives", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const client = server.client(
       () => "arrives",
@@ -122,21 +122,21 @@ describe("election", () => {
     await end(clock, a);
   });
 
-  test("whoever loses the lease to another stops at the next renewal", async () => {
+  test("a process that loses the lease to another process stops at the next renewal", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const a = candidate("a", server, clock);
     await clock.advance(0);
-    const thief = server.client(() => "arrives", onTime);
+    const rival = server.client(() => "arrives", onTime);
     const lease = server.lease!;
-    await thief.replace({} as never, { ...lease, spec: { ...lease.spec, holderIdentity: "thief" } } as never, {
+    await rival.replace({} as never, { ...lease, spec: { ...lease.spec, holderIdentity: "rival" } } as never, {
       signal: a.stop.signal,
     });
     await clock.advance(2_000);
-    expect([a.election.mayAct(), a.work.running, a.election.holder]).toEqual([false, false, "thief"]);
+    expect([a.election.mayAct(), a.work.running, a.election.holder]).toEqual([false, false, "rival"]);
     await end(clock, a);
   });
 
-  test("a lease that somebody deletes is not taken before its holder has noticed", async () => {
+  test("a deleted lease is not acquired before its holder has noticed", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     let reachable = true;
     const a = candidate("a", server, clock, () => (reachable ? "arrives" : "lost"));
@@ -193,7 +193,7 @@ describe("election", () => {
     await done;
   });
 
-  test("work that throws ends the election, gives the lease back and tells why", async () => {
+  test("work that throws ends the election, gives the lease back and reports the error", async () => {
     const [clock, server] = [new FakeClock(), new LeaseServer()];
     const client = server.client(() => "arrives", onTime);
     const election = new Election({ client, namespace: "default", name: "operator", identity: "a", clock });
@@ -207,14 +207,14 @@ describe("election", () => {
   });
 });
 
-test("whatever the network and the processes do, no two may act at once", async () => {
+test("whatever happens to network and processes, no two may act at once", async () => {
   const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost");
-  const who = fc.integer({ min: 0, max: 2 });
+  const candidateIndex = fc.integer({ min: 0, max: 2 });
   const fault = fc.oneof(
-    fc.record({ do: fc.constant("network" as const), who, fate: fates }),
-    fc.record({ do: fc.constant("freeze" as const), who }),
-    fc.record({ do: fc.constant("slow" as const), who, ms: fc.integer({ min: 0, max: 12_000 }) }),
-    fc.record({ do: fc.constant("stop" as const), who }),
+    fc.record({ do: fc.constant("network" as const), candidateIndex, fate: fates }),
+    fc.record({ do: fc.constant("freeze" as const), candidateIndex }),
+    fc.record({ do: fc.constant("slow" as const), candidateIndex, ms: fc.integer({ min: 0, max: 12_000 }) }),
+    fc.record({ do: fc.constant("stop" as const), candidateIndex }),
   );
   const event = fc.record({ fault, thenMs: fc.integer({ min: 10, max: 12_000 }) });
   await fc.assert(
@@ -222,10 +222,10 @@ test("whatever the network and the processes do, no two may act at once", async 
       const [clock, server] = [new FakeClock(), new LeaseServer()];
       const processes = [0, 1, 2].map((n) => contender(String(n), server, clock));
       for (const { fault: each, thenMs } of events) {
-        if (each.do === "network") processes[each.who]!.fate = each.fate;
-        else if (each.do === "freeze") processes[each.who]!.frozen = !processes[each.who]!.frozen;
-        else if (each.do === "slow") processes[each.who]!.travelMs = each.ms;
-        else processes[each.who]!.stop.abort();
+        if (each.do === "network") processes[each.candidateIndex]!.fate = each.fate;
+        else if (each.do === "freeze") processes[each.candidateIndex]!.frozen = !processes[each.candidateIndex]!.frozen;
+        else if (each.do === "slow") processes[each.candidateIndex]!.travelMs = each.ms;
+        else processes[each.candidateIndex]!.stop.abort();
         await advanceWatching(clock, thenMs, processes);
       }
       for (const each of processes) Object.assign(each, { fate: "arrives", frozen: false, travelMs: 0 });
@@ -239,7 +239,7 @@ test("whatever the network and the processes do, no two may act at once", async 
   );
 });
 
-/** A process whose timers stand still while it is frozen and then all fire late, as after SIGSTOP and SIGCONT. */
+/** A process with timers that stop while it is frozen and then all fire late, as after SIGSTOP and SIGCONT. */
 function contender(identity: string, server: LeaseServer, clock: FakeClock) {
   const stop = new AbortController();
   const self = { fate: "arrives" as Fate, frozen: false, travelMs: 0, stop };

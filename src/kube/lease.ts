@@ -9,30 +9,30 @@ import { type LeaseClient, LeaseView } from "./lease-view.ts";
 
 export type { LeaseClient } from "./lease-view.ts";
 
-// Why may two processes never believe that they lead?
-//   A candidate takes a lease only when it has not seen it change for `durationMs`, by its own clock, from the moment it read it.
-//   The leader believes only for `renewDeadlineMs`, which is shorter, from the moment it SENT a renewal that succeeded. Sending is
-//   before landing, landing before being read: so the leader stops believing at least `durationMs - renewDeadlineMs` before anyone
-//   can take over, however slow replies are and however wrong the wall clocks.
-// What if the leader's process was frozen? `mayAct` compares with the monotonic clock, which goes on meanwhile.
-// What if two candidates take it at once? Every write carries the resourceVersion that was read: one of them gets a conflict.
-// What if somebody deletes the lease? A candidate that has seen it waits as if it were still there. One that has just started does
-//   not know of it; do not delete the lease of a running operator.
-// What else is not covered? A write that was sent in time and arrives late; it carries its own precondition. And clocks that differ in
-//   pace by more than a third.
+// Why are there never two leaders at once?
+//   A candidate acquires a lease only after seeing it unchanged for `durationMs` by its own clock, counted from
+//   reading. The leader acts only for `renewDeadlineMs`, which is shorter, counted from SENDING a renewal that
+//   succeeded. Sending comes before the write, the write before the candidate's read. So the leader stops at least
+//   `durationMs - renewDeadlineMs` before a takeover, however slow replies and however wrong wall clocks are.
+// What if the leader's process was frozen? `mayAct` reads the monotonic clock, which continues during the freeze.
+// What if two candidates acquire it at once? Every write carries the resourceVersion read: one of them gets a conflict.
+// What if the lease is deleted? A candidate that has seen it waits as if it still existed. One that has just started
+//   does not know of it; do not delete the lease of a running operator.
+// What is not covered? A write that was sent in time and arrives late; it carries its own precondition. And clocks that
+//   differ in rate by more than a third.
 
-/** How the times must lie: renewEvery < renewDeadline < duration. */
+/** Times of a lease in milliseconds; required: renewEvery < renewDeadline < duration. */
 export interface LeaseDurations {
-  /** How long a candidate waits after the last change that it saw. */
+  /** Wait of a candidate after the last change that it saw. */
   readonly durationMs: number;
-  /** How long the leader believes after sending a renewal that succeeded. */
+  /** Time for which the leader may act after sending a renewal that succeeded. */
   readonly renewDeadlineMs: number;
   readonly renewEveryMs: number;
-  /** How often a candidate looks. */
+  /** Pause between two reads of a candidate. */
   readonly lookEveryMs: number;
 }
 
-/** These are client-go's defaults, but candidates look more often, so that a released lease is taken within about a second. */
+/** Defaults of client-go, but candidates read every second, so that a released lease is acquired within about one. */
 export const LEASE_DURATIONS: LeaseDurations = {
   durationMs: 15_000,
   renewDeadlineMs: 10_000,
@@ -40,28 +40,28 @@ export const LEASE_DURATIONS: LeaseDurations = {
   lookEveryMs: 1_000,
 };
 
-/** One call for the lease may take this long, so that several fit before the renew deadline. */
+/** Deadline of one call for the lease, so that several fit before the renew deadline. */
 export const CALL_MS = 3_000;
-/** Giving a lease back may take this long, also when nobody answers: then it expires, and the kubelet waits for the process. */
+/** Time to release a lease. If the server does not answer, the lease expires; the kubelet waits for the process. */
 export const RELEASE_MS = 2_000;
 
 interface ElectionOptions {
   readonly client: LeaseClient;
   readonly namespace: string;
   readonly name: string;
-  /** It must differ between any two processes, so it is the pod's name and something random. */
+  /** Unique per process: the pod's name with a random suffix. */
   readonly identity: string;
   readonly clock?: Clock;
   readonly log?: Log;
   readonly durations?: LeaseDurations;
-  /** Told once of each other holder that is seen while this one stands for election. */
+  /** Called once for each other holder seen while this process is a candidate. */
   readonly onRival?: (holder: string) => void;
 }
 
 export interface Term {
   /**
-   * Called when a term begins. The signal aborts when it ends. A promise that it returns must settle only when all work has
-   * stopped: only then the lease is given back, or asked for again.
+   * Called when a term begins. The signal aborts when the term ends. A returned promise must settle only after all work
+   * has stopped: only then is the lease released, or acquired again.
    */
   onStarted(signal: AbortSignal): Promise<void> | void;
   /** Called when a term has ended and its work has stopped. */
@@ -76,9 +76,9 @@ export class Election {
   readonly #log: Log;
   readonly #durations: LeaseDurations;
   readonly #onRival: (holder: string) => void;
-  /** The last one that was told of. */
+  /** Holder last reported to `onRival`. */
   #rival: string | undefined;
-  /** Monotonic; until then nobody else can have the lease. */
+  /** Monotonic time until which no other process can hold the lease. */
   #mayActUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ElectionOptions) {
@@ -95,29 +95,29 @@ export class Election {
     invariant(options.identity !== "", "a candidate has an identity");
   }
 
-  /** Whether nobody else can be leading at this moment. Ask right before every change. */
+  /** Whether no other process can be the leader now. Check right before every write. */
   mayAct(): boolean {
     return this.#clock.monotonicMs() < this.#mayActUntilMs;
   }
 
-  /** Who held the lease when it was last looked at; undefined when nobody did. */
+  /** Holder of the lease at the last read; undefined without one. */
   get holder(): string | undefined {
     return this.#view.holder;
   }
 
-  /** In how many milliseconds it may be taken if nobody renews it until then; 0 when now, or it is held here. */
+  /** Milliseconds until it may be acquired, unless it is renewed before; 0 when now, or when held here. */
   get freeInMs(): number {
     return this.#view.freeInMs(this.#identity);
   }
 
-  /** For how long its holder could have renewed it and was seen not to, in milliseconds. */
+  /** Time for which the holder could have renewed and did not, in milliseconds; see LeaseView. */
   get silentMs(): number {
     return this.#view.silentMs;
   }
 
   /**
-   * Stands for election until the signal aborts, term after term; then gives the lease back.
-   * @throws what `onStarted` threw, after giving the lease back
+   * Runs for leader until the signal aborts, term after term; then releases the lease.
+   * @throws what `onStarted` threw, after releasing the lease
    */
   async run(signal: AbortSignal, term: Term): Promise<void> {
     while (!signal.aborted) {
@@ -127,8 +127,8 @@ export class Election {
   }
 
   /**
-   * Looks on until the signal aborts, as long as the candidate may not stand yet: so that the time of a holder that is dead already
-   * runs for it too. Not beside `run`.
+   * Only reads the lease until the signal aborts, for a candidate that may not acquire it yet. If the holder is dead,
+   * this starts the wait for expiry early. Must not run at the same time as `run`.
    */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -163,11 +163,11 @@ export class Election {
     return this.#view.look(this.#options(signal, withinMs));
   }
 
-  /** One term: renews until that fails for too long, the lease is lost or the signal aborts; then waits for the work to stop. */
+  /** One term: renews until the renew deadline, loss of the lease or abort; then waits for the work to stop. */
   async #lead(signal: AbortSignal, term: Term): Promise<void> {
     const ending = new AbortController();
     const work = startWork(term, ending.signal);
-    const failed = new AbortController(); // This ends renewing when the work itself fails.
+    const failed = new AbortController(); // Stops the renewals when the work itself fails.
     void work.then(({ thrown }) => thrown === undefined || failed.abort());
     await this.#renewUntil(AbortSignal.any([signal, failed.signal]));
     ending.abort(new OperatorError("Cancelled", "this process no longer leads"));
@@ -178,7 +178,7 @@ export class Election {
     if (thrown !== undefined) throw thrown;
   }
 
-  /** Returns when the term is over; right away when the deadline passes, also while a renewal hangs. */
+  /** Renews until the term is over; returns at the renew deadline even while a renewal hangs. */
   async #renewUntil(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.mayAct()) {
       await this.#pause(Math.min(this.#durations.renewEveryMs, this.#leftMs()), signal);
@@ -200,20 +200,20 @@ export class Election {
     return await this.#isStillOurs(signal, this.#leftMs());
   }
 
-  /** After a conflict: an earlier renewal may have landed although its reply was lost. */
+  /** Whether we still hold the lease after a conflict: an earlier renewal may have succeeded with its reply lost. */
   async #isStillOurs(signal: AbortSignal, withinMs: number): Promise<boolean> {
     try {
       await this.#look(signal, withinMs);
     } catch (thrown) {
       this.#tellFailure(thrown, "the lease could not be read");
-      return true; // It is not known whether the lease is lost: the renew deadline decides.
+      return true; // Unknown whether the lease is lost: the renew deadline decides.
     }
     if (this.#view.current?.spec?.holderIdentity === this.#identity) return true;
     this.#mayActUntilMs = Number.NEGATIVE_INFINITY;
     return false;
   }
 
-  /** Writes ourselves as the holder; on success `mayAct` holds for renewDeadlineMs from before sending. */
+  /** Writes this process as the holder; on success `mayAct` is true for renewDeadlineMs, counted from sending. */
   async #write(signal: AbortSignal, withinMs: number): Promise<void> {
     const { current } = this.#view;
     const sentMs = this.#clock.monotonicMs();
@@ -228,7 +228,7 @@ export class Election {
     this.#mayActUntilMs = sentMs + this.#durations.renewDeadlineMs;
   }
 
-  /** Waits for the work to stop, and renews meanwhile so that nobody else begins before. Bounded by one lease duration. */
+  /** Waits for the work to stop. Renews for up to one lease duration, so that no other process begins before. */
   async #drained(work: Promise<Outcome>): Promise<Outcome> {
     const stop = new AbortController();
     const giveUp = this.#clock.after(this.#durations.durationMs, () => stop.abort());
@@ -238,9 +238,9 @@ export class Election {
     return await drained;
   }
 
-  /** Gives the lease back, so that the next holder need not wait; nobody here acts any more. If that fails, the lease expires. */
+  /** Releases the lease, so that the next holder need not wait. If that fails, the lease expires. */
   async #release(): Promise<void> {
-    this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // This comes before the lease is given back, not after.
+    this.#mayActUntilMs = Number.NEGATIVE_INFINITY; // Stop acting before the release.
     const over = new AbortController();
     const cancel = this.#clock.after(RELEASE_MS, () => over.abort());
     const options = this.#options(over.signal, RELEASE_MS);
@@ -265,7 +265,7 @@ export class Election {
     return { signal, deadlineMs: Math.max(1, Math.ceil(Math.min(CALL_MS, withinMs))), priority: "high" };
   }
 
-  /** Sleeps; returns early when the signal aborts, which callers look at themselves. */
+  /** Sleeps; returns early when the signal aborts, which callers check themselves. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
   }
@@ -283,7 +283,7 @@ interface Outcome {
   readonly thrown?: unknown;
 }
 
-/** Never rejects: what was thrown is told when the term is over. */
+/** Runs the work of a term. Never rejects; an exception is in the outcome, unless the term had ended before. */
 async function startWork(term: Term, signal: AbortSignal): Promise<Outcome> {
   try {
     await term.onStarted(signal);

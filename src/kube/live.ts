@@ -2,11 +2,12 @@ import { hasCode } from "#base/error.ts";
 import type { KubeClient } from "./client.ts";
 import type { KubeObject, NamespacedMeta, Ref, Resource } from "./kinds.ts";
 
-// What is asked right before a write: a cache may be behind, and not every write has a precondition that would tell (docs/adr/0039).
+// Reads right before a write: a cache may be stale, and not every write has a precondition that would fail.
+// docs/adr/0039
 
 type Reads = Pick<KubeClient, "get">;
 
-/** What the API server has under this name by now; undefined: nothing. @throws OperatorError as `get`, when it does not say so */
+/** Object of this name on the API server; undefined: NotFound. @throws OperatorError like `get`, except KubeNotFound */
 export async function liveAt<T extends KubeObject>(
   kube: Reads,
   resource: Resource<T>,
@@ -21,7 +22,10 @@ export async function liveAt<T extends KubeObject>(
   }
 }
 
-/** This very object as the API server has it by now; undefined: it is gone, or another one has its name. @throws OperatorError as `get`, when it does not say so */
+/**
+ * Object with this uid on the API server; undefined: it is gone, or another object has its name.
+ * @throws OperatorError like `get`, except KubeNotFound
+ */
 export async function liveOf<T extends KubeObject & { readonly metadata: NamespacedMeta }>(
   kube: Reads,
   resource: Resource<T>,

@@ -2,37 +2,42 @@ import type { Selection } from "./path.ts";
 
 export interface CallOptions {
   readonly signal: AbortSignal;
-  /** For the whole call, repetitions and waiting for the rate limit included; milliseconds. Default 15 000. */
+  /** Limit for the whole call, repetitions and the wait for the rate limit included; milliseconds. Default 15 000. */
   readonly deadlineMs?: number;
   /**
-   * `high` never waits for the rate limit and has connections of its own: for the lease only. `state` waits for that limit, and for no
-   * other call: for who reads the state that it follows, one call after the other, and follows it with a watch otherwise.
+   * `high`: for leases only; never waits for the rate limit, and has its own connections. `state`: for the list before
+   * a watch; waits for the rate limit, but not for other calls in flight.
    */
   readonly priority?: "normal" | "state" | "high";
 }
 
+export interface ListOptions<T> extends CallOptions {
+  /** Reduces each object as it arrives; undefined leaves it out. Default: objects are returned unchanged. */
+  readonly keep?: (object: T) => T | undefined;
+}
+
 export interface WatchOptions extends CallOptions {
-  /** Called when the server has begun to answer: from then on it sends every change. */
+  /** Called with the head of the answer: from then on the server sends every change. */
   readonly onOpen?: () => void;
 }
 
 export interface CreateOptions extends CallOptions {
   /**
-   * Asks only what would become of it: everything is checked, by admission too, and nothing is stored. Unknown fields are refused then,
-   * and what is answered has no resourceVersion.
+   * Dry run: validation and admission run, and nothing is stored. Unknown fields are refused, and the answer has no
+   * resourceVersion.
    * https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run
    */
   readonly dryRun?: boolean;
 }
 
-/** What must still hold when the server carries out a change; otherwise KubeConflict. */
+/** Preconditions that the server checks with the change; a failed one is a KubeConflict. */
 export interface Preconditions {
   readonly uid?: string;
   readonly resourceVersion?: string;
 }
 
 export interface DeleteOptions extends CallOptions {
-  /** The uid is required: the same name may by now be another object. */
+  /** The uid is required, since a new object may have taken the name. */
   readonly preconditions: Preconditions & { readonly uid: string };
   /** Default: Background. https://kubernetes.io/docs/concepts/architecture/garbage-collection/ */
   readonly propagation?: "Background" | "Foreground" | "Orphan";
@@ -54,7 +59,7 @@ export interface PatchOptions extends CallOptions {
 }
 
 export interface ApplyOptions extends CallOptions {
-  /** Take fields that others own; otherwise such a field is a KubeConflict. */
+  /** Takes ownership of fields that other managers own; if false, such a field is a KubeConflict. */
   readonly force: boolean;
   readonly subresource?: "status";
 }
@@ -73,15 +78,15 @@ export interface ListQuery extends Selection {
   readonly limit?: number;
 }
 
-/** One of its pages. */
+/** One page of a list. */
 export interface PageQuery extends Selection {
   readonly limit: number;
 }
 
 export interface WatchQuery extends Selection {
-  /** Where to go on. With `initialEvents`, absent: the newest state. */
+  /** Version after which changes are sent. Absent with `initialEvents`: starts with the newest state. */
   readonly resourceVersion?: string;
-  /** First the whole state as ADDED events, ended by a bookmark (WatchList). */
+  /** Sends the whole state first, as ADDED events that end with a bookmark (WatchList). */
   readonly initialEvents?: boolean;
   /** The server ends the stream after this time. */
   readonly timeoutSeconds: number;

@@ -9,10 +9,10 @@ interface SeenMetadata {
 }
 
 /**
- * What something was decided on is not what the API server has by now: a conflict, as if a precondition had said so. Who decides waits until the cache
- * shows another state, and the cache is told when it does not.
- * @param seen as the cache shows it
- * @param message says what is different
+ * Error for a decision made on a stale cache: a KubeConflict, as from a failed precondition. The caller retries when
+ * the cache no longer shows `seen`. If that takes long, the stream of the cache is reopened.
+ * @param seen metadata of the object in the cache
+ * @param message states the difference
  */
 export function outOfDate({ plural }: AnyResource, seen: SeenMetadata, message: string): OperatorError {
   const { namespace, name, uid, resourceVersion } = seen;
@@ -20,7 +20,7 @@ export function outOfDate({ plural }: AnyResource, seen: SeenMetadata, message: 
   return new OperatorError("KubeConflict", told(message), { known });
 }
 
-/** The same of what no cache knows, or of more than one object. */
+/** Error for a stale cache that lacks the object, or when several objects differ. */
 export function notSeenYet(message: string): OperatorError {
   return new OperatorError("KubeConflict", told(message));
 }

@@ -3,7 +3,7 @@ import type { AnyResource, Ref } from "./kinds.ts";
 
 export type Query = Readonly<Record<string, string | undefined>>;
 
-/** Which objects of a kind. Selectors are in the words of the API: `app=etcd,role!=x`, `metadata.name=x`. */
+/** Selects objects of a kind. Selectors have the syntax of the API: `app=etcd,role!=x`, `metadata.name=x`. */
 export interface Selection {
   /** All namespaces when absent. */
   readonly namespace?: string;
@@ -13,7 +13,7 @@ export interface Selection {
 
 /**
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris
- * @throws OperatorError Bug when a namespaced kind comes without namespace or the other way round
+ * @throws OperatorError Bug when a namespaced kind has no namespace, or a cluster-scoped kind has one
  */
 export function objectPath(resource: AnyResource, ref: Ref, subresource?: string): string {
   const name = encodeURIComponent(requireName(resource, ref));
@@ -28,12 +28,12 @@ export function collectionPath(resource: AnyResource, namespace: string | undefi
   return `${group}${scope}/${resource.plural}`;
 }
 
-/** In which namespace an object, or a collection, of this path lies; empty: in none. */
+/** Namespace in the path of an object or collection; empty without one. */
 export function namespaceIn(path: string): string {
   return /^\/apis?\/[^?]*?\/namespaces\/([^/?]+)\//.exec(path)?.[1] ?? "";
 }
 
-/** `path?a=b`, without the parameters that are undefined. */
+/** Appends the query; parameters that are undefined are left out. */
 export function withQuery(path: string, query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value);

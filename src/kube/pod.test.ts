@@ -17,7 +17,7 @@ import {
   whyNotRunning,
 } from "#kube/pod.ts";
 
-/** A pod in words of the API: its status, and what differs in its metadata. */
+/** A pod as the API stores it: its status, and what differs in its metadata. */
 function pod(status: object, metadata: object = {}): Pod {
   const whole = { namespace: "foo", name: "p", uid: "u", resourceVersion: "1", creationTimestamp: at(0), ...metadata };
   return { apiVersion: "v1", kind: "Pod", metadata: whole, status } as unknown as Pod;
@@ -38,7 +38,7 @@ const waits = (waiting: object, lastState?: object) =>
 
 const reasons: { name: string; given: Pod; why: string | undefined; help?: boolean }[] = [
   { name: "a running pod", given: pod(running), why: undefined },
-  { name: "a pod on its way out", given: pod(running, GOING), why: "pod p is being deleted" },
+  { name: "a pod that is being deleted", given: pod(running, GOING), why: "pod p is being deleted" },
   {
     name: "a pod without a node",
     given: unscheduled({ reason: "Unschedulable", message: "0/3 nodes are available" }),
@@ -46,7 +46,7 @@ const reasons: { name: string; given: Pod; why: string | undefined; help?: boole
     help: true,
   },
   {
-    name: "a pod without a node and without words",
+    name: "a pod without a node and without a message",
     given: unscheduled({}),
     why: "pod cannot be scheduled: no reason given",
     help: true,
@@ -58,23 +58,23 @@ const reasons: { name: string; given: Pod; why: string | undefined; help?: boole
     help: true,
   },
   {
-    name: "an image on its way",
+    name: "an image that is being pulled",
     given: waits({ reason: "ContainerCreating" }),
     why: "container etcd waits: ContainerCreating",
   },
   {
-    name: "an image that is not there",
+    name: "an image that does not exist",
     given: waits({ reason: "ErrImagePull", message: "not found" }),
     why: "container etcd waits: ErrImagePull (not found)",
     help: true,
   },
   {
-    name: "a container that ends again and again",
+    name: "a container that crashes repeatedly",
     given: waits({ reason: "CrashLoopBackOff" }, { terminated: { exitCode: 137, reason: "OOMKilled" } }),
     why: "container etcd waits: CrashLoopBackOff; it ended before with exit code 137 (OOMKilled)",
     help: true,
   },
-  { name: "a wait without a word", given: waits({}), why: "container etcd waits: no reason given" },
+  { name: "a wait without a message", given: waits({}), why: "container etcd waits: no reason given" },
   {
     name: "a container that has ended",
     given: pod({ phase: "Running", containerStatuses: [container({ terminated: { exitCode: 1, reason: "Error" } })] }),
@@ -85,23 +85,23 @@ const reasons: { name: string; given: Pod; why: string | undefined; help?: boole
     given: pod({ phase: "Failed", reason: "Evicted", message: "the node was low on memory" }),
     why: "pod is Failed: the node was low on memory",
   },
-  { name: "a pod that is only asked for", given: pod({ phase: "Pending" }), why: "pod is Pending" },
+  { name: "a pod with nothing but a phase", given: pod({ phase: "Pending" }), why: "pod is Pending" },
   { name: "a pod without a status", given: pod({}), why: "pod is not started" },
 ];
 for (const { name, given, why, help = false } of reasons) {
-  test(`${name}: ${why ?? "nothing to say"}`, () => {
+  test(`${name}: ${why ?? "no problem"}`, () => {
     expect(whyNotRunning(given, "etcd")).toBe(why);
     expect(needsHelp(given)).toBe(help);
     expect(isHeldUp(given, "etcd")).toBe(help);
   });
 }
 
-test("a pod that goes needs no help, whatever it hung in", () => {
+test("a pod that is being deleted needs no help, whatever it hung in", () => {
   expect(needsHelp(pod(waits({ reason: "ErrImagePull" }).status!, GOING))).toBe(false);
   expect(isHeldUp(pod(waits({ reason: "ErrImagePull" }).status!, GOING), "etcd")).toBe(false);
 });
 
-/** Beside etcd. The kubelet tells of containers in the order of their names. */
+/** A sidecar beside etcd. The kubelet lists containers in the order of their names. */
 const beside = (sidecar: object, etcd: object, first: readonly object[] = []) =>
   pod({
     phase: "Running",
@@ -120,7 +120,7 @@ const CRASHES = {
   state: { waiting: { reason: "CrashLoopBackOff" } },
   lastState: { terminated: { exitCode: 1, reason: "Error", message: "words" } },
 };
-const LOOPS = "waits: CrashLoopBackOff; it ended before with exit code 1 (Error)";
+const LOOPS = "waits: CrashLoopBackOff; it ended before with exit code 1 (Error): words";
 
 interface Told {
   readonly name: string;
@@ -163,7 +163,7 @@ const withOthers: readonly Told[] = [
     restarts: 3,
   },
   {
-    name: "both in trouble",
+    name: "both containers fail",
     given: beside(NO_IMAGE, CRASHES),
     why: `container etcd ${LOOPS}`,
     help: true,
@@ -172,32 +172,32 @@ const withOthers: readonly Told[] = [
     words: ["words"],
     restarts: 3,
   },
-  { name: "both on their way", given: beside(STARTS, STARTS), why: "container etcd waits: PodInitializing" },
+  { name: "both containers are starting", given: beside(STARTS, STARTS), why: "container etcd waits: PodInitializing" },
   {
-    name: "a sidecar that ended well",
+    name: "a sidecar that ended successfully",
     given: beside({ state: { terminated: { exitCode: 0 } } }, STARTS),
     why: "container etcd waits: PodInitializing",
   },
   { name: "a sidecar that was started again", given: beside(RUNS_ANEW, RUNS), why: undefined, ran: true },
   {
-    name: "what runs first, and crashes",
+    name: "an init container that crashes",
     given: beside(STARTS, STARTS, [{ name: "first", ...CRASHES }]),
     why: `container first ${LOOPS}`,
     help: true,
     heldUp: true,
   },
   {
-    name: "what runs first, and has failed",
+    name: "an init container that has failed",
     given: beside(STARTS, STARTS, [{ name: "first", state: { terminated: { exitCode: 2 } } }]),
     why: "container first ended: no reason given with exit code 2",
   },
   {
-    name: "what runs first, and is done",
+    name: "an init container that is done",
     given: beside(STARTS, STARTS, [{ name: "first", state: { terminated: { exitCode: 0 } } }]),
     why: "container etcd waits: PodInitializing",
   },
   {
-    name: "what runs first and goes on, and crashes beside etcd",
+    name: "an init container that keeps running, and crashes beside etcd",
     given: beside(RUNS, RUNS, [{ name: "first", ...CRASHES }]),
     why: `container first ${LOOPS}`,
     help: true,
@@ -205,7 +205,7 @@ const withOthers: readonly Told[] = [
   },
 ];
 for (const { name, given, why, help = false, heldUp = false, ran = false, words = [], restarts = 0 } of withOthers) {
-  test(`of etcd only etcd's container tells, of the pod all do: ${name}`, () => {
+  test(`only etcd's container counts for etcd, and all containers for the pod: ${name}`, () => {
     expect(whyNotRunning(given, "etcd")).toBe(why);
     expect(needsHelp(given)).toBe(help);
     expect(isHeldUp(given, "etcd")).toBe(heldUp);
@@ -229,17 +229,17 @@ const choices: { name: string; pods: readonly Pod[]; expect: string | undefined 
     expect: "new",
   },
   {
-    name: "one that stays before a newer one that goes",
+    name: "one that stays before a newer one that is being deleted",
     pods: [pod(running, { name: "stays" }), pod(running, { name: "goes", creationTimestamp: at(5), ...GOING })],
     expect: "stays",
   },
   {
-    name: "one that runs before a newer one that is over",
+    name: "one that runs before a newer one that has ended",
     pods: [pod(running, { name: "runs" }), pod({ phase: "Failed" }, { name: "over", creationTimestamp: at(5) })],
     expect: "runs",
   },
   {
-    name: "the newest of those that go",
+    name: "the newest of those that are being deleted",
     pods: [
       pod(running, { name: "first", ...GOING }),
       pod(running, { name: "last", creationTimestamp: at(5), ...GOING }),
@@ -254,7 +254,7 @@ for (const { name, pods, expect: wanted } of choices) {
   });
 }
 
-test("the current pods: one of each hostname, which is the pod's own name where it says none", () => {
+test("each hostname has one current pod; a pod without a hostname counts by its own name", () => {
   const called = (hostname: string, metadata: object) => ({ ...pod(running, metadata), spec: { hostname } }) as Pod;
   const [old, young] = [called("a", { name: "a-1", ...GOING }), called("a", { name: "a-2" })];
   const [other, plain] = [called("b", { name: "b-1" }), pod(running, { name: "p" })];
@@ -276,7 +276,7 @@ const addresses: { name: string; status: object; expect: string | undefined }[] 
     expect: undefined,
   },
   {
-    name: "the address of a pod of which another container does not run yet",
+    name: "the address of a pod with another container that does not run yet",
     status: {
       ...running,
       phase: "Pending",
@@ -285,7 +285,7 @@ const addresses: { name: string; status: object; expect: string | undefined }[] 
     expect: "10.0.0.1:2379",
   },
   {
-    name: "the address of a pod of which only another container runs",
+    name: "the address of a pod with only another container running",
     status: {
       ...running,
       phase: "Pending",
@@ -293,24 +293,24 @@ const addresses: { name: string; status: object; expect: string | undefined }[] 
     },
     expect: undefined,
   },
-  { name: "the address that a failed pod has left behind", status: { ...running, phase: "Failed" }, expect: undefined },
+  { name: "the old address of a failed pod", status: { ...running, phase: "Failed" }, expect: undefined },
   {
-    name: "the address that an ended pod has left behind",
+    name: "the old address of an ended pod",
     status: { ...running, phase: "Succeeded" },
     expect: undefined,
   },
 ];
 for (const { name, status, expect: wanted } of addresses) {
-  test(`to dial there is ${wanted ?? "nothing"} for ${name}`, () =>
+  test(`the address to dial is ${wanted ?? "undefined"} for ${name}`, () =>
     expect(dialAddress(pod(status), "etcd", 2379)).toBe(wanted));
 }
 
-test("a pod is ready when its condition says True, and not when it says nothing", () => {
+test("a pod is ready when its condition is True, and not when it has none", () => {
   const ready = (status: string) => isReady(pod({ conditions: [{ type: "Ready", status }] }));
   expect([ready("True"), ready("False"), ready("Unknown"), isReady(pod({}))]).toEqual([true, false, false, false]);
 });
 
-test("pod: how long ago it was started is told by its container, else by itself, and not as new for ever by a clock that is behind", () => {
+test("the age of a pod is its container's, else its own, and a slow clock does not make it new for ever", () => {
   const made = Date.parse("2026-01-01T12:00:00Z");
   const pod = { metadata: { creationTimestamp: "2026-01-01T12:00:00Z" }, status: {} } as unknown as Pod;
   const running = { name: "etcd", state: { running: { startedAt: "2026-01-01T12:00:05Z" } } };
@@ -320,48 +320,47 @@ test("pod: how long ago it was started is told by its container, else by itself,
   expect(startedMsAgo(pod, "etcd", made - 3_600_000)).toBe(3_600_000);
 });
 
-test("pod: whether one container is ready is told of it alone", () => {
-  const told = (containerStatuses?: readonly object[]) =>
+test("the readiness of one container is read from its own status", () => {
+  const readinessOf = (containerStatuses?: readonly object[]) =>
     isContainerReady(pod({ phase: "Running", containerStatuses }), "etcd");
   expect(
-    told([
+    readinessOf([
       { name: "agent", ready: false },
       { name: "etcd", ready: true },
     ]),
   ).toBe(true);
   expect(
-    told([
+    readinessOf([
       { name: "agent", ready: true },
       { name: "etcd", ready: false },
     ]),
   ).toBe(false);
-  expect(told([{ name: "etcd" }])).toBe(false);
-  expect(told()).toBe(false);
+  expect(readinessOf([{ name: "etcd" }])).toBe(false);
+  expect(readinessOf()).toBe(false);
 });
 
 const ENDED = container({ terminated: { exitCode: 1 } });
 const stops: { name: string; given: Pod; is: boolean }[] = [
-  { name: "whose container ends again and again", given: waits({ reason: "CrashLoopBackOff" }), is: true },
-  { name: "whose container has ended", given: pod({ phase: "Running", containerStatuses: [ENDED] }), is: true },
-  { name: "that is over", given: pod({ phase: "Failed", containerStatuses: [ENDED] }), is: true },
-  { name: "for which there is no node", given: unscheduled({ reason: "Unschedulable" }), is: true },
-  { name: "whose image is not there", given: waits({ reason: "ErrImagePull" }), is: true },
-  { name: "that runs", given: pod(running), is: false },
+  { name: "a pod with a container that crashes repeatedly", given: waits({ reason: "CrashLoopBackOff" }), is: true },
+  { name: "a pod with an ended container", given: pod({ phase: "Running", containerStatuses: [ENDED] }), is: true },
+  { name: "a pod that has ended", given: pod({ phase: "Failed", containerStatuses: [ENDED] }), is: true },
+  { name: "a pod without a node", given: unscheduled({ reason: "Unschedulable" }), is: true },
+  { name: "a pod with a missing image", given: waits({ reason: "ErrImagePull" }), is: true },
+  { name: "a running pod", given: pod(running), is: false },
   {
-    name: "of whose containers one runs",
+    name: "a pod with one of its containers running",
     given: pod({ phase: "Running", containerStatuses: [ENDED, container({ running: {} })] }),
     is: false,
   },
-  { name: "that starts", given: waits({ reason: "ContainerCreating" }), is: false },
-  { name: "of which nothing is known", given: pod({ phase: "Pending" }), is: false },
-  { name: "without a status", given: { ...pod({}), status: undefined } as unknown as Pod, is: false },
+  { name: "a starting pod", given: waits({ reason: "ContainerCreating" }), is: false },
+  { name: "a pod with an empty status", given: pod({ phase: "Pending" }), is: false },
+  { name: "a pod without a status", given: { ...pod({}), status: undefined } as unknown as Pod, is: false },
   {
-    name: "that is going, and of which the kubelet has yet to tell that its container has ended",
+    name: "a pod that is being deleted, while its container may still run",
     given: pod({ containerStatuses: [container({ waiting: { reason: "CrashLoopBackOff" } })] }, GOING),
     is: false,
   },
 ];
 
 for (const { name, given, is } of stops)
-  test(`pod: in one ${name}, ${is ? "nothing runs" : "something may run"}`, () =>
-    expect(isStopped(given, "etcd")).toBe(is));
+  test(`${is ? "nothing runs" : "something may run"} in ${name}`, () => expect(isStopped(given, "etcd")).toBe(is));

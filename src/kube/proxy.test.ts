@@ -6,23 +6,23 @@ const HTTPS_PROXY = "http://proxy.test:3128";
 const PROXY = "http://proxy.test:3128/";
 const server = new URL("https://api.example.com:6443");
 
-describe("which variable counts", () => {
+describe("the variable that counts", () => {
   test.each<[string, string, Record<string, string>, string | undefined]>([
     ["none", "https://api.test", {}, undefined],
     ["an empty one", "https://api.test", { HTTPS_PROXY: "" }, undefined],
     ["upper case", "https://api.test", { HTTPS_PROXY }, PROXY],
     ["lower case", "https://api.test", { https_proxy: HTTPS_PROXY }, PROXY],
     ["upper before lower case", "https://api.test", { HTTPS_PROXY, https_proxy: "http://other" }, PROXY],
-    ["that of the other protocol", "https://api.test", { HTTP_PROXY: HTTPS_PROXY }, undefined],
+    ["the variable of the other protocol", "https://api.test", { HTTP_PROXY: HTTPS_PROXY }, undefined],
     ["without TLS", "http://api.test", { HTTP_PROXY: HTTPS_PROXY }, PROXY],
-    ["one without a protocol", "https://api.test", { HTTPS_PROXY: "proxy.test:3128" }, PROXY],
+    ["a proxy without a protocol", "https://api.test", { HTTPS_PROXY: "proxy.test:3128" }, PROXY],
   ])("%s", (_what, url, env, expected) => {
     expect(proxyFor(new URL(url), env)).toBe(expected);
   });
 });
 
 test.each(["https://localhost:6443", "https://127.0.0.1:6443", "https://127.1.2.3", "https://[::1]:6443"])(
-  "%s is this machine and needs none",
+  "%s is this machine and needs no proxy",
   (url) => expect(proxyFor(new URL(url), { HTTPS_PROXY })).toBeUndefined(),
 );
 
@@ -57,12 +57,15 @@ test.each([
   }
 });
 
-test.each(["socks5://user:4242@proxy.test", "http://user:4242@:x"])("%s is refused without its password", (value) => {
-  try {
-    proxyFor(server, { HTTPS_PROXY: value });
-    expect.unreachable();
-  } catch (thrown) {
-    expect(hasCode(thrown, "InvalidConfig") && thrown.message).toMatch(/^HTTPS_PROXY names no proxy; it must/);
-    expect(String(thrown)).not.toContain("4242");
-  }
-});
+test.each(["socks5://user:4242@proxy.test", "http://user:4242@:x"])(
+  "%s is refused without quoting its password",
+  (value) => {
+    try {
+      proxyFor(server, { HTTPS_PROXY: value });
+      expect.unreachable();
+    } catch (thrown) {
+      expect(hasCode(thrown, "InvalidConfig") && thrown.message).toMatch(/^HTTPS_PROXY names no proxy; it must/);
+      expect(String(thrown)).not.toContain("4242");
+    }
+  },
+);

@@ -1,15 +1,15 @@
 import { BlockList, isIP } from "node:net";
 import { OperatorError } from "#base/error.ts";
 
-// Which proxy the environment asks for, by the rules that Go's programs follow, kubectl among them, so that what works for them works here:
+// Proxy settings of the environment, by the rules of Go programs such as kubectl, so that the same settings work here.
 // https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy for this server; undefined: none.
+ * URL of the proxy for this server; undefined: none.
  * @param env `HTTPS_PROXY` or, for a server without TLS, `HTTP_PROXY`; `NO_PROXY`; each also in lower case
- * @throws OperatorError InvalidConfig naming the variable, and not its value, which may hold a password
+ * @throws OperatorError InvalidConfig that names the variable, but not its value, which may contain a password
  */
 export function proxyFor(server: URL, env: Env): string | undefined {
   const name = server.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { TokenBucket } from "./rate.ts";
 
 const never = new AbortController().signal;
@@ -13,7 +13,7 @@ async function turns(clock: FakeClock, bucket: TokenBucket, count: number): Prom
   return times;
 }
 
-test("a burst goes at once, the rest at the rate, in order", async () => {
+test("a burst begins at once, and the rest at the rate, in order", async () => {
   const clock = new FakeClock();
   expect(await turns(clock, new TokenBucket(clock, { qps: 10, burst: 3 }), 6)).toEqual([0, 0, 0, 100, 200, 300]);
 });
@@ -32,7 +32,7 @@ test("the high lane never waits, and the others wait for it", async () => {
   expect(await turns(clock, bucket, 1)).toEqual([300]);
 });
 
-test("who does not wait gets a token or none", async () => {
+test("a call that does not wait gets a token or none", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 2, burst: 2 });
   expect([bucket.tryTake(), bucket.tryTake(), bucket.tryTake()]).toEqual([true, true, false]);
@@ -42,7 +42,7 @@ test("who does not wait gets a token or none", async () => {
   expect([bucket.tryTake(), bucket.tryTake()]).toEqual([true, false]);
 });
 
-test("whoever gives up hears so at once, and neither takes a token nor stops the others", async () => {
+test("an aborted call fails at once, takes no token and does not stop the others", async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, { qps: 1, burst: 1 });
   await bucket.take(never);

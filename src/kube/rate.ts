@@ -1,35 +1,34 @@
 import type { Clock } from "#base/clock.ts";
 
 export interface RateLimits {
-  /** Calls per second in the long run. */
+  /** Sustained calls per second. */
   readonly qps: number;
-  /** Calls that may be made at once after a quiet time. */
+  /** Calls that may be made at once after an idle time. */
   readonly burst: number;
 }
 
 /**
- * What an operator may ask for when nobody says otherwise, per second. The API server protects itself: by its priority and fairness
- * it makes whoever asks too much wait (429 with Retry-After), and knows its own strength, which we do not. So this is only a bound for
- * a loop gone wild, and lies above what a small API server carries out: a hundred clusters that are made at once are some three
- * thousand requests, and at client-go's 5 to 50 a second these alone would take minutes.
+ * Default rate limit, in requests per second. It only bounds a runaway loop, since the API server protects itself by
+ * API Priority and Fairness (429 with Retry-After). With client-go's 5 to 50, a hundred new clusters with their three
+ * thousand requests would take minutes.
  */
 export const DEFAULT_REQUESTS_PER_SECOND = 500;
 
-/** A rate with the burst that goes with it: two seconds' worth. @param requestsPerSecond more than 0 */
+/** Limits with a burst of two seconds of requests. @param requestsPerSecond more than 0 */
 export function limitsFor(requestsPerSecond: number): RateLimits {
   return { qps: requestsPerSecond, burst: 2 * requestsPerSecond };
 }
 
 /**
- * A token bucket with two lanes. The high lane never waits: it takes its token even when none is left, and the normal
- * lane waits longer for it. Only the lease may use it; a lease that queues behind a thousand writes is a lost lease.
+ * Token bucket with two lanes. The high lane never waits: it may overdraw the bucket, and the normal lane then waits
+ * longer. Only leases may use the high lane: a renewal that queued behind a thousand writes would lose the lease.
  */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #limits: RateLimits;
   #tokens: number;
   #filledAtMs: number;
-  /** The normal lane goes one by one, in order of arrival. */
+  /** Last call in the queue of the normal lane, which is served in order of arrival. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(clock: Clock, limits: RateLimits) {
@@ -44,7 +43,7 @@ export class TokenBucket {
     this.#tokens -= 1;
   }
 
-  /** Takes a token if there is one, for who does not wait. @returns whether it did */
+  /** Takes a token if there is one, without waiting. @returns whether it did */
   tryTake(): boolean {
     this.#fill();
     if (this.#tokens < 1) return false;
@@ -52,10 +51,10 @@ export class TokenBucket {
     return true;
   }
 
-  /** Resolves when it is this call's turn; rejects with the signal's reason, and then takes no token. */
+  /** Waits for a token; rejects with the signal's reason, and then takes none. */
   take(signal: AbortSignal): Promise<void> {
     const turn = this.#last.then(() => this.#takeNext(signal));
-    this.#last = turn.catch(() => undefined); // Whoever waits hears of it; the next in line must go on.
+    this.#last = turn.catch(() => undefined); // The caller gets the rejection; the next in the queue continues.
     return unlessAborted(turn, signal);
   }
 
@@ -75,7 +74,7 @@ export class TokenBucket {
   }
 }
 
-/** A caller that gives up hears so at once, and not when its turn comes. */
+/** Rejects as soon as the signal aborts, instead of when the call reaches the head of the queue. */
 async function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const giveUp = (): void => reject(signal.reason);

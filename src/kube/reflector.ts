@@ -5,54 +5,61 @@ import type { Log } from "#base/log.ts";
 import type { Reader, Selection, WatchEvent } from "./client.ts";
 import { type KubeObject, keyOf, type Resource, resourceName, versionOf } from "./kinds.ts";
 
-// How does a copy of the server's objects stay right?
-//   A watch delivers every change after a resourceVersion, in order. So: get the state once, remember its version, go on from
-//   there; after a broken stream go on from the last version seen. Only when the server no longer knows that version (410), or
-//   something came that cannot be trusted, is the whole state read again and compared.
-// How does the state come? As a watch as well (WatchList: the state as ADDED events, then a bookmark), which is cheap for the
-//   server; as a paged list where the server refuses that.
-// What if the stream is silent? The server sends a bookmark about every 60 s. Silence for IDLE_MS means a dead connection.
-//   Who misses something that must have come, such as a write of its own, says so: then ten seconds of silence are enough.
-//   Who has not looked at the copy for a while and is about to go by it has the stream opened again: it may be dead, or waited for.
-// What if versions go back? The server's etcd was restored from a backup: what we hold never was, so read all of it again. Mostly
-//   this shows as silence, since a server sends nothing older than the position that it was asked for.
+// How does a copy of the server's objects stay correct?
+//   A watch delivers every change after a resourceVersion, in order. So: get the state once, remember its version, go
+//   on from there; after a broken stream go on from the last version seen. The whole state is read again and compared
+//   only when the server no longer knows that version (410), or an event cannot be trusted.
+// How is the state read? By a watch as well (WatchList: the state as ADDED events, then a bookmark), which is cheap for
+//   the server. If the server refuses that, by a paged list.
+// What if the stream is silent? The server sends a bookmark about every 60 s: IDLE_MS of silence is a dead connection.
+//   A caller that misses an expected event, such as its own write, calls `missed`: then ten seconds of silence suffice.
+//   A caller that has not read the copy for a while and is about to calls `renewed`: the stream may be dead.
+// What if versions go back? The server's etcd was restored from a backup, and our state never existed there: read all
+//   of it again. Usually this shows as silence, since a server sends nothing older than the requested position.
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
-/** Longer than the 60 s between two bookmarks, measured on 1.36; shorter and quiet kinds are watched anew for nothing. */
+/** Longer than the 60 s between two bookmarks (measured on 1.36). If shorter, watches of quiet kinds would restart. */
 const IDLE_MS = 90_000;
-/** The same where something is missed. */
+/** Silence that means a dead connection when a caller misses an expected event. */
 const MISSED_MS = 10_000;
-/** The first that comes may take so much longer: it is what the server may take to begin. */
+/** Extra time for the first event, since the server may take this long to start the stream. */
 const BEGIN_MS = 15_000;
-/** For the state as a stream. A server that knows nothing of WatchList streams without ever saying that it is through. */
+/** Time for the whole state by WatchList. A server without WatchList never sends the bookmark that ends the state. */
 const SYNC_MS = 60_000;
 /**
- * A stream that has been open for so long goes on from where it was asked to, and what had happened since has come: that it cannot is said first
- * (410), unless the server's etcd was restored. In pieces: a process that stood still reads what has come meanwhile between two of them.
+ * Age at which a stream counts as caught up: earlier events have arrived, and no 410 has. Only a server with a restored
+ * etcd may still be behind. The time is split into SETTLED_IN timers, so that a process that was frozen reads buffered
+ * events between two of them.
  */
 const SETTLED_MS = 1_000;
 const SETTLED_IN = 10;
-/** The server ends a watch after a random time in this range, so that watches spread over the replicas of the API server. */
+/** Random range of `timeoutSeconds` of a watch, so that watches spread over the replicas of the API server. */
 const WATCH_SECONDS = { min: 300, max: 600 };
-/** After this many rounds that brought nothing (an outage of about two minutes) the position is doubted, and all is read again. */
+/** Rounds in a row without any event (an outage of about two minutes) after which the whole state is read again. */
 const POSITION_ATTEMPTS = 10;
-/** A second stream in a row that brought nothing at all means that the server is behind our position: it sends nothing that is older, bookmarks neither. */
+/**
+ * Silent streams in a row after which the whole state is read again. The server is then behind our position, and sends
+ * neither events nor bookmarks that are older.
+ */
 const IDLE_ATTEMPTS = 2;
 /**
- * A stream that stood for so long is no failure, whoever ended it before anything came: balancers and proxies end a connection on which nothing
- * passes, some after less than the time between two bookmarks.
+ * Age at which a stream that the other side ends is not a failure, even without an event. Load balancers and proxies
+ * close silent connections, some in less than the time between two bookmarks.
  */
 const STANDS_MS = 5_000;
-/** Where streams are ended like that, and nothing has come on any of them for so long, the position is doubted. */
+/** Time without any event, over streams that were closed as silent, after which the whole state is read again. */
 const DOUBTED_MS = 10 * 60_000;
-/** Who is refused for so long is meant. An API server that starts may refuse everything for moments: it has yet to read who may do what. */
+/**
+ * Time of 403 answers after which the right is taken to be missing. An API server that starts answers 403 for moments,
+ * until it has read its RBAC objects.
+ */
 const REFUSED_MS = 10_000;
-/** When nothing has come for so long, bookmarks neither, people are told. */
+/** Time without events and bookmarks after which an error is logged. */
 const LOST_MS = 120_000;
-/** A round that brought something starts again at `firstMs`. */
+/** Backoff between rounds; a round with an event resets it to `firstMs`. */
 const RESTART: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
 
-/** Why a stream had to be opened again; `ended` is the server's normal end. */
+/** Reason to open a stream again; `ended` is the server's normal end. */
 export type RestartReason =
   | "ended"
   | "idle"
@@ -63,16 +70,16 @@ export type RestartReason =
   | "watchlist-refused"
   | ErrorCode;
 
-/** Where the reflector puts what it learns. None of these may throw. */
+/** Receiver of the state and its changes. No method may throw. */
 interface ReflectorTarget<T> {
   /** The whole state as of `resourceVersion`. */
   replace(objects: readonly T[], resourceVersion: string): void;
   put(object: T): void;
-  /** It was deleted; `object` is its last state. */
+  /** Removes a deleted object; `object` is its last state. */
   remove(object: T): void;
-  /** It is not to be kept any more. Whom that concerns is told by the state that was kept: in this one it may be somebody else's. */
+  /** Removes an object that `keep` now rejects. The change carries the state kept before: owners may have changed. */
   drop(object: T): void;
-  /** Everything up to this version is known. Follows each of the others as well. */
+  /** All changes up to this version were delivered. Also called after each of the other methods. */
   advance(resourceVersion: string): void;
   restarted(reason: RestartReason): void;
 }
@@ -82,7 +89,7 @@ interface ReflectorOptions<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly selection: Selection;
   readonly target: ReflectorTarget<T>;
-  /** Reduces an object to what is kept, as soon as it arrives; undefined: nothing is, as if it were not there. */
+  /** Reduces an object to what is kept, as soon as it arrives; undefined leaves it out. */
   readonly keep: (object: T) => T | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -90,10 +97,10 @@ interface ReflectorOptions<T extends KubeObject> {
   readonly random: () => number;
 }
 
-/** Reasons of an abort of our own. */
+/** Reasons for which the reflector itself ends a stream. */
 const IDLE = new OperatorError("KubeUnavailable", `nothing came for ${IDLE_MS / 1000} s, not even a bookmark`);
 const MISSED = new OperatorError("KubeUnavailable", `nothing came for ${MISSED_MS / 1000} s, and something is missed`);
-const RENEWED = new OperatorError("KubeUnavailable", "somebody is about to go by what it brings");
+const RENEWED = new OperatorError("KubeUnavailable", "a live check needs a new stream");
 const SLOW_SYNC = new OperatorError("KubeUnavailable", `the state was not complete after ${SYNC_MS / 1000} s`);
 const REWOUND = new OperatorError("KubeExpired", "the server's resourceVersion went back");
 
@@ -103,25 +110,25 @@ export class Reflector<T extends KubeObject> {
   #position: string | undefined;
   /** How the state is read next: `list` for good once the server refused the stream. */
   #stateBy: "stream" | "list-once" | "list" = "stream";
-  /** How long the server asked us to stay away, the last time. */
+  /** Retry-After of the last refusal, in milliseconds. */
   #holdOffMs = 0;
-  /** Counts everything that came, to tell a round that brought something. */
+  /** Number of events and lists so far; shows whether a round delivered anything. */
   #arrivals = 0;
-  /** When something came, or was to have begun to come; by monotonic clock. */
+  /** Monotonic time of the last event, or when the first event of the stream is due. */
   #silentSinceMs = 0;
   /** Ends the stream. */
   #giveUp: ((why: OperatorError) => void) | undefined;
   /** Ends the wait before the next round. */
   #wake: (() => void) | undefined;
-  /** Rounds in a row that brought nothing. */
+  /** Rounds in a row without an event or list. */
   #failures = 0;
-  /** Since when the stream of this round stands, by monotonic clock; undefined: none has. */
+  /** Monotonic time when this round's stream opened; undefined: it has not. */
   #openedAtMs: number | undefined;
-  /** Since when it has been refused for want of a right, and nothing else; by monotonic clock. */
+  /** Monotonic time of the first of the 403 answers in a row. */
   #refusedSinceMs: number | undefined;
-  /** Who waits for a stream that was opened after they asked. */
+  /** Callbacks of callers that wait for a stream opened after their call. */
   #waiting: (() => void)[] = [];
-  /** The last round failed, and no stream has gone on since. */
+  /** Whether a round failed and no stream has caught up since. */
   #isBroken = false;
   #isOver = false;
 
@@ -146,9 +153,9 @@ export class Reflector<T extends KubeObject> {
       if (brought) broughtMs = nowMs;
       if (brought || stood) heardMs = nowMs;
       if (reason === "renewed") continue;
-      // A stream that ends in order says nothing about an outage before it: only one that goes on for a while, or a whole state, does.
+      // A stream that ended normally does not end an outage: only a stream that has caught up, or a whole state, does.
       if (reason !== "ended") this.#isBroken = true;
-      // Who may not read any more is not waited for: only people can help.
+      // Without the right to read, waiting is pointless: an administrator must restore it.
       if (this.#isRefused(reason)) this.#tellWaiting();
       this.#tellIfLost(nowMs - heardMs, reason);
       this.#failures = brought || stood ? 0 : this.#failures + 1;
@@ -160,10 +167,10 @@ export class Reflector<T extends KubeObject> {
       await this.#pause(Math.max(delayMs(RESTART, Math.max(0, this.#failures - 1), random()), this.#holdOffMs), signal);
     }
     this.#isOver = true;
-    this.#tellWaiting(); // Nobody waits for what has ended.
+    this.#tellWaiting(); // No stream follows.
   }
 
-  /** Whether a stream was there for a while, and nobody here has ended it. */
+  /** Whether the stream was open for STANDS_MS and was ended by the other side. */
   #hasStood(reason: RestartReason, nowMs: number): boolean {
     const isEndedThere = reason === "ended" || reason === "KubeUnavailable";
     const hasState = this.#position !== undefined;
@@ -174,10 +181,13 @@ export class Reflector<T extends KubeObject> {
     if (forMs < LOST_MS) return;
     const { log, resource } = this.#options;
     const fields = { resource: resourceName(resource), durationMs: forMs, outcome: reason };
-    log.error(fields, "nothing has come of this kind for minutes: what is decided goes by what was known before");
+    log.error(
+      fields,
+      "no change of this kind was received for minutes: decisions rely on the cache, which may be stale",
+    );
   }
 
-  /** Whether it has been refused for long by now. */
+  /** Whether every request has been answered 403 for REFUSED_MS. */
   #isRefused(reason: RestartReason): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     this.#refusedSinceMs = reason === "KubeForbidden" ? (this.#refusedSinceMs ?? nowMs) : undefined;
@@ -187,13 +197,14 @@ export class Reflector<T extends KubeObject> {
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined); // The loop looks at the signal itself.
+    await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => undefined); // The loop checks the signal itself.
     this.#wake = undefined;
   }
 
   /**
-   * Opens the stream again, without waiting: one that is open may be dead.
-   * @returns settles when it has been open for a second, or when following has ended; a state that is read, or has to be, is waited for instead
+   * Reopens the stream at once, since the open one may be dead. While the whole state has to be read, waits for that
+   * instead.
+   * @returns settles when the new stream has been open for a second, or the reflector has ended
    */
   renewed(): Promise<void> {
     const told = this.#next();
@@ -201,7 +212,7 @@ export class Reflector<T extends KubeObject> {
     return told;
   }
 
-  /** Settles when it goes on, at once where nothing is amiss; one that waits for its next try makes it now. */
+  /** Settles when the stream has caught up: at once if no round failed. Cuts a backoff short. */
   following(): Promise<void> {
     return this.#isBroken || this.#wake !== undefined ? this.#next() : Promise.resolve();
   }
@@ -220,9 +231,9 @@ export class Reflector<T extends KubeObject> {
     for (const tell of this.#waiting.splice(0)) tell();
   }
 
-  /** Something must have come and has not: a stream that has been silent as well is opened again. */
+  /** Reports that an expected event is missing. Reopens the stream if it has been silent for MISSED_MS. */
   missed(): void {
-    if (this.#position === undefined) return; // A state that is read has a time of its own.
+    if (this.#position === undefined) return; // Reading the state has its own timeout (SYNC_MS).
     if (this.#options.clock.monotonicMs() - this.#silentSinceMs >= MISSED_MS) this.#giveUp?.(MISSED);
   }
 
@@ -241,7 +252,8 @@ export class Reflector<T extends KubeObject> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { reader, resource, selection, keep, target } = this.#options;
-    const { items, resourceVersion } = await reader.list(resource, selection, { signal, priority: "state" });
+    // Objects are reduced as they arrive: all of them at full size may not fit into memory.
+    const { items, resourceVersion } = await reader.list(resource, selection, { signal, priority: "state", keep });
     this.#arrivals += 1;
     if (this.#stateBy === "list-once") this.#stateBy = "stream";
     this.#position = resourceVersion;
@@ -275,7 +287,7 @@ export class Reflector<T extends KubeObject> {
       const onOpen = (): void => {
         this.#refusedSinceMs = undefined;
         this.#openedAtMs = clock.monotonicMs();
-        if (this.#isBroken || this.#waiting.length > 0) settle(SETTLED_IN); // Else it speaks anyhow.
+        if (this.#isBroken || this.#waiting.length > 0) settle(SETTLED_IN); // Otherwise no caller waits.
       };
       const options = { signal: stop.signal, onOpen };
       for await (const event of reader.watch(resource, { ...selection, ...this.#from() }, options)) {
@@ -337,15 +349,15 @@ export class Reflector<T extends KubeObject> {
     target.advance(version);
   }
 
-  /** Decides from what a round ended with whether the position can still be trusted. */
+  /** Decides from the error of a round whether the position is still valid. */
   #judge(thrown: unknown, wantsState: boolean): RestartReason {
     const error = asOperatorError(thrown);
     this.#holdOffMs = error.retryAfterMs ?? 0;
     const reason = this.#reasonOf(error, thrown, wantsState);
     const { log, resource } = this.#options;
     const fields = { resource: resourceName(resource), code: error.code, outcome: reason, error: error.message };
-    if (reason === "Bug") log.error(fields, "a watch ended by a fault of our own");
-    else log.info(fields, "a watch is opened again");
+    if (reason === "Bug") log.error(fields, "a watch ended by a bug of the operator");
+    else log.info(fields, "a watch is reopened");
     return reason;
   }
 
@@ -361,7 +373,7 @@ export class Reflector<T extends KubeObject> {
       case "KubeUnavailable":
       case "KubeThrottled":
       case "KubeForbidden":
-        return error.code; // This says nothing about what we have, so we go on from there.
+        return error.code; // The position is still valid.
       case "KubeInvalid":
         if (wantsState && this.#position === undefined && this.#stateBy === "stream") {
           this.#stateBy = "list";

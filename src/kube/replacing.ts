@@ -1,8 +1,8 @@
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 
 /**
- * What to PUT so that `live` becomes what `draft` says, and only if nobody has changed it since it was read.
- * Labels and annotations that others put there stay; so do finalizers. The rest is the draft's: what it no longer says goes away.
+ * Body of a PUT that makes `live` equal to `draft`, with uid and resourceVersion as precondition. Keeps labels,
+ * annotations and finalizers that are not in the draft; all other fields that the draft lacks are removed.
  */
 export function replacing<T extends KubeObject>(live: KubeObject, draft: Draft<T>): T {
   const { metadata } = live;
@@ -17,6 +17,6 @@ export function replacing<T extends KubeObject>(live: KubeObject, draft: Draft<T
       ...(metadata.finalizers === undefined ? {} : { finalizers: metadata.finalizers }),
     },
   };
-  // Draft and T differ only in which of the fields checked above may be missing.
+  // Draft and T differ only in which fields are optional, and all required metadata was set above.
   return merged as unknown as T;
 }

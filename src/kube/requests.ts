@@ -18,17 +18,17 @@ import type {
 import { collectionPath, objectPath, type Query, requireScope, type Selection, withQuery } from "./path.ts";
 import type { HttpRequest } from "./transport.ts";
 
-/** Under this name the server remembers which fields are ours. Changing it gives up every field that we own. */
+/** Name under which the server records ownership of fields. Changing it gives up every field owned so far. */
 export const FIELD_MANAGER = "etcd-cluster-operator";
 
-/** Longer than an admission webhook may take by default (10 s), after which the API server answers all the same. */
+/** Default deadline of a call: above the default timeout of admission webhooks (10 s), when the server answers. */
 export const DEADLINE_MS = 15_000;
-/** Until the head of a watch's answer; the API server answers at once, or waits up to 3 s for its own cache. */
+/** Deadline for the head of a watch's answer. The API server answers at once, or after up to 3 s for its own cache. */
 const WATCH_DEADLINE_MS = 15_000;
 
 const LANES = { normal: "calls", state: "state", high: "urgent" } as const;
 
-/** What differs between calls. */
+/** Parts of a request that differ between calls. */
 interface How {
   readonly verb: string;
   readonly method: HttpRequest["method"];
@@ -41,7 +41,10 @@ interface How {
   readonly known?: KnownObject;
 }
 
-/** How each verb is put into HTTP, and when it may be repeated. https://kubernetes.io/docs/reference/using-api/api-concepts/ */
+/**
+ * Builds the HTTP request of each verb, and sets when it may be repeated.
+ * https://kubernetes.io/docs/reference/using-api/api-concepts/
+ */
 export class Requests {
   readonly #headers: Readonly<Record<string, string>>;
 
@@ -123,7 +126,7 @@ export class Requests {
     });
   }
 
-  /** One page; `next` is the token that the page before ended with. */
+  /** One page; `next` is the `continue` token of the page before. */
   list(resource: AnyResource, query: PageQuery, next: string | undefined, options: CallOptions): Call {
     const path = withQuery(collectionPath(resource, query.namespace), {
       ...selectors(query),
@@ -186,14 +189,14 @@ function asKnown({ plural }: AnyResource, { namespace, name }: Ref, precondition
   return { plural, namespace, name, uid: preconditions.uid, resourceVersion: preconditions.resourceVersion };
 }
 
-/** A merge patch whose metadata names uid and resourceVersion is refused when the object has others. */
+/** Adds preconditions to a merge patch: the server refuses it when the object has another uid or resourceVersion. */
 function mergeWith(patch: object, preconditions: Preconditions): object {
   if (preconditions.uid === undefined && preconditions.resourceVersion === undefined) return patch;
   const metadata = (patch as { metadata?: object }).metadata;
   return { ...patch, metadata: { ...metadata, ...preconditions } };
 }
 
-/** For a JSON patch the same by setting both: `test` would be told as an invalid object, not as a conflict. */
+/** Adds preconditions to a JSON patch by setting the fields: a failed `test` would be reported as an invalid object. */
 function jsonWith(patch: object, preconditions: Preconditions): readonly unknown[] {
   invariant(Array.isArray(patch), "a JSON patch is a list of operations");
   const set = Object.entries(preconditions).map(([field, value]) => ({ op: "add", path: `/metadata/${field}`, value }));

@@ -5,8 +5,8 @@ import type { KubeClient } from "./client.ts";
 import { type AnyResource, apiVersionOf } from "./kinds.ts";
 
 /**
- * Whether the API server serves the kind, by its own discovery: of kinds that somebody else may define. A read of an object cannot tell: it is
- * refused in the same way for a moment while a definition is new.
+ * Whether the API server serves the kind, by discovery; for kinds with a CRD of another project. Reading an object does
+ * not show it: reads are also answered 404 for moments after the CRD is created.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#discovery-api
  * @throws OperatorError Cancelled
  */

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { nested } from "#kit/nested.ts";
+import { nested } from "#kit/tables/nested.ts";
 import { SharedStrings } from "./shared-strings.ts";
 
 describe("shared strings", () => {
-  test("leave every value as it was", () => {
+  test("leave every value unchanged", () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (values) => {
         const strings = new SharedStrings(3);
@@ -13,18 +13,18 @@ describe("shared strings", () => {
     );
   });
 
-  test("give back the very object", () => {
+  test("return the same object", () => {
     const object = { metadata: { name: "a", labels: { app: "etcd" } }, list: ["x", null, 1, true] };
     expect(new SharedStrings().within(object)).toBe(object);
   });
 
-  test("touch nothing that is frozen", () => {
+  test("leave frozen objects alone", () => {
     const object = { part: Object.freeze({ name: "a" }), name: "b" };
     expect(new SharedStrings().within(object)).toEqual({ part: { name: "a" }, name: "b" });
     expect(new SharedStrings().within(Object.freeze({ name: "a" }))).toEqual({ name: "a" });
   });
 
-  test("are those of the first thirty-two levels, and nothing is nested too deep", () => {
+  test("cover the first thirty-two levels of nesting", () => {
     const known = (levels: number) => {
       const strings = new SharedStrings();
       strings.within(nested(levels, "text"));
@@ -33,7 +33,7 @@ describe("shared strings", () => {
     expect([known(32), known(33), known(9_900)]).toEqual([1, 0, 0]);
   });
 
-  test("know no more than two generations of texts, and of each text one", () => {
+  test("are kept for two generations, each string once", () => {
     const strings = new SharedStrings(10);
     for (let n = 0; n < 1_000; n++) strings.within({ often: "etcd", once: `name-${n}` });
     expect(strings.size).toBeLessThanOrEqual(20);

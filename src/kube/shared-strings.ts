@@ -1,32 +1,35 @@
-// Why?
-//   Each object that arrives is read from JSON, with texts of its own: namespaces, labels, kinds, times and names of which most are the same in many
-//   objects. Of what caches keep of a cluster that was a third.
-// Why two generations?
-//   What is seen again and again stays shared, and what was seen once is forgotten: as many texts as two generations hold are known at most.
+// Why share strings?
+//   JSON.parse creates new strings for every object. Namespaces, labels, kinds, times and names recur in many objects.
+//   Such duplicates were a third of the memory that caches need for a cluster.
+// Why two generations of strings?
+//   Strings that recur stay in the pool, others drop out with their generation. The pool holds two generations at most.
 
-/** Longer ones, such as certificates, are rarely the same, in characters. */
+/** Longest string that is shared, in characters. Longer ones, such as certificates, rarely recur. */
 const LONGEST = 256;
 
-/** So far down an object texts are looked at, in levels: what is nested deeper is nobody's of whom there are many, and a stack ends. */
+/** Levels of an object in which strings are shared: deeper nesting is rare, and recursion must be bounded. */
 const DEEPEST = 32;
 
-/** Has equal texts be one text, in memory. */
+/** Pool in which equal strings are one string in memory. */
 export class SharedStrings {
   readonly #most: number;
   #recent = new Map<string, string>();
   #older = new Map<string, string>();
 
-  /** @param most texts of a generation, 1 or more */
+  /** @param most strings of a generation, 1 or more */
   constructor(most = 10_000) {
     this.#most = most;
   }
 
-  /** How many texts are known at this moment, at most. */
+  /** Upper bound of the number of strings in the pool now; a string may be in both generations. */
   get size(): number {
     return this.#recent.size + this.#older.size;
   }
 
-  /** The object itself, with its texts shared. What is frozen stays as it is, and what is nested too deep. @param value what JSON can hold */
+  /**
+   * Replaces the strings of the value in place. Frozen parts and parts that are nested too deep stay unchanged.
+   * @param value JSON data
+   */
   within<T>(value: T, levels = DEEPEST): T {
     if (typeof value === "string") return this.#of(value) as T;
     if (typeof value !== "object" || value === null || levels === 0 || Object.isFrozen(value)) return value;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type AnyResource, CUSTOM_RESOURCE_DEFINITIONS, type KubeObject, resource } from "#kube/kinds.ts";
 import { migrate, migrateStorage } from "#kube/storage-migration.ts";
@@ -17,17 +17,17 @@ const NAMES = ["a", "b", "c", "d", "e"];
 
 let clock: FakeClock;
 let calls: string[];
-let said: string[];
+let logged: string[];
 let stored: string[];
 let storage: string;
-/** Thrown by a call with this name. */
+/** Code of the error that a call with this name throws. */
 let failing: (call: string) => string | undefined;
 let stop: AbortController;
 
 beforeEach(() => {
   clock = new FakeClock();
   calls = [];
-  said = [];
+  logged = [];
   stored = ["v1", "v2"];
   storage = "v2";
   failing = () => undefined;
@@ -40,7 +40,7 @@ function called(call: string): void {
   if (code !== undefined) throw new OperatorError(code as OperatorError["code"], call);
 }
 
-/** Pages of two. */
+/** Pages of two objects. */
 async function* pages(of: AnyResource) {
   for (let start = 0; start < NAMES.length; start += 2) {
     called(`list ${of.plural}`);
@@ -75,11 +75,11 @@ const kube = {
   },
 } as unknown as KubeClient;
 
-const say = (fields: object, message: string): void => void said.push(`${message} ${JSON.stringify(fields)}`);
-const log: Log = { ...silentLog, info: say, warn: say };
+const addLine = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
+const log: Log = { ...silentLog, info: addLine, warn: addLine };
 
-/** One look, with all the time that it takes. */
-async function look(): Promise<unknown> {
+/** Runs one migration, with all the time that it takes. */
+async function runMigration(): Promise<unknown> {
   const done = migrate({ kube, clock, log }, THINGS, stop.signal).then(
     () => "done",
     (thrown: OperatorError) => thrown.code,
@@ -92,14 +92,14 @@ const ALL = NAMES.flatMap((name) => [`get ${name}`, `replace status ${name}`]);
 const LIST = ["list things", "list things", "list things"];
 const DEFINITION = "things.example.com";
 
-describe("a look", () => {
-  test("writes every object as it was read, and then says that only the present version is stored", async () => {
-    expect(await look()).toBe("done");
+describe("a migration", () => {
+  test("writes every object back unchanged, and then lists only the current version as stored", async () => {
+    expect(await runMigration()).toBe("done");
     expect(calls).toEqual([`get ${DEFINITION}`, ...LIST, ...ALL, `replace status ${DEFINITION}`]);
     expect(stored).toEqual(["v2"]);
   });
 
-  test("begins when every API server can know the definition, and takes its time between two objects", async () => {
+  test("begins when every API server can know the definition, and pauses between two objects", async () => {
     const done = migrate({ kube, clock, log }, THINGS, stop.signal);
     await clock.advance(9_999);
     expect(calls).toEqual([`get ${DEFINITION}`]);
@@ -111,16 +111,16 @@ describe("a look", () => {
     await done;
   });
 
-  test("does nothing when there is nothing else", async () => {
+  test("does nothing when only the current version is stored", async () => {
     stored = ["v2"];
-    expect(await look()).toBe("done");
+    expect(await runMigration()).toBe("done");
     expect(calls).toEqual([`get ${DEFINITION}`]);
-    expect(said).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
-  test("leaves alone what another release stores", async () => {
+  test("does nothing when another release's version is the storage version", async () => {
     storage = "v1";
-    expect(await look()).toBe("done");
+    expect(await runMigration()).toBe("done");
     expect(calls).toEqual([`get ${DEFINITION}`]);
     expect(stored).toEqual(["v1", "v2"]);
   });
@@ -128,10 +128,10 @@ describe("a look", () => {
   test.each([
     ["changed", "replace status b", "KubeConflict"],
     ["deleted", "get b", "KubeNotFound"],
-    ["deleted a moment later", "replace status b", "KubeNotFound"],
-  ])("goes on when an object was %s meanwhile", async (_what, where, code) => {
+    ["deleted during its write", "replace status b", "KubeNotFound"],
+  ])("continues when an object was %s by someone else", async (_what, where, code) => {
     failing = (call) => (call === where ? code : undefined);
-    expect(await look()).toBe("done");
+    expect(await runMigration()).toBe("done");
     expect(calls).toContain("replace status e");
     expect(stored).toEqual(["v2"]);
   });
@@ -142,32 +142,32 @@ describe("a look", () => {
     ["replace status b", "KubeInvalid"],
     ["list things", "KubeExpired"],
     [`get ${DEFINITION}`, "KubeForbidden"],
-    // The definition has changed since: nobody knows what was stored meanwhile.
+    // The definition has changed since, so older versions may have been stored.
     [`replace status ${DEFINITION}`, "KubeConflict"],
-  ])("says nothing of what is stored when %s fails", async (where, code) => {
+  ])("does not change the stored versions when %s fails", async (where, code) => {
     failing = (call) => (call === where ? code : undefined);
-    expect(await look()).toBe(code);
+    expect(await runMigration()).toBe(code);
     expect(stored).toEqual(["v1", "v2"]);
   });
 });
 
 describe("objects that cannot be written", () => {
-  test("are counted and named, do not keep the others from it, and leave the definition as it is", async () => {
+  test("are counted and named, do not stop the others, and leave the definition unchanged", async () => {
     const bad = ["get b", "replace status d"];
     failing = (call) => (bad.includes(call) ? "KubeInvalid" : undefined);
-    expect(await look()).toBe("KubeInvalid");
+    expect(await runMigration()).toBe("KubeInvalid");
     expect(calls.filter((call) => call.startsWith("replace"))).toEqual(
       ["a", "c", "d", "e"].map((name) => `replace status ${name}`),
     );
     expect(stored).toEqual(["v1", "v2"]);
   });
 
-  test("are told, and tried again until all are stored", async () => {
+  test("are logged, and retried until all are stored", async () => {
     failing = (call) => (call === "get b" || call === "get d" ? "KubeInvalid" : undefined);
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(11_000);
-    const told = said.join();
-    for (const each of ["2 of the objects failed", "foo/b: get b", "foo/d: get d"]) expect(told).toContain(each);
+    const joined = logged.join();
+    for (const each of ["2 of the objects failed", "foo/b: get b", "foo/d: get d"]) expect(joined).toContain(each);
     failing = () => undefined;
     await clock.advance(60_000);
     expect(stored).toEqual(["v2"]);
@@ -176,16 +176,16 @@ describe("objects that cannot be written", () => {
   });
 });
 
-describe("from look to look", () => {
+describe("repeated migrations", () => {
   const looks = () => calls.filter((call) => call === `get ${DEFINITION}`).length;
 
-  test("a failure is told, does not hinder another kind, and is tried again after a while that grows", async () => {
+  test("a failure is logged, does not stop another kind, and is retried after a growing pause", async () => {
     const OTHERS: AnyResource = { ...THINGS, plural: "others" };
     failing = (call) => (call === `get ${DEFINITION}` ? "KubeForbidden" : undefined);
     const done = migrateStorage({ kube, clock, log }, [THINGS, OTHERS], stop.signal);
     await clock.advance(5_000);
     expect(looks()).toBe(1);
-    expect(said).toEqual([expect.stringContaining("could not be stored anew")]);
+    expect(logged).toEqual([expect.stringContaining("could not be rewritten")]);
     await clock.advance(10_000);
     expect(looks()).toBe(2);
     expect(stored).toEqual(["v2"]); // of the other kind
@@ -199,14 +199,14 @@ describe("from look to look", () => {
     await done;
   });
 
-  test("a definition that somebody else writes meanwhile is looked at again, and a person hears of it when that goes on", async () => {
+  test("a conflict on the definition is retried, and logged as a warning when it persists", async () => {
     failing = (call) => (call === `replace status ${DEFINITION}` ? "KubeConflict" : undefined);
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(11_000);
-    expect(said.join()).toContain("the definition has changed");
-    expect(said.join()).not.toContain("could not be stored anew");
+    expect(logged.join()).toContain("the CRD has changed");
+    expect(logged.join()).not.toContain("could not be rewritten");
     await clock.advance(30_000);
-    expect(said.join()).toContain("could not be stored anew");
+    expect(logged.join()).toContain("could not be rewritten");
     failing = () => undefined;
     await clock.advance(60_000);
     expect(stored).toEqual(["v2"]);
@@ -214,7 +214,7 @@ describe("from look to look", () => {
     await done;
   });
 
-  test("there is another look every ten minutes: a definition changes when a release is installed", async () => {
+  test("a migration runs every ten minutes, since an installed release changes definitions", async () => {
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(60_000);
     expect(stored).toEqual(["v2"]);
@@ -227,15 +227,15 @@ describe("from look to look", () => {
     await done;
   });
 
-  test("it ends at once, and says nothing, when the term ends", async () => {
+  test("the migration ends at once, and logs nothing, when the term ends", async () => {
     const done = migrateStorage({ kube, clock, log }, [THINGS], stop.signal);
     await clock.advance(10_030);
-    said.length = 0;
+    logged.length = 0;
     const before = calls.length;
     stop.abort();
     await done;
     expect(calls.length - before).toBe(0);
-    expect(said).toEqual([]);
+    expect(logged).toEqual([]);
     expect(stored).toEqual(["v1", "v2"]);
   });
 });

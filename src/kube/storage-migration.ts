@@ -14,21 +14,21 @@ import {
 } from "./kinds.ts";
 
 // What is migrated?
-//   An object stays in the version in which it was stored until somebody writes it. As long as one may be left in an old version
-//   (`status.storedVersions` of the definition), every read of it takes a conversion, and that version can never be dropped.
-// How?
-//   Each object's status is written as it was read: the API server stores nothing when nothing differs, and an old version differs. It takes
-//   no right that the operator lacks, changes nothing that anybody can see, and whoever writes meanwhile does the same work.
-// What if it fails? Nothing depends on it. One object that cannot be written does not keep the others from it; as long as there is one, the
-//   definition is left as it is, and all is begun anew after a while.
+//   An object stays stored in its old version until the next write. While objects may be stored in an old version
+//   (`status.storedVersions` of the CRD), reading them takes a conversion, and the CRD cannot drop the version.
+// How is an object migrated?
+//   Its status is written unchanged. The API server skips a write that changes nothing in storage, but an old version
+//   differs. The operator has the required permission already, and a concurrent write by another client migrates too.
+// What if it fails? Nothing depends on the migration. An object that cannot be written does not stop the others. The
+//   CRD's status is updated only after all succeed; otherwise the migration is retried later.
 
-/** Between two looks at the definitions, in milliseconds: they change when a release is installed. */
+/** Time between two checks of the CRDs, in milliseconds: they change when a release is installed. */
 const LOOK_EVERY_MS = 600_000;
-/** Until every API server writes what the definition says by now, in milliseconds. */
+/** Time until every API server stores the CRD's current storage version, in milliseconds. */
 const SETTLE_MS = 10_000;
-/** Between two objects, in milliseconds: nobody is in a hurry. */
+/** Pause between two objects, in milliseconds: the migration is not urgent, and should load the server little. */
 const PAUSE_MS = 20;
-/** So many objects that failed are named. */
+/** Bound on failed objects named in the message. */
 const MAX_NAMED = 10;
 const RETRY: Backoff = { firstMs: 10_000, maxMs: LOOK_EVERY_MS, factor: 2, jitter: 0.3 };
 
@@ -38,7 +38,7 @@ interface Tools {
   readonly log: Log;
 }
 
-/** Has every object of these kinds stored in the version of the resource, until the signal aborts. Never throws. */
+/** Keeps every object of these kinds stored in the version of the resource, until the signal aborts. Never throws. */
 export async function migrateStorage(tools: Tools, kinds: readonly AnyResource[], signal: AbortSignal): Promise<void> {
   await Promise.all(kinds.map((kind) => keepMigrated(tools, kind, signal)));
 }
@@ -55,16 +55,16 @@ async function keepMigrated(tools: Tools, kind: AnyResource, signal: AbortSignal
   }
 }
 
-/** One look, and what follows from it. @throws OperatorError whatever hinders it */
+/** Checks one CRD and migrates its objects if needed. @throws OperatorError when that fails */
 export async function migrate({ kube, clock, log }: Tools, kind: AnyResource, signal: AbortSignal): Promise<void> {
   const name = resourceName(kind);
   const definition = await kube.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, { signal });
   const before = definition.status?.storedVersions ?? [];
-  // Another release is being installed, or taken back: what it stores is not ours to say.
+  // With another storage version, another release is being installed or rolled back: do not migrate.
   if (storedIn(definition) !== kind.version || isSameData(before, [kind.version])) return;
   await clock.sleep(SETTLE_MS, signal);
   const because = `objects may be stored as ${before.join(" and ")}`;
-  log.info({ resource: name, version: kind.version, because }, "stores every object anew, in this version");
+  log.info({ resource: name, version: kind.version, because }, "rewrites every object in this storage version");
   const refs = await namesOf(kube, kind, signal);
   const failures: OperatorError[] = [];
   for (const ref of refs) {
@@ -74,7 +74,8 @@ export async function migrate({ kube, clock, log }: Tools, kind: AnyResource, si
   }
   const [first] = failures;
   if (first !== undefined) throw new OperatorError(first.code, sentence(failures), { cause: first });
-  // With the resourceVersion of the beginning: had the definition changed since, it would not be known what was stored meanwhile.
+  // The resourceVersion from the start is the precondition: if the CRD has changed since, objects may have been stored
+  // in other versions.
   const status = { ...definition.status, storedVersions: [kind.version] };
   await kube.replace(CUSTOM_RESOURCE_DEFINITIONS, { ...definition, status } as CustomResourceDefinition, {
     signal,
@@ -87,7 +88,7 @@ function storedIn({ spec }: CustomResourceDefinition): string | undefined {
   return spec.versions.find(({ storage }) => storage)?.name;
 }
 
-/** Names alone are kept: a fleet's objects are in memory once already. */
+/** Names of all objects. Only names, since the caches hold all objects in memory already. */
 async function namesOf(kube: Tools["kube"], kind: AnyResource, signal: AbortSignal): Promise<readonly Ref[]> {
   const refs: Ref[] = [];
   for await (const { items } of kube.pages<KubeObject>(kind, {}, { signal })) {
@@ -99,13 +100,13 @@ async function namesOf(kube: Tools["kube"], kind: AnyResource, signal: AbortSign
   return refs;
 }
 
-/** @returns what hindered it, beginning with the object's name */
+/** Writes the status of one object unchanged. @returns the failure, prefixed with the object's name, if any */
 async function storeAnew(kube: Tools["kube"], kind: AnyResource, ref: Ref, signal: AbortSignal) {
   try {
     const object = await kube.get(kind, ref, { signal });
     await kube.replace(kind, object, { signal, subresource: "status" });
   } catch (thrown) {
-    // Somebody has just written or deleted it: then it is done.
+    // Another client has just written or deleted it, so it is no longer stored in the old version.
     if (hasCode(thrown, "KubeConflict", "KubeNotFound")) return undefined;
     signal.throwIfAborted();
     const { code, message } = asOperatorError(thrown);
@@ -120,16 +121,16 @@ function sentence(failures: readonly OperatorError[]): string {
   return `${failures.length} of the objects failed: ${named.join("; ")}${failures.length > MAX_NAMED ? "; …" : ""}`;
 }
 
-/** @param before so many failures in a row there were before this one */
+/** Logs a failure of the migration. @param before number of consecutive failures before this one */
 function told(log: Log, kind: AnyResource, thrown: unknown, before: number, signal: AbortSignal): false {
   if (signal.aborted) return false;
   const { code, message } = asOperatorError(thrown);
   const fields = { resource: resourceName(kind), code, error: message };
-  // The definition is written by others, too, above all while a release is installed. That is nothing to warn of, unless it goes on.
+  // Other clients write the CRD too, above all during an installation: a first conflict is no warning.
   if (code === "KubeConflict" && before === 0) {
-    log.info(fields, "the definition has changed while objects were stored anew: they are looked at once more");
+    log.info(fields, "the CRD has changed while objects were rewritten: the operator checks them again");
     return false;
   }
-  log.warn(fields, "objects could not be stored anew, in the version of today: it is tried again");
+  log.warn(fields, "objects could not be rewritten in the current storage version: the operator tries again");
   return false;
 }

@@ -13,11 +13,11 @@ function thing(resourceVersion: string, phase?: string): Thing {
 }
 
 test.each([
-  ["nothing but its version, without a status", thing("2"), thing("1"), []],
-  ["nothing but its version, with a status", thing("2", "Bound"), thing("1", "Bound"), []],
+  ["only its version, without a status", thing("2"), thing("1"), []],
+  ["only its version, with a status", thing("2", "Bound"), thing("1", "Bound"), []],
   ["its status", thing("2", "Bound"), thing("1", "Pending"), ["modified"]],
-  ["that it has a status", thing("2", "Bound"), thing("1"), ["modified"]],
-])("of an object that was put again this differs: %s", (_title, object, before, expected) => {
+  ["the existence of its status", thing("2", "Bound"), thing("1"), ["modified"]],
+])("putting an object again reports a change of: %s", (_title, object, before, expected) => {
   const store = new Store<Thing>();
   store.put(before);
   expect(store.put(object).map(({ type }) => type)).toEqual(expected);
@@ -26,8 +26,8 @@ test.each([
 
 test.each([
   ["as it was when it was deleted", "uid", "Pending", "Bound"],
-  ["as it was here, when what was deleted is another one of its name", "other", "Pending", "Pending"],
-])("an object that is removed is told %s", (_, uid, here, told) => {
+  ["as it was in the store, when the deleted object has its name but another uid", "other", "Pending", "Pending"],
+])("a removed object is reported %s", (_, uid, here, told) => {
   const store = new Store<Thing>();
   store.put(thing("1", here));
   const last = thing("2", "Bound");

@@ -2,20 +2,20 @@ import { OperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
 import { type KubeObject, keyOf, type Ref } from "./kinds.ts";
 
-/** What happened to one object. `object` is the last known state when it was deleted. */
+/** Change of one object. After a deletion, `object` is the last known state. */
 export interface Change<T> {
   readonly type: "added" | "modified" | "deleted";
   readonly object: T;
-  /** The state before; with `modified` only. */
+  /** State before the change; only with `modified`. */
   readonly previous?: T;
 }
 
-/** Values under which an object is to be found; none, one or several. */
+/** Index values of an object: none, one or several. */
 export type IndexBy<T> = (object: T) => readonly string[];
 
 /**
- * Objects of one kind by key, and the keys by index value. Every writing method says what has changed; a uid that changed
- * under one name is told as deleted and added, since it is another object.
+ * Objects of one kind by key, and the keys by index value. Every method that writes returns the changes. A new uid
+ * under the same name gives a deleted and an added object.
  */
 export class Store<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
@@ -37,7 +37,7 @@ export class Store<T extends KubeObject> {
     return [...this.#objects.values()];
   }
 
-  /** In the order of their keys, so that equal contents give equal answers. */
+  /** Objects under an index value, ordered by key, so that the result does not depend on the order of arrival. */
   byIndex(index: string, value: string): readonly T[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new OperatorError("Bug", `there is no index "${index}"`);
@@ -45,7 +45,7 @@ export class Store<T extends KubeObject> {
     return keys.map((key) => this.#objects.get(key)).filter((object) => object !== undefined);
   }
 
-  /** Adds or replaces one object; one of which nothing but the resourceVersion differs has not changed. */
+  /** Adds or replaces one object. There is no change if only the resourceVersion differs. */
   put(object: T): readonly Change<T>[] {
     const key = keyOf(object);
     const previous = this.#objects.get(key);
@@ -62,13 +62,13 @@ export class Store<T extends KubeObject> {
     ];
   }
 
-  /** Removes the object of this name; the change carries `object`, the state at deletion. */
+  /** Removes the object of this name. The change carries `object`, the state at deletion, if its uid is the same. */
   remove(object: T): readonly Change<T>[] {
     const isIt = ({ metadata }: T): boolean => metadata.uid === object.metadata.uid;
     return this.drop(object.metadata).map((gone) => (isIt(gone.object) ? { ...gone, object } : gone));
   }
 
-  /** Removes what is here of this name; the change carries it as it was here. */
+  /** Removes the object of this name. The change carries the state that was stored here. */
   drop(ref: Ref): readonly Change<T>[] {
     const key = keyOf(ref);
     const object = this.#objects.get(key);
@@ -78,7 +78,7 @@ export class Store<T extends KubeObject> {
     return [{ type: "deleted", object }];
   }
 
-  /** Makes `objects` the whole content; says what that changed, deletions first. */
+  /** Makes `objects` the whole content. @returns the changes, deletions first */
   replace(objects: readonly T[]): readonly Change<T>[] {
     const wanted = new Set(objects.map((object) => keyOf(object)));
     const gone = this.list().filter((object) => !wanted.has(keyOf(object)));
@@ -109,7 +109,7 @@ function isSame(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
-/** Of what is kept: others may have changed what nobody here reads. */
+/** Whether the kept fields are equal, apart from resourceVersion: the server may have changed only other fields. */
 function isSameContent(a: KubeObject, b: KubeObject): boolean {
   const { resourceVersion } = a.metadata;
   return isSameData(a, { ...b, metadata: { ...b.metadata, resourceVersion } });

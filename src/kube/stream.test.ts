@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { allOf } from "#kit/kube-stream.ts";
+import { allOf } from "#kit/servers/kube-stream.ts";
 import { PODS } from "./kinds.ts";
 import { lines, MAX_LINE_BYTES, parseEvent } from "./stream.ts";
 
@@ -26,16 +26,16 @@ test("lines come out whole, wherever the stream is split", async () => {
   );
 });
 
-test("a stream that ends within a line is broken, and the whole lines before are told", async () => {
-  const told: string[] = [];
+test("a stream that ends within a line is broken, and the whole lines before are returned", async () => {
+  const received: string[] = [];
   const reading = (async () => {
-    for await (const line of lines(chunksOf(Buffer.from('{"a":1}\n{"b"')), "watch pods")) told.push(line);
+    for await (const line of lines(chunksOf(Buffer.from('{"a":1}\n{"b"')), "watch pods")) received.push(line);
   })();
   await expect(reading).rejects.toMatchObject({
     code: "KubeUnavailable",
     message: expect.stringContaining("within an event"),
   });
-  expect(told).toEqual(['{"a":1}']);
+  expect(received).toEqual(['{"a":1}']);
 });
 
 test("a line that is too long is an error before all of it is in memory", async () => {

@@ -2,19 +2,19 @@ import { OperatorError } from "#base/error.ts";
 import { fromRefusal, isStatus } from "./error.ts";
 import { apiVersionOf, type KubeObject, type Resource } from "./kinds.ts";
 
-/** One line of a watch. An ERROR line is not among them: it is thrown. */
+/** Event of a watch. ERROR events are thrown instead. */
 export type WatchEvent<T extends KubeObject> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T }
   | {
       readonly type: "BOOKMARK";
       readonly resourceVersion: string;
-      /** The last of the events that describe the state at the start; see `sendInitialEvents`. */
+      /** Whether this bookmark ends the initial state; see `sendInitialEvents`. */
       readonly initialEventsEnd: boolean;
     };
 
 /**
- * etcd takes objects of 1.5 MiB. Those of built-in kinds are stored as protobuf, and in JSON each `<` of theirs is `\u003c`: 8.9 MB were seen of one. Far
- * more than that in one line is not an event.
+ * Longest line of a watch. etcd accepts objects of 1.5 MiB, but built-in kinds are stored as protobuf. In JSON each `<`
+ * becomes `\u003c`, and a line of 8.9 MB was observed. If smaller, such an object could not be watched.
  */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
@@ -47,8 +47,8 @@ export async function* lines(chunks: AsyncIterable<Uint8Array>, call: string): A
 }
 
 /**
- * One line of a watch.
- * @throws OperatorError by the Status of an ERROR event; KubeInvalid when the line is no event at all
+ * Parses one line of a watch.
+ * @throws OperatorError by the Status of an ERROR event; KubeInvalid when the line is not an event
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 export function parseEvent<T extends KubeObject>(line: string, resource: Resource<T>, call: string): WatchEvent<T> {
@@ -68,15 +68,15 @@ export function parseEvent<T extends KubeObject>(line: string, resource: Resourc
   }
 }
 
-/** Items of a list of a built-in kind lack apiVersion and kind. */
+/** Adds apiVersion and kind, which items in a list of a built-in kind lack. */
 export function withKind<T extends KubeObject>(object: KubeObject, resource: Resource<T>): T {
   if (object.kind !== undefined && object.apiVersion !== undefined) return object as T;
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind } as T;
 }
 
 /**
- * Whether an object carries the identity that everything here relies on.
- * @param isStored what a dry run answers with is not, and has no resourceVersion
+ * Whether an object has name, uid and resourceVersion.
+ * @param isStored false for the answer to a dry run, which has no resourceVersion
  */
 export function isWhole(object: unknown, isStored = true): object is KubeObject {
   const metadata = metadataOf(object);
@@ -89,7 +89,7 @@ function parseLine(line: string, call: string): { type?: unknown; object?: unkno
     const parsed: unknown = JSON.parse(line);
     if (typeof parsed === "object" && parsed !== null) return parsed;
   } catch {
-    // It is told below, as for every line that is JSON but no event.
+    // Reported below, like JSON that is not an event.
   }
   throw malformed(call, line);
 }

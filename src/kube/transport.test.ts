@@ -3,18 +3,20 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { Clock } from "#base/clock.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeConfig } from "./config.ts";
 import { DEFAULT_IN_FLIGHT } from "./in-flight.ts";
 import { namespaceIn } from "./path.ts";
 import { type HttpRequest, httpTransport, type Transport } from "./transport.ts";
 
-/** Others would have connections of their own. */
+/** Requests with other credentials would have their own connections. */
 const SAME = { tls: {} };
 
-/** A server that answers soon, on paths that end with `/hang` never, with `/half` without an end, and with `/long` with 33 MiB. */
+/**
+ * A server that answers soon. Paths ending in `/hang` get no answer, `/half` gets a part of one, `/long` gets 33 MiB.
+ */
 class Slow {
-  /** The most connections that stood at the same time. */
+  /** Most connections that were open at the same time. */
   most = 0;
   /** Connections that were made. */
   made = 0;
@@ -41,7 +43,7 @@ class Slow {
     answer.end("{}");
   }
 
-  /** @param credentials asked before each request */
+  /** @param credentials read before each request */
   async listen(credentials = () => Promise.resolve(SAME), clock?: Clock): Promise<Transport> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const server = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
@@ -70,14 +72,14 @@ function asked(path: string, lane: HttpRequest["lane"] = "calls", signal = stop.
 
 test("many calls at once share a few connections, and all are answered", async () => {
   slow = new Slow();
-  transport = await slow.listen(undefined, new FakeClock()); // It stands still: none takes long, however busy the machine is.
+  transport = await slow.listen(undefined, new FakeClock()); // A clock that stands still: no call is slow, however busy the machine is.
   const answers = await Promise.all(Array.from({ length: 200 }, () => asked("/")));
   expect(new Set(answers)).toEqual(new Set(["{}"]));
   expect(slow.most).toBeGreaterThan(16);
   expect(slow.most).toBeLessThanOrEqual(40);
 });
 
-test("calls that hang hold up others for a fifth of a second at the most, and those of other lanes not at all", async () => {
+test("hanging calls delay others of their lane by two fifths of a second, and those of other lanes not at all", async () => {
   slow = new Slow();
   const clock = new FakeClock();
   transport = await slow.listen(undefined, clock);
@@ -96,7 +98,7 @@ test("calls that hang hold up others for a fifth of a second at the most, and th
   expect(await Promise.all(Array.from({ length: 32 }, () => asked("/")))).toHaveLength(32);
 });
 
-test("calls of one namespace wait behind each other before anybody else waits for them", async () => {
+test("a call waits behind other calls of its own namespace before other namespaces wait for it", async () => {
   slow = new Slow();
   const clock = new FakeClock();
   transport = await slow.listen(undefined, clock);
@@ -113,7 +115,7 @@ test("calls of one namespace wait behind each other before anybody else waits fo
   await Promise.all(hanging);
 });
 
-test("however many calls of one namespace hang, those of others have a connection when it is their turn", async () => {
+test("however many calls of one namespace hang, calls of other namespaces get a connection", async () => {
   slow = new Slow();
   const clock = new FakeClock();
   transport = await slow.listen(undefined, clock);
@@ -129,9 +131,9 @@ test("however many calls of one namespace hang, those of others have a connectio
   await Promise.all(hanging);
 });
 
-/** Requests that have gone out and are not answered. */
+/** Requests that are sent and not answered. */
 class Unanswered {
-  /** How each of them gives up its connections. */
+  /** Functions by which each of them gives up its connections. */
   readonly giveUps: (() => void)[] = [];
   readonly #ended = new AbortController();
   readonly #hanging: Promise<unknown>[] = [];
@@ -143,7 +145,7 @@ class Unanswered {
     this.giveUps.push(await sent);
   }
 
-  /** Its answer has begun when the promise settles, and does not end. */
+  /** Sends a request. Its answer has begun when the promise settles, and does not end. */
   async sendHalf(): Promise<void> {
     const onSending = (giveUp: () => void): unknown => this.giveUps.push(giveUp);
     const request = { method: "GET", path: "/half", headers: {}, lane: "calls", onSending } as const;
@@ -157,7 +159,7 @@ class Unanswered {
   }
 }
 
-test("of all requests that are not answered over the same connections the first gives these up, idle ones too, and the others none", async () => {
+test("only the first of the unanswered requests on the same connections gives these up, idle ones included", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const unanswered = new Unanswered();
@@ -176,7 +178,7 @@ test("of all requests that are not answered over the same connections the first 
   await unanswered.end();
 });
 
-test("a request that is not answered gives up no connections over which another one was answered since", async () => {
+test("an unanswered request gives up no connections over which a later request was answered", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const unanswered = new Unanswered();
@@ -191,7 +193,7 @@ test("a request that is not answered gives up no connections over which another 
   await unanswered.end();
 });
 
-test("a request whose answer has begun and does not end gives up the connections, unless another one was answered since it began", async () => {
+test("a request with a stalled answer gives up its connections, unless a later one was answered", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const unanswered = new Unanswered();
@@ -209,24 +211,24 @@ test("a request whose answer has begun and does not end gives up the connections
   await unanswered.end();
 });
 
-test("a call is told when it is its turn, and before it is sent", async () => {
+test("a call reports its turn and then its sending", async () => {
   slow = new Slow();
   transport = await slow.listen(undefined, new FakeClock());
   const ended = new AbortController();
   const hang = () => asked("/hang", "calls", ended.signal).catch(() => undefined);
   const hanging = Array.from({ length: DEFAULT_IN_FLIGHT.most }, hang);
-  const told: string[] = [];
-  const onTurn = () => told.push("its turn");
-  const onSending = () => told.push("sending");
+  const reported: string[] = [];
+  const onTurn = () => reported.push("its turn");
+  const onSending = () => reported.push("sending");
   const request = { method: "GET", path: "/", headers: {}, signal: stop.signal, onTurn, onSending } as const;
   await transport.send({ ...request, lane: "urgent" });
-  expect(told.splice(0)).toEqual(["its turn", "sending"]);
+  expect(reported.splice(0)).toEqual(["its turn", "sending"]);
   const behind = transport.send({ ...request, lane: "calls" });
   await asked("/", "urgent");
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   ended.abort(new Error("enough"));
   await Promise.all([...hanging, behind]);
-  expect(told).toEqual(["its turn", "sending"]);
+  expect(reported).toEqual(["its turn", "sending"]);
 });
 
 test.each([
@@ -236,11 +238,11 @@ test.each([
   ["/api/v1/namespaces/foo", ""],
   ["/api/v1/pods?continue=/namespaces/foo/", ""],
   ["/readyz", ""],
-])("what %s is about lies in the namespace %j", (path, namespace) => {
+])("the object of %s is in the namespace %j", (path, namespace) => {
   expect(namespaceIn(path)).toBe(namespace);
 });
 
-test("a process with sixteen shards has a lease call of each under way, and two more: one is answered while all others hang", async () => {
+test("of seventeen lease calls and one more, the last is answered while all others hang", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const ended = new AbortController();
@@ -253,7 +255,7 @@ test("a process with sixteen shards has a lease call of each under way, and two 
   await Promise.all(hanging);
 });
 
-test("who gives up while waiting is told why, and sends nothing", async () => {
+test("a waiting call that is aborted fails with the reason, and sends nothing", async () => {
   slow = new Slow();
   transport = await slow.listen();
   const ended = new AbortController();
@@ -267,11 +269,11 @@ test("who gives up while waiting is told why, and sends nothing", async () => {
   expect(slow.most).toBeLessThanOrEqual(32);
 });
 
-test("calls that find no credentials hold up nobody afterwards", async () => {
+test("calls that find no credentials free their slots", async () => {
   slow = new Slow();
   let areThere = false;
   const credentials = () => (areThere ? Promise.resolve({ tls: {} }) : Promise.reject(new Error("no token")));
-  const clock = new FakeClock(); // It stands still: nothing takes long.
+  const clock = new FakeClock(); // A clock that stands still: no call is slow.
   transport = await slow.listen(credentials, clock);
   const refused = await Promise.allSettled(Array.from({ length: DEFAULT_IN_FLIGHT.most }, () => asked("/")));
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set(["rejected"]));
@@ -279,7 +281,7 @@ test("calls that find no credentials hold up nobody afterwards", async () => {
   expect(await asked("/")).toBe("{}");
 });
 
-test("an answer that is longer than one may be is told as such, and is not waited for", async () => {
+test("an answer that exceeds the limit has its own error, and is not read to the end", async () => {
   slow = new Slow();
   transport = await slow.listen();
   await expect(asked("/long")).rejects.toMatchObject({ name: "TransportError", isTooLong: true, sent: true });

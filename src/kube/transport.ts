@@ -10,27 +10,27 @@ import { DEFAULT_IN_FLIGHT, InFlight } from "./in-flight.ts";
 import { namespaceIn } from "./path.ts";
 import { proxyFor } from "./proxy.ts";
 
-/** Which connections a request may use, so that one sort never waits for another. */
+/** Connection pool of a request. Requests of different lanes do not wait for each other. */
 type Lane = "calls" | "state" | "urgent" | "watch";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** With query, from the slash on. */
+  /** Path with query; begins with a slash. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly lane: Lane;
   readonly signal: AbortSignal;
-  /** Whether token and certificates are to be read again before, because the server refused them. */
+  /** Reads token and certificates again first, because the server refused them. */
   readonly freshCredentials?: boolean;
-  /** Called when it waits for no other request any more. */
+  /** Called when the request no longer waits for other requests. */
   readonly onTurn?: () => void;
   /**
-   * Asked when the connection stands, right before the first byte is written: a process that was frozen for a while must not send
-   * what it decided on before. What it throws is what `send` throws.
-   * @param giveUp for who is not answered in time: new connections are used from now on, since the link may be frozen, and with it those
-   *   that are idle. Requests under way are not disturbed. It does nothing when these connections are no longer used anyway, or something
-   *   else was answered over them since the request was sent, or since its own answer began: then the link is well.
+   * Called on an open connection, right before the first byte is written. It may throw, and `send` then throws the
+   * same: a process that was frozen must not send an earlier decision.
+   * @param giveUp call it when no answer comes in time: the network path may hang, so later requests use new
+   *   connections. Requests under way continue. No effect if these connections are retired already. No effect either if
+   *   they have delivered another answer since the request was sent or its own answer began: then the path works.
    */
   readonly onSending?: (giveUp: () => void) => void;
 }
@@ -43,14 +43,14 @@ export interface HttpAnswer {
   chunks(): AsyncIterable<Uint8Array>;
 }
 
-/** No answer. */
+/** Error of a request without a complete answer. */
 export class TransportError extends Error {
   override readonly name = "TransportError";
   /** False only when it is certain that not one byte of the request went out. */
   readonly sent: boolean;
-  /** Whether the server's certificate or ours was refused: reading the files again may help then. */
+  /** Whether the server's certificate or ours was refused: reading the files again may help. */
   readonly tls: boolean;
-  /** Whether there was an answer, longer than one may be. */
+  /** Whether the answer exceeded MAX_BODY_BYTES. */
   readonly isTooLong: boolean;
 
   constructor(cause: unknown, sent: boolean) {
@@ -61,44 +61,48 @@ export class TransportError extends Error {
   }
 }
 
-/** Why there is no answer: it was longer than one may be. */
+/** Cause of a TransportError when the answer exceeded MAX_BODY_BYTES. */
 export class TooLong extends Error {}
 
 const TLS_CODE = /CERT|SSL|TLS|SIGNATURE|EPROTO/;
 
-/** What the client needs of HTTP; tests bring a scripted one. */
+/** HTTP as the client needs it; tests pass a scripted one. */
 export interface Transport {
-  /** @throws TransportError, the signal's reason, or OperatorError when there are no credentials or it is closed */
+  /** @throws TransportError, the signal's reason, or OperatorError without credentials or after `close` */
   send(request: HttpRequest): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
 
-/** A page of 500 of the largest pods that people make is below 10 MiB, one of 500 that somebody makes as large as he can is not: then fewer are asked for. */
+/**
+ * Largest body of an answer. A page of 500 large pods is below 10 MiB. Objects made as large as possible can exceed it:
+ * the client then asks for smaller pages.
+ */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
-/** Connections for calls, made when needed. Each carries one call at a time. No call waits for one: how many there are, and who waits for whom, is told in in-flight.ts. */
+/** Connections for calls, opened on demand, one call each. Calls never wait here: in-flight.ts bounds them before. */
 const CALL_CONNECTIONS = DEFAULT_IN_FLIGHT.inAll;
-/** The same for leases, each of which has one call under way: more than a process has of them, so that none waits while others hang. */
+/** Connections for leases. Each lease has one call under way, and a process has fewer leases, so none waits. */
 const LEASE_CONNECTIONS = 32;
-/** A dead peer is noticed by the kernel after this long without traffic, then by its probes. */
+/** Idle time of a connection before the kernel sends TCP keep-alive probes to detect a dead peer. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** It is shorter than the idle timeout of the API server (90 s) and of common load balancers (60 s), so that we close first. */
+/** Shorter than the idle timeouts of the API server (90 s) and common load balancers (60 s), so that we close first. */
 const IDLE_CONNECTION_MS = 30_000;
 
 // Why HTTP/1.1 and not HTTP/2?
-//   With HTTP/2 all calls share one connection. When it freezes all of them wait, and that is noticed only after a probe;
-//   with a pool the next call opens a new connection at once.
+//   With HTTP/2 all calls share one connection. When it hangs, all calls wait until a probe fails; with a pool the next
+//   call opens a new connection at once.
 // Why several pools?
-//   A watch holds its connection for minutes, and a lease renewal must not queue behind fifty slow writes. Nor must the pages of a state
-//   that has to be read again: until then all of a kind is seen as it was. They lie in no namespace, so they would share one turn, page by
-//   page, with three hundred namespaces that have one each. Who reads one has no watch meanwhile, so the two need no more connections.
+//   A watch holds its connection for minutes, and a lease renewal must not queue behind fifty slow writes. Nor must the
+//   pages of a list that replaces a whole cache, since the cache is stale until then. Such a list has no namespace. In
+//   the fair queue it would have one turn among those of three hundred namespaces, page by page.
+//   A cache has no watch open while it lists, so watch and list share a pool without more connections.
 // Why Node's own client? docs/adr/0006-node-http-client.md
 
 /**
  * HTTP over Node's own client. Credentials come from the configuration with every request.
- * @param env names a proxy: see proxy.ts
- * @param clock by which it is told which calls take long
- * @throws OperatorError InvalidConfig when it names what is none
+ * @param env may name a proxy: see proxy.ts
+ * @param clock decides which calls are slow
+ * @throws OperatorError InvalidConfig when `env` names an invalid proxy
  */
 export function httpTransport(
   config: KubeConfig,
@@ -110,7 +114,7 @@ export function httpTransport(
   const inFlight = new InFlight(clock);
   let pools: Pools | undefined;
   let closed = false;
-  /** Replaced, but not idle yet. */
+  /** Replaced pools with requests still under way. */
   const retired = new Set<Pools>();
 
   async function poolsFor(fresh: boolean): Promise<{ pools: Pools; token: string | undefined }> {
@@ -125,7 +129,7 @@ export function httpTransport(
     try {
       return new Pools(server, tls, proxy);
     } catch (thrown) {
-      throw new TransportError(thrown, false); // These certificates are of no use; others may be.
+      throw new TransportError(thrown, false); // Invalid certificates; the next read may return valid ones.
     }
   }
 
@@ -139,7 +143,7 @@ export function httpTransport(
 
   return {
     async send(request) {
-      // First of all: whoever has waited is not to use connections that were given up meanwhile.
+      // Wait before choosing the pool: during the wait a pool may be retired.
       const leave =
         request.lane === "calls" ? await inFlight.enter(request.signal, namespaceIn(request.path)) : undefined;
       request.onTurn?.();
@@ -155,7 +159,7 @@ export function httpTransport(
           });
         };
         const answer = await current.send({ ...request, headers }, onSending, leave);
-        answers = current.answers; // The link may freeze between its own head and the end of its body.
+        answers = current.answers; // The path may hang between head and end of this body.
         return answer;
       } catch (thrown) {
         leave?.();
@@ -176,10 +180,10 @@ function isClosed(): OperatorError {
   return new OperatorError("Cancelled", "the client is closed");
 }
 
-/** Connections that were made with the same certificates. */
+/** Connection pools of all lanes, with the same certificates. */
 class Pools {
   readonly tls: TlsMaterial;
-  /** How many requests were answered over them. */
+  /** Number of answers received over these connections. */
   answers = 0;
   readonly #server: URL;
   readonly #agents: Readonly<Record<Lane, http.Agent>>;
@@ -200,8 +204,8 @@ class Pools {
   }
 
   /**
-   * @param onSending called in place of the request's own
-   * @param onFree called once, when the request needs its connection no more, or never got one
+   * @param onSending called instead of the request's own
+   * @param onFree called once, when the request has released its connection or never got one
    */
   async send(request: HttpRequest, onSending: () => void, onFree: () => void = () => undefined): Promise<HttpAnswer> {
     request.signal.throwIfAborted();
@@ -218,14 +222,14 @@ class Pools {
     this.#underWay += 1;
     outgoing.once("close", () => {
       this.#ended();
-      setImmediate(onFree); // Only then is the connection among those that can be used again: a call that began at once would make another.
+      setImmediate(onFree); // The connection is reusable only after this event: an immediate call would open another.
     });
-    outgoing.on("error", reject); // It may come after the answer has begun, too: its reader hears of it by itself.
+    outgoing.on("error", reject); // After the head this has no effect: the reader of the body gets the error.
     outgoing.once("response", (answer) => {
       this.answers += 1;
       resolve(answer);
     });
-    // Node destroys what waits for a connection without a word.
+    // Node emits no error when it destroys a request that waits for a connection.
     const giveUp = (): void => reject(request.signal.reason);
     request.signal.addEventListener("abort", giveUp, { once: true });
     outgoing.once("socket", (socket: Socket) =>
@@ -250,7 +254,7 @@ class Pools {
     }
   }
 
-  /** Lets calls and watches that are under way end by themselves; watches end at their timeoutSeconds at the latest. */
+  /** Closes the connections after the last call and watch; watches end at their timeoutSeconds at the latest. */
   closeWhenIdle(onClosed: () => void): void {
     this.#onIdle = () => {
       this.destroy();
@@ -259,7 +263,7 @@ class Pools {
     if (this.#underWay === 0) this.#onIdle();
   }
 
-  /** Calls under way fail. */
+  /** Closes the connections; calls under way fail. */
   destroy(): void {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
@@ -276,14 +280,15 @@ function newAgent({ protocol }: URL, tls: TlsMaterial, maxSockets: number, proxy
     keepAliveMsecs: TCP_KEEP_ALIVE_MS,
     maxSockets,
     timeout: IDLE_CONNECTION_MS, // ends idle connections only: requests have no listener for it
-    // Exceptions were made before: Node's own rules know no ranges such as 10.96.0.0/12.
+    // NO_PROXY was applied in proxy.ts: Node's own rules do not support ranges such as 10.96.0.0/12.
     ...(proxy === undefined ? {} : { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }),
   };
   if (protocol !== "https:") return new http.Agent(options);
   return new https.Agent({
     ...options,
     rejectUnauthorized: tls.verify,
-    // Read once: else each connection would read all certificates anew, and each request would write them into the name of its connection.
+    // One shared context: otherwise every connection would parse all certificates, and Node would put them into the
+    // pool key of every request.
     secureContext: createSecureContext({
       ...(tls.ca === undefined ? {} : { ca: tls.ca }),
       ...(tls.cert === undefined ? {} : { cert: tls.cert }),
@@ -293,12 +298,12 @@ function newAgent({ protocol }: URL, tls: TlsMaterial, maxSockets: number, proxy
   });
 }
 
-/** Node leaves the length of a DELETE's body out. */
+/** Adds content-length, which Node omits for the body of a DELETE. */
 function withLength({ headers, body }: HttpRequest): Readonly<Record<string, string>> {
   return body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) };
 }
 
-/** Calls `run` when bytes can be written, at once on a connection that was used before. */
+/** Calls `run` when the connection is up; at once if it is being reused. */
 function onceConnected(socket: Socket & { secureConnecting?: boolean }, request: http.ClientRequest, run: () => void) {
   const isSecure = socket.secureConnecting !== undefined;
   if (!socket.connecting && socket.secureConnecting !== true) return run();
@@ -343,7 +348,7 @@ function toAnswer(answer: IncomingMessage, { lane, signal }: HttpRequest): HttpA
   };
 }
 
-/** Several addresses' failures come as one AggregateError without a message. */
+/** Message of an error. Failures to connect to several addresses are one AggregateError without a message. */
 function describe(error: Error): string {
   if (error instanceof AggregateError && error.message === "") {
     return error.errors.map((each: Error) => each.message).join("; ");

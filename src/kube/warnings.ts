@@ -1,9 +1,9 @@
 import type { Log } from "#base/log.ts";
 
-/** So many different texts are told; the server can make up any number. */
+/** Bound on distinct warnings that are logged, since a server may send any number. */
 const MAX_TOLD = 100;
 
-/** Warning headers of the API server (deprecated versions, unknown fields), each text told once. RFC 9111, section 5.5. */
+/** Logs each distinct Warning header of the API server once (deprecated versions, unknown fields). RFC 9111, 5.5. */
 export class Warnings {
   readonly #log: Log;
   readonly #told = new Set<string>();

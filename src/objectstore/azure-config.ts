@@ -10,7 +10,7 @@ import type { CredentialsDirectory } from "./credentials.ts";
 import { StoreError } from "./error.ts";
 import type { AzureLocation } from "./location.ts";
 
-/** What a mounted Secret holds for Azure: one of the two. */
+/** Azure credentials in a mounted Secret: one of the two. */
 export type AzureCredentials = { readonly key: string } | { readonly sasToken: string };
 
 export async function readAzureCredentials(directory: CredentialsDirectory): Promise<AzureCredentials> {
@@ -23,7 +23,7 @@ export async function readAzureCredentials(directory: CredentialsDirectory): Pro
   throw new StoreError("WrongCredentials", message);
 }
 
-/** What never stands in a message: of a SAS token the signature is the secret, and it may be written in two ways. */
+/** Secrets to redact from messages: the secret of a SAS token is its signature, in two spellings. */
 export function azureSecrets(credentials: AzureCredentials | undefined): string[] {
   if (credentials === undefined) return [];
   if ("key" in credentials) return [credentials.key];
@@ -34,9 +34,10 @@ export function azureSecrets(credentials: AzureCredentials | undefined): string[
 export function azureContainer(location: AzureLocation, credentials: AzureCredentials | undefined): ContainerClient {
   const { account, container } = location;
   const url = location.endpoint ?? `https://${account}.blob.core.windows.net`;
-  // We make attempts ourselves (patience.ts). The library heeds HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+  // Retries are ours (patience.ts). The library respects HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
   const options: StoragePipelineOptions = { retryOptions: { maxTries: 1 } };
   if (credentials === undefined) {
+    needAzure(url);
     return new BlobServiceClient(url, new AzureWorkloadIdentity(), options).getContainerClient(container);
   }
   if ("sasToken" in credentials) {
@@ -45,4 +46,28 @@ export function azureContainer(location: AzureLocation, credentials: AzureCreden
   }
   const credential = new StorageSharedKeyCredential(account, credentials.key);
   return new BlobServiceClient(url, credential, options).getContainerClient(container);
+}
+
+/**
+ * Hosts of Azure Blob Storage, in its public and its national clouds.
+ * Source: https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-endpoints
+ */
+const HOSTS = [
+  ".blob.core.windows.net",
+  ".blob.storage.azure.net",
+  ".blob.core.usgovcloudapi.net",
+  ".blob.core.chinacloudapi.cn",
+];
+
+/**
+ * Refuses other servers: the token of a workload identity is valid at every account that it may use. @throws StoreError
+ */
+function needAzure(url: string): void {
+  const { protocol, hostname } = new URL(url);
+  if (protocol === "https:" && HOSTS.some((host) => hostname.endsWith(host))) return;
+  const hosts = HOSTS.map((host) => `https://*${host}`).join(", ");
+  throw new StoreError(
+    "WrongCredentials",
+    `endpoint is ${url}; with the pod's workload identity it may be ${hosts}. For any other server name a Secret with credentials`,
+  );
 }

@@ -11,7 +11,7 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   BlobAlreadyExists: "ObjectExists",
   ConditionNotMet: "ObjectExists",
   UnauthorizedBlobOverwrite: "ObjectExists",
-  // Parts that wait are dropped when another writer's are put together.
+  // Uncommitted blocks are dropped when another writer commits its list.
   InvalidBlockList: "ObjectExists",
   AuthenticationFailed: "WrongCredentials",
   InvalidAuthenticationInfo: "WrongCredentials",
@@ -22,23 +22,23 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   AccountIsDisabled: "AccessDenied",
 };
 
-/** What the store answered, or what became of the request on its way. */
+/** Reason and text of the store's answer, or of the failed request. */
 export function azureAnswer(thrown: unknown): Answer | undefined {
-  // The library sends a token over TLS alone, and tells it by a sentence.
+  // The library sends tokens only over TLS, and reports that only as text.
   if (thrown instanceof Error && /non-TLS protected/.test(thrown.message))
     return { reason: "TLS", text: thrown.message };
   if (!(thrown instanceof RestError)) return undefined;
   if (thrown.statusCode === undefined) return networkFailure(thrown) ?? unsent(thrown);
   const { statusCode } = thrown;
-  // The answer to HEAD has no body: the code stands in a header alone.
+  // The answer to HEAD has no body: the code is only in a header.
   const code = thrown.code ?? thrown.response?.headers.get("x-ms-error-code") ?? "";
   const [sentence = ""] = thrown.message.split("\n");
-  // The emulator has one code for who is unknown and who is not allowed.
+  // The emulator has one code for unknown and unauthorized clients.
   const reason = /failed to authenticate/.test(sentence) ? "WrongCredentials" : REASONS[code];
   return { reason: reason ?? reasonOfStatus(statusCode), text: `${code} (HTTP ${statusCode}): ${sentence}` };
 }
 
 function unsent(thrown: RestError): Answer {
-  // Its answer was no answer, or the connection broke in a way of which Node has no code.
+  // The answer was invalid, or the connection broke without a Node error code.
   return { reason: "Unreachable", text: `${thrown.code ?? ""}: ${thrown.message}` };
 }

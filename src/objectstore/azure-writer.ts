@@ -4,13 +4,13 @@ import { type Attempt, type Requests, sendMs } from "./patience.ts";
 import type { Writer } from "./put.ts";
 import type { Metadata } from "./store.ts";
 
-/** Azure allows 50,000: this reaches 390 GiB. */
+/** Azure allows 50,000 blocks: 390 GiB at this size. */
 const PART_BYTES = 8 * 1024 ** 2;
 
-/** Only if there is no blob, of whatever version. */
+/** Only if the blob does not exist, in any version. */
 const CONDITIONS = { ifNoneMatch: "*" };
 
-/** Azure's names are identifiers of C#. */
+/** Azure requires C# identifiers as metadata names. */
 export function toAzureMetadata(metadata: Metadata): Record<string, string> {
   return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name.replaceAll("-", "_"), value]));
 }
@@ -19,7 +19,7 @@ export function fromAzureMetadata(metadata: Metadata): Metadata {
   return Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name.replaceAll("_", "-"), value]));
 }
 
-/** One block blob on its way: blocks that nobody sees until their list is committed. */
+/** Upload of a block blob: blocks are invisible until their list is committed. */
 export class AzureWriter implements Writer {
   readonly parallel = 2;
   readonly partBytes = PART_BYTES;
@@ -32,7 +32,7 @@ export class AzureWriter implements Writer {
   readonly #metadata: Record<string, string>;
   readonly #blocks: string[] = [];
 
-  /** @param id of the call */
+  /** @param id ID of the put call */
   constructor(
     blob: BlockBlobClient,
     requests: Requests,
@@ -77,11 +77,11 @@ export class AzureWriter implements Writer {
   }
 
   abandon(): Promise<void> {
-    // Blocks that nobody commits cannot be taken back. Azure drops them after a week, and shows them to nobody until then.
+    // Uncommitted blocks cannot be deleted. They are invisible, and Azure drops them after a week.
     return Promise.resolve();
   }
 
-  /** All that write the same key share one space of names; and all names have to be of one length. */
+  /** All writers of a key share one namespace of block IDs, and all IDs must have the same length. */
   #blockID(index: number): string {
     return Buffer.from(`${this.#id}-${String(index).padStart(6, "0")}`).toString("base64");
   }

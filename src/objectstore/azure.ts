@@ -2,13 +2,13 @@ import { type BlobDownloadResponseParsed, type ContainerClient, RestError } from
 import { type AzureCredentials, azureContainer, azureSecrets } from "./azure-config.ts";
 import { azureAnswer } from "./azure-error.ts";
 import { AzureWriter, fromAzureMetadata, toAzureMetadata } from "./azure-writer.ts";
-import { StoreError } from "./error.ts";
 import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
 import type { AzureLocation } from "./location.ts";
+import { Pages } from "./pages.ts";
 import { type Patience, Requests } from "./patience.ts";
 import { PUT_ID, put, putIDOf } from "./put.ts";
-import { type Opened, read } from "./read.ts";
+import { type Opened, read, replaced } from "./read.ts";
 import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
 /** Azure Blob Storage: objects are block blobs. */
@@ -17,7 +17,7 @@ export class AzureStore implements ObjectStore {
   readonly #place: string;
   readonly #requests: Requests;
 
-  /** @param credentials undefined: the workload identity that the pod was given */
+  /** @param credentials undefined: the pod's workload identity */
   constructor(location: AzureLocation, credentials: AzureCredentials | undefined, patience: Patience) {
     this.#container = azureContainer(location, credentials);
     this.#place = `container ${location.container} at ${location.endpoint ?? location.account}`;
@@ -45,7 +45,7 @@ export class AzureStore implements ObjectStore {
         if (!(thrown instanceof RestError)) throw thrown;
         if (thrown.statusCode === 416) return undefined;
         if (thrown.statusCode !== 412) throw thrown;
-        throw new StoreError("NoSuchObject", `${what}: the object was replaced while it was read`);
+        throw replaced(what);
       }
     });
   }
@@ -57,7 +57,7 @@ export class AzureStore implements ObjectStore {
     abortSignal: AbortSignal,
   ): Promise<BlobDownloadResponseParsed> {
     const conditions = version === undefined ? {} : { ifMatch: version };
-    // It would go on by itself where a connection breaks, without a limit of time: we do that.
+    // Without this the library retries broken connections itself, without a time limit.
     const options = { conditions, abortSignal, maxRetryRequests: 0 };
     return this.#container.getBlobClient(key).download(from, undefined, options);
   }
@@ -84,6 +84,7 @@ export class AzureStore implements ObjectStore {
 
   async *list(prefix: string, { signal }: CallOptions): AsyncGenerator<StoredObject, void, void> {
     const what = this.#what("list", prefix);
+    const pages = new Pages(what);
     let next: string | undefined;
     do {
       const page = await this.#requests.make(what, this.#requests.patience.answerMs, signal, async (abortSignal) => {
@@ -95,7 +96,7 @@ export class AzureStore implements ObjectStore {
         const { contentLength: bytes = 0, lastModified: modified } = properties;
         yield { key: name, bytes, modified, metadata: {} };
       }
-      next = page?.continuationToken === "" ? undefined : page?.continuationToken;
+      next = pages.next(page?.continuationToken);
     } while (next !== undefined);
   }
 
@@ -111,7 +112,7 @@ export class AzureStore implements ObjectStore {
   }
 
   close(): Promise<void> {
-    return Promise.resolve(); // The library keeps its connections, and Node lets them go when they are idle.
+    return Promise.resolve(); // The library keeps its connections; Node closes them when idle.
   }
 
   #what(verb: string, key: string): string {
@@ -120,6 +121,6 @@ export class AzureStore implements ObjectStore {
 }
 
 function opened({ etag = "", contentLength = 0, readableStreamBody }: BlobDownloadResponseParsed): Opened {
-  // In Node it is a stream of bytes; the type speaks for text, too.
+  // In Node it is a byte stream; the type also covers text.
   return { version: etag, bytes: contentLength, body: readableStreamBody as unknown as AsyncIterable<Uint8Array> };
 }

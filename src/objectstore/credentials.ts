@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { StoreError } from "./error.ts";
 
 /**
- * A directory with credentials: a mounted Secret. Names of files are fixed, so that who names somebody else's Secret gets
- * nothing out of it that was not meant for a store.
+ * A mounted Secret with credentials. File names are fixed, so that naming a foreign Secret reveals nothing that is not
+ * meant for a store.
  */
 export class CredentialsDirectory {
   readonly #path: string;
@@ -13,7 +13,10 @@ export class CredentialsDirectory {
     this.#path = path;
   }
 
-  /** @returns undefined when there is no such file; without the white space around it, which editors and `echo` add */
+  /**
+   * @returns undefined when the file does not exist; else its text without surrounding white space, which editors and
+   * `echo` add
+   */
   async read(file: string): Promise<string | undefined> {
     try {
       const text = (await readFile(join(this.#path, file), "utf8")).trim();
@@ -26,7 +29,7 @@ export class CredentialsDirectory {
     throw new StoreError("WrongCredentials", `${file} in the Secret with the credentials is empty`);
   }
 
-  /** @throws StoreError `WrongCredentials` when it is not there */
+  /** @throws StoreError `WrongCredentials` when the file does not exist */
   async need(file: string): Promise<string> {
     const text = await this.read(file);
     if (text !== undefined) return text;

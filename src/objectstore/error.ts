@@ -1,33 +1,33 @@
-/** Why a store did not do what was asked. Stable: they go to the report of a Job, and from there to conditions. */
+/** Why a store failed. Stable: reasons are passed to a Job's report and from there to conditions. */
 export type StoreReason =
-  /** The store does not know who asks, or the credentials are missing, expired or not to be read. User. */
+  /** The store rejects the credentials, or they are missing, expired or unreadable. User. */
   | "WrongCredentials"
-  /** The store knows who asks and does not allow it. User. */
+  /** The store knows the client and denies access. User. */
   | "AccessDenied"
-  /** The bucket, container or directory is not there. User. */
+  /** The bucket, container or directory does not exist. User. */
   | "NoSuchBucket"
-  /** The object is not there. */
+  /** The object does not exist. */
   | "NoSuchObject"
-  /** An object of this key is there, and nothing is ever overwritten. */
+  /** An object with this key exists; nothing is ever overwritten. */
   | "ObjectExists"
-  /** The store is full, or a quota is used up. User. */
+  /** The store is full, or a quota is exceeded. User. */
   | "NoSpace"
-  /** No connection, or one that broke, or a server that says "later". Environment: worth another attempt. */
+  /** No connection, a broken one, or a temporarily unavailable server. Environment: a retry may help. */
   | "Unreachable"
-  /** The server's certificate is not trusted, or there is no TLS where it is asked for, or TLS where it is not. User. */
+  /** The server's certificate is not trusted, or only one side uses TLS. User. */
   | "TLS"
-  /** The server took the connection and made no progress for too long. Environment: worth another attempt. */
+  /** The server accepted the connection and made no progress for too long. Environment: a retry may help. */
   | "Timeout"
-  /** The place or the key cannot be what was written. User. */
+  /** The location or key is invalid. User. */
   | "InvalidLocation"
-  /** The caller's signal. */
+  /** The caller's signal aborted. */
   | "Aborted"
-  /** Everything else; the message has the store's own words. */
+  /** Everything else; the message has the store's text. */
   | "Other";
 
 /**
- * What every call to a store throws. The message names the operation, the place and the key; the `cause` is what the
- * library threw, which may hold whole requests: show it to nobody.
+ * Error of every call to a store. The message names the operation, the place and the key. The `cause` is the library's
+ * error, which may contain whole requests: never show it.
  */
 export class StoreError extends Error {
   override readonly name = "StoreError";
@@ -39,7 +39,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Whether the same call may succeed later without anybody's doing. */
+/** Whether a retry may succeed without any change by a user. */
 export function isWorthAnotherTry(reason: StoreReason): boolean {
   return reason === "Unreachable" || reason === "Timeout";
 }

@@ -1,16 +1,15 @@
 import { StoreError, type StoreReason } from "./error.ts";
 
-// What failed on the way to a store, or was answered by it, as a reason and a text that may be shown. Libraries put requests,
-// answers and addresses with signatures into their errors: of these only a text is taken, without what is secret, and the
-// error itself is dropped.
+// Failures of connections and answers, as a reason and a text that may be shown. Errors of libraries contain requests,
+// answers and signed URLs: only a redacted text is kept, and the error is dropped.
 
-/** What a store's library threw, as far as that library knows. */
+/** A failure as a store's library reports it. */
 export interface Answer {
   readonly reason: StoreReason;
   readonly text: string;
 }
 
-/** Of Node's own codes: what is there and does not take our connection, or drops it. */
+/** Node's codes for a server that refuses or drops connections. */
 const UNREACHABLE = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -27,11 +26,11 @@ const UNREACHABLE = new Set([
 
 const TIMEOUT = new Set(["ETIMEDOUT", "ESOCKETTIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"]);
 
-/** Names of what OpenSSL finds wrong with a certificate (Node: `X509 certificate error codes`), and of what is not TLS at all. */
+/** OpenSSL's certificate errors (Node: `X509 certificate error codes`), and errors when the peer does not speak TLS. */
 const TLS =
   /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERROR_IN_CERT_|HOSTNAME_MISMATCH$|INVALID_(?:CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$)/;
 
-/** @returns undefined when nothing in it is of the network */
+/** @returns undefined when it is no network failure */
 export function networkFailure(thrown: unknown): Answer | undefined {
   for (const error of chainOf(thrown)) {
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
@@ -40,13 +39,13 @@ export function networkFailure(thrown: unknown): Answer | undefined {
     if (TIMEOUT.has(code)) return { reason: "Timeout", text };
     if (UNREACHABLE.has(code)) return { reason: "Unreachable", text: text === "" ? code : text };
     if (error.name === "TimeoutError") return { reason: "Timeout", text };
-    // Not by our own signal, which is looked at before: a library's word for a connection that broke.
+    // Not our own signal, which is checked before: libraries report broken connections like this.
     if (error.name === "AbortError") return { reason: "Unreachable", text: "the connection broke" };
   }
   return undefined;
 }
 
-/** The error, its causes, and what several attempts to connect failed with. */
+/** The error, its causes, and the errors of several connection attempts. */
 function chainOf(thrown: unknown): Error[] {
   const chain: Error[] = [];
   const look = (each: unknown): void => {
@@ -59,7 +58,10 @@ function chainOf(thrown: unknown): Error[] {
   return chain;
 }
 
-/** What an HTTP status says where the store's own code says nothing. 404 says nothing by itself: that an object is absent is an answer. */
+/**
+ * Reason for an HTTP status, when the store's own code is unknown. 404 has none by itself: an absent object is an
+ * answer.
+ */
 export function reasonOfStatus(status: number | undefined): StoreReason {
   if (status === 401) return "WrongCredentials";
   if (status === 403) return "AccessDenied";
@@ -69,13 +71,13 @@ export function reasonOfStatus(status: number | undefined): StoreReason {
   return "Other";
 }
 
-/** Of a text for people: stores answer with whole pages. */
+/** Limit in characters for a text shown to users: stores answer with whole pages. */
 const LONGEST_TEXT = 500;
 
 /**
- * Makes StoreErrors of what one store's library throws.
- * @param secrets what never stands in a message
- * @param answerOf what that library's own errors mean; undefined for what it does not know
+ * Translates errors of a store's library into StoreErrors.
+ * @param secrets values to redact from messages
+ * @param answerOf meaning of the library's own errors; undefined for unknown ones
  */
 export function translator(
   secrets: readonly string[],

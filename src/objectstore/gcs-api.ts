@@ -1,14 +1,25 @@
 import type { IncomingMessage } from "node:http";
-import type { StoreReason } from "./error.ts";
+import { StoreError, type StoreReason } from "./error.ts";
 import { type Answer, reasonOfStatus } from "./failure.ts";
-import { type GCSCredentials, GCSTokens } from "./gcs-token.ts";
+import type { GCSCredentials } from "./gcs-credentials.ts";
+import { GCSTokens } from "./gcs-token.ts";
 import { HttpConnections } from "./http.ts";
 import type { GCSLocation } from "./location.ts";
 
-// Google's JSON API, of which six calls are enough. Google's own library for it ends no request that hangs, and takes no signal;
-// its library for credentials, which knows the ways to a token, is used beside this.
+// Google's JSON API, of which six calls are needed. Google's own library neither times out nor accepts a signal; only
+// its library for credentials is used.
 
 const PUBLIC = "https://storage.googleapis.com";
+
+const NO_TOKEN = "endpoint is not https://*.googleapis.com, and tokens of Google are sent to no other server";
+
+/**
+ * Whether a server may get a token. Any other server could use it for an hour to read, write and delete whatever the
+ * account may.
+ */
+function takesToken({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" && hostname.endsWith(".googleapis.com");
+}
 
 export interface GCSRequest {
   readonly method?: "GET" | "POST" | "PUT" | "DELETE";
@@ -17,7 +28,7 @@ export interface GCSRequest {
   readonly signal: AbortSignal;
 }
 
-/** An answer that says no. */
+/** An answer with an error status. */
 export class GCSRefusal extends Error {
   override readonly name = "GCSRefusal";
   readonly status: number;
@@ -30,7 +41,7 @@ export class GCSRefusal extends Error {
   }
 }
 
-/** Makes single requests, with a token. */
+/** Sends single requests, with a token when they go to Google. */
 export class GCSAPI {
   readonly #base: URL;
   readonly #isElsewhere: boolean;
@@ -43,28 +54,33 @@ export class GCSAPI {
     this.#tokens = new GCSTokens(credentials);
   }
 
-  /** @param path from the root of the API. Example: `storage/v1/b/backups/o` */
+  /** @param path relative to the root of the API. Example: `storage/v1/b/backups/o` */
   url(path: string, query: Readonly<Record<string, string>> = {}): URL {
     const url = new URL(`${this.#base.pathname.replace(/\/$/, "")}/${path}`, this.#base);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     return url;
   }
 
-  /** Where the store says that it goes on. One at another address than Google's may know itself only by the one behind it. */
+  /**
+   * URL at which an upload continues. A server behind a proxy may name an address of its own, so the endpoint's host is
+   * used.
+   */
   sessionURL(location: string): URL {
     const url = new URL(location, this.#base);
     if (this.#isElsewhere) [url.protocol, url.host] = [this.#base.protocol, this.#base.host];
     return url;
   }
 
-  /** @returns the answer, of which nothing is read yet @throws GCSRefusal for a status of 400 and more, or what the network throws */
+  /** @returns the answer with an unread body @throws GCSRefusal for a status of 400 or above, or a network error */
   async request(url: URL, { method = "GET", headers = {}, body, signal }: GCSRequest): Promise<IncomingMessage> {
-    const token = await this.#tokens.headers(url);
+    const token = takesToken(url) ? await this.#tokens.headers(url) : {};
     const request = { method, headers: { ...token, ...headers }, signal, ...(body === undefined ? {} : { body }) };
     const answer = await this.#connections.send(url, request);
     const status = answer.statusCode ?? 0;
     if (status < 400) return answer;
-    throw new GCSRefusal(status, answerOf(status, await textOf(answer)));
+    const { reason, text } = answerOf(status, await textOf(answer));
+    const isForToken = !takesToken(url) && (status === 401 || status === 403);
+    throw new GCSRefusal(status, { reason, text: isForToken ? `${text} (${NO_TOKEN})` : text });
   }
 
   close(): void {
@@ -76,7 +92,10 @@ interface ErrorBody {
   readonly error?: { readonly message?: string; readonly errors?: readonly { readonly reason?: string }[] };
 }
 
-/** Google's reasons that say more than the status. Source: "HTTP status and error codes for JSON" in its reference. */
+/**
+ * Google's reasons that are more specific than the status. Source: "HTTP status and error codes for JSON" in its
+ * reference.
+ */
 const REASONS: Readonly<Record<string, StoreReason>> = {
   rateLimitExceeded: "Unreachable",
   userRateLimitExceeded: "Unreachable",
@@ -91,7 +110,7 @@ function answerOf(status: number, text: string): Answer {
   try {
     body = JSON.parse(text) as ErrorBody;
   } catch {
-    // A proxy's page, or a plain sentence, which is told as it is.
+    // A proxy's page or plain text is used as it is.
   }
   const { message = text, errors = [] } = body.error ?? {};
   const told = errors.map(({ reason = "" }) => REASONS[reason]).find((reason) => reason !== undefined);
@@ -100,13 +119,25 @@ function answerOf(status: number, text: string): Answer {
   return { reason, text: `HTTP ${status}: ${message}` };
 }
 
+/**
+ * Longest answer other than an object, in bytes: a page of 1,000 objects has 2 MB. If larger, a server can take that
+ * much memory.
+ */
+const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
+
 async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES)
+      throw new StoreError("Other", `the store answers more than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks).toString();
 }
 
-/** Reads an answer of JSON to its end. */
+/** Reads and parses a JSON answer. */
 export async function jsonOf<T>(answer: IncomingMessage): Promise<T> {
   return JSON.parse(await textOf(answer)) as T;
 }

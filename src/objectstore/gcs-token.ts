@@ -11,50 +11,31 @@ import {
 import type { CredentialsDirectory } from "./credentials.ts";
 import { StoreError, type StoreReason } from "./error.ts";
 import { networkFailure } from "./failure.ts";
+import { type GCSCredentials, gcsCredentialsOf } from "./gcs-credentials.ts";
 
-// Why is the library's own search for an identity not used? It goes on to look for a project, which nobody needs: it runs programs,
-// and asks servers that are not there, for many seconds.
+// The library's own search for an identity is not used. It also looks for a project, which is not needed: for that it
+// runs programs and waits many seconds for missing servers.
 
-/** What a mounted Secret holds for Google: the key of a service account, or how to come to a token in another way. */
-export type GCSCredentials = Readonly<Record<string, unknown>>;
-
-/** Objects are read, written and deleted; buckets are not. */
+/** Scope for reading, writing and deleting objects, but not buckets. */
 const SCOPES = ["https://www.googleapis.com/auth/devstorage.read_write"];
 
 const FILE = "credentials.json in the Secret with the credentials";
 
 export async function readGCSCredentials(directory: CredentialsDirectory): Promise<GCSCredentials> {
-  return parsed(await directory.need("credentials.json"), FILE);
+  return gcsCredentialsOf(await directory.need("credentials.json"), FILE);
 }
 
-function parsed(text: string, file: string): GCSCredentials {
-  try {
-    const credentials: unknown = JSON.parse(text);
-    if (typeof credentials === "object" && credentials !== null) return credentials as GCSCredentials;
-  } catch {
-    // What JSON.parse says repeats a part of the text.
-  }
-  throw new StoreError("WrongCredentials", `${file} is no JSON object; it may be the key file of a service account`);
-}
-
-/** What never stands in a message: also a single line of a private key. */
-export function gcsSecrets(credentials: GCSCredentials | undefined): string[] {
-  const names = ["private_key", "private_key_id", "client_secret", "refresh_token"];
-  const values = names.map((name) => credentials?.[name]).filter((value) => typeof value === "string");
-  return values.flatMap((value) => [value, ...value.split("\n").filter((line) => line.length > 20)]);
-}
-
-/** Asks Google for tokens, and keeps each until it is about to expire. */
+/** Requests tokens from Google, and caches each until shortly before it expires. */
 export class GCSTokens {
   readonly #credentials: GCSCredentials | undefined;
   #client: AuthClient | undefined;
 
-  /** @param credentials undefined: what the pod was given, such as a workload identity */
+  /** @param credentials undefined: the pod's own, such as a workload identity */
   constructor(credentials: GCSCredentials | undefined) {
     this.#credentials = credentials;
   }
 
-  /** The headers that say who asks. @throws StoreError */
+  /** Authorization headers. @throws StoreError */
   async headers(url: URL): Promise<Record<string, string>> {
     try {
       this.#client ??= await clientOf(this.#credentials);
@@ -67,27 +48,18 @@ export class GCSTokens {
 
 async function clientOf(credentials: GCSCredentials | undefined): Promise<AuthClient> {
   if (credentials === undefined) return await clientOfPod();
-  const text = (name: string): string => {
-    const value = credentials[name];
-    if (typeof value === "string" && value !== "") return value;
-    throw new StoreError("WrongCredentials", `${FILE} has no ${name}`);
-  };
-  // One by one: the library would also take kinds that run programs.
   switch (credentials.type) {
     case "service_account":
-      return new JWT({ email: text("client_email"), key: text("private_key"), scopes: SCOPES });
+      return new JWT({ email: credentials.client_email, key: credentials.private_key, scopes: SCOPES });
     case "authorized_user":
-      return new UserRefreshClient(text("client_id"), text("client_secret"), text("refresh_token"));
+      return new UserRefreshClient(credentials.client_id, credentials.client_secret, credentials.refresh_token);
     case "external_account":
-      // It says itself what it misses.
+      // The library's type requires more fields than the library uses.
       return new IdentityPoolClient({ ...credentials, scopes: SCOPES } as unknown as IdentityPoolClientOptions);
   }
-  const kind = JSON.stringify(credentials.type);
-  const kinds = '"service_account", "external_account" or "authorized_user"';
-  throw new StoreError("WrongCredentials", `type in ${FILE} is ${kind}; it may be ${kinds}`);
 }
 
-/** What the pod was given: a file of that name, or a server of Google's beside it that knows the pod's service account. */
+/** The pod's own credentials: a file named by the variable, or Google's metadata server. */
 async function clientOfPod(): Promise<AuthClient> {
   const path = process.env.GOOGLE_APPLICATION_CREDENTIALS;
   if (path === undefined || path === "") return new Compute({ scopes: SCOPES });
@@ -97,10 +69,12 @@ async function clientOfPod(): Promise<AuthClient> {
       `GOOGLE_APPLICATION_CREDENTIALS is ${path}, which cannot be read: ${thrown.code}`,
     );
   });
-  return await clientOf(parsed(text, path));
+  return await clientOf(gcsCredentialsOf(text, path));
 }
 
-/** Only names and sentences are taken from the answer: the request has the key's signature, and the answer may have a token. */
+/**
+ * Takes only names and sentences from the answer: the request contains a signature, and the answer may contain a token.
+ */
 function tokenError(thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const failure = (reason: StoreReason, text: string) =>
@@ -113,6 +87,6 @@ function tokenError(thrown: unknown): StoreError {
   }
   const network = networkFailure(thrown);
   if (network !== undefined) return failure(network.reason, network.text);
-  // A key that is none is told by OpenSSL, with a code and no piece of it.
-  return failure("WrongCredentials", thrown instanceof Error ? thrown.message : "for no reason that the library gives");
+  // OpenSSL reports an invalid key with a code, without any part of the key.
+  return failure("WrongCredentials", thrown instanceof Error ? thrown.message : "the library gives no reason");
 }

@@ -12,7 +12,7 @@ interface Answer {
   readonly range?: string;
 }
 
-/** An upload of two parts, of four bytes and of two, to a store that answers so. */
+/** An upload of a four-byte and a two-byte part to a store with these answers. */
 async function upload(first: Answer, last: Answer): Promise<string> {
   const sent: string[] = [];
   const answers = [first, last];
@@ -57,7 +57,7 @@ test.each<[string, Answer, Answer, string]>([
     "bytes 0-3/*, bytes 4-5/6, StoreError: put db.db: the store answered HTTP 204 to bytes 4-5/6",
   ],
   [
-    "is not done by the way to another place",
+    "is not done by a redirect",
     MORE,
     { statusCode: 302 },
     "bytes 0-3/*, bytes 4-5/6, StoreError: put db.db: the store answered HTTP 302 to bytes 4-5/6",
@@ -69,7 +69,7 @@ test.each<[string, Answer, Answer, string]>([
     "bytes 0-3/*, StoreError: put db.db: the store answered HTTP 200 to bytes 0-3/*",
   ],
   [
-    "is not begun twice",
+    "is not done before its last bytes, by 201",
     { statusCode: 201 },
     { statusCode: 200 },
     "bytes 0-3/*, StoreError: put db.db: the store answered HTTP 201 to bytes 0-3/*",

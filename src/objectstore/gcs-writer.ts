@@ -5,12 +5,12 @@ import { type Requests, sendMs } from "./patience.ts";
 import type { Writer } from "./put.ts";
 import type { Metadata } from "./store.ts";
 
-/** Google wants a multiple of 256 KiB. */
+/** Google requires a multiple of 256 KiB. */
 const PART_BYTES = 8 * 1024 ** 2;
 
 /**
- * One object on its way, as a resumable upload: bytes one after another to a session, and with the last ones the object is
- * there. What the session has is asked before anything is sent again.
+ * Resumable upload of an object: bytes are sent in order to a session, and the object exists after the last ones.
+ * Before a retry, the session is asked how many bytes it has.
  */
 export class GCSWriter implements Writer {
   readonly parallel = 1;
@@ -47,7 +47,7 @@ export class GCSWriter implements Writer {
       await this.begin(signal);
       await this.#send(bytes, 0, bytes.length, signal);
     } catch (thrown) {
-      await this.abandon(AbortSignal.timeout(this.#requests.patience.cleanUpMs)).catch(() => {}); // The first error says more.
+      await this.abandon(AbortSignal.timeout(this.#requests.patience.cleanUpMs)).catch(() => {}); // The first error is more informative.
       throw thrown;
     }
   }
@@ -67,7 +67,7 @@ export class GCSWriter implements Writer {
   }
 
   async part(part: Part, signal: AbortSignal): Promise<void> {
-    // With the last bytes the object is there, so that they belong to `commit`.
+    // The last bytes create the object, so `commit` sends them.
     if (part.isLast) this.#last = part;
     else await this.#send(part.bytes, part.offset, undefined, signal);
   }
@@ -87,17 +87,17 @@ export class GCSWriter implements Writer {
       let at: number | "done" = isFirst ? offset : await this.#put(`bytes */${total ?? "*"}`, undefined, signal);
       isFirst = false;
       while (at !== "done" && (at < end || total !== undefined)) {
-        // Else bytes that it had are gone, and we have them no more.
-        if (at < offset) throw new StoreError("Other", `${this.#what}: the store lost what it had taken`);
+        // The missing bytes are no longer in memory.
+        if (at < offset) throw new StoreError("Other", `${this.#what}: the store has lost bytes that it had accepted`);
         const range = at === end ? `bytes */${total}` : `bytes ${at}-${end - 1}/${total ?? "*"}`;
         const now: number | "done" = await this.#put(range, bytes.subarray(at - offset), signal);
-        if (now === at) throw new StoreError("Unreachable", `${this.#what}: the store took nothing of what was sent`);
+        if (now === at) throw new StoreError("Unreachable", `${this.#what}: the store accepted no bytes`);
         at = now;
       }
     });
   }
 
-  /** @returns how many bytes of the object the store has by now, or that it is done */
+  /** @returns number of bytes that the store has, or "done" */
   async #put(range: string, body: Uint8Array | undefined, signal: AbortSignal): Promise<number | "done"> {
     if (this.#session === undefined) throw new StoreError("Other", `${this.#what}: no upload has begun`);
     const headers = { "content-range": range };
@@ -107,9 +107,9 @@ export class GCSWriter implements Writer {
       body: body ?? new Uint8Array(),
       signal,
     });
-    answer.resume(); // Read to its end, so that the connection serves again.
+    answer.resume(); // Read to the end, so that the connection can be reused.
     const status = answer.statusCode;
-    // Before its last bytes no upload is done, and a redirect or a proxy's page says nothing of it.
+    // An upload cannot be done before its last bytes, and a redirect or a proxy's page proves nothing.
     if ((status === 200 || status === 201) && !range.endsWith("/*")) return "done";
     if (status !== 308) throw new StoreError("Other", `${this.#what}: the store answered HTTP ${status} to ${range}`);
     const has = /^(?:bytes=)?0-(\d+)$/.exec(answer.headers.range ?? "");
@@ -123,7 +123,7 @@ export class GCSWriter implements Writer {
       try {
         await this.#api.request(session, { method: "DELETE", signal });
       } catch (thrown) {
-        // 499 is Google's word for "called off", and others have other ones; by itself a session ends after a week.
+        // Google answers 499 for a cancelled upload, other servers differ; a session expires after a week anyway.
         if (!(thrown instanceof GCSRefusal) || thrown.status >= 500) throw thrown;
       }
     });

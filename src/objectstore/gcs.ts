@@ -1,16 +1,16 @@
-import { StoreError } from "./error.ts";
 import { translator } from "./failure.ts";
 import { GCSAPI, GCSRefusal, jsonOf } from "./gcs-api.ts";
-import { type GCSCredentials, gcsSecrets } from "./gcs-token.ts";
+import { type GCSCredentials, gcsSecrets } from "./gcs-credentials.ts";
 import { GCSWriter } from "./gcs-writer.ts";
 import { checkKey } from "./key.ts";
 import type { GCSLocation } from "./location.ts";
+import { Pages } from "./pages.ts";
 import { type Patience, Requests } from "./patience.ts";
 import { PUT_ID, put, putIDOf } from "./put.ts";
-import { type Opened, read } from "./read.ts";
+import { type Opened, read, replaced } from "./read.ts";
 import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
-/** What is read of Google's description of an object. */
+/** Fields that are read from Google's object resource. */
 interface Description {
   readonly name: string;
   readonly size?: string;
@@ -54,8 +54,7 @@ export class GCSStore implements ObjectStore {
       } catch (thrown) {
         if (!(thrown instanceof GCSRefusal)) throw thrown;
         if (thrown.status === 416) return undefined;
-        if (thrown.status === 412)
-          throw new StoreError("NoSuchObject", `${what}: the object was replaced while it was read`);
+        if (thrown.status === 412) throw replaced(what);
         throw await this.#why(thrown, signal);
       }
     });
@@ -63,12 +62,13 @@ export class GCSStore implements ObjectStore {
 
   async #open(key: string, from: number, version: string | undefined, signal: AbortSignal): Promise<Opened> {
     const url = this.#url(key, { alt: "media", ...(version === undefined ? {} : { ifGenerationMatch: version }) });
-    // As it is stored: nothing is to be unpacked on the way.
+    // Request the stored bytes, without decompression on the way.
     const headers = { "accept-encoding": "identity", ...(from === 0 ? {} : { range: `bytes=${from}-` }) };
     const answer = await this.#api.request(url, { headers, signal });
     const bytes = Number(answer.headers["content-length"] ?? Number.NaN);
     const generation = answer.headers["x-goog-generation"];
-    if (Number.isNaN(bytes) || typeof generation !== "string") throw new Error("the store does not say what it sends");
+    if (Number.isNaN(bytes) || typeof generation !== "string")
+      throw new Error("the store does not send the object's size and generation");
     return { version: generation, bytes, body: answer };
   }
 
@@ -94,14 +94,15 @@ export class GCSStore implements ObjectStore {
 
   async *list(prefix: string, { signal }: CallOptions): AsyncGenerator<StoredObject, void, void> {
     const what = this.#what("list", prefix);
+    const pages = new Pages(what);
     let next: string | undefined;
     do {
       const page = await this.#requests.make(what, this.#requests.patience.answerMs, signal, (signal) =>
         this.#page({ prefix, ...(next === undefined ? {} : { pageToken: next }) }, signal),
       );
       for (const item of page.items ?? []) yield objectOf(item);
-      next = page.nextPageToken;
-    } while (next !== undefined && next !== "");
+      next = pages.next(page.nextPageToken);
+    } while (next !== undefined);
   }
 
   async #page(
@@ -127,7 +128,7 @@ export class GCSStore implements ObjectStore {
     return Promise.resolve();
   }
 
-  /** "Not found" may be the object or the bucket, and only the sentence for people says which: a list tells for sure. */
+  /** "Not found" can mean the object or the bucket, distinguished only in the text: a list request settles it. */
   async #why(thrown: unknown, signal: AbortSignal): Promise<unknown> {
     if (!(thrown instanceof GCSRefusal) || thrown.answer.reason !== "NoSuchObject") return thrown;
     try {

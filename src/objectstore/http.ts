@@ -8,19 +8,19 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** Connections that are kept for the next request. `proxyEnv` makes Node heed HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
+/** Connections that are reused. `proxyEnv` makes Node respect HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
 export class HttpConnections {
   readonly http: HttpAgent;
   readonly https: HttpsAgent;
 
-  /** @param ca the only authorities whose certificates are believed, as PEM; those of the system when there are none */
+  /** @param ca the only trusted CAs, as PEM; by default those of the system */
   constructor(ca?: string) {
     const options = { keepAlive: true, proxyEnv: process.env };
     this.http = new HttpAgent(options);
     this.https = new HttpsAgent({ ...options, ...(ca === undefined ? {} : { ca }) });
   }
 
-  /** One request; of the answer nothing is read yet. Redirections are answers like others. */
+  /** Sends one request; the answer's body is unread. Redirects are not followed. */
   send(url: URL, { method, headers, body, signal }: HttpRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const length = { "content-length": String(body === undefined ? 0 : Buffer.byteLength(body)) };
@@ -31,7 +31,7 @@ export class HttpConnections {
           : requestHttp(url, { ...options, agent: this.http });
       request.on("error", reject);
       request.on("response", (answer) => {
-        answer.on("error", () => {}); // Whoever reads it is told; when nobody does, it is nobody's.
+        answer.on("error", () => {}); // A reader of the answer gets the error; without a reader it is ignored.
         resolve(answer);
       });
       request.end(body);

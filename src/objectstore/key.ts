@@ -1,10 +1,10 @@
 import { StoreError } from "./error.ts";
 
-/** S3's and Google's limit, in bytes of UTF-8. */
+/** Limit of S3 and Google, in bytes of UTF-8. */
 const LONGEST_KEY_BYTES = 1024;
 
 /**
- * Holds a key to what every store can keep, and what a directory keeps inside itself.
+ * Refuses a key that some store cannot keep, or that would leave the directory of a volume.
  * @throws StoreError `InvalidLocation`
  */
 export function checkKey(key: string): string {
@@ -23,7 +23,7 @@ function wrongWith(key: string): string | undefined {
   if (!key.isWellFormed()) return "is not well-formed Unicode";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(key)) return "has a control character";
-  // Azure takes it for "/".
+  // Azure treats it as "/".
   if (key.includes("\\")) return 'has a "\\"';
   const names = key.split("/");
   if (names.includes("")) return 'has an empty name: it begins or ends with "/", or has "//"';

@@ -56,7 +56,7 @@ for (const { url, location, key } of READ) {
   test(`object URL: ${url} is read`, () => expect(parseObjectURL(url)).toEqual({ location, key }));
 }
 
-/** Each sentence names the part, what it is, and what it may be. */
+/** Each message names the part, its value and what it may be. */
 const REFUSED: readonly { readonly url: string; readonly says: RegExp }[] = [
   { url: "backup.db", says: /is not a URL; it may be s3:\/\/bucket\/key/ },
   { url: "ftp://backups/a.db", says: /scheme "ftp"; it may be s3:/ },
@@ -65,6 +65,7 @@ const REFUSED: readonly { readonly url: string; readonly says: RegExp }[] = [
   { url: "s3://backups/", says: /key "" is empty/ },
   { url: "s3:///a.db", says: /bucket is ""; it may be 2 to 222/ },
   { url: "s3://a b/a.db", says: /is not a URL|bucket is "a b"/ },
+  { url: "s3://bb/a.db?region=x@evil.test/%23", says: /region is "x@evil.test\/#"; it may be up to 63 letters/ },
   { url: "s3://backups/a//b", says: /key "a\/\/b" has an empty name/ },
   { url: "s3://backups/a/%2e%2e%2fb", says: /key "a\/\.\.\/b" has a name/ },
   { url: "s3://backups/a%", says: /key of the object URL has a "%"/ },
@@ -112,7 +113,7 @@ function isKey(key: string): boolean {
   }
 }
 
-test("object URL: what is written as a URL is read back, whatever the key", () => {
+test("object URL: a formatted URL can be parsed back, for any key", () => {
   const locations = fc.constantFrom(...READ.map(({ location }) => location));
   fc.assert(
     fc.property(locations, KEY, (location, key) => {
@@ -121,7 +122,7 @@ test("object URL: what is written as a URL is read back, whatever the key", () =
   );
 });
 
-test("key: 1024 bytes are the most, in UTF-8", () => {
+test("key: at most 1024 bytes of UTF-8", () => {
   expect(checkKey("a".repeat(1024))).toHaveLength(1024);
   expect(() => checkKey("ü".repeat(513))).toThrow(/has 1026 bytes; it may be/);
   expect(() => checkKey("\ud800")).toThrow(/well-formed/);

@@ -1,16 +1,16 @@
 import { StoreError } from "./error.ts";
 import { checkKey } from "./key.ts";
 
-// Where objects are kept, as a JSON value without secrets, and the same as a URL, which is how people have written it since
-// 2019: the scheme and the parameters are those of Go's gocloud.dev/blob.
+// Locations of objects, as JSON values without secrets and as URLs. The URLs have the schemes and parameters of Go's
+// gocloud.dev/blob, in use since 2019.
 
 export interface S3Location {
   readonly store: "s3";
   readonly bucket: string;
-  /** Where a server is that is not AWS. Example: `https://minio.example.com:9000` */
+  /** URL of a server other than AWS. Example: `https://minio.example.com:9000` */
   readonly endpoint?: string;
   readonly region?: string;
-  /** The bucket stands in the path, `https://server/bucket/key`, and not in the name of the host. */
+  /** The bucket is in the path, `https://server/bucket/key`, instead of the host name. */
   readonly pathStyle?: boolean;
 }
 
@@ -24,22 +24,22 @@ export interface AzureLocation {
   readonly store: "azure";
   readonly account: string;
   readonly container: string;
-  /** With the account in it where the server wants it there. Example: `http://127.0.0.1:10000/devstoreaccount1` */
+  /** Includes the account if the server requires it. Example: `http://127.0.0.1:10000/devstoreaccount1` */
   readonly endpoint?: string;
 }
 
 export interface VolumeLocation {
   readonly store: "volume";
-  /** The directory where the volume is mounted, or one below. It has to be there. */
+  /** Directory of the mounted volume, or one below it. It must exist. */
   readonly path: string;
 }
 
 export type StoreLocation = S3Location | GCSLocation | AzureLocation | VolumeLocation;
 
-/** A location that can be written as a URL. */
+/** A location that has a URL. */
 export type RemoteLocation = S3Location | GCSLocation | AzureLocation;
 
-/** The parameters that each scheme knows. */
+/** Known parameters of each scheme. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   s3: ["endpoint", "region", "s3ForcePathStyle", "disableSSL"],
   gs: ["endpoint"],
@@ -49,12 +49,12 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
 const SCHEMES = "s3://bucket/key, gs://bucket/key or azblob://container/key?storage_account=NAME";
 
 /**
- * @param text `s3://bucket/key?endpoint=…&region=…&s3ForcePathStyle=true&disableSSL=true`, `gs://bucket/key?endpoint=…` or
- * `azblob://container/key?storage_account=…&endpoint=…`; the key is percent-decoded
- * @throws StoreError `InvalidLocation`, which names the part, what it is and what it may be
+ * @param text `s3://bucket/key?endpoint=…&region=…&s3ForcePathStyle=true&disableSSL=true`, `gs://bucket/key?endpoint=…`
+ * or `azblob://container/key?storage_account=…&endpoint=…`; the key is percent-decoded
+ * @throws StoreError `InvalidLocation` naming the part, its value and what it may be
  */
 export function parseObjectURL(text: string): { readonly location: RemoteLocation; readonly key: string } {
-  // The text itself is not repeated: who writes a password into a URL should not find it in a status.
+  // The text is not repeated: it may contain a password, which must not appear in a status.
   if (!URL.canParse(text)) throw invalid(`the object URL is not a URL; it may be ${SCHEMES}`);
   const url = new URL(text);
   const scheme = url.protocol.slice(0, -1);
@@ -70,7 +70,7 @@ export function parseObjectURL(text: string): { readonly location: RemoteLocatio
   return { location: locationOf(scheme, decoded(url.hostname, "bucket"), parameters), key: keyOf(url.pathname) };
 }
 
-/** The same as a URL, which `parseObjectURL` reads back. */
+/** Formats a location and key as a URL that `parseObjectURL` accepts. */
 export function objectURL(location: RemoteLocation, key: string): string {
   const path = key.split("/").map(encodeURIComponent).join("/");
   const parameters = parametersOf(location).filter(([, value]) => value !== undefined) as [string, string][];
@@ -142,7 +142,7 @@ function locationOf(scheme: string, bucket: string, parameters: ReadonlyMap<stri
   });
 }
 
-/** Go's strconv.ParseBool, since that is what has read these URLs. */
+/** Like Go's strconv.ParseBool, which used to parse these URLs. */
 function isTrue(parameters: ReadonlyMap<string, string>, name: string): boolean | undefined {
   const value = parameters.get(name);
   if (value === undefined) return undefined;
@@ -151,7 +151,7 @@ function isTrue(parameters: ReadonlyMap<string, string>, name: string): boolean 
   throw invalid(`parameter "${name}" of the object URL is ${JSON.stringify(value)}; it may be true or false`);
 }
 
-/** Without a scheme, TLS is a matter of `disableSSL`; with one, that one says it, as in Amazon's own library. */
+/** Without a scheme, `disableSSL` decides about TLS; with one, the scheme does, as in Amazon's own library. */
 function endpointOf(value: string | undefined, withoutTLS: boolean): string | undefined {
   if (value === undefined || /^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return value;
   return `${withoutTLS ? "http" : "https"}://${value}`;
@@ -165,20 +165,27 @@ function decoded(text: string, part: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign without two digits behind it.
+    // A percent sign without two hexadecimal digits.
     throw invalid(`the ${part} of the object URL has a "%" that encodes nothing; it may be %25`);
   }
 }
 
-/** Names that stay in their place in a URL, a host name or a path. Each store has closer rules and tells them itself. */
+/** Names that are safe in a URL, a host name or a path. Each store has stricter rules and reports violations itself. */
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,221}$/;
+const BUCKET_MAY_BE = "2 to 222 letters, digits, '.', '_' and '-'";
+const REGION = /^[A-Za-z0-9-]{1,63}$/;
 
-/** @throws StoreError `InvalidLocation`, which names the field, what it is and what it may be */
+/** @throws StoreError `InvalidLocation` naming the field, its value and what it may be */
 export function checkLocation<L extends StoreLocation>(location: L): L {
   switch (location.store) {
     case "s3":
+      // The region becomes part of the host that gets web identity tokens.
+      if (location.region !== undefined)
+        checkName("region", location.region, REGION, "up to 63 letters, digits and '-'");
+      checkName("bucket", location.bucket, BUCKET, BUCKET_MAY_BE);
+      break;
     case "gcs":
-      checkName("bucket", location.bucket, BUCKET, "2 to 222 letters, digits, '.', '_' and '-'");
+      checkName("bucket", location.bucket, BUCKET, BUCKET_MAY_BE);
       break;
     case "azure":
       checkName("account", location.account, /^[a-z0-9]{3,24}$/, "3 to 24 lower case letters and digits");

@@ -16,12 +16,12 @@ function mounted(name: string, ...files: readonly string[]): string {
   return path;
 }
 
-test("a Secret that may be missing, and is, leaves the pod's own identity", async () => {
+test("a missing optional Secret leaves the pod's own identity", async () => {
   for (const path of [mounted("empty"), mounted("kubelet", "..data")])
     await (await openStore(location, { credentialsDir: path })).close();
 });
 
-test("a Secret that has something else, or is not mounted, is no identity of the pod", async () => {
+test("an incomplete or unmounted Secret does not fall back to the pod's identity", async () => {
   for (const path of [mounted("other", "ca.crt"), join(folder, "nowhere")]) {
     const opened = openStore(location, { credentialsDir: path });
     await expect(opened).rejects.toMatchObject({ reason: "WrongCredentials" });

@@ -6,16 +6,17 @@ import type { ObjectStore } from "./store.ts";
 
 export interface OpenOptions {
   /**
-   * Where a Secret with credentials is mounted. Without it, or when nothing is in it, the libraries find what the pod was given, such as a web
-   * identity.
+   * Mount path of a Secret with credentials. Undefined or empty: the libraries use the pod's own identity, such as a
+   * web identity.
    */
   readonly credentialsDir?: string;
   readonly patience?: Patience;
 }
 
 /**
- * Asks nobody yet. Each store's library is loaded when it is needed: together they take more memory than all the rest.
- * @throws StoreError `InvalidLocation`, or `WrongCredentials` when the directory has not what it takes
+ * Opens a store without sending a request. Each store's library is loaded on demand: together they need more memory
+ * than all the rest.
+ * @throws StoreError `InvalidLocation`, or `WrongCredentials` when the Secret is incomplete
  */
 export async function openStore(location: StoreLocation, options: OpenOptions = {}): Promise<ObjectStore> {
   checkLocation(location);
@@ -44,9 +45,12 @@ export async function openStore(location: StoreLocation, options: OpenOptions = 
   }
 }
 
-/** Of a Secret that may be missing, and is, the kubelet makes an empty directory; entries of its own begin with two dots. */
+/**
+ * Credentials in a directory. The kubelet mounts an empty directory for an optional Secret that is missing; its own
+ * entries begin with two dots.
+ */
 async function credentialsIn(path: string | undefined): Promise<CredentialsDirectory | undefined> {
   if (path === undefined) return undefined;
-  const entries = await readdir(path).catch(() => undefined); // who reads a file of it says what is wrong
+  const entries = await readdir(path).catch(() => undefined); // reading a file reports the error
   return entries?.every((entry) => entry.startsWith("..")) === true ? undefined : new CredentialsDirectory(path);
 }

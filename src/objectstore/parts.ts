@@ -1,8 +1,8 @@
-/** One part of a body. Its bytes are ours until `release`, then they are overwritten. */
+/** One part of a body. Its bytes are valid until `release`. */
 export interface Part {
-  /** From 0. */
+  /** Counted from 0. */
   readonly index: number;
-  /** Of its first byte in the whole. */
+  /** Offset of its first byte in the body. */
   readonly offset: number;
   readonly bytes: Uint8Array;
   readonly isLast: boolean;
@@ -10,9 +10,8 @@ export interface Part {
 }
 
 /**
- * Cuts a body into parts of equal size, the last of which may be smaller; a body without bytes is one part without bytes.
- * The bytes are copied into a fixed number of buffers which are used again and again: memory does not grow with the body, and
- * not with the speed at which garbage is collected. When none is free, nothing is read.
+ * Splits a body into parts of equal size; the last may be smaller, and an empty body is one empty part. Bytes are
+ * copied into a fixed number of buffers, so memory is bounded. While none is free, nothing is read.
  */
 export async function* partsOf(
   body: AsyncIterable<Uint8Array>,
@@ -31,7 +30,7 @@ export async function* partsOf(
   for await (const chunk of body) {
     let rest = chunk;
     while (rest.length > 0) {
-      // A full part is handed out when another byte is there: before that nobody knows whether it is the last one.
+      // A full part waits for another byte: only then it is known not to be the last.
       if (filled === partBytes) {
         yield part(false);
         index++;
@@ -63,7 +62,7 @@ class Pool {
     if (free !== undefined) return Promise.resolve(free);
     if (this.#unmade > 0) {
       this.#unmade--;
-      // Pages that are never written take no memory: a small object does not pay for a whole part.
+      // Untouched pages take no memory: a small object does not need a whole part.
       return Promise.resolve(Buffer.allocUnsafeSlow(this.#bytes));
     }
     return new Promise((resolve) => this.#waiting.push(resolve));

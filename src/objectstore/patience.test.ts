@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { StoreError, type StoreReason } from "./error.ts";
 import { translator } from "./failure.ts";
 import { PATIENCE, type Patience, Requests, sendMs } from "./patience.ts";
 
 const never = new AbortController().signal;
 
-/** What becomes of a request whose attempts end as told; the last outcome repeats. Each attempt takes `attemptMs`. */
+/** Outcome of a request with attempts that end like this; the last outcome repeats. Each attempt takes `attemptMs`. */
 async function outcomeOf(
   outcomes: readonly (StoreReason | "ok" | "hangs")[],
   change: Partial<Patience> = {},
@@ -34,17 +34,17 @@ async function outcomeOf(
 }
 
 test.each(["WrongCredentials", "AccessDenied", "NoSuchBucket", "ObjectExists", "NoSpace", "TLS", "Other"] as const)(
-  "patience: %s does not pass by itself: one attempt",
+  "patience: %s is not temporary: one attempt",
   async (reason) => {
     expect(await outcomeOf([reason])).toMatchObject({ outcome: reason, attempts: 1 });
   },
 );
 
-test("patience: what passes is attempted again, and the success is the outcome", async () => {
+test("patience: temporary failures are retried until one attempt succeeds", async () => {
   expect(await outcomeOf(["Unreachable", "Timeout", "ok"])).toMatchObject({ outcome: "ok", attempts: 3 });
 });
 
-test("patience: five attempts are made, with pauses that grow up to a bound, half of each at random", async () => {
+test("patience: five attempts, with growing, bounded and half random pauses", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["Unreachable"]);
   expect({ outcome, attempts }).toEqual({ outcome: "Unreachable", attempts: 5 });
   const pauses = atMs.slice(1).map((each, index) => each - (atMs[index] ?? 0));
@@ -54,13 +54,13 @@ test("patience: five attempts are made, with pauses that grow up to a bound, hal
   }
 });
 
-test("patience: an attempt that hangs is ended by its deadline, and another one is made", async () => {
+test("patience: an attempt that hangs ends at its deadline, and is retried", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["hangs", "ok"]);
   expect({ outcome, attempts }).toEqual({ outcome: "ok", attempts: 2 });
   expect(atMs[1]).toBeGreaterThanOrEqual(60_000);
 });
 
-test("patience: when all attempts hang, it is over after a bounded time: Timeout", async () => {
+test("patience: when all attempts hang, the request ends in bounded time: Timeout", async () => {
   const { outcome, attempts, atMs } = await outcomeOf(["hangs"], { attempts: 100 });
   expect({ outcome, attempts }).toEqual({ outcome: "Timeout", attempts: 5 });
   expect(atMs.at(-1)).toBeLessThan(PATIENCE.giveUpMs);
@@ -84,12 +84,12 @@ test("patience: the caller's signal ends an attempt, and the pause after one", a
     const ended = made.catch((thrown: StoreError) => `${thrown.reason}: ${thrown.message}`);
     await clock.advance(500);
     controller.abort();
-    expect(await ended).toBe("Aborted: put a: it was called off");
+    expect(await ended).toBe("Aborted: put a: it was aborted");
     if (outcome === "hangs") expect(seen?.aborted).toBe(true);
   }
 });
 
-test("patience: a part has time in proportion to its size", () => {
+test("patience: the deadline of a part is proportional to its size", () => {
   expect(sendMs(PATIENCE, 0)).toBe(60_000);
   expect(sendMs(PATIENCE, 8 * 1024 ** 2)).toBe(60_000 + 128_000);
 });

@@ -2,27 +2,27 @@ import { type Backoff, delayMs } from "#base/backoff.ts";
 import { type Clock, systemClock } from "#base/clock.ts";
 import { isWorthAnotherTry, StoreError } from "./error.ts";
 
-// How long we wait for a store, the same for all of them. The libraries' own attempts are switched off: none of them ends one
-// that hangs and makes another.
+// Time limits and retries, the same for all stores. The libraries' own retries are disabled: none of them ends a
+// request that hangs and tries again.
 
-/** All times in milliseconds. */
+/** Times in milliseconds. */
 export interface Patience {
-  /** For a connection. A server that is there takes one at once; beyond this, a packet was lost twice. */
+  /** To connect. A running server accepts at once; after this, a packet was lost twice. */
   readonly connectMs: number;
-  /** For the answer to a small request, from its start. */
+  /** To answer a small request, from its start. */
   readonly answerMs: number;
-  /** For the store to put an object of many parts together, which some do by copying it. */
+  /** To assemble an object of many parts, which some stores do by copying. */
   readonly commitMs: number;
-  /** For the next bytes of an object that is read. */
+  /** To send the next bytes of an object. */
   readonly idleMs: number;
-  /** What a part may take beyond `answerMs`: below this rate a link is useless, a gigabyte would take five hours. */
+  /** Slowest rate for a part beyond `answerMs`: below it a gigabyte would take five hours. */
   readonly slowestBytesPerSecond: number;
-  /** How often one request is made before we give it up, the first time included. */
+  /** Attempts of one request, including the first. */
   readonly attempts: number;
-  /** How long one request is made again: without it, attempts that hang would add up to an hour. */
+  /** Time after which no new attempt begins: attempts that hang could add up to an hour. */
   readonly giveUpMs: number;
   readonly backoff: Backoff;
-  /** For what is done after a failure or an abort, so that nothing is left: it must not take long. */
+  /** To clean up after a failure or an abort. */
   readonly cleanUpMs: number;
 }
 
@@ -34,21 +34,21 @@ export const PATIENCE: Patience = {
   slowestBytesPerSecond: 64 * 1024,
   attempts: 5,
   giveUpMs: 5 * 60_000,
-  // Stores that are busy ask for seconds, not for minutes: at most 1 + 2 + 4 + 8 s of pauses, half of which is random.
+  // Busy stores ask for pauses of seconds: at most 1 + 2 + 4 + 8 s, half of it random.
   backoff: { firstMs: 1000, maxMs: 10_000, factor: 2, jitter: 0.5 },
   cleanUpMs: 30_000,
 };
 
-/** One attempt that ends with `signal`. */
+/** One attempt, which must end when `signal` aborts. */
 export type Attempt<T> = (signal: AbortSignal) => Promise<T>;
 
-/** Makes requests to one store: each attempt has a deadline, and what fails for the moment is attempted again. */
+/** Sends requests to one store: each attempt has a deadline, and temporary failures are retried. */
 export class Requests {
   readonly patience: Patience;
   readonly #translate: (thrown: unknown, what: string) => StoreError;
   readonly #clock: Clock;
 
-  /** @param translate makes a StoreError of whatever the store's library throws; `what` is what was done, for people */
+  /** @param translate converts an error of the store's library into a StoreError; `what` names the operation */
   constructor(
     patience: Patience,
     translate: (thrown: unknown, what: string) => StoreError,
@@ -60,7 +60,7 @@ export class Requests {
   }
 
   /**
-   * @param deadlineMs of one attempt
+   * @param deadlineMs time limit of one attempt
    * @throws StoreError
    */
   async make<T>(what: string, deadlineMs: number, signal: AbortSignal, attempt: Attempt<T>): Promise<T> {
@@ -77,7 +77,7 @@ export class Requests {
     }
   }
 
-  /** Waits before attempt number `attempt` (0 is the first that is made again). @throws StoreError `Aborted` */
+  /** Waits before retry number `attempt`, from 0. @throws StoreError `Aborted` */
   async pause(attempt: number, what: string, signal: AbortSignal): Promise<void> {
     const pauseMs = delayMs(this.patience.backoff, attempt, Math.random());
     await this.#clock.sleep(pauseMs, signal).catch(() => {
@@ -86,7 +86,7 @@ export class Requests {
   }
 
   /**
-   * A single attempt. It ends in time also when the library does not listen to the signal.
+   * A single attempt. It ends in time even if the library ignores the signal.
    * @throws StoreError
    */
   async once<T>(what: string, deadlineMs: number, signal: AbortSignal, attempt: Attempt<T>): Promise<T> {
@@ -102,8 +102,9 @@ export class Requests {
     const cancel = this.#clock.after(deadlineMs, () => {
       end(new StoreError("Timeout", `${what}: the store did not answer within ${deadlineMs / 1000} s`));
     });
-    const work = attempt(own.signal);
-    work.catch(() => {}); // When it lost the race, the error of the winner is what is thrown.
+    // An attempt that throws at once cancels the deadline too.
+    const work = (async () => await attempt(own.signal))();
+    work.catch(() => {}); // When it loses the race, the winner's error is thrown.
     try {
       return await Promise.race([work, ended.promise]);
     } catch (thrown) {
@@ -117,10 +118,10 @@ export class Requests {
 }
 
 export function aborted(what: string): StoreError {
-  return new StoreError("Aborted", `${what}: it was called off`);
+  return new StoreError("Aborted", `${what}: it was aborted`);
 }
 
-/** Deadline of a request that carries so many bytes. */
+/** Deadline of a request with this many bytes. */
 export function sendMs(patience: Patience, bytes: number): number {
   return patience.answerMs + (bytes / patience.slowestBytesPerSecond) * 1000;
 }

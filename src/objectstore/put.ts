@@ -4,47 +4,47 @@ import { type Part, partsOf } from "./parts.ts";
 import { aborted, type Patience } from "./patience.ts";
 import type { Metadata, PutOptions } from "./store.ts";
 
-// Why does every object carry an ID of the call that wrote it?
-//   A request that makes an object visible is made again when its answer is lost, and is then told that the object exists. By
-//   the ID we know our own. The same when a call is aborted while that request is on its way: ours is taken away again, and
-//   somebody else's is not.
-// Why is a store asked first whether the object is there? The condition on the last request is what protects it; the question
-//   saves the upload of gigabytes that would be refused at their end.
+// Why does every object have the ID of the put call that wrote it?
+//   A commit is retried when its answer is lost, and may then find that the object exists. The ID shows whether it is
+//   this call's object. The same holds when a call is aborted during its commit: only its own object is deleted.
+// Why is a store asked first whether the object exists?
+//   The condition on the commit protects the object; asking first avoids uploading gigabytes that would be refused at
+//   the end.
 
-/** The metadata field with the ID of the call. Callers do not see it. */
+/** Metadata field with the ID of the put call. Callers do not see it. */
 export const PUT_ID = "put-id";
 
-/** ID of the call that wrote the object with this metadata: "" when it does not say; undefined when there is no object. */
+/** ID of the call that wrote the object with this metadata: "" without an ID; undefined when there is no object. */
 export function putIDOf(metadata: Metadata | undefined): string | undefined {
   return metadata === undefined ? undefined : (metadata[PUT_ID] ?? "");
 }
 
-/** Two parts on their way: while one is sent, the next is read. */
+/** Two parts: while one is sent, the next is read. */
 const BUFFERS = 2;
 
-/** One object that is being written. All of these make their own attempts and end with the signal. */
+/** Writes one object. All methods retry by themselves and end with the signal. */
 export interface Writer {
   readonly partBytes: number;
-  /** How many parts may be on their way at once. */
+  /** Number of parts sent in parallel. */
   readonly parallel: 1 | 2;
-  /** ID of the object that is there, whoever wrote it: "" when it does not say; undefined when there is none. */
+  /** ID of the existing object: "" without an ID; undefined when there is none. */
   putID(signal: AbortSignal): Promise<string | undefined>;
-  /** The whole object in one request, which never overwrites. */
+  /** Writes the whole object in one request, without overwriting. */
   whole(bytes: Uint8Array, signal: AbortSignal): Promise<void>;
   begin(signal: AbortSignal): Promise<void>;
   part(part: Part, signal: AbortSignal): Promise<void>;
-  /** Makes what was sent visible, all at once, and never overwrites. */
+  /** Makes the sent parts visible at once, without overwriting. */
   commit(signal: AbortSignal): Promise<void>;
-  /** Removes what was sent and is not visible. */
+  /** Deletes the parts that were sent and are not visible. */
   abandon(signal: AbortSignal): Promise<void>;
-  /** Removes the object. */
+  /** Deletes the object. */
   remove(signal: AbortSignal): Promise<void>;
 }
 
-/** How a store writes an object: it gets the ID to write into its metadata. */
+/** Creates the writer of an object with this ID in its metadata. */
 export type NewWriter = (putID: string) => Writer;
 
-/** @param what for people. Example: `put a/b.db to bucket backups` */
+/** @param what name of the operation in messages. Example: `put a/b.db to bucket backups` */
 export async function put(
   what: string,
   body: AsyncIterable<Uint8Array>,
@@ -58,8 +58,8 @@ export async function put(
   try {
     return { bytes: await upload.run(body) };
   } catch (thrown) {
-    // Whatever ended us must not end this, too.
-    await upload.undo(AbortSignal.timeout(patience.cleanUpMs)).catch(() => {}); // The first error says more.
+    // The signal that ended the upload must not end the cleanup.
+    await upload.undo(AbortSignal.timeout(patience.cleanUpMs)).catch(() => {}); // The first error is more informative.
     throw thrown;
   }
 }
@@ -69,12 +69,12 @@ class Upload {
   readonly #writer: Writer;
   readonly #id: string;
   readonly #signal: AbortSignal;
-  /** Ends the requests that are on their way when one of them fails. */
+  /** Ends the running requests when one of them fails. */
   readonly #stop = new AbortController();
   readonly #failed = Promise.withResolvers<never>();
   readonly #sending = new Set<Promise<void>>();
   #hasBegun = false;
-  /** The object may have become visible. */
+  /** Whether the object may have become visible. */
   #mayBeSeen = false;
 
   constructor(what: string, writer: Writer, id: string, signal: AbortSignal) {
@@ -105,19 +105,19 @@ class Upload {
     const parts = partsOf(body, this.#writer.partBytes, BUFFERS);
     try {
       for (;;) {
-        // A body that gives nothing any more must not keep a failure or an abort from being told.
+        // A body that hangs must not delay a failure or an abort.
         const { value: part, done } = await this.#orFailure(parts.next());
         if (done) throw new Error("a body ended without its last part");
         if (!part.isLast) await this.#part(part);
         else return await this.#last(part);
       }
     } finally {
-      // Without waiting: it answers only when the body does.
+      // Not awaited: it resolves only when the body does.
       parts.return().catch(() => {});
     }
   }
 
-  /** Who may only write cannot look: then the condition alone protects what is there. */
+  /** A client with write access only cannot ask: then the condition alone protects the object. */
   async #thereBefore(): Promise<string | undefined> {
     try {
       return await this.#writer.putID(this.#stop.signal);
@@ -151,7 +151,7 @@ class Upload {
     const commit = isWhole
       ? () => this.#writer.whole(part.bytes, this.#stop.signal)
       : () => this.#writer.commit(this.#stop.signal);
-    if (!isWhole) await this.#part(part); // Its buffer is not taken again: `commit` may still read it.
+    if (!isWhole) await this.#part(part); // Its buffer is not reused: `commit` may still read it.
     while (this.#sending.size > 0) await this.#orFailure(Promise.race(this.#sending));
     this.#mayBeSeen = true;
     try {
@@ -162,7 +162,7 @@ class Upload {
     return part.offset + part.bytes.length;
   }
 
-  /** Whether the object is there after all, although the last of the requests for it said something else. */
+  /** Whether the object is ours although the last request failed. */
   async #isOurs(thrown: unknown): Promise<boolean> {
     if (this.#signal.aborted || !(thrown instanceof StoreError)) return false;
     return (await this.#writer.putID(this.#stop.signal).catch(() => undefined)) === this.#id;
@@ -177,7 +177,7 @@ class Upload {
   }
 
   #exists(): StoreError {
-    return new StoreError("ObjectExists", `${this.#what}: an object of that key is there, and nothing is overwritten`);
+    return new StoreError("ObjectExists", `${this.#what}: an object with that key exists, and nothing is overwritten`);
   }
 
   #fail(thrown: unknown): void {
@@ -186,7 +186,7 @@ class Upload {
   }
 
   #orFailure<T>(promise: Promise<T>): Promise<T> {
-    promise.catch(() => {}); // It may fail when nobody waits for it any more.
+    promise.catch(() => {}); // It may fail when it is no longer awaited.
     return Promise.race([promise, this.#failed.promise]);
   }
 }

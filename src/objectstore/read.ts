@@ -1,26 +1,26 @@
 import { isWorthAnotherTry, StoreError } from "./error.ts";
 import type { Requests } from "./patience.ts";
 
-/** An object, or the rest of one, that has begun to come. */
+/** An object, or the rest of one, while its bytes arrive. */
 export interface Opened {
-  /** Which version of the object it is; the same for the same bytes. */
+  /** Version of the object; equal versions have equal bytes. */
   readonly version: string;
-  /** Of what is to come. */
+  /** Number of bytes to come. */
   readonly bytes: number;
   readonly body: AsyncIterable<Uint8Array>;
 }
 
 /**
- * One request for the object from byte `from` on.
- * @param version that is asked for; another one is refused
+ * Requests the object from byte `from` on.
+ * @param version required version; a store may refuse another with `replaced`, or send it, which `read` refuses
  * @returns undefined when there are no bytes from there on
  */
 export type Open = (from: number, version: string | undefined, signal: AbortSignal) => Promise<Opened | undefined>;
 
 /**
- * Yields an object's bytes. Where a connection breaks or hangs, the rest of the same version is asked for; only attempts that
- * bring nothing are counted.
- * @param what for people
+ * Yields an object's bytes. When a connection breaks or hangs, the rest of the same version is requested; only attempts
+ * without any byte count.
+ * @param what name of the operation in messages
  */
 export async function* read(
   what: string,
@@ -32,7 +32,7 @@ export async function* read(
   let at = from;
   let version: string | undefined;
   for (let inVain = 0; ; inVain++) {
-    // The body lives longer than the attempt that brought it, and ends with us.
+    // The body outlives the attempt that opened it, and ends with this call.
     let body = new AbortController();
     try {
       const opened = await requests.make(what, requests.patience.answerMs, signal, (attempt) => {
@@ -42,6 +42,8 @@ export async function* read(
         return open(at, version, own.signal);
       });
       if (opened === undefined) return;
+      // Some servers ignore the condition and send the present version.
+      if (version !== undefined && opened.version !== version) throw replaced(what);
       version = opened.version;
       const end = at + opened.bytes;
       for await (const chunk of eachInTime(what, opened.body, requests, signal)) {
@@ -61,6 +63,11 @@ export async function* read(
   }
 }
 
+/** Error for an object that was replaced during the read. @param what name of the operation in messages */
+export function replaced(what: string): StoreError {
+  return new StoreError("NoSuchObject", `${what}: the object was replaced while it was read`);
+}
+
 async function* eachInTime(
   what: string,
   body: AsyncIterable<Uint8Array>,
@@ -75,7 +82,7 @@ async function* eachInTime(
       if (value.length > 0) yield value;
     }
   } finally {
-    // Lets go of a file or a connection. Without waiting: a body that hangs does not answer.
+    // Releases the file or connection. Not awaited: a body that hangs does not answer.
     chunks.return?.()?.catch(() => {});
   }
 }

@@ -4,12 +4,12 @@ import { HttpConnections } from "./http.ts";
 import type { S3Location } from "./location.ts";
 import type { Patience } from "./patience.ts";
 
-/** What a mounted Secret holds for S3. */
+/** S3 credentials in a mounted Secret. */
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
-  /** The only authorities whose certificates are believed, as PEM; those of the system when there are none. */
+  /** The only trusted CAs, as PEM; by default those of the system. */
   readonly ca?: string;
 }
 
@@ -24,14 +24,14 @@ export async function readS3Credentials(directory: CredentialsDirectory): Promis
   };
 }
 
-/** What never stands in a message. */
+/** Secrets to redact from messages. */
 export function s3Secrets(credentials: S3Credentials | undefined): string[] {
   if (credentials === undefined) return [];
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   return [accessKeyId, secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])];
 }
 
-/** The region that a server expects which knows no regions. */
+/** Region expected by servers without regions. */
 const DEFAULT_REGION = "us-east-1";
 
 export function s3Config(
@@ -50,10 +50,10 @@ export function s3Config(
       httpAgent: connections.http,
       httpsAgent: connections.https,
     },
-    // We make attempts ourselves (patience.ts).
+    // Retries are ours (patience.ts).
     maxAttempts: 1,
-    // Older servers refuse the checksums that the library adds by itself. Each request is signed with the sha256 of what it
-    // carries, so that what arrives damaged is refused all the same.
+    // Older servers refuse the checksums that the library adds. Each request is signed with the SHA-256 of its body, so
+    // that damaged data is refused anyway.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   };

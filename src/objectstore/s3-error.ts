@@ -2,7 +2,10 @@ import { S3ServiceException } from "@aws-sdk/client-s3";
 import type { StoreReason } from "./error.ts";
 import { type Answer, reasonOfStatus } from "./failure.ts";
 
-/** Codes of S3 and of servers that speak it. Source: "Error responses" in Amazon's API reference; MinIO's and Ceph's own. */
+/**
+ * Error codes of S3 and compatible servers. Source: "Error responses" in Amazon's API reference; MinIO's and Ceph's
+ * own.
+ */
 const REASONS: Readonly<Record<string, StoreReason>> = {
   NoSuchBucket: "NoSuchBucket",
   NoSuchKey: "NoSuchObject",
@@ -18,24 +21,24 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   AuthorizationHeaderMalformed: "InvalidLocation",
   PermanentRedirect: "InvalidLocation",
   InvalidBucketName: "InvalidLocation",
-  // The bucket asks for what we do not send. Its own words say what.
+  // The bucket requires something that is not sent; its message names it.
   InvalidRequest: "InvalidLocation",
   KeyTooLongError: "InvalidLocation",
   XMinioInvalidObjectName: "InvalidLocation",
   XMinioStorageFull: "NoSpace",
   QuotaExceeded: "NoSpace",
-  // Another write or delete of the same key is under way.
+  // A concurrent write or delete of the same key.
   ConditionalRequestConflict: "Unreachable",
   OperationAborted: "Unreachable",
   SlowDown: "Unreachable",
   RequestTimeout: "Unreachable",
-  // What arrived is not what was sent.
+  // The data was damaged in transit.
   BadDigest: "Unreachable",
   IncompleteBody: "Unreachable",
   XAmzContentSHA256Mismatch: "Unreachable",
 };
 
-/** What a server answered, or the library found out before it asked one. */
+/** Reason and text of the server's answer, or of the library's own error. */
 export function s3Answer(thrown: unknown): Answer | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if (thrown.name === "CredentialsProviderError" || thrown.name === "TokenProviderError") {

@@ -11,12 +11,12 @@ import { S3Writer } from "./s3-writer.ts";
 
 const { signal } = new AbortController();
 const nothing = { putID: () => Promise.resolve(undefined), remove: () => Promise.resolve() };
-/** It looks again soon, and for longer than a busy machine may take. */
+/** Polls quickly, and for longer than a busy machine takes. */
 const QUICK = { ...PATIENCE, backoff: { firstMs: 5, maxMs: 5, factor: 1, jitter: 0 } };
 const HASTY = { ...QUICK, commitMs: 200 };
 const location = { store: "s3", bucket: "backups", region: "eu-west-1" } as const;
 
-/** What would be sent, by method and headers. @param lost so many answers to requests to complete an upload do not arrive */
+/** Requests by method and headers. @param lost number of lost answers to the completion of an upload */
 function writer({
   there = nothing,
   lost = 0,
@@ -44,7 +44,7 @@ function writer({
 
 const md5 = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("base64");
 
-test("what a bucket keeps that locks its objects is sent with the checksum that every server knows, and no other", async () => {
+test("for object lock, requests have the checksum that every server supports, and no other", async () => {
   const { sent, writer: to } = writer();
   const [object, part] = [Buffer.from("a small object"), Buffer.from("a part")];
   await to.whole(object, signal);
@@ -62,7 +62,7 @@ test("what a bucket keeps that locks its objects is sent with the checksum that 
   expect(names).toContain("authorization");
 });
 
-test("a request that the bucket will never take is not made again", () => {
+test("a request that the bucket always refuses is not retried", () => {
   const message =
     "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters";
   const refusal = { name: "InvalidRequest", $fault: "client", $metadata: { httpStatusCode: 400 }, message } as const;
@@ -74,7 +74,7 @@ test("a request that the bucket will never take is not made again", () => {
 
 type Shown = readonly (string | undefined | StoreError)[];
 
-/** Who completes an upload of which the first answer is lost. @param shown what is there, look by look; the last of them stays */
+/** Completes an upload that loses its first answer. @param shown visible ID at each check; the last one repeats */
 async function completing(shown: Shown, patience = QUICK) {
   let looks = 0;
   const putID = async () => {
@@ -92,18 +92,18 @@ async function completing(shown: Shown, patience = QUICK) {
   return { reason, looks };
 }
 
-test("an upload that had to be completed twice is done when the object is seen: a server may say so before", async () => {
+test("an upload completed twice succeeds when the object is visible: a server may confirm it before", async () => {
   expect(await completing([undefined, undefined, "own"])).toEqual({ reason: "done", looks: 3 });
   expect(await completing(["another"])).toEqual({ reason: "ObjectExists", looks: 1 });
   expect((await completing([undefined], HASTY)).reason).toBe("Timeout");
 });
 
-test("and who may not look believes what the server says", async () => {
+test("without read access the server's confirmation is trusted", async () => {
   expect(await completing([new StoreError("AccessDenied", "no")])).toEqual({ reason: "done", looks: 1 });
   expect((await completing([new StoreError("NoSuchBucket", "gone")])).reason).toBe("NoSuchBucket");
 });
 
-test("one that was completed at once is not looked for", async () => {
+test("an upload completed at once is not checked", async () => {
   const { writer: to } = writer({ there: { ...nothing, putID: () => Promise.reject(new Error("looked")) } });
   await to.begin(signal);
   await expect(to.commit(signal)).resolves.toBeUndefined();

@@ -13,13 +13,13 @@ import { type Attempt, type Requests, sendMs } from "./patience.ts";
 import { PUT_ID, type Writer } from "./put.ts";
 import { s3Answer } from "./s3-error.ts";
 
-/** S3 refuses parts of less than 5 MiB; this size reaches 76 GiB. */
+/** S3 refuses parts below 5 MiB; this size allows 76 GiB. */
 const PART_BYTES = 8 * 1024 ** 2;
 
-/** S3 allows 10,000. What is expected may be told too low. */
+/** S3 allows 10,000 parts; the margin is for an expected size that is too low. */
 const MOST_PARTS = 9_500;
 
-/** Amazon advises to abort an upload more than once, and may answer each time that it did. */
+/** Amazon advises to abort an upload more than once, and may confirm each abort. */
 const MOST_ABORTS = 3;
 
 interface NewObject {
@@ -28,7 +28,7 @@ interface NewObject {
   readonly Metadata: Record<string, string>;
 }
 
-/** One object on its way into S3, as a multipart upload when it does not fit into one part. */
+/** Upload of an object to S3, multipart unless it fits into one part. */
 export class S3Writer implements Writer {
   readonly parallel = 2;
   readonly partBytes: number;
@@ -41,7 +41,7 @@ export class S3Writer implements Writer {
   readonly #tags: string[] = [];
   #uploadID: string | undefined;
 
-  /** @param object with Metadata that carries the ID of the call */
+  /** @param object Metadata contains the ID of the call */
   constructor(
     client: S3Client,
     requests: Requests,
@@ -93,23 +93,25 @@ export class S3Writer implements Writer {
   }
 
   /**
-   * Waits until the object can be seen: whoever asks again to complete an upload is told by versitygw that it is done while the first request still
-   * puts it together, which may fail yet, and also when somebody else's object is there. @throws StoreError `Timeout`, `ObjectExists`
+   * Waits until the object is visible. versitygw confirms a repeated completion while the first is still running and
+   * may fail. It does so even when another writer's object has the key.
+   * @throws StoreError `Timeout`, `ObjectExists`
    */
   async #shown(signal: AbortSignal): Promise<void> {
     const { Metadata, Key } = this.#object;
-    const what = `${this.#what}: the store calls it complete and does not show it`;
+    const what = `${this.#what}: the store confirms the object and does not show it`;
     await this.#requests.once(what, this.#requests.patience.commitMs, signal, async (own) => {
       for (let looks = 0; ; looks++) {
         const found = await this.#found(own);
         if (found === Metadata[PUT_ID]) return;
-        if (found !== undefined) throw new StoreError("ObjectExists", `${this.#what}: somebody else has made ${Key}`);
+        if (found !== undefined)
+          throw new StoreError("ObjectExists", `${this.#what}: another writer has stored ${Key}`);
         await this.#requests.pause(looks, what, own);
       }
     });
   }
 
-  /** The ID of what is there. Who may only write has to believe what is said. */
+  /** ID of the existing object. A client with write access only must trust the confirmation. */
   async #found(signal: AbortSignal): Promise<string | undefined> {
     try {
       return await this.putID(signal);
@@ -120,7 +122,7 @@ export class S3Writer implements Writer {
   }
 
   async abandon(signal: AbortSignal): Promise<void> {
-    // A part that is just arriving may outlive the upload: so it is repeated until there is nothing to abort any more.
+    // A part in transit may outlive the upload, so the abort is repeated until nothing is left.
     for (let times = 0; this.#uploadID !== undefined && times < MOST_ABORTS; times++) {
       if (times > 0) await this.#requests.pause(0, this.#what, signal);
       await this.#make(this.#requests.patience.answerMs, signal, (abortSignal) => this.#abort(abortSignal));
@@ -150,7 +152,7 @@ export class S3Writer implements Writer {
   }
 }
 
-/** A bucket that locks its objects takes none without a checksum, and this one is known to servers of any age. */
+/** MD5 in base64. A bucket with object lock requires a checksum, and servers of any age support this one. */
 function md5Of(bytes: Uint8Array): string {
   return createHash("md5").update(bytes).digest("base64");
 }

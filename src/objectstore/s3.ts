@@ -7,26 +7,26 @@ import {
   S3Client,
   S3ServiceException,
 } from "@aws-sdk/client-s3";
-import { StoreError } from "./error.ts";
 import { translator } from "./failure.ts";
 import { checkKey } from "./key.ts";
 import type { S3Location } from "./location.ts";
+import { Pages } from "./pages.ts";
 import { type Patience, Requests } from "./patience.ts";
 import { PUT_ID, put, putIDOf } from "./put.ts";
-import { type Opened, read } from "./read.ts";
+import { type Opened, read, replaced } from "./read.ts";
 import { type S3Credentials, s3Config, s3Secrets } from "./s3-config.ts";
 import { s3Answer } from "./s3-error.ts";
 import { S3Writer } from "./s3-writer.ts";
 import type { CallOptions, GetOptions, ObjectStore, PutOptions, StoredObject } from "./store.ts";
 
-/** Amazon S3, and whatever speaks it. */
+/** Amazon S3 and compatible stores. */
 export class S3Store implements ObjectStore {
   readonly #client: S3Client;
   readonly #bucket: string;
   readonly #place: string;
   readonly #requests: Requests;
 
-  /** @param credentials undefined: what the library finds in its environment, such as a web identity */
+  /** @param credentials undefined: the library's default, such as a web identity */
   constructor(location: S3Location, credentials: S3Credentials | undefined, patience: Patience) {
     this.#client = new S3Client(s3Config(location, credentials, patience));
     this.#bucket = location.bucket;
@@ -57,7 +57,7 @@ export class S3Store implements ObjectStore {
       } catch (thrown) {
         if (statusOf(thrown) === 416) return undefined;
         if (statusOf(thrown) !== 412) throw thrown;
-        throw new StoreError("NoSuchObject", `${what}: the object was replaced while it was read`);
+        throw replaced(what);
       }
     });
   }
@@ -70,7 +70,7 @@ export class S3Store implements ObjectStore {
       ...(version === undefined || version === "" ? {} : { IfMatch: version }),
     });
     const { Body, ContentLength, ETag } = await this.#client.send(command, { abortSignal });
-    // In Node it is a stream; the type speaks for browsers, too.
+    // In Node it is a stream; the type also covers browsers.
     const body = Body as unknown as AsyncIterable<Uint8Array>;
     return { version: ETag ?? "", bytes: ContentLength ?? 0, body };
   }
@@ -91,7 +91,7 @@ export class S3Store implements ObjectStore {
         const status = statusOf(thrown);
         if (status === undefined || status < 400 || status >= 500) throw thrown;
       }
-      // The answer to HEAD has no body that says why. The same asked with GET has one.
+      // The answer to HEAD has no body with the reason; the answer to GET has one.
       try {
         const { Body } = await this.#client.send(new GetObjectCommand({ ...object, Range: "bytes=0-0" }), {
           abortSignal,
@@ -101,13 +101,14 @@ export class S3Store implements ObjectStore {
         if (s3Answer(thrown)?.reason === "NoSuchObject") return undefined;
         throw thrown;
       }
-      // It came in between, or has something to hide from HEAD.
+      // The object appeared in between, or HEAD alone fails.
       return await this.#client.send(new HeadObjectCommand(object), { abortSignal });
     });
   }
 
   async *list(prefix: string, { signal }: CallOptions): AsyncGenerator<StoredObject, void, void> {
     const what = this.#what("list", prefix);
+    const pages = new Pages(what);
     let next: string | undefined;
     do {
       const page = await this.#requests.make(what, this.#requests.patience.answerMs, signal, (abortSignal) => {
@@ -118,7 +119,7 @@ export class S3Store implements ObjectStore {
       for (const { Key = "", Size = 0, LastModified = new Date(0) } of page.Contents ?? []) {
         yield { key: Key, bytes: Size, modified: LastModified, metadata: {} };
       }
-      next = page.IsTruncated ? page.NextContinuationToken : undefined;
+      next = pages.next(page.IsTruncated ? page.NextContinuationToken : undefined);
     } while (next !== undefined);
   }
 

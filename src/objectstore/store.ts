@@ -1,10 +1,10 @@
-/** What one object is, without its bytes. */
+/** Metadata of an object, without its bytes. */
 export interface StoredObject {
-  /** Names in `/`-separated folders; see `checkKey` in key.ts for what it may be. */
+  /** `/`-separated names; see `checkKey` in key.ts. */
   readonly key: string;
   readonly bytes: number;
   readonly modified: Date;
-  /** What `put` was given. Empty in what `list` yields: not every store tells it there. */
+  /** The metadata given to `put`. Empty in results of `list`: not every store returns it there. */
   readonly metadata: Metadata;
 }
 
@@ -12,40 +12,37 @@ export interface StoredObject {
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface CallOptions {
-  /** Ends the call with reason `Aborted`. A call that the store leaves without an answer ends by itself. */
+  /** Ends the call with reason `Aborted`. Calls also end by themselves when the store does not answer. */
   readonly signal: AbortSignal;
 }
 
 export interface PutOptions extends CallOptions {
   readonly metadata?: Metadata;
-  /** About how many bytes will come, when it is known: parts grow with it where a store limits their number. */
+  /** Approximate size, if known: parts become larger where a store limits their number. */
   readonly expectedBytes?: number;
 }
 
 export interface GetOptions extends CallOptions {
-  /** The first byte wanted, counted from 0. None are left when it is the size. */
+  /** First byte to read, from 0. When it equals the size, nothing is read. */
   readonly from?: number;
 }
 
-/**
- * A place that keeps objects: a bucket, a container, a directory. Every method throws StoreError, and nothing else, except
- * what `body` itself throws.
- */
+/** A bucket, container or directory with objects. All methods throw only StoreError, except errors of `body`. */
 export interface ObjectStore {
   /**
-   * Writes a new object and returns when it is safe. An object of that key is never overwritten (`ObjectExists`). When this
-   * fails or `signal` aborts, none of it is to be seen, and what lies half-written is removed where a store lets it be.
-   * Memory is bounded, whatever the size. What `body` throws is thrown as it is.
+   * Writes a new object and returns when it is durable; an existing object is never overwritten (`ObjectExists`). After
+   * a failure or abort nothing is visible, and parts are deleted where the store allows it. Memory is bounded for any
+   * size, and errors of `body` are thrown unchanged.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ readonly bytes: number }>;
-  /** Bytes as they come. They are of one and the same object, also when a connection that broke is made again. */
+  /** Yields the bytes of one version of the object, also after a reconnect. */
   get(key: string, options: GetOptions): AsyncIterable<Uint8Array>;
-  /** Undefined when it is not there. */
+  /** Undefined when the object does not exist. */
   head(key: string, options: CallOptions): Promise<StoredObject | undefined>;
-  /** Every object whose key begins with `prefix`, in no order that one may count on. */
+  /** Objects with a key that begins with `prefix`, in any order. */
   list(prefix: string, options: CallOptions): AsyncIterable<StoredObject>;
-  /** That it is absent is fine. */
+  /** Succeeds also when the object does not exist. */
   delete(key: string, options: CallOptions): Promise<void>;
-  /** Lets go of connections. */
+  /** Closes connections. */
   close(): Promise<void>;
 }

@@ -14,19 +14,19 @@ const REASONS: Readonly<Record<string, StoreReason>> = {
   EISDIR: "InvalidLocation",
   ELOOP: "InvalidLocation",
   ENAMETOOLONG: "InvalidLocation",
-  // A network file system whose server is away.
+  // The server of a network file system is unreachable.
   EIO: "Unreachable",
   ESTALE: "Unreachable",
   ETIMEDOUT: "Timeout",
 };
 
-/** What the file system answered. */
+/** Reason and text of a file system error. */
 export function volumeAnswer(thrown: unknown): Answer | undefined {
   const reason = REASONS[codeOf(thrown)];
   return reason === undefined ? undefined : { reason, text: (thrown as Error).message };
 }
 
-/** Node's code of a failed system call, "" for all else. Example: `ENOSPC` */
+/** Code of a failed system call, "" for other errors. Example: `ENOSPC` */
 export function codeOf(thrown: unknown): string {
   const code = thrown instanceof Error && "code" in thrown ? thrown.code : "";
   return typeof code === "string" ? code : "";

@@ -9,33 +9,37 @@ import type { Writer } from "./put.ts";
 import type { Metadata } from "./store.ts";
 import { codeOf } from "./volume-error.ts";
 
-// How does a file appear whole, and never in the place of another one?
-//   It is written beside its place and synced, then link(2) gives it its name, which fails when the name is taken. rename(2)
-//   would take the name away from another file. That it has the name is safe when the folder is synced.
-// Where is its metadata? In a file called by the number of the object's inode, written before the object has its name. Two that
-//   write the same key have two inodes; a name made of the key would be one, and the metadata of the wrong one might stay. It says the key: in a
-//   copy of the volume the number is another file's.
-// What becomes of the parts that a killed process left? Whoever writes next sweeps them up when nobody has written to them for
-//   long. One that still lives, all the same, finds its part gone and fails.
+// How does a file appear completely, without replacing another?
+//   It is written under a temporary name and synced. Then link(2) gives it its name, and fails when the name exists;
+//   rename(2) would replace the other file. The name is durable once the folder is synced.
+// Where is its metadata?
+//   In a file named after the object's inode number, written before the object gets its name. Two writers of one key
+//   have two inodes; with a name derived from the key the wrong metadata could stay. The file contains the key: in a
+//   copy of the volume the number belongs to another file.
+// What about the temporary files of a killed process?
+//   A later writer deletes those without writes for a long time. If its owner still lives, it fails.
 
-/** Beside the objects, and no object itself. */
+/** Folder beside the objects, not an object itself. */
 export const OWN_FOLDER = ".objectstore";
 const INCOMPLETE = join(OWN_FOLDER, "incomplete");
 const METADATA = join(OWN_FOLDER, "metadata");
-/** In the metadata of a file, and not in that of an object: of which key it is. */
+/** Field in the metadata file, not in the object's metadata: the key. */
 export const METADATA_KEY = "objectstore-key";
 
-/** Longer than a writer may be without progress, by far. Shorter, and a part that is being written would be taken away. */
+/**
+ * Age after which a temporary file counts as abandoned, in milliseconds: far longer than a writer may make no progress.
+ * If smaller, files being written are deleted.
+ */
 const LEFT_BEHIND_MS = 15 * 60_000;
 
 const PART_BYTES = 1024 ** 2;
 
-/** Where the metadata of the file with this inode lies. */
+/** Path of the metadata of the file with this inode. */
 export function metadataFile(root: string, ino: number): string {
   return join(root, METADATA, `${ino}.json`);
 }
 
-/** One object on its way into a directory. */
+/** Writes an object into a directory. */
 export class VolumeWriter implements Writer {
   readonly parallel = 1;
   readonly partBytes = PART_BYTES;
@@ -73,7 +77,7 @@ export class VolumeWriter implements Writer {
       await this.part({ index: 0, offset: 0, bytes, isLast: true, release: () => {} }, signal);
       await this.commit(signal);
     } catch (thrown) {
-      await this.abandon(AbortSignal.timeout(this.#requests.patience.cleanUpMs)).catch(() => {}); // The first error says more.
+      await this.abandon(AbortSignal.timeout(this.#requests.patience.cleanUpMs)).catch(() => {}); // The first error is more informative.
       throw thrown;
     }
   }
@@ -82,7 +86,7 @@ export class VolumeWriter implements Writer {
     await this.#once(this.#requests.patience.answerMs, signal, async () => {
       const root = await stat(this.#root).catch(() => undefined);
       if (!root?.isDirectory()) {
-        throw new StoreError("NoSuchBucket", `${this.#what}: ${this.#root} is not a directory that is there`);
+        throw new StoreError("NoSuchBucket", `${this.#what}: ${this.#root} is not an existing directory`);
       }
       for (const folder of [OWN_FOLDER, INCOMPLETE, METADATA]) await makeFolder(join(this.#root, folder));
       await this.#sweep();
@@ -91,7 +95,7 @@ export class VolumeWriter implements Writer {
   }
 
   async part({ bytes, offset }: Part, signal: AbortSignal): Promise<void> {
-    // Never attempted again: a write that hangs and comes to life later would write what its buffer holds by then.
+    // Never retried: a write that hangs and continues later would use the buffer's new content.
     await this.#once(sendMs(this.#requests.patience, bytes.length), signal, async () => {
       for (let at = 0; at < bytes.length; ) {
         const { bytesWritten } = await this.#opened().write(bytes, at, bytes.length - at, offset + at);
@@ -126,7 +130,8 @@ export class VolumeWriter implements Writer {
     this.#file = undefined;
     await this.#once(this.#requests.patience.answerMs, signal, async () => {
       await unlinkIfThere(this.#incomplete);
-      // With a name left it is an object, which `remove` takes away. Its inode is nobody else's before the file is closed.
+      // A file that has its name is an object, which `remove` deletes. Its inode is not reused before the file is
+      // closed.
       const { ino, nlink } = await file.stat();
       if (nlink === 0) await unlinkIfThere(metadataFile(this.#root, ino));
       await file.close();
@@ -144,7 +149,7 @@ export class VolumeWriter implements Writer {
     const folder = join(this.#root, INCOMPLETE);
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
-      const left = await stat(path).catch(() => undefined); // Somebody else was faster.
+      const left = await stat(path).catch(() => undefined); // Another writer was faster.
       if (left === undefined || systemClock.wallMs() - left.mtimeMs < LEFT_BEHIND_MS) continue;
       if (left.nlink === 1) await unlinkIfThere(metadataFile(this.#root, left.ino));
       await unlinkIfThere(path);
@@ -161,7 +166,7 @@ export class VolumeWriter implements Writer {
   }
 }
 
-/** Makes a folder that stays after a power cut. */
+/** Creates a folder that survives a power failure. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);

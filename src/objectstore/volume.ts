@@ -12,12 +12,12 @@ import type { CallOptions, GetOptions, Metadata, ObjectStore, PutOptions, Stored
 import { codeOf, volumeAnswer } from "./volume-error.ts";
 import { METADATA_KEY, metadataFile, OWN_FOLDER, VolumeWriter } from "./volume-writer.ts";
 
-/** How much of a file is read at once. */
+/** Bytes read at once. */
 const READ_BYTES = 256 * 1024;
 
 /**
- * A directory: each object is a file of its key's name. What is being written, and metadata, lie in a folder of our own beside
- * them, on the same file system; see volume-writer.ts.
+ * A directory in which each object is a file named by its key. Temporary files and metadata are in a hidden folder on
+ * the same file system; see volume-writer.ts.
  */
 export class VolumeStore implements ObjectStore {
   readonly #root: string;
@@ -85,7 +85,7 @@ export class VolumeStore implements ObjectStore {
 
   async *list(prefix: string, { signal }: CallOptions): AsyncGenerator<StoredObject, void, void> {
     const what = this.#what("list", prefix);
-    // What begins with "a/b" lies below "a", whatever it is called there.
+    // A prefix "a/b" is searched in the folder "a".
     const folders = [prefix.includes("/") ? dirname(`${prefix}x`) : ""];
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       for (const entry of await this.#entries(what, folder, signal)) {
@@ -105,7 +105,7 @@ export class VolumeStore implements ObjectStore {
         return await readdir(join(this.#root, folder), { withFileTypes: true });
       } catch (thrown) {
         if (folder === "" || !["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) return await this.#explain(what, thrown);
-        return []; // A folder that is not there has no objects.
+        return []; // A missing folder has no objects.
       }
     });
   }
@@ -116,7 +116,7 @@ export class VolumeStore implements ObjectStore {
       try {
         const path = join(this.#root, key);
         const { ino } = await stat(path);
-        // The object goes last: as long as it is there, its number is nobody else's, and neither is its metadata.
+        // The object is deleted last: until then its inode number, and so its metadata file, belongs to it.
         await unlink(metadataFile(this.#root, ino)).catch((thrown) => {
           if (codeOf(thrown) !== "ENOENT") throw thrown;
         });
@@ -132,19 +132,19 @@ export class VolumeStore implements ObjectStore {
     return Promise.resolve();
   }
 
-  /** "Not there" may be the object or the whole directory. */
+  /** "Not found" can mean the object or the whole directory. */
   async #explain(what: string, thrown: unknown): Promise<never> {
     if (!["ENOENT", "ENOTDIR"].includes(codeOf(thrown))) throw thrown;
     const root = await stat(this.#root).catch(() => undefined);
-    if (root?.isDirectory()) throw new StoreError("NoSuchObject", `${what}: it is not there`);
-    throw new StoreError("NoSuchBucket", `${what}: ${this.#root} is not a directory that is there`);
+    if (root?.isDirectory()) throw new StoreError("NoSuchObject", `${what}: the object does not exist`);
+    throw new StoreError("NoSuchBucket", `${what}: ${this.#root} is not an existing directory`);
   }
 
   #what(verb: string, key: string): string {
     if (verb !== "list" && checkKey(key).split("/")[0] === OWN_FOLDER) {
       throw new StoreError(
         "InvalidLocation",
-        `key ${JSON.stringify(key)} lies in ${OWN_FOLDER}, which is this store's own`,
+        `key ${JSON.stringify(key)} is in ${OWN_FOLDER}, which is reserved for the store`,
       );
     }
     return `${verb} ${key} in ${this.#root}`;
@@ -153,11 +153,11 @@ export class VolumeStore implements ObjectStore {
 
 async function readMetadata(path: string, key: string): Promise<Metadata> {
   try {
-    // Earlier releases did not say of which key it is.
+    // Earlier releases did not store the key.
     const { [METADATA_KEY]: of = key, ...metadata } = JSON.parse(await readFile(path, "utf8")) as Metadata;
     return of === key ? metadata : {};
   } catch (thrown) {
-    // A file that somebody else put there, or that was copied to another volume, has none.
+    // A file that was put there or copied by other means has no metadata.
     if (codeOf(thrown) === "ENOENT" || thrown instanceof SyntaxError) return {};
     throw thrown;
   }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { answered } from "#kit/answered.ts";
-import { cluster } from "#kit/cluster.ts";
-import { asleep } from "#kit/cluster-sleep.ts";
-import { peer } from "#kit/peer.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { asleep } from "#kit/snapshots/cluster-sleep.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { answered } from "#kit/tables/answered.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { actOnPeer, type PeerWrites } from "#peer/act.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
@@ -11,7 +11,7 @@ import { volumeClaim } from "#peer/desired/volume-claim.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 
-// What belongs to a peer is made a second time only when the API server says that the peer is there: the cache may be behind.
+// Objects of an older peer are created only when the API server confirms the EtcdPeer: the cache may be stale.
 
 const old = peer();
 const steps: PeerStep[] = [
@@ -41,18 +41,18 @@ async function requestsOf(step: PeerStep, snapshot: PeerSnapshot, live: Observed
 }
 
 for (const step of steps) {
-  test(`${step.do}: is done for a peer that is there`, async () => {
+  test(`${step.do}: is done for an existing peer`, async () => {
     expect(await requestsOf(step, old, present(old.peer))).toEqual(["get", "create"]);
   });
 
-  test(`${step.do}: is not done for a peer that is gone, or another one by now, or cannot be looked for`, async () => {
+  test(`${step.do}: is not done when the peer is deleted, recreated, or could not be read`, async () => {
     const another = { ...old.peer, metadata: { ...old.peer.metadata, uid: "another" } };
     await expect(requestsOf(step, old, absent)).rejects.toMatchObject({ code: "KubeConflict" });
     await expect(requestsOf(step, old, present(another))).rejects.toMatchObject({ code: "KubeConflict" });
     await expect(requestsOf(step, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
   });
 
-  test(`${step.do}: is not done for a peer that says something else by now, such as that it has joined`, async () => {
+  test(`${step.do}: is not done when the spec of the peer has changed, for example because it has joined`, async () => {
     const generation = (old.peer.metadata.generation ?? 1) + 1;
     const joined = { ...old.peer, metadata: { ...old.peer.metadata, generation } };
     await expect(requestsOf(step, old, present(joined))).rejects.toMatchObject({
@@ -61,13 +61,17 @@ for (const step of steps) {
     });
   });
 
-  test(`${step.do}: costs no other request for a peer that was just made`, async () => {
+  test(`${step.do}: needs no other request for a new peer`, async () => {
     const young = { ...old, takenAtMs: Date.parse(old.peer.metadata.creationTimestamp ?? "") + 1_000 };
     expect(await requestsOf(step, young, absent)).toEqual(["create"]);
   });
 }
 
-/** Deletes the claim of a peer. @param live what the API server has of it, and of its cluster @returns what was deleted */
+/**
+ * Deletes the claim of a peer.
+ * @param live the peer and its cluster at the API server
+ * @returns the deleted objects
+ */
 async function deletedFor(live: { peer?: Observed<KubeObject>; cluster?: Observed<KubeObject> } = {}) {
   const deleted: unknown[] = [];
   const kube = {
@@ -84,7 +88,7 @@ async function deletedFor(live: { peer?: Observed<KubeObject>; cluster?: Observe
   return deleted;
 }
 
-test("a claim is deleted only as it was read: whoever has just put it aside is heard", async () => {
+test("a claim is deleted with its resourceVersion as a precondition, so that a new quarantine label counts", async () => {
   const { namespace, name, uid, resourceVersion } = old.claim!.metadata;
   expect(await deletedFor()).toEqual([
     { kind: "PersistentVolumeClaim", ref: { namespace, name }, preconditions: { uid, resourceVersion } },
@@ -95,7 +99,7 @@ test("a claim is deleted only as it was read: whoever has just put it aside is h
 const { cluster: running } = cluster();
 const paused = { ...running, spec: { ...running.spec, paused: true } };
 
-test("nor is one of a peer that is another one by now, or has been written, or of a cluster that is paused", async () => {
+test("a claim is not deleted when the peer is recreated or has changed, or the cluster is paused", async () => {
   const { metadata } = old.peer;
   const written = present({ ...old.peer, metadata: { ...metadata, resourceVersion: "999" } });
   for (const peer of [absent, written, present({ ...old.peer, metadata: { ...metadata, uid: "another" } })])
@@ -113,7 +117,7 @@ const stop: PeerStep = {
   replicaSet: replicaSet({ ...old, isAsleep: true }),
 };
 
-test("a member is stopped only when the API server itself says that its cluster sleeps", async () => {
+test("a member is stopped only when the API server confirms that its cluster sleeps and is not paused", async () => {
   expect(await requestsOf(stop, old, present(asleep().cluster))).toEqual(["get", "replace"]);
   const pausedAsleep = { ...asleep().cluster, spec: { ...asleep().cluster.spec, paused: true } };
   await expect(requestsOf(stop, old, present(pausedAsleep))).rejects.toMatchObject({ code: "KubeConflict" });
@@ -122,7 +126,7 @@ test("a member is stopped only when the API server itself says that its cluster 
   await expect(requestsOf(stop, old, unknown("no answer"))).rejects.toMatchObject({ code: "KubeUnavailable" });
 });
 
-test("nobody is asked before a member is started, or one that is stopped is changed", async () => {
+test("the EtcdCluster is not read before a member is started, or a stopped one is changed", async () => {
   const start: PeerStep = { ...stop, replicaSet: replicaSet(old) };
   expect(await requestsOf(start, old, absent)).toEqual(["replace"]);
   const stopped = { ...old.replicaSet!, spec: { ...old.replicaSet!.spec!, replicas: 0 } };

@@ -1,12 +1,7 @@
-import {
-  PEER_SCHEME_ANNOTATION,
-  QUARANTINE_LABEL,
-  QUARANTINE_REASON_ANNOTATION,
-  QUARANTINE_TIME_ANNOTATION,
-} from "#api/names.ts";
+import { QUARANTINE_LABEL, QUARANTINE_REASON_ANNOTATION, QUARANTINE_TIME_ANNOTATION } from "#api/names.ts";
 import { isAsleep } from "#api/sleep.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { ETCD_PEERS, type EtcdPeer, type EtcdPeerStatus } from "#api/v1beta1/peer.ts";
+import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
@@ -25,7 +20,7 @@ import { type PeerSnapshot, pauseOf } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import type { Written } from "#runtime/controller.ts";
 
-/** What this room writes to. */
+/** The requests that this controller sends to the API server. */
 export type PeerWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
 /** Does one step: exactly one write, with its precondition. */
@@ -37,76 +32,70 @@ export async function actOnPeer(
 ): Promise<Written> {
   switch (step.do) {
     case "createClaim":
-      await needPeer(kube, snapshot, signal);
-      // A POST and not an apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
+      await requirePeerUnchanged(kube, snapshot, signal);
+      // POST instead of apply: a claim that was created in between holds data and must not be changed.
       return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
     case "deleteClaim":
-      await needGoing(kube, snapshot, signal);
+      await requireDeletionWanted(kube, snapshot, signal);
       return await deleteClaim(kube, step.claim, signal);
     case "quarantineClaim":
       return await quarantine(kube, step, signal);
     case "labelClaim":
       return await patchClaim(kube, step.claim, { labels: step.labels }, signal);
-    case "annotateClaim": {
-      const says = { [PEER_SCHEME_ANNOTATION]: step.scheme === "https" ? step.scheme : null };
-      return await patchClaim(kube, step.claim, { annotations: says }, signal);
-    }
+    case "annotateClaim":
+      return await patchClaim(kube, step.claim, { annotations: step.annotations }, signal);
     case "releasePeer":
       return await releasePeer(kube, snapshot.peer, step.finalizer, signal);
     case "annotatePod":
       return await annotatePod(kube, step.pod, step.annotations, signal);
     case "createReplicaSet":
-      await needPeer(kube, snapshot, signal);
+      await requirePeerUnchanged(kube, snapshot, signal);
       return stored(REPLICA_SETS, await kube.create(REPLICA_SETS, step.replicaSet, { signal }));
     case "replaceReplicaSet":
-      await needSleep(kube, snapshot, step, signal);
+      await requireAsleep(kube, snapshot, step, signal);
       return stored(REPLICA_SETS, await kube.replace(REPLICA_SETS, replacing(step.live, step.replicaSet), { signal }));
   }
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: PeerWrites,
-  snapshot: Pick<PeerSnapshot, "peer">,
-  status: EtcdPeerStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  const peer: EtcdPeer = { ...snapshot.peer, status };
-  return stored(ETCD_PEERS, await kube.replace(ETCD_PEERS, peer, { signal, subresource: "status" }));
-}
-
-/** A peer younger than this, in milliseconds, was made just now, and what belongs to it is made for the first time. */
+/** Age in milliseconds up to which a peer is taken as new: its objects are created for the first time. */
 const YOUNG_MS = 30_000;
 
 /**
- * A create has no precondition that could tell that the cache is behind. What is made for a peer that is gone would start its
- * member again until the garbage collector takes it, and then anew; a claim would stay for ever. So the API server is asked
- * first, except for a young peer, which costs no request.
+ * Checks at the API server that the peer exists unchanged, because a create has no precondition against a stale cache.
+ * A ReplicaSet for a deleted peer would start its member again until it is garbage collected, and a claim would stay
+ * for ever. Skipped for a new peer, to save the request.
  */
-async function needPeer(kube: PeerWrites, { peer, takenAtMs }: PeerSnapshot, signal: AbortSignal): Promise<void> {
+async function requirePeerUnchanged(
+  kube: PeerWrites,
+  { peer, takenAtMs }: PeerSnapshot,
+  signal: AbortSignal,
+): Promise<void> {
   const { name, generation, creationTimestamp } = peer.metadata;
   const ageMs = takenAtMs - Date.parse(creationTimestamp ?? "");
   if (ageMs >= -YOUNG_MS && ageMs < YOUNG_MS) return;
   const live = await liveOf(kube, ETCD_PEERS, peer, signal);
-  // By its generation, since whether it may form a cluster is told by its spec: who has joined is not told to begin anew.
+  // Compared by generation: spec.bootstrap decides whether the pod may bootstrap. A member that has joined must not.
   if (live !== undefined && live.metadata.generation === generation) return;
-  throw outOfDate(ETCD_PEERS, peer.metadata, `EtcdPeer ${name} has changed, or is gone`);
-}
-
-/** What asks for the claim to be deleted is the EtcdPeer: whoever has just taken that back there, or paused the cluster, is heard. */
-async function needGoing(kube: PeerWrites, { peer }: PeerSnapshot, signal: AbortSignal): Promise<void> {
-  const { metadata } = peer;
-  const live = await liveOf(kube, ETCD_PEERS, peer, signal);
-  if (live?.metadata.resourceVersion !== metadata.resourceVersion)
-    throw outOfDate(ETCD_PEERS, metadata, `EtcdPeer ${metadata.name} has changed, or is gone`);
-  needUnpaused(peer, await clusterOf(kube, peer, signal));
+  throw outOfDate(ETCD_PEERS, peer.metadata, `EtcdPeer ${name} has changed or does not exist`);
 }
 
 /**
- * Nobody is stopped on the word of a cache: the ReplicaSet's resourceVersion does not tell that people have woken the cluster meanwhile, or paused it.
- * It costs one request for each member that falls asleep.
+ * Checks at the API server, before the claim is deleted, that the EtcdPeer still asks for it and that the cluster is
+ * not paused.
  */
-async function needSleep(
+async function requireDeletionWanted(kube: PeerWrites, { peer }: PeerSnapshot, signal: AbortSignal): Promise<void> {
+  const { metadata } = peer;
+  const live = await liveOf(kube, ETCD_PEERS, peer, signal);
+  if (live?.metadata.resourceVersion !== metadata.resourceVersion)
+    throw outOfDate(ETCD_PEERS, metadata, `EtcdPeer ${metadata.name} has changed or does not exist`);
+  requireNotPaused(peer, await clusterOf(kube, peer, signal));
+}
+
+/**
+ * Checks at the API server, before a member is stopped, that the cluster still sleeps and is not paused. The
+ * resourceVersion of the ReplicaSet does not cover the EtcdCluster. Costs one request for each member that is stopped.
+ */
+async function requireAsleep(
   kube: PeerWrites,
   { peer }: PeerSnapshot,
   { live, replicaSet }: Pick<Extract<PeerStep, { do: "replaceReplicaSet" }>, "live" | "replicaSet">,
@@ -114,25 +103,27 @@ async function needSleep(
 ): Promise<void> {
   if (replicaSet.spec?.replicas !== 0 || live.spec?.replicas === 0) return;
   const cluster = await clusterOf(kube, peer, signal);
-  if (cluster === undefined || !isAsleep(cluster)) throw behind(peer, "does not sleep");
-  needUnpaused(peer, cluster);
+  if (cluster === undefined || !isAsleep(cluster)) throw staleCluster(peer, "does not sleep");
+  requireNotPaused(peer, cluster);
 }
 
-function needUnpaused(peer: EtcdPeer, cluster: EtcdCluster | undefined): void {
+function requireNotPaused(peer: EtcdPeer, cluster: EtcdCluster | undefined): void {
   const by = pauseOf(cluster);
-  if (by !== undefined) throw behind(peer, `is left alone: ${by}`);
+  if (by !== undefined) throw staleCluster(peer, `is paused: ${by}`);
 }
 
 async function clusterOf(kube: PeerWrites, { metadata, spec }: EtcdPeer, signal: AbortSignal) {
   return await liveAt(kube, ETCD_CLUSTERS, { namespace: metadata.namespace, name: spec.clusterName }, signal);
 }
 
-/** The cache of EtcdClusters is. */
-function behind({ spec }: EtcdPeer, is: string): OperatorError {
+/** The error that the cached EtcdCluster is stale. @param is clause about the live one */
+function staleCluster({ spec }: EtcdPeer, is: string): OperatorError {
   return notSeenYet(`EtcdCluster ${spec.clusterName} ${is}`);
 }
 
-/** Only this very claim, and only as it was read: whoever has just put it aside as a last copy is heard. */
+/**
+ * Deletes the claim with the uid and resourceVersion that were read, so that a claim that was just quarantined is kept.
+ */
 async function deleteClaim(
   kube: PeerWrites,
   { metadata }: PersistentVolumeClaim,
@@ -153,7 +144,7 @@ async function quarantine(
   return await patchClaim(kube, claim, { labels: { [QUARANTINE_LABEL]: "true" }, annotations }, signal);
 }
 
-/** Patches only this very claim, and only as it was read. */
+/** Patches the claim with the uid and resourceVersion that were read. */
 async function patchClaim(
   kube: PeerWrites,
   claim: PersistentVolumeClaim,
@@ -168,7 +159,7 @@ async function patchClaim(
   );
 }
 
-/** Patches only this very pod: the one that follows it has its annotations from the template. */
+/** Patches the pod with the uid that was read: a later pod gets its annotations from the template. */
 async function annotatePod(
   kube: PeerWrites,
   { metadata }: Pod,
@@ -180,7 +171,10 @@ async function annotatePod(
   return stored(PODS, await kube.patch(PODS, { namespace, name }, { metadata: { annotations } }, options));
 }
 
-/** Takes our last finalizer away, and with it the peer goes: the answer is the peer as it was last. */
+/**
+ * Removes the operator's finalizer, with which Kubernetes deletes the peer. The response is the peer before its
+ * deletion.
+ */
 async function releasePeer(
   kube: PeerWrites,
   { metadata }: EtcdPeer,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { peer } from "#kit/peer.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { peerController } from "#peer/controller.ts";
 import { planPeer } from "#peer/plan.ts";
@@ -11,8 +11,8 @@ const snapshot = peer();
 const KEY = { namespace: "foo", name: "my-etcd-0" };
 const signal = new AbortController().signal;
 
-/** The controller of a room in which this is the only peer, and what it writes. */
-function room(live: EtcdPeer | undefined) {
+/** The controller with this only peer, and the objects that it writes. */
+function setup(live: EtcdPeer | undefined) {
   const written: EtcdPeer[] = [];
   const replace = (_: unknown, object: EtcdPeer) => {
     written.push(object);
@@ -22,32 +22,32 @@ function room(live: EtcdPeer | undefined) {
   return { controller: peerController({ replace } as never, reads), written };
 }
 
-test("that passes fail stands on the peer once, and how its member is, nobody knows until the next look at it", async () => {
-  const { controller, written } = room({ ...snapshot.peer, status: peerStatus(snapshot, planPeer(snapshot)) });
+test("failing passes are recorded once in the status, as Ready Unknown until the next observation", async () => {
+  const { controller, written } = setup({ ...snapshot.peer, status: peerStatus(snapshot, planPeer(snapshot)) });
   await controller.writeFailing(KEY, "it fails", signal);
   const [failing] = written;
-  const told = ({ status }: EtcdPeer) => status?.conditions?.find(({ type }) => type === "Ready");
-  expect(told(failing!)).toMatchObject({ status: "Unknown", reason: "InternalError", message: "it fails" });
+  const readyOf = ({ status }: EtcdPeer) => status?.conditions?.find(({ type }) => type === "Ready");
+  expect(readyOf(failing!)).toMatchObject({ status: "Unknown", reason: "InternalError", message: "it fails" });
   expect(failing!.status?.serverVersion).toBe(peerStatus(snapshot, planPeer(snapshot)).serverVersion);
 
-  const again = room(failing);
+  const again = setup(failing);
   expect(await again.controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
   expect(again.written).toEqual([]);
 
   const next = { ...snapshot, peer: failing! };
-  expect(told({ ...failing!, status: peerStatus(next, planPeer(next)) })?.reason).not.toBe("InternalError");
+  expect(readyOf({ ...failing!, status: peerStatus(next, planPeer(next)) })?.reason).not.toBe("InternalError");
 });
 
-test("of a peer that is gone nothing is said", async () => {
-  const { controller, written } = room(undefined);
+test("nothing is written about a deleted peer", async () => {
+  const { controller, written } = setup(undefined);
   expect(controller.subjectOf(KEY)).toBeUndefined();
   expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
   expect(written).toEqual([]);
-  expect(room(snapshot.peer).controller.subjectOf(KEY)).toEqual(controller.subject(snapshot));
+  expect(setup(snapshot.peer).controller.subjectOf(KEY)).toEqual(controller.subject(snapshot));
 });
 
-test("what is about to come of a member that has just joined is looked for when it is due, and one at rest after a quarter of an hour at most", () => {
-  const { controller } = room(undefined);
+test("a new member is rechecked when its postponed status is due, and a settled one within 15 minutes", () => {
+  const { controller } = setup(undefined);
   const joined = peer({ stage: "joined" });
   const ready = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T11:00:00Z" };
   const pod = { ...joined.pod, status: { ...joined.pod?.status, conditions: [ready] } } as unknown as Pod;

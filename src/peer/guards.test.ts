@@ -5,9 +5,10 @@ import {
   QUARANTINE_FINALIZER,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
-import { OWN_PEM } from "#kit/authorities.ts";
-import { born, claim } from "#kit/cluster.ts";
-import { peer } from "#kit/peer.ts";
+import { born, claim } from "#kit/snapshots/cluster.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { OWN_PEM } from "#kit/tables/authorities.ts";
+import { testJudged } from "#kit/tables/judged-kinds.ts";
 import type { Pod, ReplicaSet } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
@@ -25,12 +26,12 @@ const foreignSet = born<ReplicaSet>({
   metadata: { ...replicaSet(fenced).metadata, ownerReferences: [] },
 });
 
-/** One step of every kind, each about what is the member's own, and fenced. */
+/** One step of every kind, with objects of the member itself, and fenced. */
 const STEPS: { readonly [Kind in PeerStep["do"]]: Extract<PeerStep, { do: Kind }> } = {
   createClaim: { do: "createClaim", claim: volumeClaim(fenced) },
   deleteClaim: { do: "deleteClaim", claim: own },
   quarantineClaim: { do: "quarantineClaim", claim: own, reason: "replacement", at: "2026-01-01T12:00:00Z" },
-  annotateClaim: { do: "annotateClaim", claim: own, scheme: "https" },
+  annotateClaim: { do: "annotateClaim", claim: own, annotations: {} },
   labelClaim: { do: "labelClaim", claim: own, labels: {} },
   releasePeer: { do: "releasePeer", finalizer: CLEANUP_FINALIZER },
   annotatePod: { do: "annotatePod", pod: fenced.pod!, annotations: startAnnotations(fenced) },
@@ -45,12 +46,12 @@ const secured = peer({
   },
 });
 
-/** A member whose EtcdCluster has members show these. */
+/** The member of an EtcdCluster with these Secrets for members. */
 function knowing(...shownSecrets: readonly string[]): PeerSnapshot {
   return { ...fenced, shownSecrets };
 }
 
-/** The step by which a pod would show both. */
+/** The step for a pod that mounts both Secrets. */
 function showing(kind: "createReplicaSet" | "replaceReplicaSet"): PeerStep {
   return { ...STEPS[kind], replicaSet: replicaSet(secured) } as PeerStep;
 }
@@ -68,62 +69,107 @@ interface Case {
   readonly is: "forbidden" | "allowed";
 }
 
-/** What each guard says of a step, whatever the other guards say. */
+/** The verdict of each guard alone. */
 const cases: Record<string, readonly Case[]> = {
   "claim-first": [
     {
-      name: "no pod before its claim",
+      name: "forbids a pod without its claim",
       given: peer({ with: { claim: undefined } }),
       step: STEPS.createReplicaSet,
       is: "forbidden",
     },
     {
-      name: "no pod on a claim of another cluster",
+      name: "forbids a pod on a claim of another cluster",
       given: peer({ with: { claim: claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" }) } }),
       step: STEPS.createReplicaSet,
       is: "forbidden",
     },
-    { name: "a pod on its own claim", given: fenced, step: STEPS.createReplicaSet, is: "allowed" },
+    { name: "allows a pod on its own claim", given: fenced, step: STEPS.createReplicaSet, is: "allowed" },
     {
-      name: "a ReplicaSet that is there may be changed without a claim: that is how it is fenced",
+      name: "allows changing an existing ReplicaSet without a claim, which is needed for the fence",
       given: peer({ with: { claim: undefined } }),
       step: STEPS.replaceReplicaSet,
       is: "allowed",
     },
   ],
+  "token-is-here": [
+    ...(["createClaim", "createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => [
+      { name: `${kind}: an EtcdPeer of this cluster`, given: fenced, step: STEPS[kind], is: "allowed" },
+      {
+        name: `${kind}: an EtcdPeer of another namespace`,
+        given: peer({ spec: { clusterToken: "prod/my-etcd/uid-of-cluster" } }),
+        step: STEPS[kind],
+        is: "forbidden",
+      },
+      {
+        name: `${kind}: an EtcdPeer of another cluster`,
+        given: peer({ spec: { clusterToken: "foo/other/uid-of-cluster" } }),
+        step: STEPS[kind],
+        is: "forbidden",
+      },
+      {
+        name: `${kind}: an EtcdPeer with a token of another form`,
+        given: peer({ spec: { clusterToken: "my-token" } }),
+        step: STEPS[kind],
+        is: "forbidden",
+      },
+      {
+        name: `${kind}: an EtcdPeer without a token`,
+        given: peer({ spec: { clusterToken: undefined } }),
+        step: STEPS[kind],
+        is: "allowed",
+      },
+    ]),
+    {
+      name: "allows a step that starts nothing",
+      given: peer({ spec: { clusterToken: "prod/my-etcd/uid-of-cluster" } }),
+      step: STEPS.labelClaim,
+      is: "allowed",
+    },
+  ],
   "never-twice": [
-    { name: "no empty volume for who has joined", given: fenced, step: STEPS.createClaim, is: "forbidden" },
-    { name: "a volume for who has yet to join", given: starting, step: STEPS.createClaim, is: "allowed" },
+    {
+      name: "forbids an empty volume for a member that has joined",
+      given: fenced,
+      step: STEPS.createClaim,
+      is: "forbidden",
+    },
+    {
+      name: "allows a volume for a member that has yet to join",
+      given: starting,
+      step: STEPS.createClaim,
+      is: "allowed",
+    },
     ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => [
       {
-        name: `${kind}: no means to bootstrap for who has joined`,
+        name: `${kind}: forbids bootstrap flags for a member that has joined`,
         given: fenced,
         step: { ...STEPS[kind], replicaSet: replicaSet(starting) } as PeerStep,
         is: "forbidden",
       },
-      { name: `${kind}: with the fence`, given: fenced, step: STEPS[kind], is: "allowed" },
+      { name: `${kind}: allows the fence`, given: fenced, step: STEPS[kind], is: "allowed" },
       {
-        name: `${kind}: the means to bootstrap for who has yet to join`,
+        name: `${kind}: allows bootstrap flags for a member that has yet to join`,
         given: starting,
         step: { ...STEPS[kind], replicaSet: replicaSet(starting) } as PeerStep,
         is: "allowed",
       },
     ]),
     {
-      name: "annotatePod: no means to bootstrap for who has joined",
+      name: "annotatePod: forbids bootstrap flags for a member that has joined",
       given: fenced,
       step: { ...STEPS.annotatePod, annotations: startAnnotations(starting) },
       is: "forbidden",
     },
-    { name: "annotatePod: with the fence", given: fenced, step: STEPS.annotatePod, is: "allowed" },
+    { name: "annotatePod: allows the fence", given: fenced, step: STEPS.annotatePod, is: "allowed" },
     {
-      name: "annotatePod: without a word of it, on a pod that can bootstrap",
+      name: "annotatePod: forbids no flags on a pod that can bootstrap",
       given: fenced,
       step: { do: "annotatePod", pod: starting.pod!, annotations: {} },
       is: "forbidden",
     },
     {
-      name: "annotatePod: without a word of it, on a pod that cannot",
+      name: "annotatePod: allows no flags on a fenced pod",
       given: fenced,
       step: { do: "annotatePod", pod: fenced.pod!, annotations: {} },
       is: "allowed",
@@ -134,19 +180,19 @@ const cases: Record<string, readonly Case[]> = {
   ],
   "asked-to-delete": [
     {
-      name: "the claim goes with a peer that goes and says so",
+      name: "the claim is deleted when the deleted peer has the finalizer and the reason",
       given: because("scale-down", leaving([CLEANUP_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "allowed",
     },
     {
-      name: "the claim of a member that never started goes, too",
+      name: "the claim of a member that never started is deleted",
       given: because("never-started", leaving([CLEANUP_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "allowed",
     },
     {
-      name: "a finalizer that outlived its reason costs no claim",
+      name: "the claim is kept when the finalizer has no reason",
       given: leaving([CLEANUP_FINALIZER]),
       step: STEPS.deleteClaim,
       is: "forbidden",
@@ -158,19 +204,19 @@ const cases: Record<string, readonly Case[]> = {
       is: "forbidden",
     },
     {
-      name: "the claim of a peer that stays is kept, whatever it says",
+      name: "the claim is kept when the peer is not being deleted",
       given: because("scale-down", peer({ finalizers: [CLEANUP_FINALIZER] })),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "the claim of a peer that goes and does not say so is kept",
+      name: "the claim is kept when the finalizer asks for quarantine",
       given: because("scale-down", leaving([QUARANTINE_FINALIZER])),
       step: STEPS.deleteClaim,
       is: "forbidden",
     },
     {
-      name: "the claim of a peer that says nothing is kept",
+      name: "the claim is kept when the deleted peer has no finalizer",
       given: because("scale-down", peer({ deleting: true })),
       step: STEPS.deleteClaim,
       is: "forbidden",
@@ -181,19 +227,24 @@ const cases: Record<string, readonly Case[]> = {
       step: { do: "deleteClaim", claim: claim("my-etcd-0") },
       is: "forbidden",
     },
-    { name: "to put a claim aside nobody has to ask", given: fenced, step: STEPS.quarantineClaim, is: "allowed" },
+    { name: "a quarantine is always allowed", given: fenced, step: STEPS.quarantineClaim, is: "allowed" },
   ],
   "stop-is-asked": [
     ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => {
       const stopping = { ...STEPS[kind], replicaSet: replicaSet(sleeping) } as PeerStep;
       return [
-        { name: `${kind}: nobody is stopped who is not to sleep`, given: fenced, step: stopping, is: "forbidden" },
-        { name: `${kind}: who is to sleep is`, given: sleeping, step: stopping, is: "allowed" },
-        { name: `${kind}: who is to run is not`, given: fenced, step: STEPS[kind], is: "allowed" },
+        {
+          name: `${kind}: forbids stopping a member that is not to sleep`,
+          given: fenced,
+          step: stopping,
+          is: "forbidden",
+        },
+        { name: `${kind}: allows stopping a member that is to sleep`, given: sleeping, step: stopping, is: "allowed" },
+        { name: `${kind}: allows running a member that is to run`, given: fenced, step: STEPS[kind], is: "allowed" },
       ];
     }),
     {
-      name: "who has no pod already may stay so",
+      name: "a member that is stopped already may stay stopped",
       given: fenced,
       step: {
         do: "replaceReplicaSet",
@@ -202,40 +253,45 @@ const cases: Record<string, readonly Case[]> = {
       },
       is: "allowed",
     },
-    { name: "other steps are for others to judge", given: fenced, step: STEPS.labelClaim, is: "allowed" },
+    { name: "other steps are allowed", given: fenced, step: STEPS.labelClaim, is: "allowed" },
   ],
   "known-secrets": [
     ...(["createReplicaSet", "replaceReplicaSet"] as const).flatMap((kind): readonly Case[] => [
-      { name: `${kind}: none that is not known`, given: knowing(), step: showing(kind), is: "forbidden" },
+      { name: `${kind}: forbids two unknown Secrets`, given: knowing(), step: showing(kind), is: "forbidden" },
       {
-        name: `${kind}: none of which one is not known`,
+        name: `${kind}: forbids a known and an unknown Secret`,
         given: knowing("my-etcd-peer-tls"),
         step: showing(kind),
         is: "forbidden",
       },
-      { name: `${kind}: those that are`, given: knowing(...Object.values(SHOWN)), step: showing(kind), is: "allowed" },
-      { name: `${kind}: none at all`, given: knowing(), step: STEPS[kind], is: "allowed" },
       {
-        name: `${kind}: those that its pod shows`,
+        name: `${kind}: allows known Secrets`,
+        given: knowing(...Object.values(SHOWN)),
+        step: showing(kind),
+        is: "allowed",
+      },
+      { name: `${kind}: allows a pod without Secrets`, given: knowing(), step: STEPS[kind], is: "allowed" },
+      {
+        name: `${kind}: allows unknown Secrets that the pod mounts already`,
         given: { ...knowing(), pod: podOf(secured) },
         step: showing(kind),
         is: "allowed",
       },
       {
-        name: `${kind}: none when its pod is gone`,
+        name: `${kind}: forbids an unknown Secret without a pod`,
         given: { ...knowing("my-etcd-peer-tls"), pod: undefined },
         step: showing(kind),
         is: "forbidden",
       },
     ]),
     {
-      name: "those that the ReplicaSet has already",
+      name: "allows unknown Secrets that the ReplicaSet has already",
       given: knowing(),
       step: { do: "replaceReplicaSet", live: born<ReplicaSet>(replicaSet(secured)), replicaSet: replicaSet(secured) },
       is: "allowed",
     },
     {
-      name: "other steps have pods show nothing",
+      name: "allows other steps, which mount nothing",
       given: { ...knowing(), peer: secured.peer },
       step: STEPS.annotatePod,
       is: "allowed",
@@ -248,13 +304,26 @@ const cases: Record<string, readonly Case[]> = {
       step: { ...STEPS.replaceReplicaSet, live: foreignSet },
       is: "forbidden",
     },
+    ...(["quarantineClaim", "labelClaim", "annotateClaim"] as const).map(
+      (kind): Case => ({
+        name: `${kind} is forbidden for a claim with data of another member`,
+        given: fenced,
+        step: { ...STEPS[kind], claim: { ...own, metadata: { ...own.metadata, annotations: {} } } } as PeerStep,
+        is: "forbidden",
+      }),
+    ),
     ...Object.values(STEPS).map(
-      (step): Case => ({ name: `${step.do} is for what is the peer's own`, given: fenced, step, is: "allowed" }),
+      (step): Case => ({
+        name: `${step.do} is allowed for the peer's own objects`,
+        given: fenced,
+        step,
+        is: "allowed",
+      }),
     ),
   ],
 };
 
-/** The peer with the reason of its removal on record. */
+/** The peer with this reason for its removal. */
 function because(removal: string, snapshot: PeerSnapshot): PeerSnapshot {
   const { metadata } = snapshot.peer;
   const annotations = { ...metadata.annotations, [REMOVAL_ANNOTATION]: removal };
@@ -274,8 +343,27 @@ for (const [guard, promises] of Object.entries(cases)) {
   }
 }
 
-test("peer guards: each has promises above, and each of its answers is among them", () => {
+test("peer guards: each guard has an allowed and a forbidden case", () => {
   expect(Object.keys(cases).sort()).toEqual(PEER_GUARDS.map(({ name }) => name).sort());
   for (const [guard, promises] of Object.entries(cases))
     expect([guard, ...new Set(promises.map(({ is }) => is))].sort()).toEqual([guard, "allowed", "forbidden"].sort());
 });
+
+/** Which guards judge which kind of step: every other guard permits it whatever the snapshot is. */
+const JUDGED_BY: Readonly<Record<PeerStep["do"], readonly string[]>> = {
+  createClaim: ["token-is-here", "never-twice"],
+  deleteClaim: ["asked-to-delete"],
+  quarantineClaim: ["own-only"],
+  labelClaim: ["own-only"],
+  annotateClaim: ["own-only"],
+  releasePeer: [],
+  annotatePod: ["never-twice"],
+  createReplicaSet: ["token-is-here", "claim-first", "never-twice", "stop-is-asked", "known-secrets"],
+  replaceReplicaSet: ["token-is-here", "never-twice", "stop-is-asked", "known-secrets", "own-only"],
+};
+testJudged(
+  PEER_GUARDS,
+  STEPS,
+  JUDGED_BY,
+  Object.entries(cases).flatMap(([guard, promises]) => promises.map((each) => ({ guard, ...each }))),
+);

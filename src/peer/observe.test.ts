@@ -7,15 +7,15 @@ import { OperatorError } from "#base/error.ts";
 import { absent, present, unknown } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/snapshots/certificates.ts";
+import { cluster, NOW, pod } from "#kit/snapshots/cluster.ts";
+import { asleep, SLEEP } from "#kit/snapshots/cluster-sleep.ts";
+import { overTls } from "#kit/snapshots/etcd-backup.ts";
+import { peer } from "#kit/snapshots/peer.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { observePeer, type PeerReads } from "#peer/observe.ts";
 import { StorageClasses } from "#peer/storage-classes.ts";
 import { Silences } from "#runtime/silences.ts";
-import { authority, dataOf, leaf, secretOf } from "../../test/kit/certificates.ts";
-import { cluster, NOW, pod } from "../../test/kit/cluster.ts";
-import { asleep, SLEEP } from "../../test/kit/cluster-sleep.ts";
-import { overTls } from "../../test/kit/etcd-backup.ts";
-import { peer } from "../../test/kit/peer.ts";
 
 const starting = peer({ stage: "starting" });
 const pending = { ...starting.claim, status: { phase: "Pending" } } as PersistentVolumeClaim;
@@ -35,7 +35,7 @@ interface Given {
   readonly peer?: EtcdPeer;
 }
 
-/** The member with these objects; the API server is asked for storage classes by `list`. */
+/** The member with these objects; `list` reads the storage classes. */
 async function look(given: Given, list: () => Promise<unknown>) {
   const view = (object: unknown) => ({ get: () => object, byIndex: () => (object === undefined ? [] : [object]) });
   let asked = 0;
@@ -64,7 +64,7 @@ async function look(given: Given, list: () => Promise<unknown>) {
   return { asked, classes, pausedBy, isAsleep, shownSecrets };
 }
 
-/** A member that speaks TLS, and is ready; the Secret with which the operator connects is what `find` says. */
+/** A ready member with TLS; `find` reads the operator's Secret. */
 async function lookOverTls(find: () => Promise<unknown>) {
   const member = pod("my-etcd-0", { ready: true });
   const annotations = { ...member.metadata.annotations, [CLIENT_SCHEME_ANNOTATION]: "https" };
@@ -92,7 +92,7 @@ async function lookOverTls(find: () => Promise<unknown>) {
   return { asked, endpoint: seen.is === "present" ? seen.value.endpoint : undefined };
 }
 
-test("a member that speaks TLS is asked with what its cluster's Secret says, which is read when nothing is known yet", async () => {
+test("a member with TLS is asked with the certificate of the operator's Secret, which is read if needed", async () => {
   const issuer = await authority();
   const secret = secretOf("my-etcd-operator-tls", dataOf(await leaf(issuer), issuer.certificate));
   const { asked, endpoint } = await lookOverTls(() => Promise.resolve(present(secret)));
@@ -100,15 +100,15 @@ test("a member that speaks TLS is asked with what its cluster's Secret says, whi
   expect(endpoint).toEqual(unknown("it is silent"));
 });
 
-test("a member that speaks TLS is not asked without a certificate, and that is told", async () => {
+test("a member with TLS is not asked without a certificate, and the reason is reported", async () => {
   const { asked, endpoint } = await lookOverTls(() => Promise.resolve(absent));
   expect(asked).toEqual([]);
-  expect(endpoint).toMatchObject({ is: "unknown", why: expect.stringContaining("speaks TLS") });
+  expect(endpoint).toMatchObject({ is: "unknown", why: expect.stringContaining("requires TLS") });
 });
 
 const local = () => Promise.resolve({ items: [{ metadata: { name: "local" } }], resourceVersion: "1" });
 
-test("storage classes are asked for when a claim has hindered its pod for long", async () => {
+test("storage classes are read when a claim has held up its pod for long", async () => {
   const { classes } = await look({ pod: volumeless, claim: pending }, local);
   expect(classes).toEqual({ is: "present", value: [{ metadata: { name: "local" } }] });
 });
@@ -121,12 +121,12 @@ const spared = [
   { name: "a claim that has its volume", given: { pod: volumeless, claim: starting.claim! } },
 ];
 for (const { name, given } of spared) {
-  test(`storage classes are not asked for on behalf of ${name}`, async () => {
+  test(`storage classes are not read for ${name}`, async () => {
     expect(await look(given, local)).toMatchObject({ asked: 0, classes: undefined });
   });
 }
 
-test("a member is looked at although the storage classes could not be read", async () => {
+test("a member is observed although the storage classes could not be read", async () => {
   const refused = () => Promise.reject(new OperatorError("KubeForbidden", "list storageclasses: forbidden"));
   const { classes } = await look({ pod: volumeless, claim: pending }, refused);
   expect(classes).toEqual({ is: "unknown", why: "list storageclasses: forbidden" });
@@ -134,22 +134,22 @@ test("a member is looked at although the storage classes could not be read", asy
 
 const annotations = { [PAUSED_ANNOTATION]: "true" };
 const pauses = [
-  { name: "no EtcdCluster", is: undefined },
-  { name: "one that nobody has paused", of: cluster(), is: undefined },
-  { name: "one that its spec pauses", of: cluster({ spec: { paused: true } }), is: "spec.paused is true" },
+  { name: "without an EtcdCluster", is: undefined },
+  { name: "by an EtcdCluster that is not paused", of: cluster(), is: undefined },
+  { name: "by spec.paused", of: cluster({ spec: { paused: true } }), is: "spec.paused is true" },
   {
-    name: "one that the annotation pauses",
+    name: "by the annotation",
     of: cluster({ annotations }),
     is: 'the annotation etcd.improbable.io/paused is "true"',
   },
   {
-    name: "one that goes, paused or not",
+    name: "by a paused EtcdCluster that is being deleted",
     of: cluster({ spec: { paused: true }, annotations, deleting: true }),
     is: undefined,
   },
 ];
 for (const { name, of, is } of pauses) {
-  test(`whether a member is left alone, with ${name}`, async () => {
+  test(`whether a member is paused: ${name}`, async () => {
     const given = { pod: starting.pod!, claim: pending, ...(of === undefined ? {} : { cluster: of.cluster }) };
     expect((await look(given, local)).pausedBy).toBe(is);
   });
@@ -169,22 +169,22 @@ const wakes = { ...owner, spec: { ...owner.spec, replicas: 3 } };
 const sleeps = [
   { name: "its EtcdCluster sleeps", of: owner, is: true },
   { name: "its EtcdCluster, which is being deleted, sleeps", of: going(owner), is: true },
-  { name: "its EtcdCluster wakes up, and it has joined", of: wakes, as: fenced, set: stopped, is: false },
-  { name: "its EtcdCluster wakes up, and it may begin anew", of: wakes, set: stopped, is: true },
-  { name: "its EtcdCluster wakes up, and it may begin anew, and was never stopped", of: wakes, is: false },
+  { name: "its EtcdCluster wakes up, and the member has joined", of: wakes, as: fenced, set: stopped, is: false },
+  { name: "its EtcdCluster wakes up, and the stopped member may bootstrap", of: wakes, set: stopped, is: true },
+  { name: "its EtcdCluster wakes up, and the running member may bootstrap", of: wakes, is: false },
   {
-    name: "its EtcdCluster wakes up, and it asks others to be let in",
+    name: "its EtcdCluster wakes up, and the member joins an existing cluster",
     of: wakes,
     as: joining,
     set: stopped,
     is: false,
   },
-  { name: "its EtcdCluster is awake, and it may begin", of: withoutSleep(wakes), set: stopped, is: false },
-  { name: "its EtcdCluster is to sleep, and nothing is on record", of: withoutSleep(owner), is: false },
+  { name: "its EtcdCluster is awake, and the member may bootstrap", of: withoutSleep(wakes), set: stopped, is: false },
+  { name: "its EtcdCluster is to sleep, and the status does not record it yet", of: withoutSleep(owner), is: false },
   { name: "its EtcdCluster was woken, and is to sleep again", of: wokenAgain(owner), is: false },
-  { name: "its EtcdCluster is gone, and it runs", is: false },
-  { name: "its EtcdCluster is gone, and it does not run", set: stopped, is: true },
-  { name: "another EtcdCluster of the name sleeps, and it runs", of: asleep().cluster, is: false },
+  { name: "its EtcdCluster is deleted, and the member runs", is: false },
+  { name: "its EtcdCluster is deleted, and the member is stopped", set: stopped, is: true },
+  { name: "a recreated EtcdCluster sleeps, and the member runs", of: asleep().cluster, is: false },
 ];
 for (const { name, of, set, is, as = owned } of sleeps) {
   test(`whether a member sleeps: ${name}`, async () => {
@@ -196,16 +196,16 @@ for (const { name, of, set, is, as = owned } of sleeps) {
 
 const issuing = { ...owner, spec: { ...owner.spec, tls: DEFAULT_TLS } };
 const shows = [
-  { name: "what its EtcdCluster asks for", of: issuing, is: ["my-etcd-peer-tls", "my-etcd-server-tls"] },
-  { name: "nothing of its EtcdCluster's that is gone", is: [] },
+  { name: "the Secrets that its EtcdCluster asks for", of: issuing, is: ["my-etcd-peer-tls", "my-etcd-server-tls"] },
+  { name: "nothing when its EtcdCluster is deleted", is: [] },
   {
-    name: "nothing of another EtcdCluster's of the name",
+    name: "nothing of a recreated EtcdCluster",
     of: { ...issuing, metadata: { ...issuing.metadata, uid: "other" } },
     is: [],
   },
 ];
 for (const { name, of, is } of shows) {
-  test(`a member may show ${name}`, async () => {
+  test(`a member may mount ${name}`, async () => {
     const given = { pod: starting.pod!, claim: pending, peer: owned, ...(of === undefined ? {} : { cluster: of }) };
     expect((await look(given, local)).shownSecrets).toEqual(is);
   });

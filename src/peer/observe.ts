@@ -23,7 +23,7 @@ import type { StorageClasses } from "#peer/storage-classes.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import type { Silences } from "#runtime/silences.ts";
 
-/** By peer: `namespace/name` of the EtcdPeer. */
+/** Index of objects by their EtcdPeer, as `namespace/name`. */
 export const PEER_INDEX = "peer";
 
 export interface PeerReads {
@@ -33,8 +33,8 @@ export interface PeerReads {
   readonly replicaSets: CacheView<ReplicaSet>;
   readonly pods: CacheView<Pod>;
   /**
-   * For a claim that the cache does not know: it may be there, without the labels by which claims are selected. And for the storage
-   * classes, which only a member that gets no volume needs.
+   * Used for a claim that is missing in the cache, which selects claims by label and may miss one without labels. Also
+   * used to list storage classes for a member that gets no volume.
    */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly etcd: EtcdClient;
@@ -45,7 +45,7 @@ export interface PeerReads {
 
 const MEMBER_DEADLINE_MS = 1_000;
 
-/** Everything that one decision may use. Cached objects cost nothing; the member itself is asked only when its pod is ready. */
+/** Builds the snapshot for one decision. Reads caches; sends a request to etcd only when the pod is ready. */
 export async function observePeer(
   reads: PeerReads & { readonly storageClasses: StorageClasses },
   silences: Silences,
@@ -63,26 +63,34 @@ export async function observePeer(
   const replicaSet = reads.replicaSets.get(key);
   const pod = currentPod(reads.pods.byIndex(PEER_INDEX, `${key.namespace}/${key.name}`));
   silences.keep(key, pod === undefined ? [] : [pod]);
-  const seen: PeerSnapshot = {
+  const snapshot: PeerSnapshot = {
     takenAtMs: reads.clock.wallMs(),
     peer,
     pausedBy: pauseOf(cluster),
-    isAsleep: sleeping(peer, cluster, replicaSet),
+    isAsleep: shouldSleep(peer, cluster, replicaSet),
     shownSecrets: isOfCluster(peer, cluster) ? shownSecrets(cluster) : [],
     imageRepository: reads.imageRepository,
     claim: claim.is === "present" ? claim.value : undefined,
     replicaSet,
     pod,
-    endpoint: await ask(reads, silences, { key, cluster, pod }, signal),
+    endpoint: await probeMember(reads, silences, { key, cluster, pod }, signal),
     storageClasses: undefined,
   };
-  return present(waitsForVolume(seen) ? { ...seen, storageClasses: await reads.storageClasses.read(signal) } : seen);
+  return present(
+    waitsForVolume(snapshot) ? { ...snapshot, storageClasses: await reads.storageClasses.read(signal) } : snapshot,
+  );
 }
 
-/** A peer younger than this, in milliseconds, has no claim as a rule, so that asking for it would be a request for nothing. */
+/**
+ * Age in milliseconds up to which a peer without a claim in the cache is taken as new. Its claim is not created yet, so
+ * a request to the API server would be wasted.
+ */
 const YOUNG_MS = 10_000;
 
-/** Asks the API server for a claim that the cache does not know: that a member's data is gone is not believed on a cache's word. */
+/**
+ * Asks the API server for a claim that is missing in the cache. A stale cache must not make the operator report that a
+ * member's data is lost.
+ */
 async function findClaim(
   { claims, kube, clock }: PeerReads,
   { metadata, spec }: EtcdPeer,
@@ -93,27 +101,29 @@ async function findClaim(
   if (cached !== undefined) return present(cached);
   const ageMs = clock.wallMs() - Date.parse(metadata.creationTimestamp ?? "");
   const isYoung = ageMs >= 0 && ageMs < YOUNG_MS;
-  const isYetToBeMade = spec.bootstrap !== undefined && (isYoung || spec.memberID === undefined);
-  return isYetToBeMade ? absent : await kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
+  const isNotCreatedYet = spec.bootstrap !== undefined && (isYoung || spec.memberID === undefined);
+  return isNotCreatedYet ? absent : await kube.find(PERSISTENT_VOLUME_CLAIMS, { namespace, name }, { signal });
 }
 
 /**
- * A member whose EtcdCluster is gone, or was made again, is on its way out: it is neither stopped nor started for that. A first member that is
- * not known to have joined sleeps until the others are awake: they know whether it has, and it could begin anew without them.
+ * Whether the member is to be stopped. A member keeps its current state when its EtcdCluster was deleted or recreated.
+ *
+ * A first member that is not known to have joined stays stopped until the other members run: without them it could
+ * bootstrap a second cluster.
  */
-function sleeping(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: ReplicaSet | undefined): boolean {
+function shouldSleep(peer: EtcdPeer, cluster: EtcdCluster | undefined, replicaSet: ReplicaSet | undefined): boolean {
   const isStopped = replicaSet?.spec?.replicas === 0;
   if (!isOfCluster(peer, cluster)) return isStopped;
   const mayBegin = peer.spec.bootstrap?.initialClusterState === "New";
   return isAsleep(cluster) || (isStopped && mayBegin && cluster.status?.sleep !== undefined);
 }
 
-/** Whether it is this very EtcdCluster's, not an earlier one's of the same name. */
+/** Whether the EtcdCluster owns the peer, compared by uid: an earlier EtcdCluster may have had the same name. */
 function isOfCluster(peer: EtcdPeer, cluster: EtcdCluster | undefined): cluster is EtcdCluster {
   return cluster !== undefined && controllerOf(peer)?.uid === cluster.metadata.uid;
 }
 
-async function ask(
+async function probeMember(
   { etcd, kube, identities }: PeerReads,
   silences: Silences,
   { key, cluster, pod }: { key: Key; cluster: EtcdCluster | undefined; pod: Pod | undefined },
@@ -123,9 +133,9 @@ async function ask(
   if (cluster !== undefined) await knowIdentity(kube, identities, cluster, signal);
   const endpoint = endpointOf(pod, identities);
   if (endpoint.is !== "present") return endpoint.is === "absent" ? undefined : endpoint;
-  const question = async () => ({
+  const probe = async () => ({
     status: await etcd.probe(endpoint.value, { signal, deadlineMs: MEMBER_DEADLINE_MS }),
     passesAs: undefined,
   });
-  return (await silences.ask(key, pod, question)).status;
+  return (await silences.ask(key, pod, probe)).status;
 }

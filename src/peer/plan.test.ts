@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import {
   CLAIM_CLUSTER_ID_ANNOTATION,
+  CLAIM_RELEASE_ANNOTATION,
   CLEANUP_FINALIZER,
   FENCE,
   INITIAL_CLUSTER_ANNOTATION,
@@ -13,7 +14,10 @@ import {
 import { revisionOf } from "#api/revision.ts";
 import { present, unknown } from "#base/observed.ts";
 import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
-import { OWN_PEM } from "#kit/authorities.ts";
+import { born, claim, NOW, pod } from "#kit/snapshots/cluster.ts";
+import { BOOTSTRAP, peer } from "#kit/snapshots/peer.ts";
+import { OWN_PEM } from "#kit/tables/authorities.ts";
+import { planText } from "#kit/tables/plan-text.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
 import { startAnnotations } from "#peer/desired/etcd-flags.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
@@ -25,9 +29,6 @@ import { peerStatus } from "#peer/status.ts";
 import type { PeerStep } from "#peer/step.ts";
 import type { Condition } from "#runtime/conditions.ts";
 import type { Rest } from "#runtime/decide.ts";
-import { born, claim, NOW, pod } from "../../test/kit/cluster.ts";
-import { BOOTSTRAP, peer } from "../../test/kit/peer.ts";
-import { planText } from "../../test/kit/plan-text.ts";
 
 function stepText(step: PeerStep): string {
   return `${step.do}${flagsIn(step)}`;
@@ -39,13 +40,13 @@ function flagsIn(step: PeerStep): string {
   return list === FENCE ? " fenced" : ` of ${list?.split(",").length}`;
 }
 
-/** Asked for, and not added yet. */
+/** A member that etcd has not added yet. */
 const intended = peer({
   stage: "new",
   spec: { bootstrap: { ...BOOTSTRAP, initialClusterState: "Existing" }, memberID: undefined },
 });
 
-/** On its way out, with what is to become of its claim. */
+/** A deleted peer, with the finalizer for its claim. */
 function leaving(finalizer: string, claimIs: object = {}, removal = "scale-down"): PeerSnapshot {
   const snapshot = peer({ deleting: true, finalizers: [finalizer] });
   const { claim: own } = snapshot;
@@ -58,7 +59,7 @@ function leaving(finalizer: string, claimIs: object = {}, removal = "scale-down"
   };
 }
 
-/** With a pod that an earlier release of the operator made, which does not say what it was made from. */
+/** The member with a pod of an earlier operator release, without the revision annotation. */
 function unsaid(metadata: object, spec: object = {}): PeerSnapshot {
   const snapshot = peer({ spec });
   const its = snapshot.pod!;
@@ -66,7 +67,7 @@ function unsaid(metadata: object, spec: object = {}): PeerSnapshot {
   return { ...snapshot, pod: { ...its, metadata: { ...its.metadata, annotations, ...metadata } } as Pod };
 }
 
-/** With other metadata on the member's own claim. */
+/** The member with other metadata on its own claim. */
 function claimWith(metadata: object): PeerSnapshot {
   const { claim: own } = peer();
   return peer({ with: { claim: { ...own, metadata: { ...own?.metadata, ...metadata } } as PersistentVolumeClaim } });
@@ -74,7 +75,7 @@ function claimWith(metadata: object): PeerSnapshot {
 
 const starting = peer({ stage: "starting" });
 const joined = peer({ stage: "joined" });
-/** Its ReplicaSet wants no pod any more. */
+/** The ReplicaSet has 0 replicas. */
 const sleeping = peer({
   with: { isAsleep: true, replicaSet: born<ReplicaSet>(replicaSet({ ...peer(), isAsleep: true })) },
 });
@@ -101,7 +102,7 @@ const pendingClaim = (storageClassName?: string): PersistentVolumeClaim =>
     spec: storageClassName === undefined ? {} : { storageClassName },
     status: { phase: "Pending" },
   }) as PersistentVolumeClaim;
-/** Classes by name; the starred one is the default. */
+/** Storage classes by name; the one with a star is the default. */
 const classes = (...names: readonly string[]) =>
   present(
     names.map((name) => {
@@ -125,62 +126,66 @@ const overQuota = born<ReplicaSet>({
 });
 
 const cases: { name: string; given: PeerSnapshot; expect: string; because?: string | RegExp }[] = [
-  { name: "does nothing when all is well", given: peer(), expect: "settled" },
-  { name: "lets a peer go that is being deleted", given: peer({ stage: "new", deleting: true }), expect: "settled" },
+  { name: "a healthy member is settled", given: peer(), expect: "settled" },
   {
-    name: "waits, hands off, while the cluster is paused",
+    name: "a deleted peer without a finalizer is left alone",
+    given: peer({ stage: "new", deleting: true }),
+    expect: "settled",
+  },
+  {
+    name: "nothing is done while the cluster is paused",
     given: peer({ stage: "new", with: { pausedBy: "spec.paused is true" } }),
     expect: "wait: paused",
   },
   {
-    name: "starts nothing of a member that no cluster has made",
+    name: "a peer without an EtcdCluster is not started",
     given: peer({ stage: "new", spec: { clusterID: undefined } }),
     expect: "warn: await-membership",
-    because: "create one",
+    because: "create an EtcdCluster",
   },
-  { name: "starts nothing of a member that etcd has not added", given: intended, expect: "wait: await-membership" },
+  { name: "a member that etcd has not added is not started", given: intended, expect: "wait: await-membership" },
   {
-    name: "deletes the claim with a member that left because fewer are wanted",
+    name: "the claim is deleted after a scale-down",
     given: leaving(CLEANUP_FINALIZER),
     expect: "release-claim: deleteClaim",
   },
   {
-    name: "deletes the claim with a member that never ran",
+    name: "the claim of a member that never ran is deleted",
     given: leaving(CLEANUP_FINALIZER, {}, "never-started"),
     expect: "release-claim: deleteClaim",
   },
   {
-    name: "leaves a claim alone that a person has put aside",
+    name: "a claim with the quarantine label is kept",
     given: leaving(CLEANUP_FINALIZER, { labels: { [QUARANTINE_LABEL]: "true" } }),
     expect: "release-claim: releasePeer",
   },
   {
-    name: "keeps the claim when the finalizer has outlived its reason",
+    name: "the claim is kept when the finalizer has no reason",
     given: leaving(CLEANUP_FINALIZER, {}, ""),
     expect: "release-claim: releasePeer",
   },
   {
-    name: "lets the peer go once its claim is going",
+    name: "the peer is released once its claim is being deleted",
     given: leaving(CLEANUP_FINALIZER, { deletionTimestamp: "2026-01-01T12:00:00Z" }),
     expect: "release-claim: releasePeer",
   },
   {
-    name: "puts the claim of a lost member aside",
+    name: "the claim of a lost member is quarantined",
     given: leaving(QUARANTINE_FINALIZER),
     expect: "release-claim: quarantineClaim",
   },
   {
-    name: "lets the peer go once its claim is put aside",
+    name: "the peer is released once its claim is quarantined",
     given: leaving(QUARANTINE_FINALIZER, { labels: { [QUARANTINE_LABEL]: "true" } }),
     expect: "release-claim: releasePeer",
   },
   {
-    name: "leaves the claim of another member alone, whatever is asked",
+    name: "the claim of another member is left alone",
     given: peer({ deleting: true, finalizers: [CLEANUP_FINALIZER], with: { claim: claim("my-etcd-0") } }),
     expect: "release-claim: releasePeer",
   },
   {
-    name: "has its claim say that it is reached over TLS from now on",
+    name: "the claim is annotated when members switch to TLS",
     given: {
       ...joined,
       peer: { ...joined.peer, spec: { ...joined.peer.spec, tls: { peer: { secretName: "a", trust: "b" } } } },
@@ -188,137 +193,147 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     expect: "annotate-claim: annotateClaim",
   },
   {
-    name: "and that it is so no more",
+    name: "the annotation is removed when members no longer use TLS",
     given: claimWith({ annotations: { ...joined.claim?.metadata.annotations, [PEER_SCHEME_ANNOTATION]: "https" } }),
     expect: "annotate-claim: annotateClaim",
   },
   {
-    name: "gives its claim the labels back that somebody took",
+    name: "the claim is annotated with the release that answered",
+    given: claimWith({ annotations: { ...joined.claim?.metadata.annotations, [CLAIM_RELEASE_ANNOTATION]: "3.5.35" } }),
+    expect: "record-release: annotateClaim",
+  },
+  {
+    name: "removed labels of the claim are restored",
     given: claimWith({ labels: {} }),
     expect: "label-claim: labelClaim",
   },
   {
-    name: "says what its own claim has to say, when somebody took that away",
+    name: "removed annotations of the claim are reported",
     given: claimWith({ annotations: {} }),
     expect: "warn: claim-disowned",
   },
   {
-    name: "fences the next pod of a member whose claim is another one now, before it tells",
+    name: "a member on a replaced claim is fenced before the claim is reported",
     given: { ...claimWith({ annotations: {} }), replicaSet: joined.replicaSet },
     expect: "replica-set: replaceReplicaSet fenced",
   },
   {
-    name: "starts nobody over a claim that is another one now",
+    name: "a member is not started on a replaced claim",
     given: { ...claimWith({ annotations: {} }), replicaSet: undefined, pod: undefined },
     expect: "warn: claim-disowned",
   },
   {
-    name: "fences the pod that runs, not only the next one",
+    name: "the running pod is fenced as well as the next one",
     given: peer({ with: { pod: pod("my-etcd-0", { ready: true, fenced: false }) } }),
     expect: "fence-pod: annotatePod",
   },
   {
-    name: "asks a member again soon that could not be asked",
+    name: "a member that did not answer is asked again soon",
     given: peer({ with: { endpoint: unknown("no answer within 1 s") } }),
     expect: "wait: await-member",
   },
-  { name: "makes the claim before all else", given: peer({ stage: "new" }), expect: "create-claim: createClaim" },
+  { name: "the claim is created first", given: peer({ stage: "new" }), expect: "create-claim: createClaim" },
   {
-    name: "does not start over a claim of another cluster",
+    name: "a new member is not started on a claim of another cluster",
     given: peer({ stage: "new", with: { claim: claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" }) } }),
-    expect: "warn: claim-taken",
+    expect: "warn: claims-unclear",
     because: "claim my-etcd-0 holds data of cluster abc",
   },
   {
-    name: "does not start over a claim of which nobody knows whose it is",
+    name: "a new member is not started on a claim of unknown origin",
     given: peer({ stage: "new", with: { claim: claim("my-etcd-0") } }),
-    expect: "warn: claim-taken",
+    expect: "warn: claims-unclear",
     because: "of unknown origin",
   },
   {
-    name: "makes no empty claim for a member that has joined",
+    name: "no empty claim is created for a member that has joined",
     given: peer({ with: { claim: undefined } }),
     expect: "warn: claim-lost",
-    because: "the claim of my-etcd-0 is gone",
+    because: "the claim of my-etcd-0 does not exist",
   },
   {
-    name: "asks for a pod once the claim is there",
+    name: "the ReplicaSet is created once the claim exists",
     given: peer({ stage: "claimed" }),
     expect: "replica-set: createReplicaSet of 3",
   },
   {
-    name: "does not take over a ReplicaSet of its name",
+    name: "a ReplicaSet of another owner is left alone",
     given: peer({ stage: "claimed", with: { replicaSet: foreignReplicaSet } }),
     expect: "warn: replica-set-taken",
-    because: "nobody manages it",
+    because: "it has no controller",
   },
   {
-    name: "takes the means to bootstrap from the next pod, and leaves the running one alone",
+    name: "the next pod is fenced once the member has joined",
     given: peer({ with: { replicaSet: joined.replicaSet, pod: joined.pod } }),
     expect: "replica-set: replaceReplicaSet fenced",
     because: "can restart the member but never bootstrap it",
   },
   {
-    name: "gives a joined member its deleted ReplicaSet back, fenced",
+    name: "a deleted ReplicaSet of a joined member is recreated, fenced",
     given: peer({ with: { replicaSet: undefined } }),
     expect: "replica-set: createReplicaSet fenced",
   },
-  { name: "waits for the pod to be made", given: { ...starting, pod: undefined }, expect: "wait: await-pod" },
-  { name: "waits for the pod to be ready", given: starting, expect: "wait: await-pod", because: "not ready yet" },
+  { name: "a missing pod is waited for", given: { ...starting, pod: undefined }, expect: "wait: await-pod" },
   {
-    name: "takes an image on its way for granted",
+    name: "a pod that is not ready is waited for",
+    given: starting,
+    expect: "wait: await-pod",
+    because: "not ready yet",
+  },
+  {
+    name: "a container that is being created is not a problem",
     given: { ...starting, pod: waiting("ContainerCreating") },
     expect: "wait: await-pod",
   },
   {
-    name: "warns of an image that cannot be pulled",
+    name: "a failed image pull is reported",
     given: { ...starting, pod: waiting("ErrImagePull", "not found") },
     expect: "warn: await-pod",
     because: "container etcd waits: ErrImagePull (not found)",
   },
   {
-    name: "does not warn of a young pod",
+    name: "a failed image pull of a new pod is not reported",
     given: { ...starting, pod: waiting("ErrImagePull"), takenAtMs: NOW - 3_600_000 + 9_000 },
     expect: "wait: await-pod",
   },
   {
-    name: "warns of a pod for which there is no node",
+    name: "a pod that no node fits is reported",
     given: { ...starting, pod: unscheduled("0/3 nodes match"), claim: pendingClaim("fast") },
     expect: "warn: await-pod",
     because: /^pod cannot be scheduled: 0\/3 nodes match$/,
   },
   {
-    name: "names the claim and its class when no volume is found",
+    name: "a missing volume is reported with claim and storage class",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast") },
     expect: "warn: await-pod",
     because: "claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled: pod has unbound",
   },
   {
-    name: "says that there is no default class",
+    name: "a claim without a storage class is reported",
     given: { ...starting, pod: volumeless, claim: pendingClaim() },
     expect: "warn: await-pod",
     because: "claim my-etcd-0 without a storage class is Pending",
   },
   {
-    name: "names the storage class that does not exist, and those that do",
+    name: "a missing storage class is reported with the existing ones",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes("slow", "local*") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 is Pending: storage class fast does not exist; there are: local, slow$/,
   },
   {
-    name: "says when there is no storage class at all",
+    name: "it is reported when no storage class exists",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes() },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 is Pending: storage class fast does not exist; there is none$/,
   },
   {
-    name: "says that no storage class is the default one, and which there are",
+    name: "a missing default storage class is reported with the existing ones",
     given: { ...starting, pod: volumeless, claim: pendingClaim(), storageClasses: classes("slow", "local") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 is Pending: there is no default storage class; there are: local, slow$/,
   },
   {
-    name: "names ten of many storage classes",
+    name: "at most ten storage classes are listed",
     given: {
       ...starting,
       pod: volumeless,
@@ -329,81 +344,90 @@ const cases: { name: string; given: PeerSnapshot; expect: string; because?: stri
     because: /there are: c0, c1, c10, c11, c2, c3, c4, c5, c6, c7 and 2 more$/,
   },
   {
-    name: "tells what the scheduler says when the storage class exists",
+    name: "the scheduler's message is repeated when the storage class exists",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: classes("fast") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
   },
   {
-    name: "tells what the scheduler says when a default storage class exists by now",
+    name: "the scheduler's message is repeated when a default storage class exists now",
     given: { ...starting, pod: volumeless, claim: pendingClaim(), storageClasses: classes("local*") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 without a storage class is Pending; pod cannot be scheduled/,
   },
   {
-    name: "asks for no storage class on behalf of a claim that wants none",
+    name: "a claim that wants no storage class is reported without one",
     given: { ...starting, pod: volumeless, claim: pendingClaim(""), storageClasses: classes("local*") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 without a storage class is Pending; pod cannot be scheduled/,
   },
   {
-    name: "tells what the scheduler says when the storage classes could not be read",
+    name: "the scheduler's message is repeated when the storage classes could not be read",
     given: { ...starting, pod: volumeless, claim: pendingClaim("fast"), storageClasses: unknown("forbidden") },
     expect: "warn: await-pod",
     because: /^claim my-etcd-0 of storage class fast is Pending; pod cannot be scheduled/,
   },
   {
-    name: "notes on a pod of an earlier release what it was made from",
+    name: "a pod of an earlier operator release is annotated with its revision",
     given: unsaid({}),
     expect: "note-revision: annotatePod",
   },
   {
-    name: "notes nothing on a pod that is going",
+    name: "the revision is recorded before the etcd release",
+    given: {
+      ...unsaid({}),
+      claim: claimWith({ annotations: { ...joined.claim?.metadata.annotations, [CLAIM_RELEASE_ANNOTATION]: "3.5.35" } })
+        .claim,
+    },
+    expect: "note-revision: annotatePod",
+  },
+  {
+    name: "a terminating pod is not annotated",
     given: unsaid({ deletionTimestamp: "2026-01-01T12:00:00Z" }),
     expect: "settled",
   },
   {
-    name: "stops a member whose cluster sleeps",
+    name: "a member is stopped when its cluster sleeps",
     given: peer({ with: { isAsleep: true } }),
     expect: "replica-set: replaceReplicaSet fenced",
     because: "the pod of my-etcd-0 stops: spec.replicas of its EtcdCluster is 0",
   },
   {
-    name: "waits for the pod of a member that is to sleep",
+    name: "the pod of a member that is to sleep is waited for",
     given: sleeping,
     expect: "wait: asleep",
     because: "its cluster sleeps; pod my-etcd-0-abcde has yet to stop",
   },
-  { name: "does nothing about a member that sleeps", given: { ...sleeping, pod: undefined }, expect: "settled" },
+  { name: "a member that sleeps is settled", given: { ...sleeping, pod: undefined }, expect: "settled" },
   {
-    name: "does not wait for a pod that has ended for good, and stays on record",
+    name: "a failed pod of a member that sleeps is not waited for",
     given: { ...sleeping, pod: { ...sleeping.pod!, status: { ...sleeping.pod!.status, phase: "Failed" } } },
     expect: "settled",
   },
   {
-    name: "keeps a ReplicaSet for a member that sleeps, without a pod",
+    name: "a deleted ReplicaSet of a member that sleeps is recreated without a pod",
     given: { ...sleeping, pod: undefined, replicaSet: undefined },
     expect: "replica-set: createReplicaSet fenced",
   },
   {
-    name: "starts a member whose cluster was woken",
+    name: "a member is started when its cluster wakes up",
     given: { ...sleeping, pod: undefined, isAsleep: false },
     expect: "replica-set: replaceReplicaSet fenced",
     because: "can restart the member but never bootstrap it",
   },
   {
-    name: "fences a member that sleeps",
+    name: "a member that sleeps is fenced",
     given: { ...sleeping, pod: undefined, replicaSet: born<ReplicaSet>(replicaSet({ ...joined, isAsleep: true })) },
     expect: "replica-set: replaceReplicaSet fenced",
     because: "can restart the member but never bootstrap it",
   },
   {
-    name: "makes no claim for a member that sleeps, whether or not it has joined",
+    name: "no claim is created for a member that sleeps",
     given: { ...starting, isAsleep: true, claim: undefined, pod: undefined, replicaSet: undefined },
     expect: "settled",
   },
   {
-    name: "warns of a pod that nobody may make",
+    name: "a pod that the ReplicaSet may not create is reported",
     given: { ...starting, pod: undefined, replicaSet: overQuota },
     expect: "warn: await-pod",
     because: "its pod cannot be created: pods is forbidden: exceeded quota: q",
@@ -423,7 +447,7 @@ function decidedBy(rule: string): PeerSnapshot {
   return cases.find(({ expect: wanted }) => wanted.endsWith(`: ${rule}`))!.given;
 }
 
-test("peer plan: a ReplicaSet that somebody has set to 0 over another claim is fenced and stays at 0", () => {
+test("peer plan: a ReplicaSet that was set to 0 on a replaced claim is fenced and stays at 0", () => {
   const stopped = { ...joined.replicaSet!, spec: { ...joined.replicaSet!.spec!, replicas: 0 } };
   const plan = planPeer({ ...claimWith({ annotations: {} }), replicaSet: stopped });
   expect(planText(plan, stepText)).toBe("replica-set: replaceReplicaSet fenced");
@@ -433,7 +457,7 @@ test("peer plan: a ReplicaSet that somebody has set to 0 over another claim is f
   );
 });
 
-test("peer plan: a member over another claim sleeps like any other, and is not started again", () => {
+test("peer plan: a member on a replaced claim is stopped for sleep, and is not started again", () => {
   const given = claimWith({ annotations: {} });
   const plan = planPeer({ ...given, isAsleep: true });
   expect(plan).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
@@ -441,7 +465,7 @@ test("peer plan: a member over another claim sleeps like any other, and is not s
   expect(woken).toMatchObject({ rule: "replica-set", step: { replicaSet: { spec: { replicas: 0 } } } });
 });
 
-test("peer plan: of a member that is to run nobody says that it stops", () => {
+test("peer plan: the reason for an update of a running member's ReplicaSet does not mention a stop", () => {
   const stale = { ...peer().replicaSet!, metadata: { ...peer().replicaSet!.metadata, annotations: {} } };
   const because = "the next pods of my-etcd-0 can restart the member but never bootstrap it";
   expect(planPeer({ ...peer(), replicaSet: stale })).toMatchObject({ rule: "replica-set", because });
@@ -457,6 +481,12 @@ test("peer plan: every rule decides at least one of the cases above", () => {
 
 const bootstrapping: PeerStep = { do: "createReplicaSet", replicaSet: replicaSet(starting) };
 const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerStep }[] = [
+  {
+    name: "a pod for an EtcdPeer that was copied from another namespace",
+    guard: "token-is-here",
+    given: peer({ spec: { clusterToken: "prod/my-etcd/uid" } }),
+    step: { do: "replaceReplicaSet", live: peer().replicaSet!, replicaSet: replicaSet(peer()) },
+  },
   { name: "a pod without a claim", guard: "claim-first", given: peer({ stage: "new" }), step: bootstrapping },
   {
     name: "a pod on another cluster's claim",
@@ -470,9 +500,9 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     given: peer({ with: { claim: undefined } }),
     step: { do: "createClaim", claim: { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "x" } } },
   },
-  { name: "flags that bootstrap a joined member", guard: "never-twice", given: peer(), step: bootstrapping },
+  { name: "bootstrap flags for a joined member", guard: "never-twice", given: peer(), step: bootstrapping },
   {
-    name: "flags that bootstrap in a ReplicaSet that is there",
+    name: "bootstrap flags in an existing ReplicaSet",
     guard: "never-twice",
     given: peer(),
     step: { do: "replaceReplicaSet", live: joined.replicaSet!, replicaSet: replicaSet(starting) },
@@ -484,19 +514,19 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: { do: "replaceReplicaSet", live: peer().replicaSet!, replicaSet: replicaSet(sleeping) },
   },
   {
-    name: "deleting the claim of a member that stays",
+    name: "deleting the claim of a member that is not being deleted",
     guard: "asked-to-delete",
     given: peer(),
     step: { do: "deleteClaim", claim: peer().claim! },
   },
   {
-    name: "deleting the claim of a member that is only put aside",
+    name: "deleting a claim that is to be quarantined",
     guard: "asked-to-delete",
     given: leaving(QUARANTINE_FINALIZER),
     step: { do: "deleteClaim", claim: peer().claim! },
   },
   {
-    name: "deleting a claim for which only a finalizer speaks, and no reason",
+    name: "deleting a claim for a finalizer without a reason",
     guard: "asked-to-delete",
     given: leaving(CLEANUP_FINALIZER, {}, ""),
     step: { do: "deleteClaim", claim: peer().claim! },
@@ -508,13 +538,13 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     step: { do: "deleteClaim", claim: claim("my-etcd-0") },
   },
   {
-    name: "means to bootstrap for the pod of a joined member",
+    name: "bootstrap flags for the pod of a joined member",
     guard: "never-twice",
     given: peer(),
     step: { do: "annotatePod", pod: peer().pod!, annotations: startAnnotations(starting) },
   },
   {
-    name: "a Secret that somebody has named in an EtcdPeer",
+    name: "a Secret that is only named in an EtcdPeer",
     guard: "known-secrets",
     given: peer(),
     step: {
@@ -523,7 +553,7 @@ const forbidden: { name: string; guard: string; given: PeerSnapshot; step: PeerS
     },
   },
   {
-    name: "changing what another owner manages",
+    name: "changing an object of another owner",
     guard: "own-only",
     given: peer(),
     step: { do: "replaceReplicaSet", live: foreignReplicaSet, replicaSet: replicaSet(peer()) },
@@ -550,23 +580,23 @@ const READY = {
   observedGeneration: 1,
   lastTransitionTime: "2026-01-01T11:30:00Z",
 } as const;
-/** The member says something else of itself. @param told what its EtcdPeer says by now */
-function answering(other: Partial<EndpointStatus>, told?: Condition): PeerSnapshot {
-  const { endpoint, ...snapshot } = peer(told === undefined ? {} : { status: { conditions: [told] } });
+/** The member with another answer. @param recorded the condition in its EtcdPeer */
+function answering(other: Partial<EndpointStatus>, recorded?: Condition): PeerSnapshot {
+  const { endpoint, ...snapshot } = peer(recorded === undefined ? {} : { status: { conditions: [recorded] } });
   const answer = endpoint?.is === "present" ? endpoint.value : undefined;
   return { ...snapshot, endpoint: present({ ...answer!, ...other }) };
 }
 const verdicts: {
   name: string;
   given: PeerSnapshot;
-  /** By the name of their rule: steps that are left alone for now, and why. */
+  /** Steps in backoff, by the name of their rule. */
   resting?: Readonly<Record<string, Rest>>;
   expect: string;
   message?: string;
 }[] = [
   { name: "a healthy member", given: peer(), expect: "True MemberHealthy" },
-  { name: "a peer that goes", given: peer({ deleting: true }), expect: "False Deleting" },
-  { name: "a foreign claim", given: decidedBy("claim-taken"), expect: "False ClaimTaken" },
+  { name: "a peer that is being deleted", given: peer({ deleting: true }), expect: "False Deleting" },
+  { name: "a foreign claim", given: decidedBy("claims-unclear"), expect: "False ClaimTaken" },
   { name: "a foreign ReplicaSet", given: decidedBy("replica-set-taken"), expect: "False NameTaken" },
   { name: "a lost claim", given: peer({ with: { claim: undefined } }), expect: "False ClaimLost" },
   { name: "a pod that is not ready", given: starting, expect: "False PodPending" },
@@ -578,14 +608,14 @@ const verdicts: {
     message: "create-claim: exceeded quota: q",
   },
   {
-    name: "a ReplicaSet whose name turns out to be taken",
+    name: "a ReplicaSet that turns out to exist already",
     given: { ...starting, replicaSet: undefined, pod: undefined },
     resting: { "replica-set": TAKEN },
     expect: "False NameTaken",
     message: "replica-set: replicasets my-etcd-0 already exists",
   },
   {
-    name: "a healthy member one of whose steps is put off",
+    name: "a healthy member with a step in backoff",
     given: peer({ with: { replicaSet: undefined } }),
     resting: { "replica-set": { ...REFUSED, isBrief: true } },
     expect: "True MemberHealthy",
@@ -608,7 +638,7 @@ const verdicts: {
     message: "it answers as member def instead of 8e9e05c52164694d",
   },
   {
-    name: "a first member of which no ID is known",
+    name: "a first member without a known ID",
     given: peer({ stage: "joined", spec: { memberID: undefined } }),
     expect: "True MemberHealthy",
   },
@@ -624,7 +654,7 @@ const verdicts: {
     expect: "False MemberUnreachable",
   },
   {
-    name: "one of whom something else is True",
+    name: "a member with another condition that is True",
     given: answering({ leaderId: undefined }, { ...READY, type: "Other" }),
     expect: "False MemberUnreachable",
   },
@@ -635,7 +665,7 @@ const verdicts: {
   },
 ];
 for (const { name, given, resting = {}, expect: wanted, message } of verdicts) {
-  test(`peer status: ${name} is Ready=${wanted}, with a word why`, () => {
+  test(`peer status: ${name} is Ready=${wanted}, with a message`, () => {
     const plan = planPeer(given, (rule) => resting[rule]);
     const ready = peerStatus(given, plan).conditions?.find(({ type }) => type === "Ready");
     expect(`${ready?.status} ${ready?.reason}`).toBe(wanted);
@@ -643,7 +673,7 @@ for (const { name, given, resting = {}, expect: wanted, message } of verdicts) {
   });
 }
 
-test("peer status: what the member says of itself stands in it, and only while it answers", () => {
+test("peer status: the member's own version is in the status only while it answers", () => {
   expect(peerStatus(peer(), planPeer(peer()))).toMatchObject({
     serverVersion: "3.6.16",
     memberID: peer().peer.spec.memberID,
@@ -653,14 +683,14 @@ test("peer status: what the member says of itself stands in it, and only while i
   expect(starting.peer.spec.bootstrap).toEqual(BOOTSTRAP);
 });
 
-test("peer plan: a pod of an earlier release was made from the EtcdPeer as it is", () => {
-  const noted = (snapshot: PeerSnapshot) => planPeer(snapshot);
+test("peer plan: a pod of an earlier operator release gets the revision of the current EtcdPeer", () => {
+  const planned = (snapshot: PeerSnapshot) => planPeer(snapshot);
   const { spec } = peer().peer;
   const now = { [REVISION_ANNOTATION]: revisionOf(spec) };
-  expect(noted(unsaid({}))).toMatchObject({ step: { annotations: now } });
+  expect(planned(unsaid({}))).toMatchObject({ step: { annotations: now } });
 });
 
-test("peer status: what the next pod is made from stands in it once the ReplicaSet controller has taken it over", () => {
+test("peer status: the revision is in the status once the ReplicaSet controller has observed the template", () => {
   const statusAt = (generation: number | undefined, observedGeneration: number | undefined) => {
     const own = peer().replicaSet!;
     const metadata = { ...own.metadata, generation };
@@ -678,20 +708,31 @@ test("peer status: what the next pod is made from stands in it once the ReplicaS
   expect(peerStatus(starting, planPeer({ ...starting, replicaSet: undefined }))).not.toHaveProperty("revision");
 });
 
-test("peer status: the revision is what the ReplicaSet has, not what the EtcdPeer asks for by now", () => {
+test("peer status: the revision is that of the ReplicaSet, not that of a newer EtcdPeer", () => {
   const turned = peer({ spec: { version: "3.6.17" } });
   const old = peer().replicaSet!;
   const given = { ...turned, replicaSet: { ...old, status: { replicas: 1, observedGeneration: 1 } } as ReplicaSet };
   expect(peerStatus(given, planPeer(given))).toMatchObject({ revision: revisionOf(peer().peer.spec) });
 });
 
-test("peer plan: nobody is told to delete the claim of a member that runs", () => {
+test("annotate-claim: the claim has the scheme when it is https, and no annotation when it is not", () => {
+  const secured = { ...joined.peer, spec: { ...joined.peer.spec, tls: { peer: { secretName: "a", trust: "b" } } } };
+  const annotations = { ...joined.claim?.metadata.annotations, [PEER_SCHEME_ANNOTATION]: "https" };
+  expect(planPeer({ ...joined, peer: secured })).toMatchObject({
+    step: { annotations: { [PEER_SCHEME_ANNOTATION]: "https" } },
+  });
+  expect(planPeer(claimWith({ annotations }))).toMatchObject({
+    step: { annotations: { [PEER_SCHEME_ANNOTATION]: null } },
+  });
+});
+
+test("peer plan: the message for a running member's claim does not suggest deleting it", () => {
   const plan = planPeer(claimWith({ annotations: {} }));
   expect(plan).toMatchObject({ because: expect.stringContaining("set its annotations") });
   expect(plan).toMatchObject({ because: expect.not.stringContaining("delete") });
 });
 
-test("await-member: it asks again every two seconds at first, and every ten at last", () => {
+test("await-member: a member is asked again every two seconds at first, and later every ten", () => {
   const silent = (madeAt: string) => {
     const its = pod("my-etcd-0", { ready: true });
     const made = { ...its, metadata: { ...its.metadata, creationTimestamp: madeAt } };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { EtcdCluster, EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
-import { OWN_PEM } from "#kit/authorities.ts";
-import { cluster } from "#kit/cluster.ts";
-import { tlsSpec } from "#kit/cluster-tls.ts";
-import { peer } from "#kit/peer.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { tlsSpec } from "#kit/snapshots/cluster-tls.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { OWN_PEM } from "#kit/tables/authorities.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { secretsShownBy, shownSecrets } from "#peer/shown-secrets.ts";
 
@@ -30,27 +30,27 @@ function asking({ tls, recorded = [], issuedBy }: Given): EtcdCluster {
   return { ...live, status };
 }
 
-describe("of what a cluster asks for its members may show", () => {
+describe("members of a cluster may mount", () => {
   const cases: { name: string; given: Given; is: readonly string[] }[] = [
     { name: "nothing without TLS", given: {}, is: [] },
-    { name: "nothing where there is to be none", given: { tls: { peer: NONE, client: NONE } }, is: [] },
+    { name: "nothing with provider None", given: { tls: { peer: NONE, client: NONE } }, is: [] },
     {
-      name: "what the operator issues, before it is on record",
+      name: "Secrets that the operator issues, before they are in the status",
       given: { tls: { peer: OPERATOR, client: OPERATOR } },
       is: ["my-etcd-peer-tls", "my-etcd-server-tls"],
     },
     {
-      name: "what an issuer of cert-manager fills",
+      name: "a Secret that cert-manager fills",
       given: { tls: { peer: ISSUER, client: NONE } },
       is: ["my-etcd-peer-tls-a3b319c8"],
     },
     {
-      name: "nothing that people bring and that is not on record",
+      name: "no user-provided Secret that is not in the status",
       given: { tls: { peer: PEERS, client: CLIENTS } },
       is: [],
     },
     {
-      name: "what they bring and is on record, and not what the operator shows",
+      name: "user-provided Secrets in the status, without the operator's own",
       given: {
         tls: { peer: PEERS, client: CLIENTS },
         recorded: ["their-peer", "their-server", "their-operator"],
@@ -58,7 +58,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["their-peer", "their-server"],
     },
     {
-      name: "the Secret that the operator shows, too",
+      name: "a Secret that is also the operator's own",
       given: {
         tls: {
           peer: NONE,
@@ -69,7 +69,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["one"],
     },
     {
-      name: "the Secret that the operator shows, and members to each other",
+      name: "a Secret that is the operator's own and the members' for each other",
       given: {
         tls: { peer: { provider: "Secret", secret: { secretName: "their-operator" } }, client: CLIENTS },
         recorded: ["their-server", "their-operator"],
@@ -77,7 +77,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["their-server", "their-operator"],
     },
     {
-      name: "the Secret that the operator shows as long as members show another one",
+      name: "the operator's Secret that members are to mount, and the one that they mount still",
       given: {
         tls: {
           peer: NONE,
@@ -92,7 +92,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["their-server", "their-operator"],
     },
     {
-      name: "what some show besides, which was asked for in between",
+      name: "Secrets in the status that were asked for in between",
       given: {
         tls: { peer: PEERS, client: NONE },
         recorded: ["in-between", "my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
@@ -100,7 +100,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["in-between", "my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
     },
     {
-      name: "nothing that is for others alone",
+      name: "no Secret that is only for other components",
       given: {
         tls: { peer: OPERATOR, client: NONE },
         recorded: ["my-etcd-peer-ca", "my-etcd-client-ca", "my-etcd-operator-tls", "my-etcd-client", "my-etcd-root"],
@@ -108,7 +108,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["my-etcd-peer-tls"],
     },
     {
-      name: "nothing that is for the operator alone, now or as it is in use",
+      name: "no Secret that is only for the operator, asked for or in use",
       given: {
         tls: { peer: OPERATOR, client: ISSUER },
         recorded: ["my-etcd-operator-tls-a3b319c8", "their-operator"],
@@ -117,7 +117,7 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8"],
     },
     {
-      name: "what is in use beside what is asked for",
+      name: "Secrets in use and Secrets that are asked for",
       given: {
         tls: { peer: OPERATOR, client: ISSUER },
         recorded: ["their-peer"],
@@ -126,12 +126,12 @@ describe("of what a cluster asks for its members may show", () => {
       is: ["my-etcd-peer-tls", "my-etcd-server-tls-a3b319c8", "my-etcd-server-tls", "their-peer"],
     },
     {
-      name: "what is in use where spec.tls was taken away",
+      name: "Secrets in use when spec.tls was removed",
       given: { issuedBy: { peer: OPERATOR } },
       is: ["my-etcd-peer-tls"],
     },
     {
-      name: "nothing that is in use by a status that does not know it",
+      name: "no Secret in use that is not in the status",
       given: { tls: { peer: OPERATOR, client: NONE }, issuedBy: { peer: PEERS } },
       is: ["my-etcd-peer-tls"],
     },
@@ -140,13 +140,13 @@ describe("of what a cluster asks for its members may show", () => {
     expect(shownSecrets(asking(given))).toEqual(is);
   });
 
-  test("nothing before it has a status that could be asked", () => {
+  test("only the operator's Secrets without a status", () => {
     const { status: _, ...bare } = asking({ tls: { peer: PEERS, client: OPERATOR } });
     expect(shownSecrets(bare)).toEqual(["my-etcd-server-tls"]);
   });
 });
 
-test("what a pod shows is read off its volumes for certificates, and off no other", () => {
+test("the Secrets of a pod are those of its certificate volumes", () => {
   const sides = {
     peer: { secretName: "a", trust: OWN_PEM },
     client: { secretName: "b", trust: OWN_PEM },

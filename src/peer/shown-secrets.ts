@@ -9,9 +9,12 @@ import { askedOperatorSecretName, NO_TLS, peerSecretName, providerOf, type Side,
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Pod } from "#kube/kinds.ts";
 
-// Why does a member's own room ask, when the room of clusters has judged what it gives to EtcdPeers?
-//   Whoever may write EtcdPeers could name any Secret of the namespace in one of theirs, with an image of their choice. What its EtcdCluster asks
-//   for, or has on record, they cannot choose; and of what somebody else fills only that is on record which says that it may be shown.
+// Why does the controller of EtcdPeers check Secrets that the controller of EtcdClusters has already checked?
+//   A user with write access to EtcdPeers could name any Secret of the namespace in one, together with an image of
+//   their choice. The Secrets that
+//   the EtcdCluster asks for or has in its status are not under that user's control. A Secret that a user fills is only
+//   in the status if it
+//   permits to be mounted.
 
 type Tls = NonNullable<EtcdCluster["spec"]["tls"]>;
 type Mounting = { readonly spec?: Pick<NonNullable<Pod["spec"]>, "volumes"> | undefined };
@@ -21,8 +24,8 @@ const NAME_OF = { peer: peerSecretName, client: serverSecretName } as const;
 const VOLUMES: readonly string[] = [PEER_TLS_VOLUME, CLIENT_TLS_VOLUME];
 
 /**
- * The Secrets that members of the cluster may show: those that are asked for, those that are in use while something else is asked for, and what is
- * on record besides, since some show it. What is for others alone, such as the operator's own, is none of them.
+ * The Secrets that pods of the cluster may mount: those of spec.tls, those in use during a change of spec.tls, and
+ * those in the status. Secrets for others only, such as the operator's client certificate, are excluded.
  */
 export function shownSecrets(cluster: EtcdCluster): readonly string[] {
   const { status, spec, metadata } = cluster;
@@ -35,19 +38,19 @@ export function shownSecrets(cluster: EtcdCluster): readonly string[] {
     name === undefined || providerOf(each, side) === "Secret" ? [] : [name],
   );
   const others = views.map((each) => askedOperatorSecretName({ metadata, spec: each }));
-  // One certificate may be for the operator and for members alike.
+  // One Secret may hold the certificate of the operator and of members.
   const isTheirs = (name: string) => asked.some(([own]) => own === name) || !others.includes(name);
   const besides = recorded.filter((name) => isTheirs(name) && !isForOthers(metadata.name, name));
   return [...new Set([...issued, ...besides])];
 }
 
-/** Whether it has a name of the operator's own, and is not what members show. */
+/** Whether the operator generates the Secret under this name, and not for members. */
 function isForOthers(cluster: string, name: string): boolean {
   const shown = [peerCertificateName, serverCertificateName].map((nameOf) => nameOf(cluster));
   return isOwnSecretName(cluster, name) && !shown.some((own) => name === own || name.startsWith(`${own}-`));
 }
 
-/** The Secrets that a pod, or one of this template, shows. */
+/** The Secrets that the pod, or a pod of this template, mounts for TLS. */
 export function secretsShownBy({ spec }: Mounting): readonly string[] {
   const volumes = (spec?.volumes ?? []).filter(({ name }) => VOLUMES.includes(name));
   const sources = volumes.flatMap(({ projected }) => projected?.sources ?? []);

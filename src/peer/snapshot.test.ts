@@ -1,12 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIM_MEMBER_ID_ANNOTATION } from "#api/names.ts";
 import { present } from "#base/observed.ts";
-import { claim, cluster, NOW, pod } from "#kit/cluster.ts";
-import { peer } from "#kit/peer.ts";
+import { claim, cluster, NOW, pod } from "#kit/snapshots/cluster.ts";
+import { peer } from "#kit/snapshots/peer.ts";
 import type { PersistentVolumeClaim, Pod, ReplicaSet, StorageClass } from "#kube/kinds.ts";
-import { isInTrouble, isOwnClaim, type PeerSnapshot, pauseOf, waitsForVolume, whyNotReady } from "#peer/snapshot.ts";
+import {
+  capacityOf,
+  isInTrouble,
+  isOwnClaim,
+  type PeerSnapshot,
+  pauseOf,
+  waitsForVolume,
+  whyNotReady,
+} from "#peer/snapshot.ts";
 
-test("a pause keeps a cluster from what is done to its members, and not from going", () => {
+test("a pause does not count while the cluster is being deleted", () => {
   const { cluster: running } = cluster();
   const paused = { ...running, spec: { ...running.spec, paused: true } };
   const deletionTimestamp = "2026-01-01T12:00:00Z";
@@ -16,30 +24,38 @@ test("a pause keeps a cluster from what is done to its members, and not from goi
   expect(pauseOf(undefined)).toBeUndefined();
 });
 
-describe("whose claim is it?", () => {
+test("a claim has no capacity until it is bound", () => {
+  const bound = { ...claim("my-etcd-0"), status: { capacity: { storage: "8Gi" } } } as PersistentVolumeClaim;
+  expect(capacityOf({ claim: bound })).toBe("8Gi");
+  expect(capacityOf({ claim: { ...bound, status: { capacity: {} } } })).toBeUndefined();
+  expect(capacityOf({ claim: { ...bound, status: {} } })).toBeUndefined();
+  expect(capacityOf({ claim: undefined })).toBeUndefined();
+});
+
+describe("the claim belongs to the member", () => {
   const { clusterID, memberID } = peer().peer.spec;
-  const saying = (cluster?: string, member?: string) =>
+  const annotated = (cluster?: string, member?: string) =>
     claim("my-etcd-0", {
       ...(cluster === undefined ? {} : { [CLAIM_CLUSTER_ID_ANNOTATION]: cluster }),
       ...(member === undefined ? {} : { [CLAIM_MEMBER_ID_ANNOTATION]: member }),
     });
   test.each([
-    ["the member's", saying(clusterID, memberID), true],
-    ["another member's", saying(clusterID, "abc"), false],
-    ["that of a member of the same ID in another cluster", saying("abc", memberID), false],
-    ["nobody's, when it says nothing", saying(), false],
-  ])("%s", (_whose, given, own) => expect(isOwnClaim(peer(), given)).toBe(own));
+    ["yes, with the member's IDs", annotated(clusterID, memberID), true],
+    ["no, with the ID of another member", annotated(clusterID, "abc"), false],
+    ["no, with the same member ID in another cluster", annotated("abc", memberID), false],
+    ["no, without annotations", annotated(), false],
+  ])("%s", (_name, given, own) => expect(isOwnClaim(peer(), given)).toBe(own));
 
-  test("a peer that belongs to no cluster yet owns no claim, not even one that says nothing", () => {
+  test("a peer without a cluster owns no claim, not even one without annotations", () => {
     const fresh = peer({ stage: "new" });
     const spec = { ...fresh.peer.spec };
     delete spec.clusterID;
     delete spec.memberID;
-    expect(isOwnClaim({ ...fresh, peer: { ...fresh.peer, spec } }, saying())).toBe(false);
+    expect(isOwnClaim({ ...fresh, peer: { ...fresh.peer, spec } }, annotated())).toBe(false);
   });
 });
 
-/** The member's pod in this state, so old. */
+/** The member's pod with this status and age. */
 function podOf(status: object, ageMs = 60_000): Pod {
   const base = pod("my-etcd-0", { ready: false });
   const creationTimestamp = new Date(NOW - ageMs).toISOString();
@@ -53,16 +69,16 @@ const waiting = (reason: string, message: string) =>
 function claimIn(phase: string): PersistentVolumeClaim {
   return { ...claim("my-etcd-0"), spec: {}, status: { phase } } as PersistentVolumeClaim;
 }
-/** The member waits with this pod for its claim. */
+/** The member with this pod and a claim in this phase. */
 function at(its: Pod | undefined, phase = "Pending", more: Partial<PeerSnapshot> = {}): PeerSnapshot {
   return peer({ with: { pod: its, claim: claimIn(phase), ...more } });
 }
 const NO_VOLUME = "pod has unbound immediate PersistentVolumeClaims";
 
-describe("the claim is named", () => {
+describe("the message names the claim", () => {
   test.each([
-    ["when the pod has no node for want of a volume", at(unscheduled(NO_VOLUME)), true],
-    ["not when it has a volume", at(unscheduled("volume node affinity conflict"), "Bound"), false],
+    ["when the pod has no node because of a missing volume", at(unscheduled(NO_VOLUME)), true],
+    ["not when the claim has a volume", at(unscheduled("volume node affinity conflict"), "Bound"), false],
     ["not when something else is missing", at(unscheduled("insufficient memory")), false],
     ["not when the pod has a node", at(waiting("CreateContainerError", "no such volume")), false],
   ])("%s", (_when, given, named) => {
@@ -70,18 +86,18 @@ describe("the claim is named", () => {
     expect(waitsForVolume(given)).toBe(named);
   });
 
-  test("not before there is a pod", () => {
+  test("not without a pod", () => {
     const failure = { type: "ReplicaFailure", status: "True", message: "exceeded quota for volumes" };
     const given = at(undefined, "Pending", { replicaSet: replicaSetWith([failure]) });
     expect([isInTrouble(given), waitsForVolume(given)]).toEqual([true, false]);
   });
 
-  test("classes are asked for only after ten seconds", () => {
+  test("storage classes are read only after ten seconds", () => {
     expect([9_999, 10_000].map((ageMs) => waitsForVolume(at(unscheduled(NO_VOLUME, ageMs))))).toEqual([false, true]);
   });
 });
 
-test("ten classes are all named, of more it is told how many", () => {
+test("up to ten storage classes are named, and the others are counted", () => {
   const names = (count: number) => Array.from({ length: count }, (_, n) => `class-${n}`);
   const of = (count: number) =>
     whyNotReady(
@@ -98,15 +114,15 @@ function replicaSetWith(conditions: readonly object[]): ReplicaSet {
 }
 
 test.each([
-  ["the ReplicaSet was refused a pod", [{ type: "ReplicaFailure", status: "True", message: "quota" }], true],
-  ["that is over", [{ type: "ReplicaFailure", status: "False", message: "quota" }], false],
-  ["something else is true of it", [{ type: "Other", status: "True", message: "quota" }], false],
-])("why there is no pod is told when %s", (_when, conditions, told) => {
+  ["ReplicaFailure is True", [{ type: "ReplicaFailure", status: "True", message: "quota" }], true],
+  ["ReplicaFailure is False", [{ type: "ReplicaFailure", status: "False", message: "quota" }], false],
+  ["another condition is True", [{ type: "Other", status: "True", message: "quota" }], false],
+])("the reason for a missing pod when %s", (_when, conditions, isFailed) => {
   const given = at(undefined, "Bound", { replicaSet: replicaSetWith(conditions) });
-  expect(whyNotReady(given)).toBe(told ? "its pod cannot be created: quota" : "its pod is not created yet");
-  expect(isInTrouble(given)).toBe(told);
+  expect(whyNotReady(given)).toBe(isFailed ? "its pod cannot be created: quota" : "its pod is not created yet");
+  expect(isInTrouble(given)).toBe(isFailed);
 });
 
-test("how long it has lasted is counted from the pod, not from its ReplicaSet", () => {
+test("the ten seconds count from the creation of the pod, not of its ReplicaSet", () => {
   expect([9_999, 10_000].map((ageMs) => isInTrouble(at(unscheduled(NO_VOLUME, ageMs))))).toEqual([false, true]);
 });

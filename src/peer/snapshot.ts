@@ -14,30 +14,34 @@ import {
 } from "#kube/kinds.ts";
 import { isReady, isUnscheduled, needsHelp, whyNotRunning } from "#kube/pod.ts";
 
-/** All that one decision about an EtcdPeer may use. Built by observe.ts, read-only ever after. */
+/**
+ * Everything that the rules and guards may use for one decision about an EtcdPeer. Built by observe.ts, then read-only.
+ */
 export interface PeerSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Time of the snapshot in milliseconds since 1970; rules and guards use no other clock. */
   readonly takenAtMs: number;
   readonly peer: EtcdPeer;
   /** See `pauseOf`. */
   readonly pausedBy: string | undefined;
-  /** Whether it sleeps with its cluster, or until the others are awake; of a peer whose EtcdCluster is not there, whether it did. */
+  /**
+   * Whether the member is to be stopped with its sleeping cluster, or until the other members run. Without an
+   * EtcdCluster: whether it is stopped now.
+   */
   readonly isAsleep: boolean;
-  /** The Secrets that members of its EtcdCluster may show; none when that is not there. */
+  /** The Secrets that pods of the EtcdCluster may mount; empty without an EtcdCluster. */
   readonly shownSecrets: readonly string[];
-  /** Where etcd's images come from, without tag: a setting of the operator. */
+  /** Repository of etcd's images without a tag, from the operator's flags. */
   readonly imageRepository: string;
   readonly claim: PersistentVolumeClaim | undefined;
   readonly replicaSet: ReplicaSet | undefined;
-  /** The current pod; `undefined` when there is none. */
   readonly pod: Pod | undefined;
-  /** What the member said of itself; `undefined` when there is no pod to ask. */
+  /** The member's response to a status request; `undefined` when no pod is ready. */
   readonly endpoint: Observed<EndpointStatus> | undefined;
-  /** Asked for only while the member waits for a volume for long; else `undefined`. */
+  /** Read only while the member has waited long for a volume; otherwise `undefined`. */
   readonly storageClasses: Observed<readonly StorageClass[]> | undefined;
 }
 
-/** A peer as it is before anything of it is there, or has been looked at. */
+/** The snapshot of a peer of which no object exists or was read. */
 export function unseenPeer(known: Pick<PeerSnapshot, "takenAtMs" | "peer" | "imageRepository">): PeerSnapshot {
   return {
     pausedBy: undefined,
@@ -52,17 +56,26 @@ export function unseenPeer(known: Pick<PeerSnapshot, "takenAtMs" | "peer" | "ima
   };
 }
 
-/** By what a person has paused the cluster, as a clause. A pause does not keep one that is being deleted from going. */
+/**
+ * What pauses the cluster, as a clause; `undefined` when it is not paused. A pause does not hold up the deletion of a
+ * cluster.
+ */
 export function pauseOf(cluster: EtcdCluster | undefined): string | undefined {
   return cluster === undefined || cluster.metadata.deletionTimestamp !== undefined ? undefined : pausedBy(cluster);
 }
 
-/** Whether this very peer, not an earlier one of the same name, manages the object. */
+/** Capacity of the member's volume as a Kubernetes quantity; undefined until the claim is bound. */
+export function capacityOf({ claim }: Pick<PeerSnapshot, "claim">): string | undefined {
+  const storage = claim?.status?.capacity?.storage;
+  return storage === undefined ? undefined : String(storage);
+}
+
+/** Whether the peer is the object's controller, compared by uid: an earlier peer may have had the same name. */
 export function isOwned(snapshot: PeerSnapshot, object: KubeObject): boolean {
   return controllerOf(object)?.uid === snapshot.peer.metadata.uid;
 }
 
-/** Whether the claim is this member's: its data, if any, is of the cluster that the member belongs to. */
+/** Whether the claim is annotated with the cluster ID and member ID of this peer. */
 export function isOwnClaim(snapshot: PeerSnapshot, claim: PersistentVolumeClaim): boolean {
   const { clusterID, memberID } = snapshot.peer.spec;
   const annotations = claim.metadata.annotations ?? {};
@@ -73,18 +86,18 @@ export function isOwnClaim(snapshot: PeerSnapshot, claim: PersistentVolumeClaim)
   );
 }
 
-/** A member that has joined may only restart with the data that it has. */
+/** Whether the member has joined the cluster. From then on it may start only with its existing data. */
 export function hasJoined(snapshot: PeerSnapshot): boolean {
   return snapshot.peer.spec.bootstrap === undefined;
 }
 
 /**
- * A pod that is not there yet, has no node or cannot get its image is no news while it is young: volumes and images take
- * their time. Ten seconds is a guess; too small and every start is told as trouble, too large and people wait for a word.
+ * Age in milliseconds from which a pod that is missing, unscheduled or without its image is reported as a problem. Ten
+ * seconds is an estimate: shorter, and every normal start raises a warning; longer, and users wait for it.
  */
 const TROUBLE_AFTER_MS = 10_000;
 
-/** Why the member's pod does not serve, in one sentence for people; `undefined` when it does. */
+/** Why the member's pod is not ready, as a sentence for users; `undefined` when it is ready. */
 export function whyNotReady(snapshot: PeerSnapshot): string | undefined {
   const { claim, replicaSet, pod } = snapshot;
   if (pod === undefined) return refusal(replicaSet) ?? "its pod is not created yet";
@@ -98,27 +111,27 @@ export function whyNotReady(snapshot: PeerSnapshot): string | undefined {
 }
 
 /**
- * The scheduler says that a volume is missing, but neither of which claim nor of which class. A claim that waits for the
- * scheduler is not to blame for anything else.
+ * Whether the pod is unschedulable because of its claim. The scheduler's message names neither the claim nor its class.
+ * A claim with WaitForFirstConsumer is Pending too, so the message must be about volumes.
  */
 function isClaimToBlame({ claim, pod }: PeerSnapshot): boolean {
   if (pod === undefined || !isUnscheduled(pod)) return false;
   return claim?.status?.phase !== "Bound" && /volume|storageclass/i.test(whyNotRunning(pod, ETCD_CONTAINER) ?? "");
 }
 
-/** Whether the member has no volume for so long that the storage classes are worth a question. */
+/** Whether the member has waited for a volume for so long that the storage classes are read. */
 export function waitsForVolume(snapshot: PeerSnapshot): boolean {
   return isClaimToBlame(snapshot) && isInTrouble(snapshot);
 }
 
-/** Whether that is worth a warning: it has lasted, and it is nothing that passes as a rule. */
+/** Whether the pod's problem deserves a warning: it has lasted, and it does not normally resolve by itself. */
 export function isInTrouble({ takenAtMs, replicaSet, pod }: PeerSnapshot): boolean {
   const since = (pod ?? replicaSet)?.metadata.creationTimestamp;
   if (since === undefined || takenAtMs - Date.parse(since) < TROUBLE_AFTER_MS) return false;
   return pod === undefined ? refusal(replicaSet) !== undefined : needsHelp(pod);
 }
 
-/** What the API server said when the ReplicaSet asked for a pod, such as a quota or an admission policy. */
+/** The API server's refusal to create the ReplicaSet's pod, for example by a quota or an admission policy. */
 function refusal(replicaSet: ReplicaSet | undefined): string | undefined {
   const failure = replicaSet?.status?.conditions?.find(
     ({ type, status }) => type === "ReplicaFailure" && status === "True",
@@ -128,15 +141,21 @@ function refusal(replicaSet: ReplicaSet | undefined): string | undefined {
     : `its pod cannot be created: ${failure.message ?? failure.reason ?? "no reason given"}`;
 }
 
-/** On the class that a claim without one gets (https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass). */
+/**
+ * Annotation of the default StorageClass
+ * (https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass).
+ */
 const DEFAULT_CLASS_ANNOTATION = "storageclass.kubernetes.io/is-default-class";
-/** A message is read by people: of more classes only so many are named. */
+/** Limit of storage classes that a message lists; more would make it unreadable. */
 const MAX_CLASSES_NAMED = 10;
 
-/** That the class does not exist which the claim names or needs, and which ones do; `undefined` when that is not what is wrong. */
+/**
+ * A clause that the claim's StorageClass, or a default one, does not exist, with the existing classes. `undefined` when
+ * the class exists.
+ */
 function missingClass({ storageClasses }: PeerSnapshot, { spec }: PersistentVolumeClaim): string | undefined {
   const wanted = spec?.storageClassName;
-  // An empty name asks for no class: the claim waits for a volume that a person makes.
+  // An empty storageClassName disables provisioning: the claim waits for a volume that a user creates.
   if (storageClasses?.is !== "present" || wanted === "") return undefined;
   const classes = storageClasses.value.map(({ metadata }) => metadata);
   const isThere = classes.some(({ name, annotations }) =>
@@ -151,7 +170,10 @@ function missingClass({ storageClasses }: PeerSnapshot, { spec }: PersistentVolu
   return `${what}; ${there}`;
 }
 
-/** A claim without a class was made when there was no default one, and gets it when there is one. */
+/**
+ * Describes an unbound claim. A claim without a class was created when no default class existed, and gets one as soon
+ * as there is one.
+ */
 function unboundText({ metadata, spec, status }: PersistentVolumeClaim): string {
   const storage = spec?.storageClassName;
   const ofClass = storage ? `of storage class ${storage}` : "without a storage class";

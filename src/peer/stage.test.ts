@@ -11,7 +11,7 @@ const ready = (status: string, observedGeneration: number) => [
 test.each([
   ["that has yet to join", BOOTSTRAP, undefined, "underWay"],
   ["that is ready and has yet to be fenced", BOOTSTRAP, ready("True", 2), "underWay"],
-  ["that is fenced, and of which nothing is told", undefined, undefined, "finishing"],
+  ["that is fenced and has no conditions", undefined, undefined, "finishing"],
   ["that is fenced, and was ready before", undefined, ready("True", 1), "finishing"],
   ["that is fenced and not ready", undefined, ready("False", 2), "finishing"],
   ["that is fenced and ready", undefined, ready("True", 2), "settled"],
@@ -20,11 +20,11 @@ test.each([
   expect(peerStage(peer as unknown as EtcdPeer)).toBe(stage);
 });
 
-test("stage: a member without a generation, as servers that know none make it", () => {
+test("stage: a member without a generation", () => {
   const peer = { metadata: {}, spec: {}, status: { conditions: ready("True", 0) } };
   expect(peerStage(peer as unknown as EtcdPeer)).toBe("settled");
 });
 
-test("stage: a member that is gone", () => {
+test("stage: a deleted member", () => {
   expect(peerStage(undefined)).toBe("settled");
 });

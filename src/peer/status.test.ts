@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { EtcdPeerStatus } from "#api/v1beta1/peer.ts";
 import { unknown } from "#base/observed.ts";
-import { born, NOW, pod } from "#kit/cluster.ts";
-import { peer } from "#kit/peer.ts";
+import { born, NOW, pod } from "#kit/snapshots/cluster.ts";
+import { peer } from "#kit/snapshots/peer.ts";
 import type { KubeObject, Pod, ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { planPeer } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { failingStatus, mayWait, peerStatus, tellsMoreInMs } from "#peer/status.ts";
+import { failingStatus, mayWait, peerStatus, postponeStatusMs } from "#peer/status.ts";
 
 function statusOf(given: PeerSnapshot): EtcdPeerStatus {
   return peerStatus(given, planPeer(given));
@@ -20,18 +20,18 @@ const pulling = {
   status: { phase: "Pending", containerStatuses: [{ name: "etcd", state: { waiting: { reason: "ErrImagePull" } } }] },
 } as unknown as Pod;
 
-/** So long after it was made its pod has not started. */
+/** A peer of this age with a pod that has not started. */
 function young(ageMs: number, before?: EtcdPeerStatus): PeerSnapshot {
   const given = peer({ stage: "starting", ...(before === undefined ? {} : { status: before }) });
   return { ...given, pod: pulling, takenAtMs: BORN_AT_MS + ageMs };
 }
 
 test.each([
-  ["at once", 0, true],
+  ["when it is created", 0, true],
   ["seconds later", 9_999, true],
   ["after ten seconds", 10_000, false],
-  ["by a clock that is behind", -1, false],
-])("peer status: of a peer that is new no word is said of its pod's progress: %s", (_when, ageMs, quiet) => {
+  ["with a clock that is behind", -1, false],
+])("peer status: the pod's progress is reported after ten seconds: %s", (_when, ageMs, quiet) => {
   const given = young(ageMs);
   const [ready] = statusOf(given).conditions ?? [];
   expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "PodPending" });
@@ -44,7 +44,7 @@ test.each([
   ["cannot be pulled", { waiting: { reason: "ErrImagePull" } }, "container agent waits: ErrImagePull"],
   ["crashes", { waiting: { reason: "CrashLoopBackOff" } }, "container agent waits: CrashLoopBackOff"],
   ["has ended", { terminated: { exitCode: 1, reason: "Error" } }, "container agent ended: Error with exit code 1"],
-])("peer status: a sidecar that %s is told of, also while etcd runs: the pod is not ready", (_, state, says) => {
+])("peer status: a sidecar that %s is reported while etcd runs, since the pod is not ready", (_, state, message) => {
   const its = pod("my-etcd-0", { ready: false });
   const containerStatuses = [
     { name: "agent", state },
@@ -53,10 +53,10 @@ test.each([
   const given = peer({ with: { pod: { ...its, status: { ...its.status, containerStatuses } } as unknown as Pod } });
   const [ready] = statusOf(given).conditions ?? [];
   expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "PodPending" });
-  expect(ready?.message).toContain(says);
+  expect(ready?.message).toContain(message);
 });
 
-/** The peer, its ReplicaSet and its pod are so old, in seconds. */
+/** A peer, a ReplicaSet and a pod of these ages in seconds. */
 function madeBefore(
   seconds: { peer: number; replicaSet?: number; pod?: number },
   because: "pull" | "silence" = "pull",
@@ -90,23 +90,23 @@ test.each([
   [{ peer: 60, replicaSet: 9 }, false],
   [{ peer: 60, replicaSet: 9, pod: 9 }, false],
   [{ peer: -1, replicaSet: 9, pod: 9 }, false],
-])("peer status: no word is said of a pod that comes late, for a minute at the most: ages %j", (seconds, isQuiet) => {
+])("peer status: a late pod is not reported during the peer's first minute: ages %j", (seconds, isQuiet) => {
   const given = madeBefore(seconds);
   expect(statusOf(given).conditions).toMatchObject([{ reason: "PodPending" }]);
   expect(mayWait(given, statusOf(given))).toBe(isQuiet);
 });
 
 test.each([
-  ["yet, since its pod is ready for seconds", 59, { for: 9.9 }, true],
-  ["for ten seconds", 59, { for: 10 }, false],
-  ["by a clock that is behind", 59, { for: -0.1 }, false],
-  ["a minute after it was made", 60, { for: 1 }, false],
-  ["while nobody says since when its pod is ready", 59, {}, false],
-  ["since its pod is not ready", 59, { for: 1, status: "False" }, false],
-  ["yet, and another condition of its pod is new", 59, { for: 1, type: "Initialized" }, false],
-])("peer status: it is no news that a new member was not reached: %s", (_, peerAge, told, isQuiet) => {
+  ["quiet, when its pod has been ready for seconds", 59, { for: 9.9 }, true],
+  ["reported, when its pod has been ready for ten seconds", 59, { for: 10 }, false],
+  ["reported, with a clock that is behind", 59, { for: -0.1 }, false],
+  ["reported, a minute after the peer was created", 60, { for: 1 }, false],
+  ["reported, when it is unknown since when its pod is ready", 59, {}, false],
+  ["reported, when its pod is not ready", 59, { for: 1, status: "False" }, false],
+  ["quiet, when only another condition of its pod is new", 59, { for: 1, type: "Initialized" }, false],
+])("peer status: a new member that was not reached: %s", (_, peerAge, change, isQuiet) => {
   const bare = madeBefore({ peer: peerAge, replicaSet: 50, pod: 50 }, "silence");
-  const { for: since, ...rest } = { type: "Ready", status: "True", for: undefined, ...told };
+  const { for: since, ...rest } = { type: "Ready", status: "True", for: undefined, ...change };
   const condition = { ...rest, ...(since === undefined ? {} : { lastTransitionTime: ago(since) }) };
   const conditions = rest.type === "Ready" ? [condition] : [condition, { type: "Ready", status: "True" }];
   const given = { ...bare, pod: { ...bare.pod, status: { ...bare.pod?.status, conditions } } as unknown as Pod };
@@ -126,7 +126,7 @@ function said(type: string, status: "True" | "False", reason: string) {
   return { type, status, reason, message: "", observedGeneration: 1, lastTransitionTime: "2026-01-01T11:30:00Z" };
 }
 
-test("peer status: a peer that is new is told of at once when anything but its pod is in its way, or when it was ready", () => {
+test("peer status: a new peer is reported at once when it was ready, or its pod is not the only problem", () => {
   const given = young(1_000);
   const status = (...conditions: ReturnType<typeof said>[]): EtcdPeerStatus => ({ conditions });
   const pending = said("Ready", "False", "PodPending");
@@ -138,14 +138,14 @@ test("peer status: a peer that is new is told of at once when anything but its p
   expect(mayWait(young(1_000, status(said("Other", "True", "Other"), pending)), status(pending))).toBe(true);
 });
 
-describe("a member that has just joined is told of when it is fenced", () => {
+describe("the status of a new member waits for the fence", () => {
   const cases = [
-    ["not when it has yet to be", 0, { isFenced: false, isSeen: true }, 30_000],
-    ["not before the next pod would be fenced, too", 29_999, { isFenced: true, isSeen: false }, 1],
-    ["when it is", 1_000, { isFenced: true, isSeen: true }, 0],
-    ["half a minute after its pod was ready, in any case", 30_000, { isFenced: false, isSeen: true }, 0],
-    ["at once by a clock that is behind", -1, { isFenced: false, isSeen: true }, 0],
-    ["at once when nobody says since when its pod is ready", undefined, { isFenced: false, isSeen: true }, 0],
+    ["until the member is fenced", 0, { isFenced: false, isSeen: true }, 30_000],
+    ["until the next pod would be fenced, too", 29_999, { isFenced: true, isSeen: false }, 1],
+    ["until now, when the member is fenced", 1_000, { isFenced: true, isSeen: true }, 0],
+    ["at most half a minute after its pod became ready", 30_000, { isFenced: false, isSeen: true }, 0],
+    ["not with a clock that is behind", -1, { isFenced: false, isSeen: true }, 0],
+    ["not when it is unknown since when its pod is ready", undefined, { isFenced: false, isSeen: true }, 0],
   ] as const;
   test.each(cases)("peer status: %s", (_when, readyForMs, { isFenced, isSeen }, inMs) => {
     const given = peer({ stage: isFenced ? "fenced" : "starting" });
@@ -156,28 +156,31 @@ describe("a member that has just joined is told of when it is fenced", () => {
     const status = { ...now.pod?.status, conditions: [ready] };
     const snapshot = { ...now, pod: { ...now.pod, status } as unknown as Pod, takenAtMs: NOW };
     const healthy = { conditions: [said("Ready", "True", "MemberHealthy")] };
-    expect(tellsMoreInMs(snapshot)).toBe(inMs);
+    expect(postponeStatusMs(snapshot)).toBe(inMs);
     expect(mayWait(snapshot, healthy)).toBe(inMs > 0);
     const known = { ...snapshot, peer: { ...snapshot.peer, status: healthy } };
     expect(mayWait(known, healthy)).toBe(false);
   });
 });
 
-test("peer status: it tells which wish it is about, and keeps what others said", () => {
+test("peer status: the status has the observed generation, and keeps conditions of others", () => {
   const given = peer({ status: { conditions: [said("Other", "True", "Other")] } });
-  const wish = (generation: number | undefined) => {
+  const statusAt = (generation: number | undefined) => {
     const { generation: _, ...metadata } = given.peer.metadata;
     const known = generation === undefined ? metadata : { ...metadata, generation };
     return statusOf({ ...given, peer: { ...given.peer, metadata: known } });
   };
-  expect(wish(7)).toMatchObject({ observedGeneration: 7, conditions: [{ type: "Other" }, { observedGeneration: 7 }] });
-  expect(wish(undefined).observedGeneration).toBe(0);
+  expect(statusAt(7)).toMatchObject({
+    observedGeneration: 7,
+    conditions: [{ type: "Other" }, { observedGeneration: 7 }],
+  });
+  expect(statusAt(undefined).observedGeneration).toBe(0);
 });
 
-test("peer status: that looks fail is said beside what is known, and of a peer of which nothing is", () => {
+test("peer status: failing observations are recorded with and without an earlier status", () => {
   const { peer: settled } = peer();
-  const told = { type: "Other", status: "True", reason: "X", message: "", observedGeneration: 1 };
-  const other = { ...told, lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const condition = { type: "Other", status: "True", reason: "X", message: "", observedGeneration: 1 };
+  const other = { ...condition, lastTransitionTime: "2026-01-01T00:00:00Z" };
   const { generation: _, ...metadata } = settled.metadata;
   const said = { type: "Ready", status: "Unknown", reason: "InternalError", message: "it fails" };
   const at = { lastTransitionTime: "1970-01-01T00:00:00Z" };
@@ -191,7 +194,7 @@ test("peer status: that looks fail is said beside what is known, and of a peer o
   });
 });
 
-test("peer status: of a member that sleeps", () => {
+test("peer status: a member that sleeps is Asleep, and ClaimLost without its claim", () => {
   const isAsleep = true;
   const stopped = peer({ with: { isAsleep, pod: undefined, endpoint: undefined } });
   const asleep = { ...stopped, replicaSet: born<ReplicaSet>(replicaSet(stopped)) };

@@ -5,17 +5,27 @@ import { rfc3339 } from "#base/timestamp.ts";
 import { hexOf } from "#etcd/types.ts";
 import { type PeerSnapshot, whyNotReady } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
-import { withCondition } from "#runtime/conditions.ts";
+import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-/** Of a pod that was made, has become ready, or is about to be made, nothing is said for so long, in milliseconds: that would be old before it is read. */
+/**
+ * Time in milliseconds after a pod was created or became ready during which PodPending and MemberUnreachable are not
+ * written to the status. Shorter, and each start costs writes that are outdated at once; longer, and a start that fails
+ * is reported late.
+ */
 const QUIET_MS = 10_000;
-/** And for so long at the most after the peer itself, in milliseconds: among hundreds that are made at once a pod may come late. */
+/**
+ * Upper limit in milliseconds, counted from the creation of the peer: among hundreds of new members a pod may be
+ * created late.
+ */
 const QUIET_AT_MOST_MS = 60_000;
-/** A member whose pod is ready for less than this, in milliseconds, is fenced any moment, and what is said then says all. */
+/**
+ * Time in milliseconds after a pod became ready within which the member is expected to be fenced. One status write then
+ * covers both.
+ */
 const FENCED_WITHIN_MS = 30_000;
 
-/** What was seen and is meant, for people and for other software. Pure. */
+/** Computes the status of the EtcdPeer. Pure. */
 export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>): EtcdPeerStatus {
   const { peer, endpoint } = snapshot;
   const answer = endpoint?.is === "present" ? endpoint.value : undefined;
@@ -33,43 +43,43 @@ export function peerStatus(snapshot: PeerSnapshot, plan: Plan<PeerStep>): EtcdPe
   };
 }
 
-/** What the ReplicaSet controller would make the next pod from: it has a cache of its own, and may not have seen our last write. */
+/**
+ * The revision from which the ReplicaSet controller would create the next pod. Undefined while that controller has not
+ * observed the last write.
+ */
 function nextRevision({ replicaSet }: PeerSnapshot): string | undefined {
   const isSeen = (replicaSet?.status?.observedGeneration ?? 0) >= (replicaSet?.metadata.generation ?? 1);
   return isSeen ? replicaSet?.metadata.annotations?.[REVISION_ANNOTATION] : undefined;
 }
 
 /**
- * Whether the status is not worth a write yet: the pod of a new peer was made seconds ago and has not started, or is ready since then and was
- * not reached yet, or its member has just joined and is about to be fenced.
+ * Whether the status write can be postponed. True while the pod of a new peer starts, while a ready pod was not reached
+ * yet, and between joining and fencing.
  */
 export function mayWait(snapshot: PeerSnapshot, status: EtcdPeerStatus): boolean {
   const readyIn = (of: EtcdPeerStatus | undefined) => of?.conditions?.find(({ type }) => type === "Ready");
   const is = readyIn(status);
   if (readyIn(snapshot.peer.status)?.status === "True") return false;
-  if (is?.status === "True") return tellsMoreInMs(snapshot) > 0;
+  if (is?.status === "True") return postponeStatusMs(snapshot) > 0;
   return (is?.reason === "PodPending" || is?.reason === "MemberUnreachable") && isQuiet(snapshot);
 }
 
-/** How long there is still something to come that is told with the member's joining, in milliseconds; 0: all of it has come. */
-export function tellsMoreInMs(snapshot: PeerSnapshot): number {
+/** Milliseconds until the status is to be written although the member is not fenced yet; 0: write now. */
+export function postponeStatusMs(snapshot: PeerSnapshot): number {
   if (snapshot.peer.spec.bootstrap === undefined && nextRevision(snapshot) !== undefined) return 0;
   const forMs = readyForMs(snapshot);
   return isWithin(forMs, FENCED_WITHIN_MS) ? FENCED_WITHIN_MS - forMs : 0;
 }
 
-/** The status as it is, and that no look at the member comes to its end: how it is, nobody knows then. */
-export function failingStatus({ metadata, status }: EtcdPeer, because: string, nowMs: number): EtcdPeerStatus {
-  const verdict: Verdict = { status: "Unknown", reason: "InternalError", message: because };
-  const condition = { type: "Ready", ...verdict, observedGeneration: metadata.generation ?? 0 };
-  return { ...status, conditions: withCondition(status?.conditions ?? [], condition, rfc3339(nowMs)) };
-}
+/** The status while all passes of the peer fail. */
+export const failingStatus: Failing<Pick<EtcdPeer, "metadata" | "status">, EtcdPeerStatus> = (peer, ...failure) =>
+  unknownStatus(peer, "Ready", ...failure);
 
-/** Rules whose wait has a reason of its own. */
+/** Reasons of the condition by rule; other waits have Waiting. */
 const REASON_OF_RULE: Readonly<Record<string, PeerReason>> = {
   "await-member": "MemberUnreachable",
   "replica-set-taken": "NameTaken",
-  "claim-taken": "ClaimTaken",
+  "claims-unclear": "ClaimTaken",
   "claim-disowned": "ClaimTaken",
   "claim-lost": "ClaimLost",
 };
@@ -84,9 +94,12 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>): Verdict {
   const { peer } = snapshot;
   if (peer.metadata.deletionTimestamp !== undefined)
     return no("Deleting", "the member's pod is being stopped; its claim is kept");
-  const lack = plan.aside?.find(({ is }) => is !== "putOff");
-  if (lack !== undefined)
-    return no(lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused", `${lack.rule}: ${lack.because}`);
+  const setback = plan.aside?.find(({ is }) => is !== "putOff");
+  if (setback !== undefined)
+    return no(
+      setback.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused",
+      `${setback.rule}: ${setback.because}`,
+    );
   if (snapshot.isAsleep && (plan.next === "settled" || plan.rule === "asleep")) return no("Asleep", ASLEEP);
   if (plan.next === "wait" && plan.rule !== "await-pod")
     return no(REASON_OF_RULE[plan.rule] ?? "Waiting", plan.because);
@@ -111,13 +124,13 @@ function isQuiet(snapshot: PeerSnapshot): boolean {
   return isNew && isWithin(ageMs, QUIET_AT_MOST_MS);
 }
 
-/** Not a number where the pod is not ready, or does not say since when. */
+/** Milliseconds since the pod became ready; NaN when it is not ready or has no lastTransitionTime. */
 function readyForMs({ pod, takenAtMs }: PeerSnapshot): number {
   const ready = pod?.status?.conditions?.find(({ type, status }) => type === "Ready" && status === "True");
   return takenAtMs - Date.parse(ready?.lastTransitionTime ?? "");
 }
 
-/** Of what is not known since when, or lies ahead by a clock that is behind, that cannot be said. */
+/** False for NaN, and for a negative duration: the operator's clock is behind. */
 function isWithin(forMs: number, ms: number): boolean {
   return forMs >= 0 && forMs < ms;
 }

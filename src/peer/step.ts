@@ -1,10 +1,9 @@
 import { draftText } from "#api/applied-hash.ts";
-import type { Scheme } from "#api/names.ts";
 import type { Draft, PersistentVolumeClaim, Pod, ReplicaSet } from "#kube/kinds.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
-/** Everything that this room can do to the world: one write each. */
+/** Everything that this controller can do to the world: one write each. */
 export type PeerStep =
   | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
   | { readonly do: "deleteClaim"; readonly claim: PersistentVolumeClaim }
@@ -19,7 +18,12 @@ export type PeerStep =
       readonly claim: PersistentVolumeClaim;
       readonly labels: Readonly<Record<string, string>>;
     }
-  | { readonly do: "annotateClaim"; readonly claim: PersistentVolumeClaim; readonly scheme: Scheme }
+  | {
+      readonly do: "annotateClaim";
+      readonly claim: PersistentVolumeClaim;
+      /** `null` removes an annotation. */
+      readonly annotations: Readonly<Record<string, string | null>>;
+    }
   | { readonly do: "releasePeer"; readonly finalizer: string }
   | { readonly do: "annotatePod"; readonly pod: Pod; readonly annotations: Readonly<Record<string, string>> }
   | { readonly do: "createReplicaSet"; readonly replicaSet: Draft<ReplicaSet> }
@@ -28,7 +32,7 @@ export type PeerStep =
 export type PeerRule = Rule<PeerSnapshot, PeerStep>;
 export type PeerGuard = Guard<PeerSnapshot, PeerStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/** Identifies the step's target and content: steps with equal texts are retries of one step. */
 export function targetOf(step: PeerStep): string {
   switch (step.do) {
     case "createClaim":
@@ -38,7 +42,7 @@ export function targetOf(step: PeerStep): string {
     case "labelClaim":
       return step.claim.metadata.uid;
     case "annotateClaim":
-      return `${step.claim.metadata.uid} ${step.scheme}`;
+      return `${step.claim.metadata.uid} ${JSON.stringify(step.annotations)}`;
     case "releasePeer":
       return step.finalizer;
     case "annotatePod":

@@ -5,7 +5,7 @@ import { StorageClasses } from "#peer/storage-classes.ts";
 const never = new AbortController().signal;
 const classes = [{ metadata: { name: "local" } }] as unknown as StorageClass[];
 
-/** Reads that are ended one by one. */
+/** Reads that end one by one. */
 function held() {
   const reads: PromiseWithResolvers<{ items: StorageClass[]; resourceVersion: string }>[] = [];
   const list = () => {
@@ -17,7 +17,7 @@ function held() {
   return { reads, answer, storageClasses: new StorageClasses({ list } as never) };
 }
 
-test("all that ask while the storage classes are read are answered by that read, and who asks later by another", async () => {
+test("concurrent reads of the storage classes share one request, and a later one sends another", async () => {
   const { reads, answer, storageClasses } = held();
   const asked = Array.from({ length: 300 }, () => storageClasses.read(never));
   answer();
@@ -30,7 +30,7 @@ test("all that ask while the storage classes are read are answered by that read,
   expect(reads).toHaveLength(2);
 });
 
-test("who gives up while the storage classes are read hears so at once, and the others are answered", async () => {
+test("an aborted read of the storage classes fails at once, and the others are answered", async () => {
   const { answer, storageClasses } = held();
   const stop = new AbortController();
   const gaveUp = expect(storageClasses.read(stop.signal)).rejects.toThrow("enough");
@@ -42,7 +42,7 @@ test("who gives up while the storage classes are read hears so at once, and the 
   await expect(storageClasses.read(stop.signal)).rejects.toThrow("enough");
 });
 
-test("after a read that failed by a fault of our own the next who asks reads again", async () => {
+test("a read after a failed one sends a request again", async () => {
   const { reads, answer, storageClasses } = held();
   const failed = expect(storageClasses.read(never)).rejects.toThrow("a fault");
   reads[0]?.reject(new Error("a fault"));

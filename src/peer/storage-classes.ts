@@ -4,12 +4,12 @@ import type { KubeClient } from "#kube/client.ts";
 import { STORAGE_CLASSES, type StorageClass } from "#kube/kinds.ts";
 
 /**
- * The storage classes, read once for all that ask at the same time: where none is the default one every member of every cluster waits for
- * its volume, and what lies in no namespace has one turn among those of all namespaces.
+ * StorageClasses, listed with one request for all peers that need them at the same time. Without a default class every
+ * member of every cluster waits for its volume, and each would send its own request.
  */
 export class StorageClasses {
   readonly #kube: Pick<KubeClient, "list">;
-  #underWay: Promise<Observed<readonly StorageClass[]>> | undefined;
+  #pending: Promise<Observed<readonly StorageClass[]>> | undefined;
 
   constructor(kube: Pick<KubeClient, "list">) {
     this.#kube = kube;
@@ -18,22 +18,23 @@ export class StorageClasses {
   /** @throws what the signal was aborted with; OperatorError Cancelled, Bug */
   async read(signal: AbortSignal): Promise<Observed<readonly StorageClass[]>> {
     signal.throwIfAborted();
-    this.#underWay ??= this.#list().finally(() => {
-      this.#underWay = undefined;
+    this.#pending ??= this.#list().finally(() => {
+      this.#pending = undefined;
     });
     const { promise: aborted, reject } = Promise.withResolvers<never>();
     const giveUp = (): void => reject(signal.reason);
     signal.addEventListener("abort", giveUp, { once: true });
     try {
-      return await Promise.race([this.#underWay, aborted]);
+      return await Promise.race([this.#pending, aborted]);
     } finally {
       signal.removeEventListener("abort", giveUp);
     }
   }
 
-  /** They explain what hinders a member and decide nothing, so a member is looked at without them, too. */
+  /** Storage classes only improve a message, so a failed read does not stop the observation of a member. */
   async #list(): Promise<Observed<readonly StorageClass[]>> {
-    const { signal } = new AbortController(); // One who gives up does not end it for the others; its deadline does.
+    // A caller that aborts must not end the shared request; the request has its own deadline.
+    const { signal } = new AbortController();
     try {
       return present((await this.#kube.list(STORAGE_CLASSES, {}, { signal })).items);
     } catch (thrown) {

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { CLAIMS_FINALIZER } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { answered } from "#kit/answered.ts";
-import { claimAt, clusterOf, etcdRestore, foreignClaim, jobOf, restore } from "#kit/etcd-restore.ts";
+import { claimAt, clusterOf, etcdRestore, foreignClaim, jobOf, restore } from "#kit/snapshots/etcd-restore.ts";
+import { answered } from "#kit/tables/answered.ts";
 import type { KubeObject, PersistentVolumeClaim, Ref, Resource } from "#kube/kinds.ts";
-import { actOnRestore, type RestoreWrites, writeStatus } from "#restore/act.ts";
+import { actOnRestore, type RestoreWrites } from "#restore/act.ts";
 import { restoredCluster } from "#restore/desired/cluster.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
 import { identityAnnotations } from "#restore/identity.ts";
@@ -29,11 +29,11 @@ interface Live {
   readonly restore?: Observed<KubeObject>;
   readonly cluster?: Observed<EtcdCluster>;
   readonly claim?: Observed<KubeObject>;
-  /** Where not all of them are the same. */
+  /** Members with different claims. */
   readonly claimNamed?: (name: string) => Observed<KubeObject>;
 }
 
-/** @returns what was asked of the API server, in order */
+/** @returns the requests to the API server, in order */
 async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, live: Live = {}) {
   const requests: Request[] = [];
   const note = (verb: string, resource: Resource<KubeObject>, what: unknown, options: { signal: AbortSignal }) => {
@@ -71,7 +71,7 @@ async function requestsOf(step: RestoreStep, of: RestoreSnapshot = snapshot, liv
 
 const verbs = ({ requests }: { requests: readonly Request[] }) => requests.map(({ verb, of }) => `${verb} ${of}`);
 
-test("what is made is made for a restore that is there", async () => {
+test("objects are created only while their restore exists", async () => {
   const makes: readonly [RestoreStep, readonly string[]][] = [
     [
       { do: "createClaim", claim: restoredClaim(snapshot, "restored-0") },
@@ -98,18 +98,18 @@ test("what is made is made for a restore that is there", async () => {
 });
 
 describe("the cluster", () => {
-  const told = restore({ stage: "told" });
-  const make: RestoreStep = { do: "createCluster", cluster: restoredCluster(told) };
+  const identified = restore({ stage: "told" });
+  const make: RestoreStep = { do: "createCluster", cluster: restoredCluster(identified) };
   const claimsOf = (change: (claim: PersistentVolumeClaim) => PersistentVolumeClaim | undefined) => ({
     claimNamed: (name: string) => {
-      const known = told.members.find((member) => member.name === name)?.claim;
+      const known = identified.members.find((member) => member.name === name)?.claim;
       const there = known === undefined ? undefined : name === "restored-1" ? change(known) : known;
       return there === undefined ? absent : present(there);
     },
   });
 
-  test("is made for a restore that is there, and of claims that are", async () => {
-    const done = await requestsOf(make, told, claimsOf((claim) => claim)); // biome-ignore format: one line
+  test("is created only while its restore and its claims exist", async () => {
+    const done = await requestsOf(make, identified, claimsOf((claim) => claim)); // biome-ignore format: one line
     const asked = ["get etcdrestores", ...Array(3).fill("get persistentvolumeclaims")];
     expect(verbs(done)).toEqual([...asked, "create etcdclusters"]);
     expect(done.written).toMatchObject({ kind: "stored" });
@@ -121,20 +121,20 @@ describe("the cluster", () => {
       "is being deleted",
       (claim) => ({ ...claim, metadata: { ...claim.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
     ],
-    ["is another one by now", (claim) => ({ ...claim, metadata: { ...claim.metadata, uid: "another" } })],
-    ["does not say any more whose it is", (claim) => ({ ...claim, metadata: { ...claim.metadata, annotations: {} } })],
-  ])("is not when a claim %s, and the cache does not show it yet", async (_, change) => {
+    ["was replaced", (claim) => ({ ...claim, metadata: { ...claim.metadata, uid: "another" } })],
+    ["has lost its identity", (claim) => ({ ...claim, metadata: { ...claim.metadata, annotations: {} } })],
+  ])("is not created when a claim %s and the cache does not show it yet", async (_, change) => {
     const known = { plural: "persistentvolumeclaims", name: "restored-1" };
-    await expect(requestsOf(make, told, claimsOf(change))).rejects.toMatchObject({ code: "KubeConflict", known });
+    await expect(requestsOf(make, identified, claimsOf(change))).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("nor when its restore is gone", async () => {
+  test("is not created when its restore is gone", async () => {
     const live = { ...claimsOf((claim) => claim), restore: absent };
-    await expect(requestsOf(make, told, live)).rejects.toMatchObject({ code: "KubeConflict" });
+    await expect(requestsOf(make, identified, live)).rejects.toMatchObject({ code: "KubeConflict" });
   });
 });
 
-test("no Job is made for a claim that a cluster may be taking, whatever the cache says", async () => {
+test("no Job is created for a claim that a cluster may be taking, even with a stale cache", async () => {
   const cluster = clusterOf(snapshot);
   const formed = clusterOf(snapshot, true);
   const known = { ...snapshot, cluster };
@@ -147,7 +147,7 @@ test("no Job is made for a claim that a cluster may be taking, whatever the cach
   expect(verbs(await requestsOf(createJob, known, { cluster: present(cluster) }))).toContain("create jobs");
 });
 
-test("no claim is told that a cluster has taken, whatever the cache says", async () => {
+test("a claim that a cluster has taken is not annotated, even with a stale cache", async () => {
   const tell: RestoreStep = { do: "tellClaim", claim, annotations };
   const taken = present(clusterOf(snapshot, true));
   await expect(requestsOf(tell, snapshot, { cluster: taken })).rejects.toMatchObject({ code: "KubeConflict" });
@@ -155,11 +155,11 @@ test("no claim is told that a cluster has taken, whatever the cache says", async
   expect(verbs(await requestsOf(tell, snapshot, { cluster: waiting }))).toContain("patch persistentvolumeclaims");
 });
 
-test("a claim is told, and deleted, only as it was read", async () => {
+test("a claim is annotated and deleted only as it was observed", async () => {
   const { uid, resourceVersion } = claim.metadata;
   const preconditions = { uid, resourceVersion };
-  const told = await requestsOf({ do: "tellClaim", claim, annotations });
-  expect(told.requests.filter(({ verb }) => verb !== "get")).toEqual([
+  const identified = await requestsOf({ do: "tellClaim", claim, annotations });
+  expect(identified.requests.filter(({ verb }) => verb !== "get")).toEqual([
     {
       verb: "patch",
       of: "persistentvolumeclaims",
@@ -167,7 +167,7 @@ test("a claim is told, and deleted, only as it was read", async () => {
       options: { type: "merge", preconditions },
     },
   ]);
-  expect(told.written).toMatchObject({ kind: "stored" });
+  expect(identified.written).toMatchObject({ kind: "stored" });
   const gone = await requestsOf({ do: "deleteClaim", claim }, restore({ deleting: true }));
   expect(gone.requests.filter(({ verb }) => verb !== "get")).toEqual([
     { verb: "delete", of: "persistentvolumeclaims", what: "restored-0", options: { preconditions } },
@@ -179,7 +179,7 @@ describe("a claim of a restore that was given up", () => {
   const given = restore({ deleting: true });
   const remove: RestoreStep = { do: "deleteClaim", claim };
 
-  test("is deleted when the API server knows of nobody who may live on it", async () => {
+  test("is deleted when no cluster on the API server can be using it", async () => {
     const wanted = ["get etcdrestores", "get etcdclusters", ...Array(3).fill("get persistentvolumeclaims")];
     expect(verbs(await requestsOf(remove, given, { claim: present(claim) }))).toEqual([
       ...wanted,
@@ -192,21 +192,21 @@ describe("a claim of a restore that was given up", () => {
   test.each<{ what: string; live: Live }>([
     { what: "a cluster has taken the claims", live: { cluster: present(clusterOf(given, true)) } },
     { what: "a cluster was made of the claims", live: { cluster: present(clusterOf(given)) } },
-    { what: "another claim says whose data it holds", live: { claim: present(claimAt(given, "restored-1", true)) } },
-    { what: "it is on record that a cluster may have begun", live: { restore: present(began) } },
+    { what: "another claim has an identity", live: { claim: present(claimAt(given, "restored-1", true)) } },
+    { what: "the status records that a cluster may have begun", live: { restore: present(began) } },
     { what: "the EtcdRestore is neither deleted nor failed", live: { restore: present(etcdRestore()) } },
     { what: "the EtcdRestore is gone", live: { restore: absent } },
-  ])("is not when $what, and no cache shows it yet", async ({ live }) => {
+  ])("is not deleted when $what, even with a stale cache", async ({ live }) => {
     await expect(requestsOf(remove, given, live)).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("nor when the API server does not say so", async () => {
+  test("is not deleted when the API server does not answer", async () => {
     for (const live of [{ restore: unknown("no") }, { cluster: unknown("no") }, { claim: unknown("no") }])
       await expect(requestsOf(remove, given, live)).rejects.toMatchObject({ code: "KubeUnavailable" });
   });
 });
 
-test("a Job is ended by its uid, and its pods with it", async () => {
+test("a Job is deleted by its uid, with its pods", async () => {
   const { requests, written } = await requestsOf({ do: "deleteJob", job });
   const { uid, name } = job.metadata;
   expect(requests).toEqual([
@@ -215,7 +215,7 @@ test("a Job is ended by its uid, and its pods with it", async () => {
   expect(written).toMatchObject({ kind: "deleted", uid });
 });
 
-test("our finalizer comes and goes, beside those of others, on this very restore as it was read", async () => {
+test("the finalizer is added and removed beside others, with uid and resourceVersion", async () => {
   const bare = restore({ held: false });
   const options = { type: "merge", preconditions: { uid: bare.restore.metadata.uid, resourceVersion: "100" } };
   const patch = (finalizers: readonly string[]) => [
@@ -229,13 +229,13 @@ test("our finalizer comes and goes, beside those of others, on this very restore
   const released = await requestsOf({ do: "releaseRestore" }, held);
   expect(released.requests.slice(-1)).toEqual(patch(["x"]));
   expect(released.written).toMatchObject({ kind: "stored" });
-  // Of one that is being deleted, no cache will show it.
+  // After the last finalizer no cache will show the EtcdRestore.
   expect((await requestsOf({ do: "releaseRestore" }, restore({ deleting: true }))).written).toEqual({
     kind: "external",
   });
 });
 
-test("the finalizer stays while a claim is there that the cache does not show", async () => {
+test("the finalizer stays while a claim exists that the cache does not show", async () => {
   const bare = restore({ stage: "new", held: true, deleting: true });
   const release = (of: RestoreSnapshot, claims: Observed<KubeObject>) =>
     requestsOf({ do: "releaseRestore" }, of, { claim: claims });
@@ -245,14 +245,8 @@ test("the finalizer stays while a claim is there that the cache does not show", 
   ]);
   await expect(release(bare, present(claim))).rejects.toMatchObject({ code: "KubeConflict" });
   await expect(release(bare, unknown("no"))).rejects.toMatchObject({ code: "KubeUnavailable" });
-  // Those that it shows are those of a cluster, or are going; and one of somebody else is nobody's to look after.
+  // Claims in the cache belong to a cluster or are being deleted; a foreign claim does not count.
   const seen = { ...bare, members: bare.members.map((member) => ({ ...member, claim })) };
   expect(verbs(await release(seen, present(claim)))).toContain("patch etcdrestores");
   expect(verbs(await release(bare, present(foreignClaim("restored-0"))))).toContain("patch etcdrestores");
-});
-
-test("the status is written to the object as it was read", async () => {
-  const { kube } = await requestsOf({ do: "holdRestore" });
-  const written = await writeStatus(kube, snapshot, { phase: "Pending" }, new AbortController().signal);
-  expect(written).toMatchObject({ object: { metadata: { resourceVersion: "100" }, status: { phase: "Pending" } } });
 });

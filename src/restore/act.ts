@@ -1,6 +1,6 @@
 import { CLAIMS_FINALIZER } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
+import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { JOBS, PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { liveAt, liveOf } from "#kube/live.ts";
@@ -17,10 +17,10 @@ import type { RestoreStep } from "#restore/step.ts";
 import type { Written } from "#runtime/controller.ts";
 import { deleteJob, patchFinalizers, stored } from "#runtime/writes.ts";
 
-/** What this room writes to. */
+/** Kubernetes calls with which this controller writes. */
 export type RestoreWrites = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
-/** Does one step: exactly one write, with its precondition. */
+/** Executes one step: exactly one write, with its precondition. */
 export async function actOnRestore(
   kube: RestoreWrites,
   step: RestoreStep,
@@ -36,7 +36,7 @@ export async function actOnRestore(
       return await releaseRestore(kube, snapshot, finalizers, signal);
     case "createClaim":
       await needRestore(kube, snapshot, signal);
-      // A POST and not an apply: a claim that appeared meanwhile holds somebody's data and is not to be changed.
+      // POST instead of apply: a claim that has appeared since the observation holds data and must not be changed.
       return stored(PERSISTENT_VOLUME_CLAIMS, await kube.create(PERSISTENT_VOLUME_CLAIMS, step.claim, { signal }));
     case "createJob":
       await needRestore(kube, snapshot, signal);
@@ -57,20 +57,9 @@ export async function actOnRestore(
   }
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: RestoreWrites,
-  snapshot: Pick<RestoreSnapshot, "restore">,
-  status: EtcdRestoreStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  const restore: EtcdRestore = { ...snapshot.restore, status };
-  return stored(ETCD_RESTORES, await kube.replace(ETCD_RESTORES, restore, { signal, subresource: "status" }));
-}
-
 /**
- * A create has no precondition that could tell that the cache is behind. What is made for a restore that is gone, nobody would look after. So
- * the API server is asked first.
+ * Refuses a create for an EtcdRestore that is gone: nothing would clean up the new object. A create has no precondition
+ * that detects a stale cache, so this asks the API server.
  */
 async function needRestore(kube: RestoreWrites, { restore }: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const live = await liveOf(kube, ETCD_RESTORES, restore, signal);
@@ -78,7 +67,7 @@ async function needRestore(kube: RestoreWrites, { restore }: RestoreSnapshot, si
   throw outOfDate(ETCD_RESTORES, restore.metadata, `EtcdRestore ${restore.metadata.name} is gone`);
 }
 
-/** A cluster that the cache does not show yet may be taking the claim this moment. */
+/** Refuses when the API server has a cluster that the cache does not show yet: it may be taking the claim. */
 async function needNoCluster(
   kube: RestoreWrites,
   { restore, cluster }: RestoreSnapshot,
@@ -87,30 +76,35 @@ async function needNoCluster(
   const live = await liveCluster(kube, restore, signal);
   if (live === undefined) return;
   if (live.metadata.uid === cluster?.metadata.uid && live.status?.identity === undefined) return;
-  throw notSeenYet(`EtcdCluster ${live.metadata.name} is there`);
+  throw notSeenYet(`EtcdCluster ${live.metadata.name} exists and the cache does not show it yet`);
 }
 
-/** Whose data a claim holds is for the cluster to say that has taken it, which the cache may not show yet. */
+/**
+ * Refuses to annotate claims that a cluster has taken: from then on the cluster annotates them. The cache may not show
+ * this yet.
+ */
 async function needUntaken(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const live = await liveCluster(kube, snapshot.restore, signal);
   if (live !== undefined && isTaken({ ...snapshot, cluster: live }))
     throw notSeenYet(`EtcdCluster ${live.metadata.name} has taken the claims`);
 }
 
-/** A cluster that is made of claims which are gone would wait for them, and nobody would know why it was made. */
+/**
+ * Refuses to create a cluster from claims that are gone: it would wait for them without a reason that a user could see.
+ */
 async function needClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const live = await liveMembers(kube, snapshot, signal);
   for (const { name, claim } of snapshot.members) {
     const there = live.find((member) => member.name === name)?.claim;
     if (there?.metadata.uid === claim?.metadata.uid && isHandedOver(snapshot, there)) continue;
-    if (claim === undefined) throw notSeenYet(`claim ${name} is not as it was`);
-    throw outOfDate(PERSISTENT_VOLUME_CLAIMS, claim.metadata, `claim ${name} is gone, or going`);
+    if (claim === undefined) throw notSeenYet(`claim ${name} has changed since it was observed`);
+    throw outOfDate(PERSISTENT_VOLUME_CLAIMS, claim.metadata, `claim ${name} is gone or is being deleted`);
   }
 }
 
 /**
- * That nobody lives on the claims of a restore that was given up is known by all of them, by the cluster and by the record: that one was told, or taken,
- * makes no conflict of another one that is deleted.
+ * Refuses to delete a claim unless the restore is given up. That depends on all claims, the cluster and the status: a
+ * change to one of them causes no conflict on another.
  */
 async function needGivenUp(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const { restore } = snapshot;
@@ -145,7 +139,7 @@ async function liveCluster(
   return await liveAt(kube, ETCD_CLUSTERS, { namespace, name: spec.clusterTemplate.clusterName }, signal);
 }
 
-/** Patches only this very claim, and only as it was read. */
+/** Annotates the claim; preconditions are its uid and observed resourceVersion. */
 async function tellClaim(
   kube: RestoreWrites,
   { metadata }: PersistentVolumeClaim,
@@ -161,7 +155,10 @@ async function tellClaim(
   );
 }
 
-/** Deletes only this very claim, and only as it was read: who has said meanwhile whose data it holds makes this a conflict. */
+/**
+ * Deletes the claim; preconditions are its uid and observed resourceVersion. A claim that was annotated with an
+ * identity since then causes a conflict.
+ */
 async function deleteClaim(
   kube: RestoreWrites,
   { metadata }: PersistentVolumeClaim,
@@ -173,7 +170,10 @@ async function deleteClaim(
   return { kind: "deleted", resource: PERSISTENT_VOLUME_CLAIMS, ref: { namespace, name }, uid };
 }
 
-/** Takes our finalizer away, and if it was the last one of a restore that is being deleted, the restore goes. */
+/**
+ * Removes the operator's finalizer. When it is the last finalizer of an EtcdRestore that is being deleted, the
+ * EtcdRestore is deleted.
+ */
 async function releaseRestore(
   kube: RestoreWrites,
   snapshot: RestoreSnapshot,
@@ -187,12 +187,15 @@ async function releaseRestore(
   return restore.metadata.deletionTimestamp === undefined ? written : { kind: "external" };
 }
 
-/** A claim that was made, and neither the answer nor the cache has told it yet, would be left behind. */
+/**
+ * Refuses to release the EtcdRestore while a claim exists that the cache does not show yet: the claim would be left
+ * behind.
+ */
 async function needKnownClaims(kube: RestoreWrites, snapshot: RestoreSnapshot, signal: AbortSignal): Promise<void> {
   const { namespace } = snapshot.restore.metadata;
   for (const { name, claim } of snapshot.members) {
     const live = await liveAt(kube, PERSISTENT_VOLUME_CLAIMS, { namespace, name }, signal);
     if (live !== undefined && live.metadata.uid !== claim?.metadata.uid && isOurs(snapshot, live))
-      throw notSeenYet(`claim ${name} is there`);
+      throw notSeenYet(`claim ${name} exists and the cache does not show it yet`);
   }
 }

@@ -1,25 +1,35 @@
+import { WarningsReader } from "#agent-job/warnings.ts";
 import { RESTORE_LABEL } from "#api/names.ts";
 import { ETCD_RESTORES, type EtcdRestore, type EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
-import { WarningsReader } from "#backup/warnings.ts";
-import { isSameData } from "#base/hash.ts";
-import { apiVersionOf, controllerOf, type KubeObject } from "#kube/kinds.ts";
-import { actOnRestore, type RestoreWrites, writeStatus } from "#restore/act.ts";
+import { controllerOf, type KubeObject } from "#kube/kinds.ts";
+import { actOnRestore, type RestoreWrites } from "#restore/act.ts";
 import { observeRestore, type RestoreReads } from "#restore/observe.ts";
 import { planRestore } from "#restore/plan.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import { failingStatus, restoreStatus } from "#restore/status.ts";
 import { type RestoreStep, targetTextOf } from "#restore/step.ts";
-import type { Controller, Key, Subject } from "#runtime/controller.ts";
+import type { Controller, Key } from "#runtime/controller.ts";
+import { statusWriter } from "#runtime/status-writer.ts";
 
-/** What has ended is only ever looked at again when somebody changes it; the rest is a slow second look, in milliseconds. */
+/**
+ * Recheck interval, in milliseconds. Events wake the controller; this is only a slow second check. A restore that has
+ * ended is observed again only when it changes.
+ */
 const REST_MS = 30 * 60_000;
 
-/** Joins what the room of EtcdRestore does: observe, plan, act and status. */
+/** The controller of EtcdRestore: observe, plan, act and status. */
 export function restoreController(
   kube: RestoreWrites,
   reads: RestoreReads,
 ): Controller<RestoreSnapshot, RestoreStep, EtcdRestoreStatus> {
   const warnings = new WarningsReader(reads.kube, reads.clock);
+  const report = statusWriter({
+    kube,
+    resource: ETCD_RESTORES,
+    cache: reads.restores,
+    clock: reads.clock,
+    failing: failingStatus,
+  });
   return {
     name: "restore",
     restMs: () => REST_MS,
@@ -28,31 +38,14 @@ export function restoreController(
     target: targetTextOf,
     act: (step, snapshot, signal) => actOnRestore(kube, step, snapshot, signal),
     status: restoreStatus,
-    writeStatus: (snapshot, status, signal) =>
-      isSameData(status, snapshot.restore.status ?? {})
-        ? Promise.resolve(undefined)
-        : writeStatus(kube, snapshot, status, signal),
-    subject: ({ restore }) => subjectOf(restore),
-    subjectOf: (key) => {
-      const restore = reads.restores.get(key);
-      return restore && subjectOf(restore);
-    },
-    writeFailing: (key, because, signal) => {
-      const restore = reads.restores.get(key);
-      if (restore === undefined) return Promise.resolve(undefined);
-      const status = failingStatus(restore, because, reads.clock.wallMs());
-      return isSameData(status, restore.status ?? {})
-        ? Promise.resolve(undefined)
-        : writeStatus(kube, { restore }, status, signal);
-    },
+    writeStatus: ({ restore }, status, signal) => report.write(restore, status, signal),
+    subject: ({ restore }) => report.subject(restore),
+    subjectOf: report.subjectOf,
+    writeFailing: report.writeFailing,
   };
 }
 
-function subjectOf({ metadata: { namespace, name, uid } }: EtcdRestore): Subject {
-  return { apiVersion: apiVersionOf(ETCD_RESTORES), kind: ETCD_RESTORES.kind, namespace, name, uid };
-}
-
-/** The restore that a Job or a pod is of: both carry the label, and a Job that lost it has its owner. */
+/** The EtcdRestore of a Job or a pod: by label, or by owner when a Job has lost its label. */
 export function restoreKeysFor(object: KubeObject): readonly Key[] {
   const owner = controllerOf(object);
   const name = object.metadata.labels?.[RESTORE_LABEL] ?? (owner?.kind === ETCD_RESTORES.kind ? owner.name : undefined);
@@ -60,7 +53,7 @@ export function restoreKeysFor(object: KubeObject): readonly Key[] {
   return name === undefined || namespace === undefined ? [] : [{ namespace, name }];
 }
 
-/** Restores whose cluster or source may matter to them. */
+/** Whether the restore has not ended, so that its cluster or source matters. */
 export function isOpen({ status }: EtcdRestore): boolean {
   return status?.phase !== "Completed" && status?.phase !== "Failed";
 }

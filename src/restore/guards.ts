@@ -15,84 +15,107 @@ import {
   wasComplete,
 } from "#restore/snapshot.ts";
 import { lackOfSnapshot } from "#restore/source.ts";
-import type { RestoreGuard } from "#restore/step.ts";
+import type { RestoreGuard, RestoreStep } from "#restore/step.ts";
 
-/** A Job or a claim of somebody else is neither ended nor changed nor deleted. */
+/**
+ * What a kind of step creates; `place` writes to where a claim's data lies. A kind that is missing here does not
+ * compile.
+ */
+const MAKES = {
+  holdRestore: "nothing",
+  releaseRestore: "nothing",
+  createClaim: "place",
+  createJob: "place",
+  deleteJob: "nothing",
+  tellClaim: "nothing",
+  deleteClaim: "nothing",
+  createCluster: "cluster",
+} as const satisfies Record<RestoreStep["do"], string>;
+
+/** Refuses to delete a Job, or to change or delete a claim, of another owner. */
 const ownOnly: RestoreGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (step.do === "deleteJob" && !isOwned(snapshot, step.job))
-      return `Job ${step.job.metadata.name} is not this restore's`;
+      return `Job ${step.job.metadata.name} does not belong to this restore`;
     if ((step.do === "tellClaim" || step.do === "deleteClaim") && !isOurs(snapshot, step.claim))
-      return `claim ${step.claim.metadata.name} is not this restore's`;
+      return `claim ${step.claim.metadata.name} does not belong to this restore`;
     return undefined;
   },
 };
 
-/** Nothing is made for a restore that has ended or is being deleted. */
+/** Refuses to create anything for a restore that has ended or is being deleted. */
 const onceOnly: RestoreGuard = {
   name: "once-only",
   forbids(snapshot, step) {
-    if (step.do !== "createClaim" && step.do !== "createJob" && step.do !== "createCluster") return undefined;
+    if (MAKES[step.do] === "nothing") return undefined;
     if (hasEnded(snapshot)) return "the restore has ended";
     return isDeleting(snapshot) ? "the restore is being deleted" : undefined;
   },
 };
 
-/** No claim is made that nobody would delete, should the EtcdRestore go before it is filled. */
+/**
+ * Refuses to create a claim before the finalizer is set: nothing would delete it if the EtcdRestore were deleted first.
+ */
 const heldFirst: RestoreGuard = {
   name: "held-first",
   forbids(snapshot, step) {
     return step.do === "createClaim" && !isHeld(snapshot)
-      ? "nothing would delete the claim when the EtcdRestore goes"
+      ? "the EtcdRestore has no finalizer yet: nothing would delete the claim after it"
       : undefined;
   },
 };
 
-/** Nothing is restored to where a cluster or its data is, nor where one has taken what was restored. */
+/** Refuses to restore over a cluster or its data, or after a cluster may have taken the restored claims. */
 const neverOver: RestoreGuard = {
   name: "never-over",
   forbids(snapshot, step) {
-    if (step.do !== "createClaim" && step.do !== "createJob") return undefined;
+    if (MAKES[step.do] !== "place") return undefined;
     if (isComplete(snapshot) || wasComplete(snapshot))
       return "the claims are filled, and a cluster may have taken them";
     const lack = lackOfPlace(snapshot);
     if (lack !== undefined) return lack.message;
-    if (step.do === "createClaim") return undefined;
+    if (step.do !== "createJob") return undefined;
     const claim = untoldClaims(snapshot).find(({ metadata }) => metadata.name === step.member);
-    return claim === undefined ? `claim ${step.member} is not there` : undefined;
+    return claim === undefined ? `claim ${step.member} does not exist` : undefined;
   },
 };
 
-/** A claim says whose data it holds only when all of them are filled, with the same, and with what members can read: a cluster takes them as they are. */
+/**
+ * Refuses to write identities to claims before all claims are filled with the same readable snapshot: clusters adopt
+ * identified claims as they are.
+ */
 const toldLast: RestoreGuard = {
-  name: "told-last",
+  name: "identified-last",
   forbids(snapshot, step) {
     if (step.do !== "tellClaim") return undefined;
     if (isGivenUp(snapshot)) return "the restore was given up";
     if (isTaken(snapshot)) return "a cluster has taken the claims";
     if (isComplete(snapshot)) return undefined;
-    if (wasComplete(snapshot)) return "a cluster may have lived on the claims";
+    if (wasComplete(snapshot)) return "a cluster may have used the claims";
     const lacking = snapshot.members.find((member) => !isWhole(snapshot, member));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
     return (lackOfPlace(snapshot) ?? lackOfSnapshot(snapshot))?.message;
   },
 };
 
-/** A cluster is made only of claims that all say that they are filled, and where none is. */
+/** Refuses to create the cluster before every claim is filled and identified, or when a cluster exists. */
 const wholeOnly: RestoreGuard = {
   name: "whole-only",
   forbids(snapshot, step) {
     if (step.do !== "createCluster") return undefined;
     const lacking = snapshot.members.find(({ claim }) => !isHandedOver(snapshot, claim));
     if (lacking !== undefined) return `claim ${lacking.name} is not filled`;
-    return snapshot.cluster && `EtcdCluster ${snapshot.cluster.metadata.name} is there`;
+    return snapshot.cluster && `EtcdCluster ${snapshot.cluster.metadata.name} exists already`;
   },
 };
 
-/** A claim is deleted only when the restore was given up, and while neither it nor a cluster says whose data it holds, nor the record that one may have. */
+/**
+ * Refuses to delete a claim unless the restore is given up and no cluster uses it, according to the claim, the cluster
+ * and the status.
+ */
 const nobodysData: RestoreGuard = {
-  name: "nobodys-data",
+  name: "unclaimed-data",
   forbids(snapshot, step) {
     if (step.do !== "deleteClaim") return undefined;
     if (isTold(step.claim)) return `claim ${step.claim.metadata.name} holds data of a cluster`;
@@ -100,7 +123,7 @@ const nobodysData: RestoreGuard = {
   },
 };
 
-/** These are the invariants of a restore. Each may hold back a step of any rule. */
+/** Invariants of a restore. Each can refuse a step of any rule. */
 export const RESTORE_GUARDS: readonly RestoreGuard[] = [
   ownOnly,
   onceOnly,

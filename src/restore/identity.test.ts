@@ -3,13 +3,13 @@ import { DEFAULT_TLS } from "#api/tls.ts";
 import { clusterTlsSchema } from "#api/v1beta1/tls-schema.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
-import { etcdRestore, NAMES, UID } from "#kit/etcd-restore.ts";
+import { etcdRestore, NAMES, UID } from "#kit/snapshots/etcd-restore.ts";
 import { identityAnnotations, memberNames, restoredIdentity, restoredSpec } from "#restore/identity.ts";
 
 const restore = etcdRestore();
 const url = (name: string) => `http://${name}.restored.foo.svc:2380`;
 
-test("the cluster is who etcd makes of the members' URLs and a token with the uid of the restore", () => {
+test("the identity is derived from the members' URLs and a token with the restore's uid", () => {
   const token = `foo/restored/${UID}`;
   const identity = identityFor({ token, members: NAMES.map((name) => ({ name, peerUrl: url(name) })) });
   expect(memberNames(restore)).toEqual(NAMES);
@@ -20,7 +20,7 @@ test("the cluster is who etcd makes of the members' URLs and a token with the ui
   });
 });
 
-test("members that are to speak TLS to each other are others, and their claims say so", () => {
+test("members with TLS have other IDs, and their claims record the scheme", () => {
   const { clusterTemplate } = restore.spec;
   const spec = { ...clusterTemplate.spec, tls: clusterTlsSchema.parse({}) };
   const secured = { ...restore, spec: { ...restore.spec, clusterTemplate: { ...clusterTemplate, spec } } };
@@ -31,12 +31,13 @@ test("members that are to speak TLS to each other are others, and their claims s
     expect(identityAnnotations(secured, name)).toMatchObject({ "etcd.improbable.io/peer-scheme": "https" });
 });
 
-test("each claim says which member it is of; another restore makes another cluster", () => {
+test("each claim records its member; another restore has another cluster ID", () => {
   const { clusterID, token, members } = restoredIdentity(restore);
   for (const { name, id } of members)
     expect(identityAnnotations(restore, name)).toEqual({
       "etcd.improbable.io/cluster-id": clusterID,
       "etcd.improbable.io/cluster-token": token,
+      "etcd.improbable.io/etcd-version": restore.spec.clusterTemplate.spec.version,
       "etcd.improbable.io/member-id": id,
     });
   expect(new Set(members.map(({ id }) => id)).size).toBe(3);
@@ -44,14 +45,14 @@ test("each claim says which member it is of; another restore makes another clust
   expect(restoredIdentity(another).clusterID).not.toBe(clusterID);
 });
 
-test("a cluster of which nobody has said whether it speaks TLS does, as any new one", () => {
+test("a cluster without spec.tls uses TLS, like any new cluster", () => {
   const { tls: _, ...spec } = restore.spec.clusterTemplate.spec;
   const open = { ...restore, spec: { ...restore.spec, clusterTemplate: { clusterName: "restored", spec } } };
   const { clusterID, members } = restoredIdentity(open);
   expect(members[0]?.url).toBe(url("restored-0").replace("http:", "https:"));
   expect(restoredSpec(open).tls).toEqual(DEFAULT_TLS);
   expect(identityAnnotations(open, "restored-0")).toMatchObject({ "etcd.improbable.io/peer-scheme": "https" });
-  // It goes on so, and so does one that was begun without.
+  // A restore keeps the scheme with which it began, also http.
   expect(restoredIdentity({ ...open, status: { clusterID } })).toEqual(restoredIdentity(open));
   const begun = { ...open, status: { clusterID: restoredIdentity(restore).clusterID } };
   expect(restoredIdentity(begun)).toEqual(restoredIdentity(restore));

@@ -2,6 +2,7 @@ import {
   CLAIM_CLUSTER_ID_ANNOTATION,
   CLAIM_CLUSTER_TOKEN_ANNOTATION,
   CLAIM_MEMBER_ID_ANNOTATION,
+  CLAIM_RELEASE_ANNOTATION,
   clusterToken,
   PEER_SCHEME_ANNOTATION,
   peerHost,
@@ -14,14 +15,14 @@ import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { identityFor } from "#etcd/identity.ts";
 import { hexOf } from "#etcd/types.ts";
 
-// Who will the cluster be?
-//   Members that are restored together are as those of a new cluster: their IDs come from their URLs and the token. The uid of the
-//   EtcdRestore is in the token, so no other cluster ever had, or will have, the same ones. etcdutl writes them into the data, so a member
-//   has joined before it is started first: it is fenced from birth.
+// Which identity will the cluster have?
+//   Restored members are like the first members of a new cluster. Their IDs are derived from their URLs and the cluster
+//   token. The token contains the EtcdRestore's uid, so no other cluster has, had or will have the same IDs. The data
+//   that etcdutl writes has the IDs. So a member has joined before its first start, and is always fenced.
 
 export interface RestoredIdentity {
   readonly token: string;
-  /** In hexadecimal. */
+  /** Hexadecimal. */
   readonly clusterID: string;
   readonly members: readonly { readonly name: string; readonly url: string; readonly id: string }[];
 }
@@ -33,8 +34,8 @@ export function memberNames({ spec }: EtcdRestore): readonly string[] {
 }
 
 /**
- * The spec of the cluster that is made. As any new one it speaks TLS when nobody has said whether it does; a restore that was begun by an operator
- * that knew nothing of that goes on as it has begun, since the IDs of the members are in their data.
+ * Spec of the created cluster. Like any new cluster it uses TLS unless spec.tls is set. A restore begun by an
+ * operator that did not know this default keeps http, since the member IDs in the data depend on it.
  */
 export function restoredSpec(restore: EtcdRestore): EtcdRestore["spec"]["clusterTemplate"]["spec"] {
   const { spec } = restore.spec.clusterTemplate;
@@ -42,12 +43,12 @@ export function restoredSpec(restore: EtcdRestore): EtcdRestore["spec"]["cluster
   return { ...spec, tls: DEFAULT_TLS };
 }
 
-/** Who the cluster will be. */
+/** Identity of the restored cluster. */
 export function restoredIdentity(restore: EtcdRestore): RestoredIdentity {
   return identityBy(restore, peerSchemeOf(restoredSpec(restore)));
 }
 
-/** @param scheme how its members reach each other */
+/** @param scheme scheme of the members' peer URLs */
 function identityBy(restore: EtcdRestore, scheme: Scheme): RestoredIdentity {
   const { namespace, uid } = restore.metadata;
   const { clusterName } = restore.spec.clusterTemplate;
@@ -64,7 +65,7 @@ function identityBy(restore: EtcdRestore, scheme: Scheme): RestoredIdentity {
   };
 }
 
-/** What the claim of this member says, once it is filled, of whose data it holds. */
+/** Annotations of the member's claim once it is filled: the identity of the cluster and member with this data. */
 export function identityAnnotations(restore: EtcdRestore, name: string): Readonly<Record<string, string>> {
   const { token, clusterID, members } = restoredIdentity(restore);
   const id = members.find((member) => member.name === name)?.id ?? "";
@@ -72,6 +73,8 @@ export function identityAnnotations(restore: EtcdRestore, name: string): Readonl
     [CLAIM_CLUSTER_ID_ANNOTATION]: clusterID,
     [CLAIM_CLUSTER_TOKEN_ANNOTATION]: token,
     [CLAIM_MEMBER_ID_ANNOTATION]: id,
+    // Release of the etcdutl that wrote the data.
+    [CLAIM_RELEASE_ANNOTATION]: restoredSpec(restore).version,
     ...(peerSchemeOf(restoredSpec(restore)) === "http" ? {} : { [PEER_SCHEME_ANNOTATION]: "https" }),
   };
 }

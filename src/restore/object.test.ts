@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup } from "#kit/etcd-restore.ts";
+import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup } from "#kit/snapshots/etcd-restore.ts";
 import { secretNamesOf } from "#restore/object.ts";
 
 function of(object: object) {
@@ -15,18 +15,18 @@ const OBJECTS: readonly [object, string, readonly string[]][] = [
 ]; // biome-ignore format: a table
 
 for (const [object, url, secrets] of OBJECTS)
-  test(`an object is where it is said to be: ${url}, with ${secrets.join(" and ")}`, () => {
+  test(`an object is read from its location: ${url}, with ${secrets.join(" and ")}`, () => {
     const { target } = goodObject(of(object));
     expect([target.url, target.key]).toEqual([url, "a/k"]);
     expect(secretNamesOf(of(object))).toEqual(secrets);
   });
 
-test("the Secret of the usual name may be missing, so nobody waits for it", () => {
+test("the default credentials Secret may be missing, so pods do not wait for it", () => {
   expect(secretNamesOf(restore({ spec: BY_URL }))).toEqual([]);
   expect(secretNamesOf(restore({ spec: ON_VOLUME }))).toEqual(["key"]);
 });
 
-test("the object of an EtcdBackup is where its status says, with the key and the Secrets of its spec", () => {
+test("an EtcdBackup's object is at its status URL, with the key and Secrets of its spec", () => {
   const spec = {
     destination: { url: { template: "s3://bb/{{ .Name }}.db" } },
     encryption: { keySecret: { name: "e" } },

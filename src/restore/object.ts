@@ -1,18 +1,18 @@
 import type { ExpectedSnapshot } from "#agent/task.ts";
+import { type Target, targetAt, urlTarget } from "#agent-job/target.ts";
 import type { EtcdBackup, EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { StoredSnapshot } from "#api/v1beta1/restore.ts";
-import { type Target, targetAt, urlTarget } from "#backup/target.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
-/** The object that is read, and with what. */
+/** The object to read, with its credentials and key. */
 export interface SourceObject {
   readonly target: Target;
-  /** The key with which it was encrypted, if it was. */
+  /** Key with which the object is encrypted; undefined for an unencrypted object. */
   readonly keySecret?: { readonly name: string; readonly key: string };
   readonly expect?: ExpectedSnapshot;
 }
 
-/** @returns a sentence when the spec does not say it: the field, what it is and what it may be */
+/** @returns the object, or a sentence when the spec is wrong: the field, its value and what it may be */
 export function objectOf(snapshot: RestoreSnapshot): SourceObject | string {
   const { source } = snapshot.restore.spec;
   if ((source.backupName === undefined) === (source.object === undefined))
@@ -20,7 +20,7 @@ export function objectOf(snapshot: RestoreSnapshot): SourceObject | string {
   if (source.object !== undefined) return ofObject(source.object);
   const { backup } = snapshot;
   return backup === undefined
-    ? `spec.source.backupName is ${source.backupName}, and there is no such EtcdBackup in this namespace`
+    ? `spec.source.backupName is ${source.backupName}, and this namespace has no such EtcdBackup`
     : ofBackup(backup);
 }
 
@@ -37,7 +37,7 @@ function ofBackup({ metadata, spec, status }: EtcdBackup): SourceObject | string
 }
 
 function ofObject({ url, encryption, ...stores }: StoredSnapshot): SourceObject | string {
-  // A store is named as that of a destination is; only the key is whole here.
+  // Stores are specified as in a destination, except that the key is complete here.
   const target =
     url === undefined
       ? targetAt(stores, { keyFor: () => keyIn(stores), atURL: () => "" })
@@ -54,7 +54,7 @@ function keyOf(encryption: EtcdBackupSpec["encryption"]): Pick<SourceObject, "ke
   return encryption === undefined ? {} : { keySecret: encryption.keySecret };
 }
 
-/** For people: the EtcdBackup, or where the object is. */
+/** For users: the EtcdBackup's name, or the URL of the object. */
 export function sourceText(snapshot: RestoreSnapshot): string {
   const { backupName } = snapshot.restore.spec.source;
   if (backupName !== undefined) return backupName;
@@ -62,7 +62,7 @@ export function sourceText(snapshot: RestoreSnapshot): string {
   return typeof object === "string" ? "" : object.target.url;
 }
 
-/** Every Secret that the pods mount and cannot do without. */
+/** Secrets that the pods mount and cannot start without. */
 export function secretNamesOf(snapshot: RestoreSnapshot): readonly string[] {
   const object = objectOf(snapshot);
   if (typeof object === "string") return [];

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { QUARANTINE_LABEL } from "#api/names.ts";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { NOW } from "#kit/cluster.ts";
-import { destinationClaim, IMAGE } from "#kit/etcd-backup.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { destinationClaim, IMAGE } from "#kit/snapshots/etcd-backup.ts";
 import {
   clusterOf,
   failed,
@@ -13,8 +13,8 @@ import {
   sourceBackup,
   UID,
   withMember,
-} from "#kit/etcd-restore.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+} from "#kit/snapshots/etcd-restore.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeObject, PersistentVolumeClaim, Pod, Ref } from "#kube/kinds.ts";
 import { isOpen, restoreController, restoreKeysFor } from "#restore/controller.ts";
 import { observeRestore, type RestoreReads } from "#restore/observe.ts";
@@ -30,7 +30,7 @@ interface World {
   readonly members?: readonly Pod[];
   readonly nowMs?: number;
   readonly find?: () => Promise<Observed<unknown>>;
-  /** What it has otherwise of anything; undefined: that is as it was. */
+  /** Objects on the API server that differ from the cache; undefined: the same. */
   readonly live?: (kind: string, name: string) => Observed<unknown> | undefined;
   readonly list?: () => Promise<{ items: readonly KubeObject[] }>;
   readonly revision?: (address: string) => Promise<bigint>;
@@ -109,7 +109,7 @@ function memberPod(podIP: string, isReady = true): Pod {
   return { apiVersion: "v1", kind: "Pod", metadata: { namespace: "foo", name: podIP }, status } as unknown as Pod;
 }
 
-test("a restore is seen with its members, and Jobs and pods are matched by who manages them", async () => {
+test("a restore is observed with its members; Jobs and pods are matched by controller", async () => {
   const given = restore();
   const seen = await seenIn({ snapshot: given });
   expect(seen).toEqual(given);
@@ -126,14 +126,14 @@ test("a restore is seen with its members, and Jobs and pods are matched by who m
   expect((await seenIn({ snapshot: stray })).members.map(({ filling }) => filling?.pods)).toEqual([[], [], []]);
 });
 
-test("one that is gone is absent", async () => {
+test("a deleted restore is absent", async () => {
   const { reads } = await look();
   expect(
     await observeRestore(reads, { of: () => Promise.resolve([]) }, { namespace: "foo", name: "none" }, signal),
   ).toEqual(absent);
 });
 
-test("claims of the cluster's name are seen in their order, but for those of members and those that were put aside", async () => {
+test("other claims of the cluster are sorted, without members' and quarantined ones", async () => {
   const aside = foreignClaim("restored-7");
   const claims = [
     foreignClaim("restored-9"),
@@ -148,7 +148,7 @@ test("claims of the cluster's name are seen in their order, but for those of mem
   expect(otherClaims.map(({ metadata }) => metadata.name)).toEqual(["restored-4", "restored-9"]);
 });
 
-test("of one that has ended nobody is asked", async () => {
+test("for an ended restore nothing is requested", async () => {
   const { asked, warned } = await look({
     snapshot: restore({ stage: "ready", status: { phase: "Completed" } }),
     members: [memberPod("10.0.0.1")],
@@ -156,7 +156,7 @@ test("of one that has ended nobody is asked", async () => {
   expect([asked, warned]).toEqual([[], []]);
 });
 
-test("the claim of the source is asked of the API server before there is a Job, and then never", async () => {
+test("the source's claim is read from the API server until a Job exists", async () => {
   const there = destinationClaim();
   const first = await look({
     snapshot: restore({ stage: "claims", spec: ON_VOLUME }),
@@ -175,40 +175,44 @@ test("the claim of the source is asked of the API server before there is a Job, 
   expect(dark.seen).toEqual(unknown("no"));
 });
 
-test("claims that do not say yet that a cluster has begun with them are asked of the API server", async () => {
+test("claims without identity are read from the API server when a cluster has begun with them", async () => {
   const behind = restore({ stage: "filled", with: { cluster: clusterOf(restore(), true) } });
-  const told = restore({ stage: "told" }).members.map(({ claim }) => claim);
+  const identified = restore({ stage: "told" }).members.map(({ claim }) => claim);
   const asked = ["claim restored-0", "claim restored-1", "claim restored-2"];
   let n = 0;
-  const caughtUp = await look({ snapshot: behind, find: () => Promise.resolve(present(told[n++])) });
+  const caughtUp = await look({ snapshot: behind, find: () => Promise.resolve(present(identified[n++])) });
   expect(caughtUp.asked).toEqual(asked);
-  expect(caughtUp.seen).toMatchObject({ members: told.map((claim) => ({ claim })) });
+  expect(caughtUp.seen).toMatchObject({ members: identified.map((claim) => ({ claim })) });
   const gone = await look({ snapshot: behind });
   expect(gone.seen).toMatchObject({ members: asked.map(() => ({ claim: undefined })) });
   const dark = await look({ snapshot: behind, find: () => Promise.resolve(unknown("no")) });
   expect(dark.seen).toEqual(unknown("no"));
-  // On record is that they have said so; whether they do, the cache may not know yet.
+  // The status records that they were identified; the cache may be older.
   const recorded = restore({ stage: "filled", status: { begun: true } });
-  // Where that fails it for ever, they are asked of once more, with all else by which it would.
+  // A claim that would fail the restore is read again, with everything else that would.
   expect((await look({ snapshot: recorded })).asked).toEqual([...asked, ...asked]);
-  // Of one that was made of them the same holds; another cluster has nothing to do with them.
+  // A cluster created from the claims counts as well; another cluster does not.
   expect((await look({ snapshot: { ...behind, cluster: clusterOf(behind) } })).asked).toEqual([...asked, ...asked]);
   const other = { ...clusterOf(behind), metadata: { ...clusterOf(behind).metadata, annotations: {} } };
   expect((await look({ snapshot: { ...behind, cluster: other } })).asked).toEqual(asked);
 });
 
-describe("before a restore has failed for ever the API server is asked", () => {
-  const told = restore({ stage: "told" });
-  const cluster = { ...clusterOf(told, true), metadata: { ...clusterOf(told).metadata, annotations: {} }, status: {} };
+describe("before a restore fails for good the API server is asked", () => {
+  const identified = restore({ stage: "told" });
+  const cluster = {
+    ...clusterOf(identified, true),
+    metadata: { ...clusterOf(identified).metadata, annotations: {} },
+    status: {},
+  };
   const fresh = restore({ stage: "new", with: { cluster } });
   const gone = (kind: string, name: string) => ({ live: (...of: [string, string]) => (of.join() === `${kind},${name}` ? absent : undefined) }); // biome-ignore format: one line
 
-  test("whether the cluster is there that is in the way", async () => {
+  test("whether the cluster in the way exists", async () => {
     expect(verdictOf(await seenIn({ snapshot: fresh }))).toMatchObject({ phase: "Failed", reason: "ClusterExists" });
     expect(verdictOf(await seenIn({ snapshot: fresh, ...gone("EtcdCluster", "restored") })).phase).toBe("Pending");
   });
 
-  test("whether the claims are, of members and of others", async () => {
+  test("whether the claims of members and others exist", async () => {
     const claims = [foreignClaim("restored-0"), foreignClaim("restored-7")];
     const snapshot = withMember(restore({ stage: "new" }), 0, { claim: claims[0] });
     const there = (...names: readonly string[]) => ({
@@ -226,9 +230,9 @@ describe("before a restore has failed for ever the API server is asked", () => {
   });
 
   test("whether a claim is lost", async () => {
-    const lost = withMember(told, 1, { claim: undefined });
+    const lost = withMember(identified, 1, { claim: undefined });
     const live = (_: string, name: string) => {
-      const claim = told.members.find((member) => member.name === name)?.claim;
+      const claim = identified.members.find((member) => member.name === name)?.claim;
       return claim === undefined ? undefined : present(claim);
     };
     expect(verdictOf(await seenIn({ snapshot: lost, live })).phase).toBe("Pending");
@@ -236,20 +240,20 @@ describe("before a restore has failed for ever the API server is asked", () => {
     expect(verdictOf(await seenIn({ snapshot: lost, live: others }))).toMatchObject({ reason: "ClaimLost" });
   });
 
-  test("whether the EtcdBackup is the one that has failed", async () => {
+  test("whether the EtcdBackup is the one that failed", async () => {
     const snapshot = restore({ stage: "new", with: { backup: sourceBackup({ phase: "Failed" }) } });
     expect(verdictOf(await seenIn({ snapshot })).reason).toBe("BackupFailed");
     const live = (kind: string) => (kind === "EtcdBackup" ? present(sourceBackup()) : undefined);
     expect(verdictOf(await seenIn({ snapshot, live })).phase).toBe("Pending");
   });
 
-  test("and what it does not say has not failed anybody", async () => {
+  test("an unanswered request does not fail a restore", async () => {
     const { seen } = await look({ snapshot: fresh, live: (kind) => (kind === "EtcdCluster" ? unknown("no") : undefined) }); // biome-ignore format: one line
     expect(seen).toEqual(unknown("no"));
   });
 });
 
-test("of a Job that has failed, or whose report is overdue, the API server says which pods there were, as long as no claim is told", async () => {
+test("pods of a failed Job or an overdue report are read from the API server while no claim is identified", async () => {
   const overdueMs = Date.parse("2026-01-01T12:01:00Z");
   const filled = restore({ stage: "filled" });
   const { job, pods } = filled.members[1]!.filling!;
@@ -266,12 +270,12 @@ test("of a Job that has failed, or whose report is overdue, the API server says 
   expect((await look({ snapshot: over, list: () => Promise.resolve({ items: failed(job).pods }) })).asked).toContain(
     question,
   );
-  const told = restore({ stage: "told" });
-  const later = withMember(told, 1, { filling: { job, pods: [] } });
+  const identified = restore({ stage: "told" });
+  const later = withMember(identified, 1, { filling: { job, pods: [] } });
   expect((await look({ snapshot: later, nowMs: overdueMs })).asked).toEqual([]);
 });
 
-test("Kubernetes is asked what it warns of when nothing has run for five seconds", async () => {
+test("Kubernetes' warnings are read when nothing has run for five seconds", async () => {
   const starting = restore({ stage: "starting" });
   const made = Date.parse("2026-01-01T11:59:50Z");
   expect((await look({ snapshot: starting, nowMs: made + 4_999 })).warned).toEqual([]);
@@ -282,7 +286,7 @@ test("Kubernetes is asked what it warns of when nothing has run for five seconds
   expect((await look({ snapshot: restore({ stage: "filled" }), nowMs: made + 5_000 })).warned).toEqual([]);
 });
 
-test("a cluster that calls itself Ready is read by a member whose pod is ready, as the one that it is to be", async () => {
+test("a Ready cluster's revision is read from a member with a ready pod and the expected cluster ID", async () => {
   const ready = restore({ stage: "ready" });
   const members = [memberPod("10.0.0.1", false), memberPod("10.0.0.2"), memberPod("10.0.0.3"), memberPod("10.0.0.4")];
   const read = await look({ snapshot: ready, members });
@@ -292,13 +296,13 @@ test("a cluster that calls itself Ready is read by a member whose pod is ready, 
   const silent = await look({ snapshot: ready, members, revision: down });
   expect(silent.asked).toHaveLength(2);
   expect(silent.seen).toMatchObject({ read: unknown("down") });
-  expect((await look({ snapshot: ready })).seen).toMatchObject({ read: unknown("no member has a pod that is ready") });
+  expect((await look({ snapshot: ready })).seen).toMatchObject({ read: unknown("no member has a ready pod") });
   expect((await look({ snapshot: restore({ stage: "forming" }), members })).asked).toEqual([]);
   const cancelled = () => Promise.reject(new OperatorError("Cancelled", "stop"));
   await expect(look({ snapshot: ready, members, revision: cancelled })).rejects.toThrow("stop");
 });
 
-test("the room is woken by Jobs and pods of a restore, and lets those rest that have ended", () => {
+test("Jobs and pods of a restore wake the controller, and ended restores are left alone", () => {
   const [member] = restore().members;
   const { job, pods } = member!.filling!;
   const bare = { ...job, metadata: { ...job.metadata, labels: {} } };
@@ -312,7 +316,7 @@ test("the room is woken by Jobs and pods of a restore, and lets those rest that 
   ).toEqual([true, false, false]);
 });
 
-test("the status is written when it differs, and a look that fails is told", async () => {
+test("the status is written when it differs, and a failed observation is shown", async () => {
   const written: unknown[] = [];
   const kube = {
     replace: (_: unknown, object: { status: unknown }) => {
@@ -321,20 +325,20 @@ test("the status is written when it differs, and a look that fails is told", asy
     },
   };
   const { reads } = await look();
-  const room = restoreController(kube as never, { ...reads, clock: new FakeClock() } as never);
+  const controller = restoreController(kube as never, { ...reads, clock: new FakeClock() } as never);
   const snapshot = restore({ status: { phase: "Pending" } });
-  expect(await room.writeStatus(snapshot, { phase: "Pending" }, signal)).toBeUndefined();
-  expect(await room.writeStatus(snapshot, { phase: "Failed" }, signal)).toMatchObject({ kind: "stored" });
-  expect(room.subject(snapshot)).toEqual({
+  expect(await controller.writeStatus(snapshot, { phase: "Pending" }, signal)).toBeUndefined();
+  expect(await controller.writeStatus(snapshot, { phase: "Failed" }, signal)).toMatchObject({ kind: "stored" });
+  expect(controller.subject(snapshot)).toEqual({
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdRestore",
     namespace: "foo",
     name: "back",
     uid: UID,
   });
-  expect(room.subjectOf(KEY)).toMatchObject({ name: "back" });
-  expect(room.subjectOf({ namespace: "foo", name: "none" })).toBeUndefined();
-  expect(await room.writeFailing({ namespace: "foo", name: "none" }, "x", signal)).toBeUndefined();
-  await room.writeFailing(KEY, "a defect", signal);
+  expect(controller.subjectOf(KEY)).toMatchObject({ name: "back" });
+  expect(controller.subjectOf({ namespace: "foo", name: "none" })).toBeUndefined();
+  expect(await controller.writeFailing({ namespace: "foo", name: "none" }, "x", signal)).toBeUndefined();
+  await controller.writeFailing(KEY, "a defect", signal);
   expect(written).toMatchObject([{ phase: "Failed" }, { conditions: [{ reason: "InternalError" }] }]);
 });

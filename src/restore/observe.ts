@@ -1,11 +1,11 @@
+import type { Attempted } from "#agent-job/job-state.ts";
+import { idleSince, stateOf, workingPod } from "#agent-job/job-state.ts";
+import { reported } from "#agent-job/live-pods.ts";
+import type { WarningsReader } from "#agent-job/warnings.ts";
 import { QUARANTINE_LABEL, restoreJobName } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import { idleSince, stateOf, workingPod } from "#backup/job-state.ts";
-import { reported } from "#backup/live-pods.ts";
-import type { Attempted } from "#backup/snapshot.ts";
-import type { WarningsReader } from "#backup/warnings.ts";
 import type { Clock } from "#base/clock.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
@@ -38,9 +38,9 @@ import {
 import { isStarted, verdictOf } from "#restore/verdict.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 
-/** By restore: `namespace/name` of the EtcdRestore. */
+/** Index by restore: `namespace/name` of the EtcdRestore. */
 export const RESTORE_INDEX = "restore";
-/** By the EtcdCluster that restores make, or whose claims and pods these are: `namespace/name` of it. */
+/** Index by cluster: `namespace/name` of the EtcdCluster that a restore creates, or that claims and pods belong to. */
 export const TARGET_INDEX = "target";
 
 export interface RestoreReads {
@@ -50,7 +50,10 @@ export interface RestoreReads {
   readonly claims: CacheView<PersistentVolumeClaim>;
   readonly jobs: CacheView<Job>;
   readonly pods: CacheView<Pod>;
-  /** For what Kubernetes warns of while no pod gets on, and for the claim of the source: a label that the cache still shows may be gone. */
+  /**
+   * For Kubernetes' warning events about pods that do not start, and for the source's claim: the cache may show a label
+   * that is gone.
+   */
   readonly kube: Pick<KubeClient, "find" | "list">;
   readonly etcd: Pick<EtcdClient, "revision">;
   readonly identities: Identities;
@@ -59,12 +62,18 @@ export interface RestoreReads {
   readonly imageRepository: string;
 }
 
-/** After this time without a pod at work Kubernetes is asked what it warns of, in milliseconds: an image takes its time. */
+/**
+ * Time without a running container after which warning events are read, in milliseconds. Pulling an image takes a
+ * while.
+ */
 const WARNINGS_AFTER_MS = 5_000;
-/** How many members are asked for the revision before it counts as unknown. */
+/** Number of members asked for the revision before it counts as unknown. */
 const READ_ATTEMPTS = 2;
 
-/** Everything that one decision may use. Cached objects cost nothing; Kubernetes' events and the new cluster are asked when they matter. */
+/**
+ * Reads everything that one decision may use. Cached objects cost nothing; Kubernetes' events and the new cluster are
+ * read only when they matter.
+ */
 export async function observeRestore(
   reads: RestoreReads,
   warnings: Pick<WarningsReader, "of">,
@@ -89,7 +98,7 @@ export async function observeRestore(
   return live.is === "present" ? await withOthers(reads, warnings, live.value, signal) : live;
 }
 
-/** With what nobody watches. */
+/** Adds what no cache holds: warning events, the source's claim and the cluster's revision. */
 async function withOthers(
   reads: RestoreReads,
   warnings: Pick<WarningsReader, "of">,
@@ -110,7 +119,10 @@ async function withOthers(
   });
 }
 
-/** Failed is for ever: who is in the way, what is lost, and of what it is made, is asked for before. What is gone is in nobody's way. */
+/**
+ * Reads from the API server what would make the restore fail, since Failed is final. An object that is gone does not
+ * block the restore.
+ */
 async function liveIn(
   { kube }: RestoreReads,
   seen: RestoreSnapshot,
@@ -169,7 +181,10 @@ function cached(reads: RestoreReads, restore: EtcdRestore): RestoreSnapshot {
   };
 }
 
-/** Caches are each of their own time: a cluster that has begun, of claims that have yet to say whose they are, is none that can be. */
+/**
+ * Reads the claims from the API server when the cluster has begun, but cached claims are not identified: the caches are
+ * of different times.
+ */
 async function membersOf(
   { kube }: RestoreReads,
   seen: RestoreSnapshot,
@@ -186,7 +201,10 @@ async function membersOf(
   return present(seen.members.map((member) => ({ ...member, claim: claims[member.ordinal] })));
 }
 
-/** Before claims are told what they were filled with is known by the pods as they are, and so is why a Job has failed. */
+/**
+ * Adds the pods' reports, read from the API server: claims are identified only by reliable reports, and a failure needs
+ * its cause.
+ */
 async function reportedOf(
   { kube }: RestoreReads,
   seen: RestoreSnapshot,
@@ -206,7 +224,10 @@ function attempted(job: Job | undefined, pods: readonly Pod[]): Attempted | unde
   return job && { job, pods: pods.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid) };
 }
 
-/** Before a Job is made, the API server is asked. Once there is one, its pod mounts the claim anyway. */
+/**
+ * Before a Job exists, the API server is asked. After that the cache suffices, since the Job's pod mounts the claim
+ * anyway.
+ */
 async function claimOf(
   { claims, kube }: RestoreReads,
   seen: RestoreSnapshot,
@@ -220,7 +241,7 @@ async function claimOf(
   return known === undefined ? absent : present(known);
 }
 
-/** Of the first Job or pod that does not get on. */
+/** Warning events of the first Job or pod that makes no progress. */
 async function warningsOf(
   reader: Pick<WarningsReader, "of">,
   { members, takenAtMs }: RestoreSnapshot,
@@ -235,7 +256,7 @@ async function warningsOf(
   return await reader.of(workingPod(first.filling) ?? first.filling.job, signal);
 }
 
-/** A cluster that calls itself Ready is read, of the members whose pods are ready, by one that answers. */
+/** Reads the revision of a cluster that is Ready: the first reachable member with a ready pod answers. */
 async function readOf(
   { pods, etcd, identities }: RestoreReads,
   seen: RestoreSnapshot,
@@ -250,7 +271,7 @@ async function readOf(
     .map((pod) => endpointOf(pod, identities))
     .filter((endpoint) => endpoint.is !== "absent");
   const expectedClusterId = clusterIdFromHex(restoredIdentity(seen.restore).clusterID);
-  let why = "no member has a pod that is ready";
+  let why = "no member has a ready pod";
   for (const endpoint of endpoints.slice(0, READ_ATTEMPTS)) {
     if (endpoint.is === "unknown") {
       why = endpoint.why;

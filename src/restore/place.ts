@@ -4,18 +4,19 @@ import { askingCluster, hasBegun, isComplete, isOurs, isOwned, type RestoreSnaps
 import type { Lack } from "#restore/source.ts";
 
 // Where may a snapshot be restored to?
-//   Only where nothing is. An EtcdCluster that is there may have data, and so may a claim that this very EtcdRestore has not made. An
-//   EtcdRestore that is made again under its name has another uid, so what it made the first time is somebody else's to it. And the
-//   cluster that it has made is a cluster as any other one: what that loses is not made anew.
+//   Only to a name that is free. An existing EtcdCluster may have data, and so may a claim that this EtcdRestore has
+//   not created. An EtcdRestore created again under the same name has another uid, so the claims of the first count as
+//   foreign. The cluster is an ordinary cluster afterwards: data that it loses is not restored again.
 
-/** Why the name is not free, or was taken meanwhile; `undefined` when nobody is in the way. */
+/** Why the name is not free; `undefined` when it is. */
 export function lackOfPlace(snapshot: RestoreSnapshot): Lack | undefined {
   return lackOfCluster(snapshot) ?? lackOfClaims(snapshot) ?? lackOfJobs(snapshot);
 }
 
 /**
- * Why the EtcdCluster of that name is not this restore's; `undefined` when it is, or there is none. The one that asks for the restore by its
- * own spec is there before its data is. Once the data is complete, whoever makes one makes it of these claims: it takes no others.
+ * Why the EtcdCluster of that name is not this restore's; `undefined` when it is, or does not exist. A cluster with
+ * `spec.restore` exists before its data. Once the data is complete, any cluster created under the name adopts these
+ * claims.
  */
 export function lackOfCluster(snapshot: RestoreSnapshot): Lack | undefined {
   const { cluster } = snapshot;
@@ -27,10 +28,10 @@ export function lackOfCluster(snapshot: RestoreSnapshot): Lack | undefined {
     : clusterID === undefined && uid === askingCluster(snapshot);
   if (isExpected) return undefined;
   if (hasBegun(snapshot)) {
-    const message = `EtcdCluster ${name} has begun with the claims of this restore, and none of them is there any more`;
+    const message = `EtcdCluster ${name} began with the claims of this restore, and all of these claims are gone`;
     return { reason: "ClaimLost", message, isFinal: true };
   }
-  const what = clusterID === undefined ? "which is being made" : `which is etcd cluster ${clusterID}`;
+  const what = clusterID === undefined ? "which is being created" : `which is etcd cluster ${clusterID}`;
   const message = `EtcdCluster ${name} exists already, ${what}; choose another spec.clusterTemplate.clusterName`;
   return { reason: "ClusterExists", message, isFinal: true };
 }
@@ -41,12 +42,12 @@ function lackOfClaims(snapshot: RestoreSnapshot): Lack | undefined {
   const there = [...taken, ...otherClaims];
   const claim = there.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? there[0];
   if (claim === undefined) return undefined;
-  // Somebody is making room.
+  // A claim that is being deleted makes way: wait for it.
   if (claim.metadata.deletionTimestamp !== undefined)
     return { reason: "ClaimExists", message: `claim ${claim.metadata.name} is being deleted; a pod may still use it` };
   const from = claim.metadata.labels?.[RESTORED_FROM];
-  const whose = from === undefined ? "" : `, made by the EtcdRestore with uid ${from}`;
-  const message = `claim ${claim.metadata.name} exists already${whose}, and is never overwritten; choose another spec.clusterTemplate.clusterName, or delete the claims of that cluster if nobody needs their data`;
+  const whose = from === undefined ? "" : `, created by the EtcdRestore with uid ${from}`;
+  const message = `claim ${claim.metadata.name} exists already${whose}, and is never overwritten; choose another spec.clusterTemplate.clusterName, or delete that cluster's claims if their data is not needed`;
   return { reason: "ClaimExists", message, isFinal: true };
 }
 
@@ -56,6 +57,7 @@ function lackOfJobs(snapshot: RestoreSnapshot): Lack | undefined {
     .find((each) => each !== undefined && !isOwned(snapshot, each));
   if (job === undefined) return undefined;
   const owner = controllerOf(job);
-  const whose = owner === undefined ? "nobody manages it" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
+  const whose =
+    owner === undefined ? "it has no controller" : `its controller is ${owner.kind} ${owner.name} (uid ${owner.uid})`;
   return { reason: "NameTaken", message: `Job ${job.metadata.name} exists already: ${whose}` };
 }

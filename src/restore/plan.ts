@@ -3,8 +3,8 @@ import { awaitClaims } from "#restore/rules/claims/await-claims.ts";
 import { createClaim } from "#restore/rules/claims/create-claim.ts";
 import { deleteClaims } from "#restore/rules/claims/delete-claims.ts";
 import { fillClaim } from "#restore/rules/claims/fill-claim.ts";
+import { identifyClaims } from "#restore/rules/claims/identify-claims.ts";
 import { stopJobs } from "#restore/rules/claims/stop-jobs.ts";
-import { tellClaims } from "#restore/rules/claims/tell-claims.ts";
 import { awaitCluster } from "#restore/rules/cluster/await-cluster.ts";
 import { createCluster } from "#restore/rules/cluster/create-cluster.ts";
 import { clearJobs } from "#restore/rules/life/clear-jobs.ts";
@@ -21,29 +21,29 @@ import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { RestoreRule, RestoreStep } from "#restore/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
-/** This list is the behaviour of a restore: the first rule with an opinion wins, so its place here is part of each rule. */
+/** Rules of a restore. The first rule that decides wins, so the order is part of each rule. */
 export const RESTORE_RULES: readonly RestoreRule[] = [
-  tellClaims, // It comes before the EtcdRestore may go: claims of which only some say whose they are help nobody.
-  stopJobs, // It comes before the claims go that the Jobs fill.
-  deleteClaims, // It comes before the EtcdRestore may go.
+  identifyClaims, // Before `releaseRestore`: once one claim is identified, all must be, or no cluster can start with them.
+  stopJobs, // Before `deleteClaims`: the Jobs' pods use the claims.
+  deleteClaims, // Before `releaseRestore`: unused claims must not be left behind.
   releaseRestore,
-  clearJobs, // It comes before the restore is left alone.
-  deleting, // It comes before all that is made: nothing is made for an EtcdRestore that is being deleted.
-  ended, // It comes before all that begins anything.
+  clearJobs, // Before `ended`, which leaves the restore alone.
+  deleting, // Before everything that creates: nothing is created for an EtcdRestore that is being deleted.
+  ended, // Before everything that starts work.
   restoreCompleted,
-  restoreFailed, // It comes before all that waits: what has failed waits for nothing.
-  awaitPlace, // It comes before anything is made: where somebody is, nothing is restored to.
-  awaitSource, // It comes before the claims: of what cannot be read nothing is made.
-  awaitImage, // It comes before the Jobs that run it.
-  holdRestore, // It comes before the first claim: none is made that nobody would delete.
-  createClaim, // It comes before the Jobs, so that all of them find who else is there.
+  restoreFailed, // Before every wait: a failed restore waits for nothing.
+  awaitPlace, // Before anything is created: the cluster's name must be free.
+  awaitSource, // Before the claims: none are created for a source that cannot be read.
+  awaitImage, // Before the Jobs that run the image.
+  holdRestore, // Before the first claim: without the finalizer nothing would delete it.
+  createClaim, // Before the Jobs: their pods are scheduled with all claims in place.
   fillClaim,
-  awaitClaims, // The rules below are for claims that are filled.
+  awaitClaims, // The rules below apply once all claims are filled.
   createCluster,
   awaitCluster,
 ];
 
-/** What is to be done about this snapshot. Pure and total. */
+/** Decides what to do about this snapshot. Pure and total. */
 export function planRestore(snapshot: RestoreSnapshot, resting?: Resting<RestoreStep>): Plan<RestoreStep> {
   return decide(RESTORE_RULES, RESTORE_GUARDS, snapshot, resting);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type AgentReport, failure } from "#agent/report.ts";
-import { idleSince } from "#backup/job-state.ts";
-import { broughtWith, ended, jobOf, MADE_AT, restore, restorePod } from "#kit/etcd-restore.ts";
+import { idleSince } from "#agent-job/job-state.ts";
+import { broughtWith, ended, jobOf, MADE_AT, restore, restorePod } from "#kit/snapshots/etcd-restore.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { broughtBy, FILLERS, failureOf } from "#restore/pods.ts";
 
@@ -14,19 +14,22 @@ test("nothing is idle while a container runs", () => {
   expect(idleSince({ job, pods: [restorePod(job, "Pending", [ended(0), { running: {} }])] }, FILLERS)).toBeUndefined();
 });
 
-test.each(["fetch", "base", "replay", "etcdutl", "finish"])("nor while %s does, of whatever the pod has", (name) => {
-  const pod = restorePod(job, "Pending", []);
-  const status = { ...pod.status!.containerStatuses![0]!, name, state: { running: {} } };
-  expect(
-    idleSince({ job, pods: [{ ...pod, status: { ...pod.status, containerStatuses: [status] } }] }, FILLERS),
-  ).toBeUndefined();
-  const beside = { ...status, name: "replica" };
-  expect(idleSince({ job, pods: [{ ...pod, status: { ...pod.status, containerStatuses: [beside] } }] }, FILLERS)).toBe(
-    Date.parse(MADE_AT),
-  );
-});
+test.each(["fetch", "base", "replay", "etcdutl", "finish"])(
+  "no pod is idle while %s runs, with any other containers",
+  (name) => {
+    const pod = restorePod(job, "Pending", []);
+    const status = { ...pod.status!.containerStatuses![0]!, name, state: { running: {} } };
+    expect(
+      idleSince({ job, pods: [{ ...pod, status: { ...pod.status, containerStatuses: [status] } }] }, FILLERS),
+    ).toBeUndefined();
+    const beside = { ...status, name: "replica" };
+    expect(
+      idleSince({ job, pods: [{ ...pod, status: { ...pod.status, containerStatuses: [beside] } }] }, FILLERS),
+    ).toBe(Date.parse(MADE_AT));
+  },
+);
 
-test("what was brought, the pod tells that ended well, or else the one that is at work, or the last one", () => {
+test("the fetched snapshot is reported by the succeeded pod, else the running one, else the last", () => {
   const pod = (phase: string, sha256: string, name: string) =>
     restorePod(job, phase, [ended(0, broughtWith({ sha256 })), { running: {} }], { name, uid: name });
   const [good, bad, next] = [pod("Succeeded", "a", "a"), pod("Failed", "b", "b"), pod("Pending", "c", "c")];
@@ -42,7 +45,7 @@ test("what was brought, the pod tells that ended well, or else the one that is a
   expect(brought(bad, silent)).toBe("b");
 });
 
-test("it is idle since the last that has happened: a Job or a pod was made, is to go, or a container has ended", () => {
+test("a Job is idle since the last creation, deletion or container end", () => {
   expect(idleSince({ job, pods: [] }, FILLERS)).toBe(Date.parse(MADE_AT));
   expect(idleSince({ job, pods: [restorePod(job, "Pending", [], later)] }, FILLERS)).toBe(at("55"));
   const going = { ...later, deletionTimestamp: "2026-01-01T11:59:58Z" };
@@ -51,12 +54,12 @@ test("it is idle since the last that has happened: a Job or a pod was made, is t
 });
 
 test.each<[string, number, AgentReport | string, string]>([
-  ["fetch", 2, failure("BadKey", "the key is another one"), "BadKey: the key is another one"],
+  ["fetch", 2, failure("BadKey", "the key is wrong"), "BadKey: the key is wrong"],
   ["base", 1, "Error: expected sha256", "RestoreToolFailed: Error: expected sha256"],
-  ["replay", 2, failure("BadKey", "the key is another one"), "BadKey: the key is another one"],
+  ["replay", 2, failure("BadKey", "the key is wrong"), "BadKey: the key is wrong"],
   ["etcdutl", 1, "", "RestoreToolFailed: etcdutl ended with exit code 1 (Error)"],
   ["finish", 2, failure("NoSpace", "the volume is full"), "NoSpace: the volume is full"],
-])("of a restore to a point in time, what %s said when it failed is why", (name, exitCode, words, expected) => {
+])("in a point-in-time restore the failure of %s is the reason", (name, exitCode, words, expected) => {
   const state = ended(exitCode, words);
   const pod = restorePod(job, "Failed", []);
   const initContainerStatuses = [{ ...pod.status!.initContainerStatuses![0]!, name, state }];

@@ -1,5 +1,5 @@
 import { type FetchReport, type FinishReport, reportIn } from "#agent/report.ts";
-import { BASE_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, REPLAY_CONTAINER } from "#api/names.ts";
+import type { Attempted } from "#agent-job/job-state.ts";
 import {
   isReportDue,
   lastEnded,
@@ -10,17 +10,18 @@ import {
   type Workers,
   wordsOf,
   workingPod,
-} from "#backup/job-state.ts";
-import type { Attempted } from "#backup/snapshot.ts";
+} from "#agent-job/job-state.ts";
+import { BASE_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, FINISH_CONTAINER, REPLAY_CONTAINER } from "#api/names.ts";
+import { lastLine } from "#kube/words.ts";
 import { isOurs, isOwned, isStaying, type RestoredMember, type RestoreSnapshot } from "#restore/snapshot.ts";
 
-// What the kubelet says of the containers of a restore's pod, which run one after another.
+// Container states of a restore's pod; the containers run one after another.
 
-/** Of the agent, in the order in which they run. */
+/** Containers of the agent, in the order in which they run. */
 const AGENTS: Workers = [FETCH_CONTAINER, REPLAY_CONTAINER, FINISH_CONTAINER];
-/** Of etcdutl, of the cluster's own release. */
+/** Containers of etcdutl, from the cluster's own release. */
 const TOOLS: Workers = [BASE_CONTAINER, ETCDUTL_CONTAINER];
-/** Those that fill a claim; the last one ends the pod. The throw-away etcd beside them does nothing by itself. */
+/** Containers that fill a claim; the pod ends with the last one. The throw-away etcd beside them is not one of them. */
 export const FILLERS: Workers = [
   FETCH_CONTAINER,
   BASE_CONTAINER,
@@ -29,7 +30,7 @@ export const FILLERS: Workers = [
   FINISH_CONTAINER,
 ];
 
-/** The Job by which this restore fills the claim, when it is there. */
+/** The Job of this restore that fills the claim, if it exists. */
 export function fillingOf(snapshot: RestoreSnapshot, { filling }: RestoredMember): Attempted | undefined {
   return filling !== undefined && isOwned(snapshot, filling.job) ? filling : undefined;
 }
@@ -40,7 +41,7 @@ export function isFilled(snapshot: RestoreSnapshot, member: RestoredMember): boo
   return filling !== undefined && stateOf(filling.job) === "succeeded";
 }
 
-/** Whether the member's claim is filled, it is told with what, or never will be, and it is there to stay. */
+/** Whether the claim is filled and stays, and the Job's report is known or is no longer awaited. */
 export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): boolean {
   const { claim } = member;
   const filling = fillingOf(snapshot, member);
@@ -48,7 +49,10 @@ export function isWhole(snapshot: RestoreSnapshot, member: RestoredMember): bool
   return isStaying(claim) && isOurs(snapshot, claim) && isTold;
 }
 
-/** Which snapshot was brought, by the word of the agent that did: by the pod that ended well, or else by the one that is at work, or was last. */
+/**
+ * The snapshot that was fetched, as the agent reported it: by the pod that succeeded, else the running pod, else the
+ * last one.
+ */
 export function broughtBy(filling: Attempted): FetchReport["snapshot"] | undefined {
   const ended = lastEnded(filling.pods);
   const pods = ended?.status?.phase === "Succeeded" ? [ended] : [workingPod(filling), ended];
@@ -56,18 +60,21 @@ export function broughtBy(filling: Attempted): FetchReport["snapshot"] | undefin
   return reports.find((report) => report?.ok === true && report.kind === "fetch")?.snapshot;
 }
 
-/** How the data came to its place, by the word of the agent that put it there. */
+/** How the data was moved into place, as the last container reported it. */
 export function finishedBy(filling: Attempted): FinishReport | undefined {
   const report = reportOf(filling, FINISH_CONTAINER);
   return report?.ok === true && report.kind === "finish" ? report : undefined;
 }
 
-/** Of the snapshot that lies in the claim, by the word of the agent that put it there, or found it there: who fetched last may have brought another one. */
+/**
+ * SHA-256 of the snapshot in the claim, as reported by the agent that moved it there or found it there. The last fetch
+ * may have read another object.
+ */
 export function filledWith(filling: Attempted): string | undefined {
   return finishedBy(filling)?.sha256 ?? broughtBy(filling)?.sha256;
 }
 
-/** Why the last attempt failed: by the agent's own word, or by etcdutl's. */
+/** Why the last attempt failed, from the report of the agent or the output of etcdutl. */
 export function failureOf(filling: Attempted): { readonly reason: string; readonly message: string } | undefined {
   const pod = lastEnded(filling.pods);
   if (pod === undefined) return undefined;
@@ -76,9 +83,9 @@ export function failureOf(filling: Attempted): { readonly reason: string; readon
   const tools = statusesOf(pod, TOOLS);
   const tool = tools.map(({ state }) => state?.terminated).find((end) => end !== undefined && end.exitCode !== 0);
   if (tool === undefined) return undefined;
-  const words = tool.message?.trim();
+  const words = lastLine(tool.message ?? "");
   return {
     reason: "RestoreToolFailed",
-    message: words || `etcdutl ended with exit code ${tool.exitCode} (${tool.reason})`,
+    message: words ?? `etcdutl ended with exit code ${tool.exitCode} (${tool.reason})`,
   };
 }

@@ -1,82 +1,91 @@
+import type { Attempted } from "#agent-job/job-state.ts";
 import { CLAIM_CLUSTER_ID_ANNOTATION, CLAIMS_FINALIZER, RESTORED_FROM } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import type { Attempted } from "#backup/snapshot.ts";
 import type { Observed } from "#base/observed.ts";
 import { controllerOf, type KubeObject, type PersistentVolumeClaim } from "#kube/kinds.ts";
 import { restoredIdentity } from "#restore/identity.ts";
 
-/** What there is of a member that is to be. */
+/** A member of the future cluster. */
 export interface RestoredMember {
-  /** Of the claim, and later of the member. */
+  /** Name of the claim, and later of the member. */
   readonly name: string;
   readonly ordinal: number;
-  /** The claim of this name, whoever made it. */
+  /** The claim of this name, whatever created it. */
   readonly claim: PersistentVolumeClaim | undefined;
-  /** The Job that fills it, with its pods. */
+  /** The Job that fills the claim, with its pods. */
   readonly filling: Attempted | undefined;
 }
 
-/** All that one decision about an EtcdRestore may use. Built by observe.ts, read-only ever after. */
+/** Everything that one decision about an EtcdRestore may use. Built by observe.ts, then read-only. */
 export interface RestoreSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Milliseconds since 1970: the only "now" for rules. */
   readonly takenAtMs: number;
   readonly restore: EtcdRestore;
-  /** By ordinal: one for each that `spec.clusterTemplate.spec.replicas` asks for. */
+  /** One per ordinal, as many as `spec.clusterTemplate.spec.replicas`. */
   readonly members: readonly RestoredMember[];
-  /** The claims, in order of their names, that have the label of the cluster and are none of the members'. */
+  /** Claims with the cluster's label that are not the members', sorted by name. */
   readonly otherClaims: readonly PersistentVolumeClaim[];
-  /** The EtcdCluster of the name, whoever made it. */
+  /** The EtcdCluster of the name, whatever created it. */
   readonly cluster: EtcdCluster | undefined;
-  /** The EtcdBackup of `spec.source.backupName`; `undefined` when there is none, or none is named. */
+  /** The EtcdBackup of `spec.source.backupName`; `undefined` when it does not exist or none is named. */
   readonly backup: EtcdBackup | undefined;
-  /** The claim on which the object is, if it is on one; before the first Job is made, as the API server has it. */
+  /** The claim that holds the source object, if one does. Read from the API server before the first Job is created. */
   readonly sourceClaim: PersistentVolumeClaim | undefined;
-  /** What Kubernetes warned of, the newest first, about a Job or a pod that does not get on; asked for only then, else empty. */
+  /** Kubernetes' warnings about a Job or pod that makes no progress, newest first; read only then, else empty. */
   readonly warnings: readonly string[];
-  /** A linearizable read of the cluster: its revision. `undefined`: not asked, because it is not there yet. Never `absent`. */
+  /**
+   * The cluster's revision from a linearizable read. `undefined`: not read, because the cluster does not exist yet.
+   * Never `absent`.
+   */
   readonly read: Observed<bigint> | undefined;
-  /** The operator's own image: a setting of the operator. */
+  /** The operator's own image (--agent-image). */
   readonly agentImage: string | undefined;
-  /** Where etcd's images come from, without tag: a setting of the operator. */
+  /** Repository of etcd's images, without tag (a flag of the operator). */
   readonly imageRepository: string;
 }
 
-/** Whether this very EtcdRestore, not an earlier one of the same name, manages the object. */
+/** Whether this EtcdRestore, by uid, is the object's controller. */
 export function isOwned({ restore }: RestoreSnapshot, object: KubeObject): boolean {
   return controllerOf(object)?.uid === restore.metadata.uid;
 }
 
-/** Whether this very EtcdRestore has made the claim. Claims have no owner: nothing takes their data along. */
+/**
+ * Whether this EtcdRestore, by uid, created the claim. Claims have no owner, so that no garbage collection deletes
+ * their data.
+ */
 export function isOurs({ restore }: RestoreSnapshot, { metadata }: PersistentVolumeClaim): boolean {
   return metadata.labels?.[RESTORED_FROM] === restore.metadata.uid;
 }
 
-/** Whether the claim says whose data it holds: from then on a cluster may have taken it. */
+/** Whether the claim has identity annotations: from then on a cluster may have adopted it. */
 export function isTold({ metadata }: PersistentVolumeClaim): boolean {
   return metadata.annotations?.[CLAIM_CLUSTER_ID_ANNOTATION] !== undefined;
 }
 
-/** Whether the claim is there to stay: one that is being deleted no cluster takes, and no pod starts with it. */
+/**
+ * Whether the claim exists and is not being deleted. No cluster adopts a claim that is being deleted, and no pod starts
+ * with it.
+ */
 export function isStaying(claim: PersistentVolumeClaim | undefined): claim is PersistentVolumeClaim {
   return claim !== undefined && claim.metadata.deletionTimestamp === undefined;
 }
 
-/** Whether a cluster can begin with the claim: it was handed over by this restore, and is there to stay. */
+/** Whether a cluster can begin with the claim: created and identified by this restore, and not being deleted. */
 export function isHandedOver(snapshot: RestoreSnapshot, claim: PersistentVolumeClaim | undefined): boolean {
   return isStaying(claim) && isOurs(snapshot, claim) && isTold(claim);
 }
 
-/** Claims that this restore has made and that hold nobody's data: they may be half filled. */
+/** Claims that this restore created and that have no identity: they may be half filled. */
 export function untoldClaims(snapshot: RestoreSnapshot): readonly PersistentVolumeClaim[] {
   return snapshot.members.flatMap(({ claim }) =>
     claim !== undefined && isOurs(snapshot, claim) && !isTold(claim) ? [claim] : [],
   );
 }
 
-/** Whether the data is complete: one claim has been told, which is done only when all are filled. */
+/** Whether the data is complete: at least one claim is identified, which happens only after all are filled. */
 export function isComplete(snapshot: RestoreSnapshot): boolean {
   return snapshot.members.some(({ claim }) => claim !== undefined && isOurs(snapshot, claim) && isTold(claim));
 }
@@ -86,20 +95,26 @@ export function isTaken({ restore, cluster }: RestoreSnapshot): boolean {
   return cluster?.status?.identity?.clusterID === restoredIdentity(restore).clusterID;
 }
 
-/** Whether the EtcdCluster has taken the claims, or was made of them by this restore and knows nothing yet: all of them were filled by then. */
+/**
+ * Whether the EtcdCluster has taken the claims, or this restore created it from them and it has no identity yet. All
+ * claims were filled before.
+ */
 export function hasBegun(snapshot: RestoreSnapshot): boolean {
   const { cluster, restore } = snapshot;
   const isMade = cluster?.metadata.annotations?.[RESTORED_FROM] === restore.metadata.uid;
   return isTaken(snapshot) || (isMade && cluster.status?.identity === undefined);
 }
 
-/** Whether it is on record that all claims were filled: a cluster may have lived on them since, also one that is gone, whatever they say by now. */
+/**
+ * Whether the status records that all claims were filled. A cluster may have used them since, even one that is gone,
+ * whatever their annotations are now.
+ */
 export function wasComplete({ restore }: RestoreSnapshot): boolean {
   return restore.status?.phase === "Completed" || restore.status?.begun === true;
 }
 
-/** Completed and Failed are for ever. */
-export function hasEnded({ restore }: RestoreSnapshot): boolean {
+/** Completed and Failed are final. */
+export function hasEnded({ restore }: Pick<RestoreSnapshot, "restore">): boolean {
   return restore.status?.phase === "Completed" || restore.status?.phase === "Failed";
 }
 
@@ -107,18 +122,18 @@ export function isDeleting({ restore }: RestoreSnapshot): boolean {
   return restore.metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether what it has made is looked after before it goes. */
+/** Whether the operator's finalizer is set. */
 export function isHeld({ restore }: RestoreSnapshot): boolean {
   return restore.metadata.finalizers?.includes(CLAIMS_FINALIZER) === true;
 }
 
-/** Whether it was given up: it has failed, or is being deleted before there is anything that a cluster could begin with. */
+/** Whether the restore was given up: it failed, or is being deleted, before a cluster could begin with its claims. */
 export function isGivenUp(snapshot: RestoreSnapshot): boolean {
   if (isComplete(snapshot) || hasBegun(snapshot) || wasComplete(snapshot)) return false;
   return snapshot.restore.status?.phase === "Failed" || isDeleting(snapshot);
 }
 
-/** The EtcdCluster that asked for this restore by its own spec, by uid: it is there before its data is. */
+/** Uid of the EtcdCluster that asked for this restore in its own spec: it exists before its data. */
 export function askingCluster({ restore }: RestoreSnapshot): string | undefined {
   const owner = controllerOf(restore);
   return owner?.kind === ETCD_CLUSTERS.kind && owner.name === restore.spec.clusterTemplate.clusterName

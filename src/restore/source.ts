@@ -1,23 +1,23 @@
+import type { Attempted } from "#agent-job/job-state.ts";
+import { isReportDue } from "#agent-job/job-state.ts";
 import type { RestoreReason } from "#api/conditions.ts";
 import { defectOf } from "#api/defect.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { isReportDue } from "#backup/job-state.ts";
-import type { Attempted } from "#backup/snapshot.ts";
 import { isOlderMinor, isRelease } from "#etcd/version.ts";
 import { objectOf } from "#restore/object.ts";
 import { broughtBy, filledWith, fillingOf, isFilled } from "#restore/pods.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
-/** Why the restore does not get on by now. */
+/** Why the restore makes no progress. */
 export interface Lack {
   readonly reason: RestoreReason;
   readonly message: string;
-  /** Whether it would be the same for ever. */
+  /** Whether waiting cannot help. */
   readonly isFinal?: true;
 }
 
-/** What is missing of the EtcdBackup and of the claim that are named; `undefined` when the object can be read. */
+/** Problem with the named EtcdBackup or claim; `undefined` when the object can be read. */
 export function lackOfSource(snapshot: RestoreSnapshot): Lack | undefined {
   return lackOfBackup(snapshot) ?? lackOfClaim(snapshot);
 }
@@ -26,11 +26,11 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
   const { backupName } = restore.spec.source;
   if (backupName === undefined) return undefined;
   if (backup === undefined)
-    return { reason: "BackupNotFound", message: `there is no EtcdBackup ${backupName} in this namespace` };
+    return { reason: "BackupNotFound", message: `this namespace has no EtcdBackup ${backupName}` };
   if (backup.metadata.deletionTimestamp !== undefined)
     return {
       reason: "BackupNotFound",
-      message: `EtcdBackup ${backupName} is being deleted, and its object may go with it`,
+      message: `EtcdBackup ${backupName} is being deleted, and its object may be deleted with it`,
     };
   if (backup.spec.archive !== undefined) return lackOfArchive(backupName);
   switch (backup.status?.phase) {
@@ -38,36 +38,41 @@ function lackOfBackup({ restore, backup }: RestoreSnapshot): Lack | undefined {
       return lackOfData(backup);
     case "Failed": {
       const why =
-        backup.status.conditions?.find(({ type }) => type === "Failed")?.message ?? "its status does not say why";
+        backup.status.conditions?.find(({ type }) => type === "Failed")?.message ?? "its status has no reason";
       return { reason: "BackupFailed", message: `EtcdBackup ${backupName} has failed: ${why}`, isFinal: true };
     }
     default:
-      return { reason: "BackupNotCompleted", message: `EtcdBackup ${backupName} is still under way` };
+      return { reason: "BackupNotCompleted", message: `EtcdBackup ${backupName} is still running` };
   }
 }
 
-/** An archive is never done, and has no snapshot: its changes are read with that of a backup. */
+/** An archive never completes and has no snapshot: its changes are replayed onto the snapshot of a backup. */
 function lackOfArchive(backupName: string): Lack {
-  const message = `spec.source.backupName is ${backupName}, which archives changes and holds no snapshot; it must be an EtcdBackup of the same cluster and place that is Completed, and spec.until says up to where the changes are wanted`;
+  const message = `spec.source.backupName is ${backupName}, which archives changes and has no snapshot; name a Completed EtcdBackup of the same cluster and destination. Then set spec.until to the end of the changes`;
   return { reason: "SpecRefused", message, isFinal: true };
 }
 
-/** Data that is known to be wrong is brought back only by who says where it lies, and so has heard of it. */
+/**
+ * Refuses data that failed its verification. To restore it nevertheless, a user must name the object's URL in the spec.
+ */
 function lackOfData(backup: EtcdBackup): Lack | undefined {
   const defect = defectOf(backup);
   if (defect === undefined) return undefined;
   const { name } = backup.metadata;
-  const found = `its verification found the data of EtcdBackup ${name} wrong: ${defect.reason}: ${defect.message}`;
-  const message = `${found}; who wants it all the same names its object in spec.source.object (${backup.status?.objectURL})`;
+  const found = `the verification of EtcdBackup ${name} found its data wrong: ${defect.reason}: ${defect.message}`;
+  const message = `${found}; to restore it nevertheless, name its object in spec.source.object (${backup.status?.objectURL})`;
   return { reason: "BackupFailed", message, isFinal: true };
 }
 
-/** What of the snapshot that was brought keeps a cluster from starting with it; `undefined` when nothing does. */
+/** Why a cluster cannot start with the fetched snapshot; `undefined` when it can. */
 export function lackOfSnapshot(snapshot: RestoreSnapshot): Lack | undefined {
   return lackOfRelease(snapshot) ?? lackOfSameness(snapshot);
 }
 
-/** A member does not start with the data of a later minor release. Of an object that no EtcdBackup names, the agents that bring it tell. */
+/**
+ * Refuses a snapshot of a later minor release: members do not start with it. For an object without an EtcdBackup the
+ * agents report the release.
+ */
 function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
   const { restore, backup } = snapshot;
   const brought = broughtTo(snapshot).map(({ etcdVersion }) => etcdVersion);
@@ -80,8 +85,8 @@ function lackOfRelease(snapshot: RestoreSnapshot): Lack | undefined {
 }
 
 /**
- * Each claim fetches for itself, and members begin with the same data or never agree: somebody may have stored another object in between. With what a claim
- * was filled its pod says, or else the EtcdBackup by which the agent was told what to accept.
+ * Refuses claims filled from different objects: each Job fetches by itself, and the object may have been replaced in
+ * between. The SHA-256 is from the pod's report, or else from the EtcdBackup that the Job was created for.
  */
 function lackOfSameness(snapshot: RestoreSnapshot): Lack | undefined {
   const filled = snapshot.members.flatMap((member) => {
@@ -98,11 +103,11 @@ function lackOfSameness(snapshot: RestoreSnapshot): Lack | undefined {
   }
   const silent = filled.find(({ sha256, filling }) => sha256 === undefined && !isReportDue(snapshot, filling));
   if (silent === undefined || snapshot.members.length === 1) return undefined;
-  const message = `the pod that has filled claim ${silent.name} is gone, and its report with it: nobody knows whether the object was the same as for the others; restore again, best from an EtcdBackup whose status says the SHA-256`;
+  const message = `the pod that filled claim ${silent.name} is gone without a report, so it may have read another object than the others; restore again. Prefer an EtcdBackup with a SHA-256 in its status`;
   return { reason: "AgentFailed", message, isFinal: true };
 }
 
-/** What alone the agent has taken for the snapshot, when its Job was made for this very EtcdBackup. */
+/** The only SHA-256 that the agent accepts, when its Job was created for this EtcdBackup. */
 function acceptedBy({ backup }: RestoreSnapshot, { job }: Attempted): string | undefined {
   if (backup === undefined) return undefined;
   const isOfIt = Date.parse(job.metadata.creationTimestamp ?? "") > Date.parse(backup.metadata.creationTimestamp ?? "");
@@ -117,7 +122,10 @@ function broughtTo(snapshot: RestoreSnapshot) {
   });
 }
 
-/** A pod that mounts a claim may change what is on it: so its owner says by a label that backups lie there. */
+/**
+ * Refuses a claim without the label by which its owner allows backups on it: a pod that mounts a claim may change its
+ * data.
+ */
 function lackOfClaim(snapshot: RestoreSnapshot): Lack | undefined {
   const object = objectOf(snapshot);
   if (typeof object === "string" || object.target.claimName === undefined) return undefined;
@@ -126,10 +134,10 @@ function lackOfClaim(snapshot: RestoreSnapshot): Lack | undefined {
   if (sourceClaim === undefined)
     return {
       reason: "ClaimNotAllowed",
-      message: `the object is on claim ${claimName}, which is not in this namespace`,
+      message: `the object is on claim ${claimName}, which this namespace does not have`,
     };
   if (sourceClaim.metadata.labels?.[BACKUP_DESTINATION_LABEL] === "true") return undefined;
   const how = `kubectl label persistentvolumeclaim ${claimName} ${BACKUP_DESTINATION_LABEL}=true`;
-  const message = `the object is on claim ${claimName}, which does not say that backups are stored on it: ${how}`;
+  const message = `the object is on claim ${claimName}, which is not labelled as a backup destination; if it is one, run: ${how}`;
   return { reason: "ClaimNotAllowed", message };
 }

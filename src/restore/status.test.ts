@@ -17,7 +17,7 @@ import {
   sourceBackup,
   UID,
   withMember,
-} from "#kit/etcd-restore.ts";
+} from "#kit/snapshots/etcd-restore.ts";
 import type { Job } from "#kube/kinds.ts";
 import { planRestore } from "#restore/plan.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
@@ -33,8 +33,8 @@ function statusOf(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRes
   return restoreStatus(snapshot, planRestore(snapshot, resting));
 }
 
-/** Phase, and of both conditions the answer; the reason and the message, which both have. */
-function told(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRestore>[1]): string {
+/** Phase, status of both conditions, and their common reason and message. */
+function verdictText(snapshot: RestoreSnapshot, resting?: Parameters<typeof planRestore>[1]): string {
   const { phase, conditions = [] } = statusOf(snapshot, resting);
   const [complete, ill] = conditions;
   expect(conditions.map(({ type }) => type)).toEqual(["Complete", "Failed"]);
@@ -47,7 +47,7 @@ function failing(states: readonly object[], reason?: string): RestoreSnapshot {
   return withMember(running, 1, { filling: failed(job, states, reason) });
 }
 
-test("a restore that runs says what it does, where its snapshot is, and who the cluster will be", () => {
+test("a running restore shows its progress, its snapshot and the future cluster's identity", () => {
   expect(statusOf(running)).toEqual({
     observedGeneration: 1,
     phase: "Pending",
@@ -65,7 +65,7 @@ test("a restore that runs says what it does, where its snapshot is, and who the 
   expect(CLUSTER_ID).toMatch(/^[0-9a-f]{10,16}$/);
 });
 
-test("what was read is told when an agent has told it", () => {
+test("what an agent reports is shown", () => {
   const status = statusOf(restore({ stage: "filled" }));
   expect(status).toMatchObject({
     revision: "1000000012",
@@ -75,7 +75,7 @@ test("what was read is told when an agent has told it", () => {
     },
   });
   expect(Object.keys(status.snapshot ?? {})).toHaveLength(7);
-  // Of an object that some other tool has stored less is known.
+  // Less is known of an object stored by another tool.
   const bare = { key: "k", bytes: 1, sha256: "a", revision: "2", hasManifest: false };
   const brought = ended(0, { ok: true, kind: "fetch", snapshot: bare });
   const pod = restorePod(job, "Succeeded", [brought, ended(0), ended(0)]);
@@ -84,7 +84,7 @@ test("what was read is told when an agent has told it", () => {
   expect(statusOf(plain)).not.toHaveProperty("revision");
 });
 
-test("of several words the first good one counts, and what is on record before that", () => {
+test("of several reports the first good one counts, and the recorded status before that", () => {
   const word = (revision: string) =>
     restorePod(job, "Succeeded", [ended(0), ended(0), ended(0, { ok: true, kind: "finish", moved: true, revision })]);
   const odd = withMember(restore({ stage: "made" }), 0, { filling: { job, pods: [word("x")] } });
@@ -93,7 +93,7 @@ test("of several words the first good one counts, and what is on record before t
   expect(statusOf(restore({ stage: "filled", status: { revision: "7" } })).revision).toBe("7");
 });
 
-test("conditions that stay keep their time", () => {
+test("unchanged conditions keep their time", () => {
   const before = {
     observedGeneration: 1,
     lastTransitionTime: MADE_AT,
@@ -118,33 +118,33 @@ test("other conditions of the cluster do not matter", () => {
   const { status } = ready.cluster!;
   const other = { ...status!.conditions![0]!, type: "Available", status: "False" as const };
   const cluster = { ...ready.cluster!, status: { ...status, conditions: [other, ...status!.conditions!] } };
-  expect(told({ ...ready, cluster })).toContain("Completed True");
+  expect(verdictText({ ...ready, cluster })).toContain("Completed True");
 });
 
-test("words of the agent are told as they are, and a spec without a source is refused", () => {
-  expect(told(failing([ended(2, failure("NoSuchObject", "nothing is there"))]))).toBe(
+test("the agent's reports are shown as they are, and a spec without a source is refused", () => {
+  expect(verdictText(failing([ended(2, failure("NoSuchObject", "nothing is there"))]))).toBe(
     "Failed False True NoSuchObject: nothing is there",
   );
-  expect(told({ ...failing([ended(2, failure("BadKey", "no"))]) })).toBe("Failed False True BadKey: no");
-  expect(told(restore({ stage: "new", spec: { source: {} } }))).toBe(
+  expect(verdictText({ ...failing([ended(2, failure("BadKey", "no"))]) })).toBe("Failed False True BadKey: no");
+  expect(verdictText(restore({ stage: "new", spec: { source: {} } }))).toBe(
     "Failed False True SpecRefused: spec.source must have exactly one of backupName and object",
   );
 });
 
-test("a Job that has failed is not judged while another pod of it is at work", () => {
+test("a failed pod does not fail a Job while another pod of it runs", () => {
   const { job: its, pods } = failed(job);
   const both = [...pods, restorePod(its, "Pending", [{ running: {} }], { uid: "other" })];
-  expect(told(withMember(running, 1, { filling: { job: its, pods: both } }))).toContain("Pending False False");
+  expect(verdictText(withMember(running, 1, { filling: { job: its, pods: both } }))).toContain("Pending False False");
 });
 
-test("what has been told is kept when nobody remembers", () => {
+test("reported facts are kept after their pods are gone", () => {
   const before = { revision: "7", snapshot: { key: "k", bytes: 1, sha256: "a", revision: "2", hasManifest: false } };
   const status = statusOf(restore({ stage: "new", held: true, status: { ...before, startTime: MADE_AT } }));
   expect(status).toMatchObject({ ...before, startTime: MADE_AT });
   expect(status).not.toHaveProperty("jobNames");
 });
 
-test("the source is told as people gave it", () => {
+test("the source is shown as the user wrote it", () => {
   expect(statusOf(restore({ spec: BY_URL }))).toMatchObject({
     source: "s3://bucket/k.db?region=eu-1",
     objectURL: "s3://bucket/k.db?region=eu-1",
@@ -155,7 +155,7 @@ test("the source is told as people gave it", () => {
   expect(statusOf(nowhere)).not.toHaveProperty("objectURL");
 });
 
-describe("how it goes:", () => {
+describe("progress:", () => {
   const cases: readonly [string, RestoreSnapshot, string][] = [
     [
       "completed",
@@ -165,10 +165,10 @@ describe("how it goes:", () => {
     [
       "the cluster starts",
       restore({ stage: "told" }),
-      "Pending False False StartingCluster: all claims are filled; EtcdCluster restored is about to be made",
+      "Pending False False StartingCluster: all claims are filled; EtcdCluster restored is created next",
     ],
     [
-      "the wrong key, with the name of the Secret",
+      "a wrong key, with the name of the Secret",
       { ...failing([ended(2, failure("BadKey", "no"))]), restore: etcdRestore({ spec: ON_VOLUME }) },
       "Failed False True BadKey: no (Secret key)",
     ],
@@ -188,7 +188,7 @@ describe("how it goes:", () => {
       "Failed False True StoreTLS: no (Secret s3)",
     ],
     [
-      "the wrong key of what was not to be encrypted",
+      "a wrong key for an unencrypted source",
       failing([ended(2, failure("BadKey", "no"))]),
       "Failed False True BadKey: no",
     ],
@@ -199,13 +199,17 @@ describe("how it goes:", () => {
     ],
     ["users", failing([ended(2, failure("AuthEnabled", "users"))]), "Failed False True AuthEnabled: users"],
     [
-      "data in the way",
+      "existing data",
       failing([ended(0), ended(0), ended(2, failure("DataExists", "data"))]),
       "Failed False True DataExists: data",
     ],
-    ["what no restore can say", failing([ended(2, failure("ObjectExists", "odd"))]), "Failed False True Internal: odd"],
     [
-      "etcdutl without words",
+      "a reason that restores do not have",
+      failing([ended(2, failure("ObjectExists", "odd"))]),
+      "Failed False True Internal: odd",
+    ],
+    [
+      "etcdutl without output",
       failing([ended(0), ended(137)]),
       "Failed False True RestoreToolFailed: etcdutl ended with exit code 137 (Error)",
     ],
@@ -224,7 +228,7 @@ describe("how it goes:", () => {
       withMember(running, 1, {
         filling: { job, pods: [restorePod(job, "Pending", [{ running: {} }], { deletionTimestamp: NOW })] },
       }),
-      `Pending False False PodPending: pod ${job.metadata.name}-abcde is being deleted; another one follows when it is gone`,
+      `Pending False False PodPending: pod ${job.metadata.name}-abcde is being deleted; a new pod follows when it is gone`,
     ],
     [
       "an image",
@@ -236,28 +240,28 @@ describe("how it goes:", () => {
     [
       "a Secret",
       restore({ stage: "starting", spec: ON_VOLUME, with: { warnings: ['secret "key" not found'] } }),
-      `Pending False False SecretMissing: pod restore-${UID}-0-abcde waits for a Secret, or a key of one, of key: secret "key" not found`,
+      `Pending False False SecretMissing: pod restore-${UID}-0-abcde waits for a Secret, or a key in one, among key: secret "key" not found`,
     ],
     [
-      "a volume that does not come",
+      "a missing volume",
       restore({ stage: "starting", with: { warnings: ["no volume"] } }),
       `Pending False False PodPending: pod restore-${UID}-0-abcde: container finish waits: PodInitializing; Kubernetes warns: no volume`,
     ],
     [
-      "a pod that has ended well",
+      "a pod that has succeeded",
       withMember(running, 1, { filling: { job, pods: [restorePod(job, "Succeeded", [])] } }),
-      `Pending False False Restoring: the pod of Job ${job.metadata.name} has ended well`,
+      `Pending False False Restoring: the pod of Job ${job.metadata.name} has succeeded`,
     ],
     [
       "an attempt without a report",
       withMember(running, 1, { filling: { job, pods: [restorePod(job, "Failed", [ended(137)])] } }),
-      `Pending False False Retrying: an attempt of Job ${job.metadata.name} has failed, another one follows: container fetch ended: Error with exit code 137`,
+      `Pending False False Retrying: an attempt of Job ${job.metadata.name} has failed and is retried: container fetch ended: Error with exit code 137`,
     ],
     ["being deleted", restore({ deleting: true }), "Pending False False Deleting: the restore was given up; Job"],
     [
       "about to be deleted",
       restore({ stage: "new", deleting: true }),
-      "Pending False False Deleting: it is about to be deleted",
+      "Pending False False Deleting: the EtcdRestore is about to be deleted",
     ],
     [
       "without the operator's image",
@@ -265,65 +269,69 @@ describe("how it goes:", () => {
       "Pending False False Waiting: the operator does not know its own image",
     ],
   ];
-  test.each(cases)("%s", (_, snapshot, wanted) => expect(told(snapshot)).toContain(wanted)); // biome-ignore format: a table
+  test.each(cases)("%s", (_, snapshot, wanted) => expect(verdictText(snapshot)).toContain(wanted)); // biome-ignore format: a table
 });
 
-test("a Job's end that is seen before that of its pod waits for the report, though not for ever", () => {
+test("a Job that ends before its pod is observed waits for the report, for a limited time", () => {
   const { job: its } = failed(job);
   const at = (ms: number) => ({
     ...withMember(running, 1, { filling: { job: its, pods: [] } }),
     takenAtMs: Date.parse("2026-01-01T11:59:58Z") + ms,
   });
-  expect(told(at(59_999))).toContain("Pending False False");
-  expect(told(at(60_000))).toContain("Failed False True AgentFailed");
+  expect(verdictText(at(59_999))).toContain("Pending False False");
+  expect(verdictText(at(60_000))).toContain("Failed False True AgentFailed");
 });
 
 const rest = (given: Partial<Rest> = {}) => ({ because: "quota", forMs: 1_000, isBrief: false, ...given });
 
-test("a step that is refused is told, and waited out while nothing is whole", () => {
+test("a refused step is shown, and waited for while the data is incomplete", () => {
   const refuse =
     (given: Partial<Rest> = {}) =>
     () =>
       rest(given);
   const fresh = restore({ stage: "new", held: true, status: { startTime: NOW } });
-  expect(told(fresh, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
-  expect(told(fresh, refuse({ code: "KubeAlreadyExists" }))).toContain("NameTaken: create-claim: quota");
-  // What else was waited for before does not count.
+  expect(verdictText(fresh, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
+  expect(verdictText(fresh, refuse({ code: "KubeAlreadyExists" }))).toContain("NameTaken: create-claim: quota");
+  // Earlier waits do not count.
   const later = { ...fresh, takenAtMs: fresh.takenAtMs + 10 * 60_000 };
-  expect(told(later, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
-  expect(told(later, refuse({ triedForMs: 599_999 }))).toContain("Pending False False StepRefused");
-  expect(told(fresh, refuse({ triedForMs: 600_000 }))).toBe(
+  expect(verdictText(later, refuse())).toContain("Pending False False StepRefused: create-claim: quota");
+  expect(verdictText(later, refuse({ triedForMs: 599_999 }))).toContain("Pending False False StepRefused");
+  expect(verdictText(fresh, refuse({ triedForMs: 600_000 }))).toBe(
     "Failed False True StepRefused: create-claim: quota; it was waited for 10 minutes",
   );
   const whole = { ...restore({ stage: "told", status: { startTime: NOW } }), takenAtMs: later.takenAtMs };
-  expect(told(whole, refuse({ triedForMs: 600_000 }))).toContain(
+  expect(verdictText(whole, refuse({ triedForMs: 600_000 }))).toContain(
     "Pending False False StepRefused: create-cluster: quota",
   );
-  expect(told(fresh, refuse({ because: "soon", isBrief: true }))).not.toContain("soon");
+  expect(verdictText(fresh, refuse({ because: "soon", isBrief: true }))).not.toContain("soon");
 });
 
-test("so is one that holds back all others", () => {
+test("a refused step that blocks all others is shown, too", () => {
   const held =
     (name: string, given: Partial<Rest> = {}) =>
     (rule: string) =>
       rule === name ? rest(given) : undefined;
   const fresh = restore({ stage: "new" });
-  expect(told(fresh, held("hold-restore"))).toContain("Pending False False StepRefused: hold-restore: quota");
-  expect(told(fresh, held("hold-restore", { triedForMs: 600_000 }))).toContain("Failed False True StepRefused");
-  expect(told(fresh, held("hold-restore", { isBrief: true }))).toContain("Pending False False Restoring");
+  expect(verdictText(fresh, held("hold-restore"))).toContain("Pending False False StepRefused: hold-restore: quota");
+  expect(verdictText(fresh, held("hold-restore", { triedForMs: 600_000 }))).toContain("Failed False True StepRefused");
+  expect(verdictText(fresh, held("hold-restore", { isBrief: true }))).toContain("Pending False False Restoring");
   const filled = restore({ stage: "filled" });
-  expect(told(filled, held("tell-claims"))).toContain("Pending False False StepRefused: tell-claims: quota");
-  const begun = withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) });
-  expect(told(begun, held("tell-claims", { triedForMs: 600_000 }))).toContain(
-    "Pending False False StepRefused: tell-claims",
+  expect(verdictText(filled, held("identify-claims"))).toContain(
+    "Pending False False StepRefused: identify-claims: quota",
   );
-  // What has failed has, whatever is refused beside it.
+  const begun = withMember(filled, 0, { claim: claimAt(filled, "restored-0", true) });
+  expect(verdictText(begun, held("identify-claims", { triedForMs: 600_000 }))).toContain(
+    "Pending False False StepRefused: identify-claims",
+  );
+  // A failed restore stays failed, even with a refused step.
   const lost = withMember(begun, 1, { claim: undefined });
-  expect(told(lost, held("tell-claims"))).toContain("Failed False True ClaimLost");
-  expect(told(restore({ deleting: true }), held("stop-jobs"))).toBe("Pending False False Deleting: stop-jobs: quota");
+  expect(verdictText(lost, held("identify-claims"))).toContain("Failed False True ClaimLost");
+  expect(verdictText(restore({ deleting: true }), held("stop-jobs"))).toBe(
+    "Pending False False Deleting: stop-jobs: quota",
+  );
 });
 
-test("that all claims were filled stays on record, whatever they say later, and for what has failed, too", () => {
+test("that all claims were filled stays recorded, whatever their annotations are later, also after a failure", () => {
   expect(statusOf(restore({ stage: "filled" }))).not.toHaveProperty("begun");
   expect(statusOf(restore({ stage: "told" })).begun).toBe(true);
   const wordless = restore({ stage: "claims", with: { cluster: clusterOf(running, true) } });
@@ -334,7 +342,7 @@ test("that all claims were filled stays on record, whatever they say later, and 
   expect(statusOf(restore({ stage: "claims", status: failed }))).toEqual(failed);
 });
 
-test("what has ended stays as it was told, and ends once", () => {
+test("the status of an ended restore does not change, and it ends once", () => {
   const done = { phase: "Completed", completionTime: MADE_AT } as const;
   const snapshot = restore({ stage: "new", status: done });
   expect(statusOf(snapshot)).toBe(snapshot.restore.status);
@@ -342,25 +350,27 @@ test("what has ended stays as it was told, and ends once", () => {
   expect(statusOf(running)).not.toHaveProperty("completionTime");
 });
 
-test("while its EtcdBackup is under way, a restore has not begun", () => {
+test("a restore has not begun while its EtcdBackup is running", () => {
   const waiting = restore({ stage: "new", with: { backup: sourceBackup({ phase: "BackingUp" }) } });
   expect(statusOf(waiting)).not.toHaveProperty("startTime");
-  expect(told(waiting)).toBe("Pending False False BackupNotCompleted: EtcdBackup nightly is still under way");
+  expect(verdictText(waiting)).toBe("Pending False False BackupNotCompleted: EtcdBackup nightly is still running");
 });
 
-test("a claim that is in the way is told, and when it is going it is waited for", () => {
+test("a claim in the way is shown, and waited for while it is being deleted", () => {
   const claim = foreignClaim("restored-0");
   const going = { ...claim, metadata: { ...claim.metadata, deletionTimestamp: NOW } };
-  expect(told(withMember(restore({ stage: "new" }), 0, { claim }))).toContain("Failed False True ClaimExists");
-  expect(told(withMember(restore({ stage: "new" }), 0, { claim: going }))).toContain("Pending False False ClaimExists");
+  expect(verdictText(withMember(restore({ stage: "new" }), 0, { claim }))).toContain("Failed False True ClaimExists");
+  expect(verdictText(withMember(restore({ stage: "new" }), 0, { claim: going }))).toContain(
+    "Pending False False ClaimExists",
+  );
   const theirs = {
     ...job,
     metadata: { ...job.metadata, ownerReferences: [{ kind: "EtcdBackup", name: "b", uid: "u", controller: true }] },
   } as unknown as Job;
-  expect(told(withMember(running, 1, { filling: { job: theirs, pods: [] } }))).toContain("NameTaken: Job");
+  expect(verdictText(withMember(running, 1, { filling: { job: theirs, pods: [] } }))).toContain("NameTaken: Job");
 });
 
-test("when looks do not come to an end, that is said, unless all is known", () => {
+test("failing observations are shown, unless the restore has ended", () => {
   const status = failingStatus(etcdRestore({ status: { phase: "Pending" } }), "a defect", Date.parse(NOW));
   expect(status).toMatchObject({
     phase: "Pending",

@@ -8,10 +8,10 @@ import { broughtBy, fillingOf } from "#restore/pods.ts";
 import { hasBegun, hasEnded, isComplete, isDeleting, type RestoreSnapshot, wasComplete } from "#restore/snapshot.ts";
 import type { RestoreStep } from "#restore/step.ts";
 import { afterRefusal, revisionOf, type Verdict, verdictOf } from "#restore/verdict.ts";
-import { withCondition } from "#runtime/conditions.ts";
+import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
 import { lackingIn, type Plan } from "#runtime/decide.ts";
 
-/** What was seen and is meant, for people and for other software. Completed and Failed are for ever. Pure. */
+/** Status of the EtcdRestore, for users and other software. Completed and Failed are final. Pure. */
 export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): EtcdRestoreStatus {
   const { restore } = snapshot;
   const before = restore.status ?? {};
@@ -36,24 +36,11 @@ export function restoreStatus(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>
   };
 }
 
-/**
- * The status as it is, and that no look at the restore comes to its end: how it is, nobody knows then. Of one that has ended everything is
- * known.
- */
-export function failingStatus(
-  { metadata, status = {} }: EtcdRestore,
-  because: string,
-  nowMs: number,
-): EtcdRestoreStatus {
-  if (status.phase === "Completed" || status.phase === "Failed") return status;
-  const reason: RestoreReason = "InternalError";
-  const condition = { type: "Complete", status: "Unknown" as const, reason, message: because };
-  const observedGeneration = metadata.generation ?? 0;
-  const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
-  return { ...status, conditions };
-}
+/** The status while all passes of the restore fail. When it has ended, its status does not change. */
+export const failingStatus: Failing<EtcdRestore, EtcdRestoreStatus> = (restore, ...failure) =>
+  hasEnded({ restore }) ? (restore.status ?? {}) : unknownStatus(restore, "Complete", ...failure);
 
-/** An EtcdBackup that is under way takes its time: what counts begins when it has ended. */
+/** Time of the first observation that could start. The wait for a running EtcdBackup does not count. */
 function startOf({ startTime }: EtcdRestoreStatus, { reason }: Verdict, now: string): EtcdRestoreStatus {
   if (startTime !== undefined) return { startTime };
   return reason === "BackupNotCompleted" ? {} : { startTime: now };
@@ -71,7 +58,7 @@ function placeOf(snapshot: RestoreSnapshot): EtcdRestoreStatus {
   };
 }
 
-/** What the agents have told of it, while somebody remembers. */
+/** What the agents have reported, as long as their pods exist. */
 function whatOf(snapshot: RestoreSnapshot): EtcdRestoreStatus {
   const [brought] = snapshot.members.flatMap((member) => {
     const filling = fillingOf(snapshot, member);
@@ -93,7 +80,7 @@ function readOf(brought: NonNullable<ReturnType<typeof broughtBy>>): RestoredSna
   };
 }
 
-/** Rules whose wait has a reason of its own, and does not end; the rest is told by the verdict. */
+/** Reasons of waits that do not time out, by rule. Other waits get the reason of the verdict. */
 const REASON_OF_RULE: Readonly<Record<string, RestoreReason>> = { "await-image": "Waiting" };
 
 interface Word {
@@ -101,7 +88,10 @@ interface Word {
   readonly message: string;
 }
 
-/** The verdict, with what keeps the plan from being carried out. A refusal of a step is waited out like all that others have to mend. */
+/**
+ * The verdict, or what keeps the plan from being executed. A refused step is waited for, up to PATIENCE_MS, since users
+ * can fix the cause.
+ */
 function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdict {
   const refusal = refusalIn(plan);
   if (isDeleting(snapshot))
@@ -113,7 +103,7 @@ function toldVerdict(snapshot: RestoreSnapshot, plan: Plan<RestoreStep>): Verdic
   return plan.next === "wait" && reason !== undefined ? { ...verdict, reason, message: plan.because } : verdict;
 }
 
-/** The step that is refused, and how long it has been; what is no time runs out never. */
+/** The refused step and for how long; NaN never times out. */
 function refusalIn(plan: Plan<RestoreStep>): (Word & { readonly triedForMs: number }) | undefined {
   const lack = lackingIn(plan);
   if (lack === undefined) return undefined;
@@ -122,7 +112,7 @@ function refusalIn(plan: Plan<RestoreStep>): (Word & { readonly triedForMs: numb
 }
 
 function deletionText(plan: Plan<RestoreStep>): string {
-  return plan.next === "settled" ? "it is about to be deleted" : plan.because;
+  return plan.next === "settled" ? "the EtcdRestore is about to be deleted" : plan.because;
 }
 
 function conditionsOf(snapshot: RestoreSnapshot, verdict: Verdict) {

@@ -3,16 +3,16 @@ import type { Draft, Job, PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
-/** Everything that this room can do to the world: one write each. */
+/** Steps of this controller: one write each. */
 export type RestoreStep =
-  /** Puts our finalizer on the EtcdRestore. */
+  /** Adds the operator's finalizer to the EtcdRestore. */
   | { readonly do: "holdRestore" }
-  /** Takes it away. */
+  /** Removes it. */
   | { readonly do: "releaseRestore" }
   | { readonly do: "createClaim"; readonly claim: Draft<PersistentVolumeClaim> }
   | { readonly do: "createJob"; readonly job: Draft<Job>; readonly member: string }
   | { readonly do: "deleteJob"; readonly job: Job }
-  /** Says on a claim whose data it holds. */
+  /** Annotates a claim with the identity of its cluster and member. */
   | {
       readonly do: "tellClaim";
       readonly claim: PersistentVolumeClaim;
@@ -24,7 +24,7 @@ export type RestoreStep =
 export type RestoreRule = Rule<RestoreSnapshot, RestoreStep>;
 export type RestoreGuard = Guard<RestoreSnapshot, RestoreStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/** Text that identifies the target of a step: two steps with the same text are two attempts of one step. */
 export function targetTextOf(step: RestoreStep): string {
   switch (step.do) {
     case "holdRestore":

@@ -1,18 +1,21 @@
 import { whyNotNetworkPolicy } from "#api/network-peers.ts";
 import { whyNotTemplate } from "#api/pod-template/reserved.ts";
+import { SPEC_LIMIT } from "#api/size-limit.ts";
 import { hasTls } from "#api/tls.ts";
 import { whyNotFlags } from "#etcd/flags.ts";
+import { sizeOf } from "#kube/object-size.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 import type { Lack } from "#restore/source.ts";
 
-// Why is the cluster's spec judged before anything is read?
-//   It cannot be changed any more, and no cluster comes of what is refused. Claims would be made and filled for nothing, and only then
-//   somebody would hear of a word that is misspelt.
+// Why is the cluster's spec validated before anything is read?
+//   The spec of an EtcdRestore cannot be changed, and a refused spec never becomes a cluster. Without this check claims
+//   would be created and filled before the user learns of a misspelt field.
 
-/** Why no cluster could be made of `spec.clusterTemplate`: all sentences name the field; `undefined` when one can. */
+/** Why no cluster can be created from `spec.clusterTemplate`, naming each field; `undefined` when it can. */
 export function lackOfTemplate({ restore }: RestoreSnapshot): Lack | undefined {
   const { clusterName, spec } = restore.spec.clusterTemplate;
   const why = [
+    ...oversize(spec),
     ...whyNotNetworkPolicy(spec.networkPolicy).map(({ field, message }) => `${field}: ${message}`),
     ...whyNotFlags(spec.etcd?.extraArgs ?? {}, spec.version).map((flag) => `spec.etcd.extraArgs: ${flag}`),
     ...whyNotTemplate(spec.podTemplate, clusterName, hasTls(spec)),
@@ -20,4 +23,13 @@ export function lackOfTemplate({ restore }: RestoreSnapshot): Lack | undefined {
   if (why.length === 0) return undefined;
   const message = why.map((sentence) => `spec.clusterTemplate.${sentence}`).join("; ");
   return { reason: "SpecRefused", message, isFinal: true };
+}
+
+/** Why the spec is too large: the operator would read only the name of such an EtcdCluster. */
+function oversize(spec: object): readonly string[] {
+  const { characters, values } = sizeOf(spec);
+  if (characters <= SPEC_LIMIT.characters && values <= SPEC_LIMIT.values) return [];
+  return [
+    `spec has ${characters} characters and ${values} values; it may have at most ${SPEC_LIMIT.characters} and ${SPEC_LIMIT.values}`,
+  ];
 }

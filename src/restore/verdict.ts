@@ -1,6 +1,6 @@
+import { failedBecause, idleSince, isReportDue, lastEnded, stateOf } from "#agent-job/job-state.ts";
+import { endText } from "#agent-job/pod-trouble.ts";
 import { RESTORE_REASONS, type RestoreReason } from "#api/conditions.ts";
-import { failedBecause, idleSince, isReportDue, lastEnded, stateOf } from "#backup/job-state.ts";
-import { endText } from "#backup/trouble.ts";
 import { objectOf } from "#restore/object.ts";
 import { lackOfCluster, lackOfPlace } from "#restore/place.ts";
 import { FILLERS, failureOf, fillingOf, finishedBy, isFilled } from "#restore/pods.ts";
@@ -16,23 +16,26 @@ import { type Lack, lackOfSnapshot, lackOfSource } from "#restore/source.ts";
 import { lackOfTemplate } from "#restore/template.ts";
 import { troubleOf } from "#restore/trouble.ts";
 
-/** What is to be said of the restore by now. */
+/** Phase, reason and message of the restore. */
 export interface Verdict extends Lack {
   readonly phase: "Pending" | "Completed" | "Failed";
 }
 
 /**
- * How long is waited for what others have to do (an EtcdBackup, a node, a volume, an image, a Secret, room in a quota), in milliseconds. Ten
- * minutes is a guess: a node that is ordered from a cloud takes a few. Too small: a restore fails that would have gone well. Too large: who
- * waits for it hears late that somebody has to do something.
+ * How long the restore waits for what it does not control (an EtcdBackup, node, volume, image, Secret, quota), in
+ * milliseconds. Ten minutes is a guess: a cloud provides a node in a few. If smaller, restores fail that would succeed;
+ * if larger, a user learns late of a problem.
  */
 export const PATIENCE_MS = 10 * 60_000;
 
-/** What becomes of claims that were told, and of which none says any more whose it is. */
+/** Message when all claims were filled once, and none has identity annotations any more. */
 const WORDLESS =
-  "the claims were filled, and do not say any more whose data they hold; a cluster may have lived on them, and they are kept";
+  "the claims were filled and have lost their identity annotations; a cluster may have used them, so they are kept";
 
-/** How the restore is doing, from what is to be seen: of what its status says already only that its claims were all filled is asked. */
+/**
+ * Verdict about the restore from its objects. The only part of the old status that counts is whether all claims were
+ * filled.
+ */
 export function verdictOf(snapshot: RestoreSnapshot): Verdict {
   if (isComplete(snapshot)) return ofCluster(snapshot);
   const refusal = lackOfPlace(snapshot);
@@ -51,18 +54,21 @@ export function verdictOf(snapshot: RestoreSnapshot): Verdict {
   return ofMembers(snapshot);
 }
 
-/** What is said when a step of ours is refused: others may mend that, though not for ever. @param triedForMs how long it has been refused */
+/**
+ * Verdict when a step is refused: pending up to PATIENCE_MS, since users can fix the cause. @param triedForMs how long
+ * the step has been refused
+ */
 export function afterRefusal(snapshot: RestoreSnapshot, lack: Lack, triedForMs: number): Verdict {
-  // With claims that are filled anybody can make the cluster, with another spec, too.
+  // Once the claims are filled, users can create the cluster themselves, even with another spec.
   return isComplete(snapshot) ? pending(lack) : awaited(snapshot, lack, snapshot.takenAtMs - triedForMs);
 }
 
-/** Whether a pod may have the source mounted by now. */
+/** Whether a pod may have mounted the source already. */
 export function isStarted(snapshot: RestoreSnapshot): boolean {
   return snapshot.members.some((member) => fillingOf(snapshot, member) !== undefined);
 }
 
-/** What is missing before anything can be read, or would be in the way of the cluster. */
+/** Problem that prevents reading the source or creating the cluster. */
 export function lackBefore(snapshot: RestoreSnapshot): Lack | undefined {
   const lack = lackOfTemplate(snapshot) ?? lackOfSource(snapshot);
   if (lack !== undefined) return lack;
@@ -70,7 +76,10 @@ export function lackBefore(snapshot: RestoreSnapshot): Lack | undefined {
   return typeof object === "string" ? { reason: "SpecRefused", message: object, isFinal: true } : undefined;
 }
 
-/** What is missing for the Jobs that are not made yet: an EtcdBackup that goes, and may be made anew, is not the one that the others read. */
+/**
+ * Problem for Jobs that are not created yet: the EtcdBackup was deleted. Even if it was created again, it is not the
+ * one that the other Jobs read.
+ */
 function lackAmid(snapshot: RestoreSnapshot): Lack | undefined {
   const object = objectOf(snapshot);
   const areMade = snapshot.members.every((member) => fillingOf(snapshot, member) !== undefined);
@@ -79,12 +88,12 @@ function lackAmid(snapshot: RestoreSnapshot): Lack | undefined {
     : { reason: "BackupNotFound", message: object, isFinal: true };
 }
 
-/** Why the claim of this member will never be filled; `undefined` while it may be. */
+/** Why this member's claim will never be filled; `undefined` while it may be. */
 function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | undefined {
   const filling = fillingOf(snapshot, member);
-  // One that is missing is made again, until a Job has begun to fill it.
+  // A missing claim is created again until a Job has begun to fill it.
   if (!isStaying(member.claim) && (filling !== undefined || member.claim !== undefined))
-    return { reason: "ClaimLost", message: `${lossOf(member)}, in the middle of the restore` };
+    return { reason: "ClaimLost", message: `${lossOf(member)}, before the restore was complete` };
   if (filling === undefined) return undefined;
   if (stateOf(filling.job) !== "failed" || isReportDue(snapshot, filling)) return undefined;
   const failure = failureOf(filling);
@@ -97,15 +106,15 @@ function failureIn(snapshot: RestoreSnapshot, member: RestoredMember): Lack | un
 
 function lossOf({ name, claim }: RestoredMember): string {
   if (claim === undefined) return `claim ${name} is gone`;
-  return `claim ${name} is ${isStaying(claim) ? "somebody else's now" : "being deleted"}`;
+  return `claim ${name} is ${isStaying(claim) ? "no longer this restore's" : "being deleted"}`;
 }
 
-/** What a pod says may be anything; reasons that are none of a restore's are the agent's defects. */
+/** Pods can report any text: a reason that restores do not have is a defect of the agent. */
 function reasonOf(said: string): RestoreReason {
   return Object.hasOwn(RESTORE_REASONS, said) ? (said as RestoreReason) : "Internal";
 }
 
-/** Whom the agent knows as files only. */
+/** Adds the Secret's name to the message: the agent knows Secrets only as files. */
 function withSecret(snapshot: RestoreSnapshot, { reason, message }: { reason: string; message: string }): string {
   if (!["BadKey", "WrongCredentials", "AccessDenied", "StoreTLS"].includes(reason)) return message;
   const object = objectOf(snapshot);
@@ -127,31 +136,33 @@ function ofMembers(snapshot: RestoreSnapshot): Verdict {
   return pending({ reason: "Restoring", message: `${filled} of ${snapshot.members.length} claims are filled` });
 }
 
-/** The claims are filled, and all else is the cluster's. */
+/** Verdict once the claims are filled: it depends on the cluster. */
 function ofCluster(snapshot: RestoreSnapshot): Verdict {
   const { cluster, read, members } = snapshot;
   const { clusterName } = snapshot.restore.spec.clusterTemplate;
   const starting = (message: string) => pending({ reason: "StartingCluster", message });
   const lost = members.find(({ claim }) => !isStaying(claim) || !isOurs(snapshot, claim));
   if (cluster === undefined && lost !== undefined)
-    return failed({ reason: "ClaimLost", message: `${lossOf(lost)}, before its cluster was there` });
-  if (cluster === undefined) return starting(`all claims are filled; EtcdCluster ${clusterName} is about to be made`);
+    return failed({ reason: "ClaimLost", message: `${lossOf(lost)}, before its cluster existed` });
+  if (cluster === undefined) return starting(`all claims are filled; EtcdCluster ${clusterName} is created next`);
   const foreign = lackOfCluster(snapshot);
   if (foreign !== undefined) return failed(foreign);
-  // A claim does not go while the pod is there that has filled it, and the cluster waits until it is gone.
+  // A claim stays until the pod that filled it is gone, and the cluster waits for that pod.
   const going = members.find(({ claim }) => claim !== undefined && !isStaying(claim));
   if (cluster.status?.identity === undefined && going !== undefined)
     return failed({ reason: "ClaimLost", message: `${lossOf(going)}, before its cluster has taken it` });
   const ready = cluster.status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status !== "True")
-    return starting(`EtcdCluster ${clusterName} is not Ready yet: ${ready?.message ?? "nothing is known of it yet"}`);
+    return starting(
+      `EtcdCluster ${clusterName} is not Ready yet: ${ready?.message ?? "its status has no condition Ready"}`,
+    );
   if (read === undefined || read.is !== "present")
     return starting(
-      `EtcdCluster ${clusterName} is Ready; its revision is not known: ${read?.is === "unknown" ? read.why : "nobody was asked"}`,
+      `EtcdCluster ${clusterName} is Ready; its revision is not known: ${read?.is === "unknown" ? read.why : "no member was asked"}`,
     );
   const expected = revisionOf(snapshot);
   if (expected !== undefined && read.value < BigInt(expected))
-    return starting(`EtcdCluster ${clusterName} is at revision ${read.value}, and must be at ${expected} at least`);
+    return starting(`EtcdCluster ${clusterName} is at revision ${read.value}, and must reach at least ${expected}`);
   return {
     phase: "Completed",
     reason: "Completed",
@@ -159,7 +170,7 @@ function ofCluster(snapshot: RestoreSnapshot): Verdict {
   };
 }
 
-/** With which the members start, in decimal; `undefined` while none has told. */
+/** Revision with which the members start, in decimal; `undefined` while no agent has reported it. */
 export function revisionOf(snapshot: RestoreSnapshot): string | undefined {
   const told = snapshot.members.flatMap((member) => {
     const filling = fillingOf(snapshot, member);
@@ -177,13 +188,15 @@ function pending({ reason, message }: Lack): Verdict {
   return { phase: "Pending", reason, message };
 }
 
-/** Since when it is waited for: the first look that was told. An operator that was away for an hour has waited for nothing. */
+/**
+ * Begin of the wait: the first observation recorded in the status. Downtime of the operator before it does not count.
+ */
 function startMs({ restore, takenAtMs }: RestoreSnapshot): number {
   const { startTime } = restore.status ?? {};
   return startTime === undefined ? takenAtMs : Date.parse(startTime);
 }
 
-/** @param sinceMs what is no time runs out never: a clock that is wrong fails nobody */
+/** @param sinceMs NaN never times out: a wrong clock fails no restore */
 function awaited({ takenAtMs }: RestoreSnapshot, lack: Lack, sinceMs: number): Verdict {
   return takenAtMs - sinceMs >= PATIENCE_MS
     ? failed(lack, `; it was waited for ${PATIENCE_MS / 60_000} minutes`)

@@ -1,14 +1,15 @@
 import type { AccessReads } from "#access/reads.ts";
 import { ROLE_FINALIZER } from "#api/names.ts";
-import { ETCD_ROLES, type EtcdRole, type EtcdRoleStatus } from "#api/v1beta1/role.ts";
+import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { invariant } from "#base/invariant.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { RoleStep } from "#role/step.ts";
 import type { Written } from "#runtime/controller.ts";
-import { patchFinalizers, stored } from "#runtime/writes.ts";
+import { writeStatus } from "#runtime/status-writer.ts";
+import { patchFinalizers } from "#runtime/writes.ts";
 
-/** What this room writes to. */
+/** What this controller writes with. */
 export interface RoleWrites {
   readonly kube: Pick<KubeClient, "patch" | "replace">;
   readonly access: Pick<AccessReads, "change">;
@@ -34,10 +35,11 @@ export async function actOnRole(
         finalizers.filter((each) => each !== ROLE_FINALIZER),
         signal,
       );
-      return { kind: "external" }; // It may be gone with that.
+      return { kind: "external" }; // The object may be deleted with its last finalizer.
     case "claimRole":
       return await writeStatus(
         writes.kube,
+        ETCD_ROLES,
         role,
         { ...role.status, roleName: step.name, clusterID: step.clusterID },
         signal,
@@ -51,23 +53,13 @@ export async function actOnRole(
   }
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: Pick<KubeClient, "replace">,
-  role: EtcdRole,
-  status: EtcdRoleStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  return stored(ETCD_ROLES, await kube.replace(ETCD_ROLES, { ...role, status }, { signal, subresource: "status" }));
-}
-
 async function change(
   { access }: RoleWrites,
   step: Exclude<RoleStep, { do: "holdRole" | "releaseRole" | "claimRole" }>,
   { cluster }: RoleSnapshot,
   signal: AbortSignal,
 ): Promise<void> {
-  invariant(cluster !== undefined, "a role is only changed in the etcd of a cluster that is there");
+  invariant(cluster !== undefined, "a role is changed in etcd only when its EtcdCluster exists");
   const { name } = step;
   await access.change(cluster, signal, { role: name }, async (etcd, at, options) => {
     switch (step.do) {

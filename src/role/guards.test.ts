@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { wantedPermissions } from "#access/permissions.ts";
 import { absent, unknown } from "#base/observed.ts";
-import { etcdOf, roleLook } from "#kit/access.ts";
+import { etcdOf, roleLook } from "#kit/snapshots/access.ts";
+import { stepsIn, testJudged } from "#kit/tables/judged-kinds.ts";
 import { ROLE_GUARDS } from "#role/guards.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { RoleStep } from "#role/step.ts";
@@ -25,37 +26,42 @@ const each = (steps: readonly RoleStep[], text: string, given: RoleSnapshot, is:
 
 const cases: Record<string, readonly Case[]> = {
   "own-only": [
-    ...each(IN_ETCD, "of one's own", look(), "allowed"),
-    ...each(IN_ETCD, "that is not on record", look({ claimed: false }), "forbidden"),
-    ...each(IN_ETCD, "that was made in an etcd of before", look({ claimed: "elsewhere" }), "forbidden"),
-    ...each(IN_ETCD, "that an older object has", look({ elder: "other" }), "forbidden"),
+    ...each(IN_ETCD, "for its own role", look(), "allowed"),
+    ...each(IN_ETCD, "for a role that the status does not claim", look({ claimed: false }), "forbidden"),
+    ...each(IN_ETCD, "for a role claimed in an earlier etcd", look({ claimed: "elsewhere" }), "forbidden"),
+    ...each(IN_ETCD, "for a role of an older EtcdRole", look({ elder: "other" }), "forbidden"),
     ...each([hold, release, claim], "changes nothing in etcd", look({ claimed: false, elder: "other" }), "allowed"),
   ],
   "claim-is-asked": [
-    ["what is not there", look({ found: absent }), claim, "allowed"],
-    ["what is there", look(), claim, "forbidden"],
-    ["what is to be taken over", look({ spec: { takeOver: true } }), claim, "allowed"],
-    ["what could not be looked at", look({ spec: { takeOver: true }, found: unknown("silent") }), claim, "forbidden"],
-    ["what an older object has", look({ elder: "other", found: absent }), claim, "forbidden"],
+    ["claim of a missing role", look({ found: absent }), claim, "allowed"],
+    ["claim of an existing role", look(), claim, "forbidden"],
+    ["claim with spec.takeOver", look({ spec: { takeOver: true } }), claim, "allowed"],
+    [
+      "claim with spec.takeOver when the role could not be read",
+      look({ spec: { takeOver: true }, found: unknown("silent") }),
+      claim,
+      "forbidden",
+    ],
+    ["claim of a role of an older EtcdRole", look({ elder: "other", found: absent }), claim, "forbidden"],
     ...each([...IN_ETCD, hold, release], "is no claim", look({ elder: "other" }), "allowed"),
   ],
   "held-first": [
     ...each([add, grant, revoke, claim], "with a finalizer", look(), "allowed"),
-    ...each([add, grant, revoke, claim], "without one", look({ held: false }), "forbidden"),
-    ...each([add, grant, revoke, claim, hold], "of one that goes", look(going), "forbidden"),
-    ...each([hold, remove, release], "without one", look({ held: false }), "allowed"),
-    ...each([remove, release], "of one that goes", look(going), "allowed"),
+    ...each([add, grant, revoke, claim], "without a finalizer", look({ held: false }), "forbidden"),
+    ...each([add, grant, revoke, claim, hold], "while the EtcdRole is being deleted", look(going), "forbidden"),
+    ...each([hold, remove, release], "without a finalizer", look({ held: false }), "allowed"),
+    ...each([remove, release], "while the EtcdRole is being deleted", look(going), "allowed"),
   ],
   "deletion-is-asked": [
-    ...each([remove, release], "of one that goes", look(going), "allowed"),
-    ...each([remove, release], "of one that stays", look(), "forbidden"),
+    ...each([remove, release], "while the EtcdRole is being deleted", look(going), "allowed"),
+    ...each([remove, release], "while the EtcdRole is not being deleted", look(), "forbidden"),
     ...each([add, grant, revoke, claim, hold], "deletes nothing", look(), "allowed"),
   ],
   "place-is-ready": [
-    ...each(IN_ETCD, "of a cluster that serves", look(), "allowed"),
-    ...each(IN_ETCD, "of one that is paused", look({ cluster: etcdOf({}, { spec: { paused: true } }) }), "forbidden"),
-    ...each(IN_ETCD, "of none", look({ cluster: undefined }), "forbidden"),
-    ...each([hold, release, claim], "of none", look({ cluster: undefined }), "allowed"),
+    ...each(IN_ETCD, "for a cluster that serves", look(), "allowed"),
+    ...each(IN_ETCD, "for a paused cluster", look({ cluster: etcdOf({}, { spec: { paused: true } }) }), "forbidden"),
+    ...each(IN_ETCD, "without a cluster", look({ cluster: undefined }), "forbidden"),
+    ...each([hold, release, claim], "without a cluster", look({ cluster: undefined }), "allowed"),
   ],
 };
 
@@ -69,3 +75,18 @@ test.each(all)("%s: %s", (guard, _, given, step, is) => {
 test("every guard has its cases", () => {
   expect(Object.keys(cases)).toEqual(ROLE_GUARDS.map((guard) => guard.name));
 });
+
+/** Which guards judge which kind of step: every other guard permits it whatever the snapshot is. */
+const JUDGED_BY: Readonly<Record<RoleStep["do"], readonly string[]>> = {
+  holdRole: ["held-first"],
+  releaseRole: ["deletion-is-asked"],
+  claimRole: ["claim-is-asked", "held-first"],
+  addRole: ["own-only", "held-first", "place-is-ready"],
+  grantPermission: ["own-only", "held-first", "place-is-ready"],
+  revokePermission: ["own-only", "held-first", "place-is-ready"],
+  deleteRole: ["own-only", "deletion-is-asked", "place-is-ready"],
+};
+
+const judgements = all.map(([guard, , given, step, is]) => ({ guard, given, step, is }));
+
+testJudged(ROLE_GUARDS, stepsIn(judgements), JUDGED_BY, judgements);

@@ -2,45 +2,51 @@ import { notDeleted, notHeld, notOwn, notReady, unaskedClaim } from "#access/cla
 import { claimOf } from "#role/snapshot.ts";
 import type { RoleGuard, RoleStep } from "#role/step.ts";
 
-/** Whether the step changes something in etcd. */
-function isInEtcd(step: RoleStep): boolean {
-  return step.do !== "holdRole" && step.do !== "releaseRole" && step.do !== "claimRole";
-}
+/**
+ * Where each kind of step writes, and whether it undoes what was created. A new kind without an entry does not compile.
+ */
+const TRAITS = {
+  holdRole: { isInEtcd: false, isEnd: false },
+  releaseRole: { isInEtcd: false, isEnd: true },
+  claimRole: { isInEtcd: false, isEnd: false },
+  addRole: { isInEtcd: true, isEnd: false },
+  grantPermission: { isInEtcd: true, isEnd: false },
+  revokePermission: { isInEtcd: true, isEnd: false },
+  deleteRole: { isInEtcd: true, isEnd: true },
+} as const satisfies Record<RoleStep["do"], { isInEtcd: boolean; isEnd: boolean }>;
 
-/** Whether the step takes back what was made. */
-function isEnd(step: RoleStep): boolean {
-  return step.do === "releaseRole" || step.do === "deleteRole";
-}
-
-/** In etcd no role is changed or deleted that is not this object's, by its own record and by age. */
+/** Changes or deletes a role in etcd only if this object's status claims it and no older object has the name. */
 const ownOnly: RoleGuard = {
   name: "own-only",
-  forbids: (snapshot, step) => (isInEtcd(step) ? notOwn(claimOf(snapshot)) : undefined),
+  forbids: (snapshot, step) => (TRAITS[step.do].isInEtcd ? notOwn(claimOf(snapshot)) : undefined),
 };
 
-/** What is somebody else's is recorded as this object's only when spec.takeOver says so, and when nobody older has it. */
+/** Claims an existing role only with spec.takeOver, and only if no older object has the name. */
 const claimIsAsked: RoleGuard = {
   name: "claim-is-asked",
   forbids: (snapshot, step) => (step.do === "claimRole" ? unaskedClaim(claimOf(snapshot)) : undefined),
 };
 
-/** Nothing is made in etcd for an object that would go without taking it back, or that is going. */
+/**
+ * Creates nothing for an object without the finalizer, which would be deleted without cleanup, or for one that is being
+ * deleted.
+ */
 const heldFirst: RoleGuard = {
   name: "held-first",
-  forbids: (snapshot, step) => (isEnd(step) ? undefined : notHeld(claimOf(snapshot), step.do === "holdRole")),
+  forbids: (snapshot, step) => (TRAITS[step.do].isEnd ? undefined : notHeld(claimOf(snapshot), step.do === "holdRole")),
 };
 
-/** Only an EtcdRole that is being deleted loses its role, and its finalizer. */
+/** Deletes a role, or removes the finalizer, only when the EtcdRole is being deleted. */
 const deletionIsAsked: RoleGuard = {
   name: "deletion-is-asked",
-  forbids: (snapshot, step) => (isEnd(step) ? notDeleted(claimOf(snapshot)) : undefined),
+  forbids: (snapshot, step) => (TRAITS[step.do].isEnd ? notDeleted(claimOf(snapshot)) : undefined),
 };
 
-/** Nothing is changed in an etcd whose EtcdCluster is paused, asleep, not formed or going. */
+/** Changes nothing while the EtcdCluster is paused, asleep, not formed or being deleted. */
 const placeIsReady: RoleGuard = {
   name: "place-is-ready",
-  forbids: (snapshot, step) => (isInEtcd(step) ? notReady(claimOf(snapshot)) : undefined),
+  forbids: (snapshot, step) => (TRAITS[step.do].isInEtcd ? notReady(claimOf(snapshot)) : undefined),
 };
 
-/** These are the invariants of a role. Each may hold back a step of any rule. */
+/** The invariants of a role. Each guard may reject a step of any rule. */
 export const ROLE_GUARDS: readonly RoleGuard[] = [ownOnly, claimIsAsked, heldFirst, deletionIsAsked, placeIsReady];

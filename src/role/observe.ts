@@ -18,7 +18,7 @@ export interface RoleReads {
   readonly clock: Clock;
 }
 
-/** Everything that one decision may use. Only etcd is asked, and seldom. */
+/** Builds the snapshot for one decision. Most answers of etcd come from a cache. */
 export async function observeRole(reads: RoleReads, key: Key, signal: AbortSignal): Promise<Observed<RoleSnapshot>> {
   const role = reads.roles.get(key);
   if (role === undefined) return absent;
@@ -26,12 +26,12 @@ export async function observeRole(reads: RoleReads, key: Key, signal: AbortSigna
   const { clusterName } = role.spec;
   const cluster = reads.clusters.get({ namespace, name: clusterName });
   const elder = elderOf(role, reads.roles.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), roleNameOf);
-  const seen = { takenAtMs: reads.clock.wallMs(), role, cluster, elder };
+  const base = { takenAtMs: reads.clock.wallMs(), role, cluster, elder };
   if (cluster === undefined || isGone(cluster) || hindranceOf(clusterName, cluster) !== undefined)
-    return present({ ...seen, access: absent, found: absent });
+    return present({ ...base, access: absent, found: absent });
   const access = await reads.access.look(cluster, signal);
-  if (access.is !== "present") return present({ ...seen, access, found: access });
+  if (access.is !== "present") return present({ ...base, access, found: access });
   const name = roleNameOf(role);
   const found = await reads.access.role(cluster, name, signal, absenceFor({ object: role, name, cluster }));
-  return present({ ...seen, access, found });
+  return present({ ...base, access, found });
 }

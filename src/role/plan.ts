@@ -13,21 +13,21 @@ import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { RoleRule, RoleStep } from "#role/step.ts";
 import { decide, type Plan, type Resting } from "#runtime/decide.ts";
 
-/** This list is the behaviour of a role: the first rule with an opinion wins, so its place here is part of each rule. */
+/** The rules in order of priority: the first rule that decides wins, so the position is part of each rule. */
 export const ROLE_RULES: readonly RoleRule[] = [
-  releaseRole, // It comes before all that waits: whose cluster is gone waits for nothing.
-  awaitCluster, // It comes before all that needs etcd.
-  awaitEtcd, // It comes before all that depends on what etcd has.
-  deleteRole, // It comes before all that makes anything.
-  nameTaken, // It comes before anything is made for a name that is somebody else's.
-  holdRole, // It comes before anything is made that nobody would take back.
-  claimRole, // It comes before the role is made: a crash in between leaves a record, and no role of which nobody knows whose it is.
+  releaseRole, // Before all waits: an EtcdRole without a cluster waits for nothing.
+  awaitCluster, // Before all that needs etcd.
+  awaitEtcd, // Before all that depends on etcd's answers.
+  deleteRole, // Before all creations.
+  nameTaken, // Before creating anything under a name that is taken.
+  holdRole, // Before creating anything that needs cleanup.
+  claimRole, // Before the role is created in etcd: after a crash in between, the status still claims the role.
   addRole,
-  grantPermission, // It comes before what is not wanted goes: nobody loses in between what is to stay.
+  grantPermission, // Before revoking: no user loses a wanted permission in between.
   revokePermission,
 ];
 
-/** What is to be done about this snapshot. Pure and total. */
+/** Decides the next step for a snapshot. Pure and total. */
 export function planRole(snapshot: RoleSnapshot, resting?: Resting<RoleStep>): Plan<RoleStep> {
   return decide(ROLE_RULES, ROLE_GUARDS, snapshot, resting);
 }

@@ -6,21 +6,23 @@ import type { EtcdRole } from "#api/v1beta1/role.ts";
 import type { Observed } from "#base/observed.ts";
 import type { Permission } from "#etcd/auth.ts";
 
-/** All that one decision about an EtcdRole may use. Built by observe.ts, read-only ever after. */
+/**
+ * Everything that the rules and guards may use for one decision about an EtcdRole. Built by observe.ts, then read-only.
+ */
 export interface RoleSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Time of the snapshot in milliseconds since 1970; rules and guards use no other clock. */
   readonly takenAtMs: number;
   readonly role: EtcdRole;
   readonly cluster: EtcdCluster | undefined;
-  /** The EtcdRole that has the name in etcd, when it is another one. */
+  /** The older EtcdRole with the same name in etcd, if there is one. */
   readonly elder: string | undefined;
-  /** Whether users must log in; `absent` when the EtcdCluster says by itself that nobody is to be asked. */
+  /** Whether auth is enabled; `absent` when the EtcdCluster's state already rules out asking etcd. */
   readonly access: Observed<{ readonly enabled: boolean }>;
-  /** The permissions of the role, as etcd has them; `absent` when there is no such role. */
+  /** The permissions of the role in etcd; `absent` when the role does not exist. */
   readonly found: Observed<readonly Permission[]>;
 }
 
-/** What the EtcdRole and the role in etcd have to do with each other. */
+/** The relation between the EtcdRole and the role in etcd. */
 export function claimOf({ role, cluster, elder, found }: RoleSnapshot): Claim {
   return { kind: "EtcdRole", object: role, name: roleNameOf(role), finalizer: ROLE_FINALIZER, cluster, elder, found };
 }

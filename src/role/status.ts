@@ -7,7 +7,7 @@ import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { RoleStep } from "#role/step.ts";
 import type { Plan } from "#runtime/decide.ts";
 
-/** What was seen and is meant, for people and for other software. Pure. */
+/** Computes the status of the EtcdRole. Pure. */
 export function roleStatus(snapshot: RoleSnapshot, plan: Plan<RoleStep>): EtcdRoleStatus {
   return statusWith(snapshot.role, readyWord(snapshot, plan), snapshot.takenAtMs);
 }
@@ -20,7 +20,7 @@ function readyWord(snapshot: RoleSnapshot, plan: Plan<RoleStep>): Word {
     "name-taken": "NameTaken",
   });
   if (isDeleting({ object: role })) {
-    const message = word?.message ?? "the role in etcd is gone";
+    const message = word?.message ?? "the role is deleted in etcd";
     return { status: "False", reason: "Deleting", message };
   }
   if (word !== undefined) return word;

@@ -3,11 +3,11 @@ import type { KeyRange, Permission } from "#etcd/auth.ts";
 import type { RoleSnapshot } from "#role/snapshot.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 
-/** Everything that this room can do to the world: one write each. */
+/** The steps of this controller, each of one write. */
 export type RoleStep =
   | { readonly do: "holdRole" }
   | { readonly do: "releaseRole" }
-  /** Records that the role in etcd is this object's. */
+  /** Records in the status that the role in etcd belongs to this object. */
   | { readonly do: "claimRole"; readonly name: string; readonly clusterID: string }
   | { readonly do: "addRole"; readonly name: string }
   | { readonly do: "grantPermission"; readonly name: string; readonly permission: Permission }
@@ -17,7 +17,7 @@ export type RoleStep =
 export type RoleRule = Rule<RoleSnapshot, RoleStep>;
 export type RoleGuard = Guard<RoleSnapshot, RoleStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/** Identifies the step's target and content: steps with equal texts are retries of one step. */
 export function targetTextOf(step: RoleStep): string {
   switch (step.do) {
     case "holdRole":

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { ToyController, toyTools } from "#kit/tables/toy-controller.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { LONGEST_LOOK_MS, LONGEST_TURN_MS, MOST, MOST_AGAIN, SLOW_MS } from "#runtime/beginnings.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
@@ -11,7 +11,7 @@ import { step, wait } from "#runtime/decide.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
 import { URGENCIES } from "#runtime/urgency.ts";
 
-/** A queue of keys that are written "namespace/name", and what it has handed out. Nobody is short of workers. */
+/** A queue of keys written "namespace/name", and the keys that it has handed out. There are always free workers. */
 function begun() {
   const clock = new FakeClock();
   const queue = new KeyedQueue<string>(
@@ -24,7 +24,7 @@ function begun() {
     for (let item = await queue.take(); item !== undefined; item = await queue.take()) handed.push(item.key);
   };
   void takeAll();
-  /** What is handed out within so many milliseconds. */
+  /** Keys that are handed out within so many milliseconds. */
   const after = async (ms: number) => {
     await clock.advance(ms);
     return handed.splice(0);
@@ -32,12 +32,12 @@ function begun() {
   return { clock, queue, after };
 }
 
-/** New objects of as many namespaces. */
+/** New objects, each in its own namespace. */
 function newOnes(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `ns-${n}/a`);
 }
 
-test("beginnings: so many are begun side by side, and the next one when one of them has nothing to do", async () => {
+test("beginnings: a limited number is started side by side, and the next one when one has nothing to do", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 2)) queue.add(key, "new");
   expect(await after(0)).toEqual(newOnes(MOST));
@@ -49,7 +49,7 @@ test("beginnings: so many are begun side by side, and the next one when one of t
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
 });
 
-test("beginnings: one that is being begun comes again at once, also while it is new", async () => {
+test("beginnings: a key with a slot is handed out again at once, even while it is new", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -61,7 +61,7 @@ test("beginnings: one that is being begun comes again at once, also while it is 
   expect(await after(0)).toEqual(["ns-0/a"]);
 });
 
-test("beginnings: one that had nothing to do and has changed meanwhile has no place any more", async () => {
+test("beginnings: a key that had nothing to do and changed during its pass has no slot any more", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -72,19 +72,19 @@ test("beginnings: one that had nothing to do and has changed meanwhile has no pl
   expect(await after(0)).toEqual(["ns-0/a"]);
 });
 
-test("beginnings: whatever becomes of them, as many more are begun after the time of a call that hangs", async () => {
+test("beginnings: slots are freed when the time of a hanging call is over, whatever happens to the keys", async () => {
   const { queue, after } = begun();
   const keys = newOnes(2 * MOST + 1);
   for (const key of keys) queue.add(key, "new");
   await after(0);
   expect(await after(LONGEST_LOOK_MS - 1)).toEqual([]);
   expect(await after(1)).toEqual(keys.slice(MOST, 2 * MOST));
-  queue.done("ns-0/a", undefined, "ended"); // It counts no more: it leaves no place twice.
+  queue.done("ns-0/a", undefined, "ended"); // Its slot is free already and must not be freed twice.
   expect(await after(0)).toEqual([]);
   expect(await after(LONGEST_LOOK_MS)).toEqual(keys.slice(2 * MOST));
 });
 
-test("beginnings: the time of a turn begins when it is handed out, however long it waits for a worker", async () => {
+test("beginnings: the time of a turn begins when the key is handed out, however long it waits for a worker", async () => {
   const { queue, after } = begun();
   queue.limit(3);
   for (const key of ["busy/a", "busier/a", "busiest/a"]) queue.add(key, "underWay");
@@ -98,7 +98,7 @@ test("beginnings: the time of a turn begins when it is handed out, however long 
   expect(await after(1)).toEqual([`ns-${MOST}/a`]);
 });
 
-test("beginnings: a turn that is over leaves no time behind that would end the next one", async () => {
+test("beginnings: a turn that is over leaves no timer behind that would end the next one", async () => {
   const { queue, after } = begun();
   queue.add("ns-0/a", "new");
   await after(10_000);
@@ -109,32 +109,33 @@ test("beginnings: a turn that is over leaves no time behind that would end the n
 });
 
 test.each([
-  ["whose look fails after a while", SLOW_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed")],
+  [
+    "that fails to observe after a while",
+    SLOW_MS,
+    (queue: KeyedQueue<string>) => queue.done("ns-0/a", undefined, "failed"),
+  ],
   ["that takes too long", LONGEST_LOOK_MS, (queue: KeyedQueue<string>) => queue.done("ns-0/a")],
-])(
-  "beginnings: one %s waits behind its like from then on, and not before others, until it comes to an end",
-  async (_which, ms, fails) => {
-    const { clock, queue, after } = begun();
-    queue.add("ns-0/a", "new");
-    await after(ms);
-    fails(queue);
-    const others = newOnes(MOST + 1).slice(1);
-    for (const key of others) queue.add(key, "new");
-    await after(0);
-    queue.add("late/a", "new");
-    await clock.advance(100);
-    queue.add("ns-0/a", "new");
-    expect(await after(0)).toEqual(["ns-0/a"]);
-    queue.done("ns-0/a", undefined, "ended");
-    expect(await after(0)).toEqual([]);
-    queue.add("ns-0/a", "new");
-    expect(await after(0)).toEqual([]);
-    for (const key of others.slice(0, 2)) queue.done(key, undefined, "ended");
-    expect(await after(0)).toEqual(["late/a", "ns-0/a"]);
-  },
-);
+])("beginnings: a key %s waits in the second line until it finishes", async (_which, ms, fails) => {
+  const { clock, queue, after } = begun();
+  queue.add("ns-0/a", "new");
+  await after(ms);
+  fails(queue);
+  const others = newOnes(MOST + 1).slice(1);
+  for (const key of others) queue.add(key, "new");
+  await after(0);
+  queue.add("late/a", "new");
+  await clock.advance(100);
+  queue.add("ns-0/a", "new");
+  expect(await after(0)).toEqual(["ns-0/a"]);
+  queue.done("ns-0/a", undefined, "ended");
+  expect(await after(0)).toEqual([]);
+  queue.add("ns-0/a", "new");
+  expect(await after(0)).toEqual([]);
+  for (const key of others.slice(0, 2)) queue.done(key, undefined, "ended");
+  expect(await after(0)).toEqual(["late/a", "ns-0/a"]);
+});
 
-test("beginnings: one that comes to an end after its time waits among the others again", async () => {
+test("beginnings: a key that finishes after its time is back in the first line", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST_AGAIN + 1)) queue.add(key, "new");
   await after(LONGEST_LOOK_MS);
@@ -143,7 +144,7 @@ test("beginnings: one that comes to an end after its time waits among the others
   expect(await after(0)).toHaveLength(MOST_AGAIN + 1);
 });
 
-test("beginnings: one that came to an end in its time waits among the others, however long it took", async () => {
+test("beginnings: a key that finished within its time stays in the first line, however long that took", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST_AGAIN + 1)) queue.add(key, "new");
   await after(2 * SLOW_MS);
@@ -152,7 +153,7 @@ test("beginnings: one that came to an end in its time waits among the others, ho
   expect(await after(0)).toHaveLength(MOST_AGAIN + 1);
 });
 
-test("beginnings: who waits in the second line keeps its place, and comes out when somebody asks for it", async () => {
+test("beginnings: a key in the second line keeps its position, and is handed out at once after a user's change", async () => {
   const { queue, after } = begun();
   const keys = newOnes(MOST_AGAIN + 2);
   for (const key of keys) queue.add(key, "new");
@@ -169,7 +170,7 @@ test("beginnings: who waits in the second line keeps its place, and comes out wh
   expect(queue.depth).toBe(0);
 });
 
-test("beginnings: one whose look fails at once has held up nobody, and waits among the others again", async () => {
+test("beginnings: a key with a pass that fails at once stays in the first line", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST_AGAIN + 1)) queue.add(key, "new");
   await after(SLOW_MS - 1);
@@ -178,11 +179,11 @@ test("beginnings: one whose look fails at once has held up nobody, and waits amo
   expect(await after(0)).toHaveLength(MOST_AGAIN + 1);
 });
 
-test("beginnings: one that is in line already, since somebody asked for it, does not wait to be begun as well", async () => {
+test("beginnings: a key that is queued because of a user's change does not wait for a slot as well", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST)) queue.add(key, "new");
   await after(0);
-  queue.limit(MOST); // All workers have something to do.
+  queue.limit(MOST); // All workers are busy.
   queue.add("x/a", "asked");
   queue.add("x/a", "new");
   expect(queue.depth).toBe(1);
@@ -193,7 +194,7 @@ test("beginnings: one that is in line already, since somebody asked for it, does
   expect(await after(0)).toEqual([]);
 });
 
-test("beginnings: each look has the time of a call, and all looks of a turn four times that", async () => {
+test("beginnings: each pass may take as long as a call, and all passes of a turn four times that", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -205,10 +206,10 @@ test("beginnings: each look has the time of a call, and all looks of a turn four
   }
   expect(LONGEST_TURN_MS).toBe(4 * LONGEST_LOOK_MS);
   expect(handed.filter((key) => key === `ns-${MOST}/a`)).toEqual([`ns-${MOST}/a`]);
-  expect(handed.indexOf(`ns-${MOST}/a`)).toBe(5 * MOST); // at the end of the minute
+  expect(handed.indexOf(`ns-${MOST}/a`)).toBe(5 * MOST); // At the end of the minute.
 });
 
-test("beginnings: of those that took long before so many have a turn side by side, and the others are counted as well", async () => {
+test("beginnings: the second line has its own number of slots, and its keys count as waiting", async () => {
   const { clock, queue, after } = begun();
   const keys = newOnes(MOST_AGAIN + 2);
   for (const key of keys) queue.add(key, "new");
@@ -220,21 +221,24 @@ test("beginnings: of those that took long before so many have a turn side by sid
   expect([queue.depth, queue.ageMs]).toEqual([2, 300]);
 });
 
-test.each(["asked", "finishing", "underWay"] as const)("beginnings: what is %s waits for no place", async (urgency) => {
-  const { queue, after } = begun();
-  for (const key of newOnes(MOST + 2)) queue.add(key, "new");
-  await after(0);
-  const waiting = `ns-${MOST}/a`;
-  queue.add(waiting, urgency);
-  queue.add("other/a", urgency);
-  expect(await after(0)).toEqual([waiting, "other/a"]);
-  // It does not come again for having waited as a new one.
-  queue.done(waiting);
-  queue.done("ns-0/a", undefined, "ended");
-  expect(await after(0)).toEqual([`ns-${MOST + 1}/a`]);
-});
+test.each(["asked", "finishing", "underWay"] as const)(
+  "beginnings: a key of urgency %s needs no slot",
+  async (urgency) => {
+    const { queue, after } = begun();
+    for (const key of newOnes(MOST + 2)) queue.add(key, "new");
+    await after(0);
+    const waiting = `ns-${MOST}/a`;
+    queue.add(waiting, urgency);
+    queue.add("other/a", urgency);
+    expect(await after(0)).toEqual([waiting, "other/a"]);
+    // It is not handed out again for having waited as a new one.
+    queue.done(waiting);
+    queue.done("ns-0/a", undefined, "ended");
+    expect(await after(0)).toEqual([`ns-${MOST + 1}/a`]);
+  },
+);
 
-test("beginnings: a look because it is time for one does not overtake those that wait, nor make one wait longer", async () => {
+test("beginnings: a periodic recheck neither overtakes waiting keys nor delays one", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -247,7 +251,7 @@ test("beginnings: a look because it is time for one does not overtake those that
   expect(await after(60_000)).toEqual([]);
 });
 
-test("beginnings: those that wait are counted among those of the queue, and so is for how long", async () => {
+test("beginnings: keys that wait for a slot count in the queue's depth and age", async () => {
   const { clock, queue, after } = begun();
   for (const key of newOnes(MOST + 2)) queue.add(key, "new");
   await after(0);
@@ -257,7 +261,7 @@ test("beginnings: those that wait are counted among those of the queue, and so i
   expect(queue.ageMs).toBe(700);
 });
 
-test("beginnings: one that waits keeps its place in the line, whatever happens to it meanwhile", async () => {
+test("beginnings: a waiting key keeps its position, whatever happens to it", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 2)) queue.add(key, "new");
   await after(0);
@@ -267,17 +271,17 @@ test("beginnings: one that waits keeps its place in the line, whatever happens t
   expect(await after(0)).toEqual([`ns-${MOST}/a`]);
 });
 
-test("beginnings: one that has waited and is asked for has waited since then", async () => {
+test("beginnings: a waiting key that a user changes counts as waiting since that change", async () => {
   const { clock, queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
-  queue.limit(MOST); // All workers have something to do.
+  queue.limit(MOST); // All workers are busy.
   await clock.advance(700);
   queue.add(`ns-${MOST}/a`, "asked");
   expect(queue.ageMs).toBe(700);
 });
 
-test("beginnings: closed, nobody is begun any more", async () => {
+test("beginnings: once closed, no key is started", async () => {
   const { queue, after } = begun();
   for (const key of newOnes(MOST + 1)) queue.add(key, "new");
   await after(0);
@@ -286,7 +290,7 @@ test("beginnings: closed, nobody is begun any more", async () => {
   expect(await after(LONGEST_LOOK_MS)).toEqual([]);
 });
 
-test("beginnings: a namespace alone has two thirds of the places, and one that has none is next", async () => {
+test("beginnings: a namespace alone has two thirds of the slots, and one without a slot is next", async () => {
   const { queue, after } = begun();
   for (let n = 0; n < 100; n++) queue.add(`many/${n}`, "new");
   expect(await after(0)).toHaveLength((MOST * 2) / 3);
@@ -294,7 +298,7 @@ test("beginnings: a namespace alone has two thirds of the places, and one that h
   expect(await after(0)).toEqual(["one/a", "two/a", "three/a"]);
 });
 
-test("beginnings: who has none of the places begins in the time that is computed, whoever hangs and whatever happens to it", async () => {
+test("beginnings: a namespace without slots starts within the computed time, whatever hangs or happens", async () => {
   const namespaces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(namespaces, async (sizes) => {
@@ -314,7 +318,7 @@ test("beginnings: who has none of the places begins in the time that is computed
   );
 });
 
-test("beginnings: whatever happens, no key is worked on twice at once, and none is lost", async () => {
+test("beginnings: no key is processed twice at once or lost, whatever happens", async () => {
   const happening = fc.oneof(
     fc.record({ does: fc.constant("add" as const), key: fc.nat(39), urgency: fc.constantFrom(...URGENCIES) }),
     fc.record({
@@ -367,7 +371,7 @@ test("beginnings: whatever happens, no key is worked on twice at once, and none 
   );
 });
 
-test("beginnings: fifty namespaces whose clusters fail or hang cost two hundred others one turn each, and no more", async () => {
+test("beginnings: fifty namespaces with failing or hanging clusters delay two hundred others by one turn each", async () => {
   const { clock, tools } = toyTools();
   const [GOOD, BAD, LOOKS] = [200, 50, 8];
   const made = new Map<string, number>();
@@ -382,7 +386,7 @@ test("beginnings: fifty namespaces whose clusters fail or hang cost two hundred 
       await clock.sleep(100);
       const looks = (made.get(key.name) ?? 0) + 1;
       made.set(key.name, looks);
-      if (looks === 1) throw new Error("not yet"); // as when a webhook is away for a moment
+      if (looks === 1) throw new Error("not yet"); // As when a webhook is unavailable for a moment.
       if (looks === LOOKS) isOver += 1;
       this.next =
         looks < LOOKS ? step("paint", "it is bare", { do: `paint ${looks}` }) : wait("dry", "it dries", 600_000);
@@ -396,16 +400,18 @@ test("beginnings: fifty namespaces whose clusters fail or hang cost two hundred 
   void loop.run(stop.signal, 100);
   let seconds = 0;
   for (; seconds < 300 && isOver < GOOD; seconds++) for (let n = 0; n < 20; n++) await clock.advance(50);
-  // One turn of each that hangs, twelve at a time, and then their own time, eight of a namespace at a time.
+  // One turn of each hanging key, twelve at a time, and then the others' own time, eight of a namespace at a time.
   const [turns, own] = [Math.ceil(BAD / MOST) * (LONGEST_LOOK_MS / 1000), (GOOD * LOOKS * 0.1) / ((MOST * 2) / 3)];
   expect(seconds).toBeLessThan(turns + 2 * own);
   stop.abort();
 });
 
-/** What becomes of a look at an object. */
+/** Result of a pass of an object. */
 type Look = "step" | "wait" | "hang" | "fail" | "conflict" | "gone" | "unseen" | "refused";
 
-/** A loop of new objects, each of which does what `looks` says, look by look; the last for ever. @returns how many have had their nth look */
+/**
+ * A loop of new objects with passes that end as `looks` lists; the last entry repeats. @returns how many had their nth pass
+ */
 function looping(count: number, looks: readonly Look[]) {
   const { clock, tools } = toyTools();
   const times = new Map<string, number>();
@@ -429,7 +435,7 @@ function looping(count: number, looks: readonly Look[]) {
       return look === "unseen" ? unseen(key) : present(1);
     }
   }
-  /** From now on the cache does not show what this look has written. */
+  /** From now on the cache does not show what this pass has written. */
   const unseen = ({ name }: Key): Observed<number> => {
     waiting.add(name);
     return present(1);
@@ -445,29 +451,29 @@ function looping(count: number, looks: readonly Look[]) {
 }
 
 test.each([
-  ["wait for the world when all is made, all", ["step", "step", "wait"], 3 * MOST],
+  ["wait for the cluster once everything exists, all", ["step", "step", "wait"], 3 * MOST],
   ["find nothing, all", ["gone"], 3 * MOST],
   ["fail, all", ["fail"], 3 * MOST],
-  ["make a step that is refused, all", ["refused"], 3 * MOST],
+  ["make a step that is rejected, all", ["refused"], 3 * MOST],
   ["hang, so many", ["hang"], MOST],
   ["hang after a step, so many", ["step", "hang"], MOST],
   ["meet a conflict and then hang, so many", ["conflict", "hang"], MOST],
-  ["wait for what they wrote, so many", ["unseen"], MOST],
-] as const)("beginnings: of objects whose looks %s are begun within a second", async (_what, looks, count) => {
+  ["wait for their own write, so many", ["unseen"], MOST],
+] as const)("beginnings: of objects with passes that %s are started within a second", async (_what, looks, count) => {
   const { looked, clock, stop } = looping(3 * MOST, looks);
   for (let n = 0; n < 10; n++) await clock.advance(100);
   expect(looked(1)).toBe(count);
   stop.abort();
 });
 
-test("beginnings: new ones of which nothing can be made take no turn each time that they are looked at again", async () => {
+test("beginnings: new objects that cannot be worked on take no slot at each recheck", async () => {
   const { looked, clock, stop } = looping(3 * MOST, ["wait", "hang"]);
   for (let n = 0; n < 10; n++) await clock.advance(100);
   expect(looked(2)).toBe(3 * MOST);
   stop.abort();
 });
 
-test("beginnings: new ones whose step was refused have a turn each when it is made again", async () => {
+test("beginnings: new objects with a rejected step take a slot each when it is retried", async () => {
   const { looked, clock, stop } = looping(3 * MOST, ["refused", "step", "hang"]);
   for (let n = 0; n < 50; n++) await clock.advance(100);
   expect(looked(3)).toBe(MOST);

@@ -3,35 +3,37 @@ import { DEADLINE_MS } from "#kube/requests.ts";
 import { Places } from "#runtime/places.ts";
 import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 
-// Why are not all that are new begun at once?
-//   Whatever is made of them is made by one API server, and some of it one after another: an address for a Service is given under a lock. When hundreds
-//   ask for one, most calls end at their deadline, are undone under the same lock, and are made again: of three hundred clusters half were ready
-//   after 198 s, and each Service was made seven times (docs/performance.md, `fleet`).
-// When is one begun, so that the next one may?
-//   When its look has found nothing to do: what it needs of us is made, and it waits for the world. So who waits long for a volume or an image holds up
-//   nobody, and where the API server is fast, so is this.
-// And when it cannot be made, or the API server never answers for it?
-//   Its turn is over when a look at it fails, `LONGEST_LOOK_MS` after it was handed out, and `LONGEST_TURN_MS` after it was for the first time. Where that
-//   took `SLOW_MS` or more, it waits in a line of its own from then on, with `MOST_AGAIN` places, until it has come to an end: whoever hangs does so once before
-//   all others. Of each line's places no namespace has all (base/places-left.ts), and its turn comes after those that have fewer.
-// What does not wait: what is begun already, what a person did, what is only looked at again. Other objects have no such stage.
+// Why are not all new objects started at once?
+//   One API server creates everything, and does some of it under a lock, such as the allocation of Service addresses.
+//   With hundreds of requests most calls time out, are undone under the same lock, and are retried. Of three hundred
+//   clusters half were ready after 198 s, and each Service was created seven times (docs/performance.md, `fleet`).
+// When does an object give its slot to the next one?
+//   When a pass finds nothing to do: all its objects exist, and it waits for the cluster. A slow volume or image thus
+//   holds up no other object.
+// When else does it lose the slot?
+//   When its pass fails, `LONGEST_LOOK_MS` after it was handed out, or `LONGEST_TURN_MS` after it was first handed out.
+//   If that took `SLOW_MS` or more, it then waits in a second line with `MOST_AGAIN` slots until it succeeds. So a
+//   hanging object delays the others once.
+//   No namespace gets all slots of a line (base/places-left.ts), and namespaces with fewer slots come first.
+// What needs no slot?
+//   Started objects, changes by users, and periodic rechecks. Only clusters have a new stage.
 
-/** So many new objects are being begun side by side. */
+/** New objects that are started side by side. */
 export const MOST = 12;
 
-/** And so many of those that did not come to an end in their turn before. */
+/** Slots for objects that did not finish in an earlier turn. */
 export const MOST_AGAIN = 4;
 
-/** So long after it was handed out one counts no more, in milliseconds: a call that hangs ends by then. */
+/** A pass loses its slot this long after it was handed out, in milliseconds: a hanging call has timed out then. */
 export const LONGEST_LOOK_MS = DEADLINE_MS;
 
-/** So long does a turn of many looks take at the most, in milliseconds: with a shorter one an API server that is slow to all is given ever more of them. */
+/** Longest turn of several passes, in milliseconds. If smaller, a slow API server is given ever more objects. */
 export const LONGEST_TURN_MS = 60_000;
 
-/** A look that fails sooner, in milliseconds, has held up nobody. */
+/** A pass that fails sooner than this, in milliseconds, did not delay other objects. */
 export const SLOW_MS = 1_000;
 
-/** New objects: whose turn it is to be begun, and those that wait for it. Written by the queue only. */
+/** Start slots for new objects, and the objects that wait for one. Written by the queue only. */
 export class Beginnings<K> {
   readonly #clock: Clock;
   readonly #textOf: (key: K) => string;
@@ -39,12 +41,12 @@ export class Beginnings<K> {
   readonly #onTurn: (item: WaitingKey<K>) => void;
   readonly #first: Line<K>;
   readonly #again: Line<K>;
-  /** By the text of the key, those that are being begun. */
+  /** Objects that hold a slot, by the text of the key. */
   readonly #begun = new Map<string, Turn<K>>();
-  /** By the text of the key, those that have had a turn of some length and have not come to an end since. */
+  /** Objects that had a long turn and have not finished since, by the text of the key. */
   readonly #unended = new Set<string>();
 
-  /** @param groupOf its namespace @param onTurn called when it may be begun */
+  /** @param groupOf its namespace @param onTurn called when the object may be started */
   constructor(
     clock: Clock,
     textOf: (key: K) => string,
@@ -59,12 +61,12 @@ export class Beginnings<K> {
     this.#again = newLine(MOST_AGAIN, textOf, groupOf);
   }
 
-  /** How many wait. */
+  /** How many objects wait for a slot. */
   get size(): number {
     return this.#first.waiting.size + this.#again.waiting.size;
   }
 
-  /** When the first of them began to wait; undefined: nobody waits. */
+  /** When the oldest of them began to wait; undefined: none waits. */
   get sinceMs(): number | undefined {
     const since = [this.#first, this.#again].flatMap(({ waiting }) => waiting.oldest?.readyAtMs ?? []);
     return since.length === 0 ? undefined : Math.min(...since);
@@ -74,7 +76,10 @@ export class Beginnings<K> {
     return this.#first.waiting.has(key) || this.#again.waiting.has(key);
   }
 
-  /** One that is new: it has its turn at once when it is being begun, or there is a place for it; otherwise it waits, where it does already. */
+  /**
+   * Hands the key out if it holds a slot or one is free; otherwise it waits. A key that already waits keeps its
+   * position.
+   */
   add(item: WaitingKey<K>): void {
     const text = this.#textOf(item.key);
     if (this.#begun.has(text)) {
@@ -86,12 +91,12 @@ export class Beginnings<K> {
     this.#next(line);
   }
 
-  /** It waits no more. @returns it, if it has waited */
+  /** Removes a waiting key. @returns the key, if it was waiting */
   remove(key: K): WaitingKey<K> | undefined {
     return this.#first.waiting.remove(key) ?? this.#again.waiting.remove(key);
   }
 
-  /** It was handed out: its time runs. */
+  /** Starts the time limit of the slot: a worker has taken the key. */
   handedOut(key: K): void {
     const text = this.#textOf(key);
     const turn = this.#begun.get(text);
@@ -103,12 +108,12 @@ export class Beginnings<K> {
     turn.cancel = this.#clock.after(leftMs, () => this.#leave(text, false));
   }
 
-  /** It has no place any more. @param isEnded whether it came to an end: it is begun, or gone; else a look at it failed */
+  /** Frees the slot. @param isEnded true: the object is started, or gone; false: its pass failed */
   leave(key: K, isEnded: boolean): void {
     this.#leave(this.#textOf(key), isEnded);
   }
 
-  /** Forgets everything; nobody has a turn any more. */
+  /** Forgets everything and frees all slots. */
   close(): void {
     for (const { waiting } of [this.#first, this.#again]) waiting.clear();
     for (const { cancel } of this.#begun.values()) cancel?.();
@@ -137,17 +142,17 @@ export class Beginnings<K> {
   }
 }
 
-/** The place of one that is being begun. */
+/** The slot of an object that is being started. */
 interface Turn<K> {
   readonly line: Line<K>;
   readonly group: string;
-  /** When it was handed out for the first time, by monotonic clock. */
+  /** When it was first handed out, by monotonic clock. */
   sinceMs?: number;
-  /** Its time does not run any more. */
+  /** Cancels the time limit. */
   cancel?: () => void;
 }
 
-/** Those that wait for one of its places. */
+/** A set of slots, and the keys that wait for one. */
 interface Line<K> {
   readonly places: Places;
   readonly waiting: WaitingKeys<K>;

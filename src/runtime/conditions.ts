@@ -1,3 +1,6 @@
+import { rfc3339 } from "#base/timestamp.ts";
+import type { FailingReason } from "#runtime/controller.ts";
+
 /** A condition as Kubernetes writes it (https://kubernetes.io/docs/reference/using-api/api-concepts/, metav1.Condition). */
 export interface Condition {
   type: string;
@@ -13,7 +16,7 @@ export interface Condition {
 const MAX_MESSAGE_LENGTH = 2_048;
 
 /**
- * The old conditions with one replaced; the transition time moves only when `status` does. Sorted by type. Pure.
+ * The old conditions with one replaced, sorted by type. The transition time changes only when `status` changes. Pure.
  * @param now RFC 3339
  */
 export function withCondition(
@@ -27,4 +30,21 @@ export function withCondition(
     next.message.length <= MAX_MESSAGE_LENGTH ? next.message : `${next.message.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
   const others = old.filter((condition) => condition.type !== next.type);
   return [...others, { ...next, message, lastTransitionTime }].sort((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+/**
+ * Computes the status of an object when all its passes fail.
+ * @param because the failure, as a clause @param nowMs milliseconds since 1970 @param reason default: InternalError
+ */
+export type Failing<T, Status> = (object: T, because: string, nowMs: number, reason?: FailingReason) => Status;
+
+/** The status with this condition Unknown, because all passes of the object fail. Everything else stays. */
+export function unknownStatus<Status extends { readonly conditions?: Condition[] | undefined }>(
+  { metadata, status }: { readonly metadata: { readonly generation?: number }; readonly status?: Status | undefined },
+  type: string,
+  ...[because, nowMs, reason = "InternalError"]: [because: string, nowMs: number, reason?: FailingReason]
+): Status {
+  const observedGeneration = metadata.generation ?? 0;
+  const condition = { type, status: "Unknown" as const, reason, message: because, observedGeneration };
+  return { ...status, conditions: withCondition(status?.conditions ?? [], condition, rfc3339(nowMs)) } as Status;
 }

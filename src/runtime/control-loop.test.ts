@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { present, unknown } from "#base/observed.ts";
-import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { ToyController, toyTools } from "#kit/tables/toy-controller.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
 import { step } from "#runtime/decide.ts";
@@ -27,24 +27,24 @@ function setup(
     },
   };
   const keyOf = ({ metadata }: KubeObject) => [{ namespace: "foo", name: metadata.name }];
-  const room = new ControlLoop({
+  const loop = new ControlLoop({
     controller,
     watches: [{ cache, keysFor: keyOf, isUrgent: ({ object }) => object.metadata.name.startsWith("edited") }],
     allKeys: () => names.map((name) => ({ namespace: "foo", name })),
     tools: rest.tools,
   });
   const stop = new AbortController();
-  const running = room.run(stop.signal, workers);
+  const running = loop.run(stop.signal, workers);
   const objectOf = (name: string) => ({ metadata: { name } }) as KubeObject;
   const changed = (before: string | undefined, name: string) => {
     const previous = before === undefined ? {} : { previous: objectOf(before) };
     for (const listener of listeners) listener({ object: objectOf(name), ...previous });
   };
   const change = (name: string) => changed(undefined, name);
-  return { controller, room, stop, running, change, changed, listeners, ...rest };
+  return { controller, loop, stop, running, change, changed, listeners, ...rest };
 }
 
-test("room: at the start it looks at every key there is", async () => {
+test("control loop: every existing key gets a pass at the start", async () => {
   const { controller, stop, running, clock } = setup();
   await clock.advance(0);
   expect(controller.asked).toContain("observe first");
@@ -52,7 +52,7 @@ test("room: at the start it looks at every key there is", async () => {
   await running;
 });
 
-test("room: one that can wait begins with what is not settled, and looks at the rest one after another, for a minute at the most", async () => {
+test("control loop: spaced first passes begin with unsettled objects and take a minute at most", async () => {
   const names = ["first", "begun", ...Array.from({ length: 8 }, (_, n) => `settled-${n}`)];
   const { controller, stop, running, clock, change } = setup(2, {}, names, (toy) => {
     toy.stageOf = ({ name }) => (name === "begun" ? "underWay" : "settled");
@@ -76,7 +76,7 @@ test("room: one that can wait begins with what is not settled, and looks at the 
   await running;
 });
 
-test("room: a change wakes its key", async () => {
+test("control loop: a change wakes its key", async () => {
   const { controller, stop, running, clock, change } = setup();
   await clock.advance(0);
   change("second");
@@ -86,7 +86,7 @@ test("room: a change wakes its key", async () => {
   await running;
 });
 
-test("room: a change of what was the key's and still is wakes it once, and of what has come to be another key's both", async () => {
+test("control loop: a change wakes a key once when it concerned it before and after, and both keys when it moved", async () => {
   const { controller, stop, running, clock, changed } = setup();
   await clock.advance(0);
   changed("second", "second");
@@ -98,8 +98,8 @@ test("room: a change of what was the key's and still is wakes it once, and of wh
   await running;
 });
 
-test("room: a stuck pass keeps only its own key from being looked at, and shows in the health check", async () => {
-  const { controller, room, stop, running, clock, change } = setup();
+test("control loop: a stuck pass delays only its own key, and shows in the health check", async () => {
+  const { controller, loop, stop, running, clock, change } = setup();
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.observing = () => promise;
   await clock.advance(0);
@@ -107,17 +107,17 @@ test("room: a stuck pass keeps only its own key from being looked at, and shows 
   change("second");
   await clock.advance(0);
   expect(controller.asked.filter((what) => what === "observe second")).toHaveLength(1);
-  expect(room.check().fault()).toBeUndefined();
+  expect(loop.check().fault()).toBeUndefined();
   await clock.advance(61_000);
-  expect(room.check().fault()).toContain("foo/first");
+  expect(loop.check().fault()).toContain("foo/first");
   resolve();
   await clock.advance(0);
-  expect(room.check().fault()).toBeUndefined();
+  expect(loop.check().fault()).toBeUndefined();
   stop.abort();
   await running;
 });
 
-test("room: failures come back ever more slowly", async () => {
+test("control loop: the pause grows with each failure", async () => {
   const { controller, stop, running, clock } = setup();
   controller.observing = () => Promise.reject(new Error("no"));
   await clock.advance(0);
@@ -131,7 +131,7 @@ test("room: failures come back ever more slowly", async () => {
   await running;
 });
 
-test("room: failures come back ever more slowly, also when a look in between found its own write unseen", async () => {
+test("control loop: the pause grows with each failure, also when a pass in between waits for its own write", async () => {
   let asked = 0;
   const expectations = {
     expect: () => undefined,
@@ -146,7 +146,7 @@ test("room: failures come back ever more slowly, also when a look in between fou
   await running;
 });
 
-test("room: stopped, it lets go of its caches and takes nothing new", async () => {
+test("control loop: once stopped, it removes its cache listeners and accepts no keys", async () => {
   const { controller, stop, running, clock, change, listeners } = setup();
   await clock.advance(0);
   stop.abort();
@@ -158,7 +158,7 @@ test("room: stopped, it lets go of its caches and takes nothing new", async () =
   expect(controller.asked.length).toBe(asked);
 });
 
-test("room: an edit overtakes what became ready before it, and what is nearly done what has yet to begin", async () => {
+test("control loop: an edit overtakes keys that were ready before it, and nearly finished work overtakes new work", async () => {
   const { controller, stop, running, clock, change } = setup(1);
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.stageOf = ({ name }) => (name.startsWith("begun") ? "finishing" : "new");
@@ -173,7 +173,7 @@ test("room: an edit overtakes what became ready before it, and what is nearly do
   await running;
 });
 
-test("room: after a step the same one is looked at again before those that only are to be looked at once more", async () => {
+test("control loop: after a step the same object's next pass comes before periodic rechecks", async () => {
   const { controller, stop, running, clock } = setup(1, {}, ["first", "second", "third"]);
   controller.next = paint;
   controller.acting = () => {
@@ -187,7 +187,7 @@ test("room: after a step the same one is looked at again before those that only 
   await running;
 });
 
-test("room: a pass that runs for more than a second holds no worker, of one namespace two for each worker run at the most, and it ends when all have ended", async () => {
+test("control loop: a pass longer than a second frees its worker, a namespace runs two per worker at most, and run() waits for all", async () => {
   const { controller, stop, running, clock, change } = setup(1);
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.observing = () => promise;
@@ -208,7 +208,7 @@ test("room: a pass that runs for more than a second holds no worker, of one name
   await running;
 });
 
-test.each([0, 5_000])("room: what fails outside of a look after %d ms ends it all", async (ms) => {
+test.each([0, 5_000])("control loop: a failure outside a pass after %d ms ends the loop", async (ms) => {
   const { controller, running, clock } = setup();
   const { promise, resolve } = Promise.withResolvers<void>();
   controller.observing = () => promise;
@@ -221,17 +221,17 @@ test.each([0, 5_000])("room: what fails outside of a look after %d ms ends it al
   expect(await outcome).toEqual(new Error("no stage"));
 });
 
-/** What holds up the first look at an edit, and how long until the next one, in milliseconds. */
+/** What interrupts the first pass after an edit, and the milliseconds until the next one. */
 const cutShort = {
-  "is refused an answer": 500,
-  "cannot look": 500,
-  "finds its own write unseen": 500,
-  "meets a conflict as it looks": 100,
-  "meets a conflict as it acts": 100,
+  "gets no answer": 500,
+  "cannot observe": 500,
+  "waits for its own write": 500,
+  "meets a conflict while observing": 100,
+  "meets a conflict while acting": 100,
 } as const;
 
 test.each(Object.entries(cutShort))(
-  "room: an edit whose first look %s is looked at again before what only waits for its turn",
+  "control loop: when the first pass after an edit %s the next one comes before new work",
   async (what, ms) => {
     let isUnseen = false;
     const expectations = {
@@ -242,12 +242,12 @@ test.each(Object.entries(cutShort))(
     const { controller, stop, running, clock, change } = setup(1, { expectations: expectations as never });
     const conflict = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
     await clock.advance(600);
-    isUnseen = what === "finds its own write unseen";
-    if (what === "is refused an answer")
+    isUnseen = what === "waits for its own write";
+    if (what === "gets no answer")
       controller.observing = () => Promise.reject(new OperatorError("KubeUnavailable", "not now"));
-    if (what === "cannot look") controller.seen = unknown("not now");
-    if (what === "meets a conflict as it looks") controller.observing = conflict;
-    if (what === "meets a conflict as it acts") Object.assign(controller, { next: paint, acting: conflict });
+    if (what === "cannot observe") controller.seen = unknown("not now");
+    if (what === "meets a conflict while observing") controller.observing = conflict;
+    if (what === "meets a conflict while acting") Object.assign(controller, { next: paint, acting: conflict });
     change("edited");
     await clock.advance(0);
     isUnseen = false;

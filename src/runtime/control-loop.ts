@@ -1,4 +1,5 @@
 import type { Clock } from "#base/clock.ts";
+import { hasCode } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { type Controller, type Key, keyText } from "#runtime/controller.ts";
@@ -11,46 +12,49 @@ import { type Stage, type Urgency, urgencyOfChange, urgencyOfTimer } from "#runt
 import type { WaitingKey } from "#runtime/waiting-keys.ts";
 
 /**
- * A pass that has run for so long holds no worker any more, in milliseconds: it waits for somebody who does not answer, such as a webhook. With
- * a shorter time an API server that is slow to all is asked by ever more passes side by side; with a longer one who hangs costs others more.
+ * A pass that runs longer than this, in milliseconds, no longer counts against the workers: it probably waits for a
+ * webhook that does not answer. If smaller, a slow API server gets ever more passes side by side. If larger, a hanging
+ * pass costs others more.
  */
 const LONG_PASS_MS = 1_000;
 
-/** A pass that runs three times its own deadline does not listen to its signal: only a restart helps. */
+/** Three times its own deadline: a pass that runs longer ignores its signal, and only a restart helps. */
 const STUCK_AFTER_MS = 3 * PASS_DEADLINE_MS;
 
-/** Nobody's first look comes later than this after the start, in milliseconds. */
+/** Latest first pass of any object after the start, in milliseconds. */
 const LAST_FIRST_LOOK_MS = 60_000;
 
-/** What has become of an object. */
+/** A change of a cached object. */
 export interface SeenChange {
   readonly type?: "added" | "modified" | "deleted";
   readonly object: KubeObject;
   readonly previous?: KubeObject | undefined;
 }
 
-/** What a room needs of a cache to be woken by it. */
+/** The part of a cache that wakes a controller. */
 export interface WakingCache {
   onChange(listener: (change: SeenChange) => void): () => void;
 }
 
-/** Which keys a change of an object concerns. */
+/** Maps changes of objects to the keys that need a pass. */
 interface Watch {
   readonly cache: WakingCache;
   keysFor(object: KubeObject): readonly Key[];
-  /** Whether a person has done it, or has lost something by it, and so it is looked at before all that goes on by itself. Default: no. */
+  /**
+   * Whether a user made the change, or lost something by it. Its pass then comes before all routine work. Default: no.
+   */
   isUrgent?(change: SeenChange): boolean;
 }
 
 export interface LoopOptions<Snapshot, Step extends { readonly do: string }, Status> {
   readonly controller: Controller<Snapshot, Step, Status>;
   readonly watches: readonly Watch[];
-  /** Gives every key there is; each gets a pass at the start. */
+  /** Returns every existing key; each gets a pass at the start. */
   readonly allKeys: () => readonly Key[];
   readonly tools: PassTools;
 }
 
-/** One controller with what wakes it. Its methods are called by its own workers only. */
+/** One controller with its watches and workers. */
 export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status> {
   readonly name: string;
   readonly #queue: KeyedQueue<Key>;
@@ -62,7 +66,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
   readonly #watches: readonly Watch[];
   readonly #allKeys: () => readonly Key[];
   readonly #retries = new Retries();
-  /** By key, the looks that are under way. */
+  /** Running passes, by key. */
   readonly #running = new Map<string, { readonly startedAtMs: number; readonly pass: Promise<void> }>();
 
   constructor(options: LoopOptions<Snapshot, Step, Status>) {
@@ -77,7 +81,10 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     this.#pass = new Pass(options.controller, { ...options.tools, log: this.#log });
   }
 
-  /** Works until `signal` aborts; then finishes or abandons the passes under way and returns. @param workers passes side by side, 1 or more, those aside that take long */
+  /**
+   * Works until `signal` aborts; then finishes or abandons the running passes and returns. @param workers passes side
+   * by side, 1 or more, not counting long ones
+   */
   async run(signal: AbortSignal, workers: number): Promise<void> {
     const unwatch = this.#watches.map((watch) =>
       watch.cache.onChange((change) => {
@@ -96,7 +103,7 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     for (const stop of unwatch) stop();
   }
 
-  /** Whether a pass ignores its deadline. */
+  /** Fails when a pass ignores its deadline. */
   check(): Check {
     return {
       name: `${this.name}-passes`,
@@ -112,16 +119,21 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
     };
   }
 
-  /** How many keys wait for a worker, and for how long the oldest does, in milliseconds. */
+  /** How many keys wait for a worker, and how long the oldest has waited, in milliseconds. */
   get waiting(): { readonly depth: number; readonly ageMs: number } {
     return { depth: this.#queue.depth, ageMs: this.#queue.ageMs };
   }
 
   #stageOf(key: Key): Stage {
-    return this.#controller.stageOf?.(key) ?? "settled";
+    try {
+      return this.#controller.stageOf?.(key) ?? "settled";
+    } catch (thrown) {
+      if (hasCode(thrown, "ObjectTooLarge")) return "settled"; // its pass reports it
+      throw thrown;
+    }
   }
 
-  /** Whoever is not settled is looked at first, and does not wait for those that are. */
+  /** Queues every key. Unsettled objects come first and do not wait for settled ones. */
   #addAll(): void {
     const { firstLooksApartMs = 0 } = this.#controller;
     let settled = 0;
@@ -165,22 +177,22 @@ export class ControlLoop<Snapshot, Step extends { readonly do: string }, Status>
       this.#queue.addAfter(key, pauseMs, urgencyOfTimer(stage));
       return;
     }
-    // Who waits for the cache has not tried.
+    // A pass that waited for the cache was no try.
     if (requeue.is !== "whenSeen") this.#retries.forget(text);
     const hasNothingToDo = requeue.is === "never" || (requeue.is === "after" && requeue.isResting === undefined);
     const beginning = hasNothingToDo ? "ended" : requeue.is === "after" ? "failed" : undefined;
     this.#queue.done(key, requeue.is === "whenSeen" ? urgency : undefined, beginning);
     if (requeue.is === "never") return;
-    // A new one of which nothing can be made now, such as one that is paused, is no beginning each time that it is looked at.
+    // A new object that cannot be worked on now, such as a paused one, takes no start slot at each recheck.
     if (hasNothingToDo && stage === "new") return this.#queue.addAfter(key, requeue.ms, "routine");
-    // At once: after a step.
+    // Zero means right after a step.
     return this.#queue.addAfter(key, requeue.ms, requeue.ms === 0 ? urgencyOfChange(stage) : urgencyOfTimer(stage));
   }
 }
 
 /**
- * Whom the change concerns by what the object is now, and by what it was. Each once: a worker that is free begins with the first one at once, and
- * a second one would have it look again right after.
+ * The keys that the new and the previous state of the object concern, each once. A free worker starts with the first
+ * key at once, so a duplicate would cause a second pass right after.
  */
 function concernedKeys(watch: Watch, { object, previous }: SeenChange): Iterable<Key> {
   const keys = watch.keysFor(object);

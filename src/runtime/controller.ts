@@ -14,8 +14,9 @@ export function keyText(key: Key): string {
 }
 
 /**
- * What a write of ours changed, as the API server answered it. The next pass of the key waits until the cache shows it.
- * `external` marks a change outside the API server (an etcd call): there is no cache to wait for. Nor is there for what is `unwatched`.
+ * The result of a write, as the API server answered it. The next pass of the key waits until the cache shows it.
+ * `external` marks a change outside the API server (an etcd call), `unwatched` an object without a cache: neither is
+ * waited for.
  */
 export type Written =
   | { readonly kind: "stored"; readonly resource: Resource<KubeObject>; readonly object: KubeObject }
@@ -23,13 +24,24 @@ export type Written =
   | { readonly kind: "unwatched"; readonly object: KubeObject }
   | { readonly kind: "external" };
 
-/** A cache, as far as observing needs it. */
+/**
+ * The part of a cache that observing needs. Reading an object that was too large to cache throws ObjectTooLarge, unless
+ * `known` asks for its remaining metadata.
+ */
 export interface CacheView<T> {
-  get(ref: Ref): T | undefined;
+  get(ref: Ref, reading?: "known"): T | undefined;
   byIndex(index: string, value: string): readonly T[];
 }
 
-/** How the step ended. `conflict` is normal: the world moved since the snapshot. So is `notNow`: etcd said "at another time". */
+/**
+ * Reason of the conditions while every pass of an object fails: an unexpected error, or an object that is too large.
+ */
+export type FailingReason = "InternalError" | "ObjectTooLarge";
+
+/**
+ * How a step ended. `conflict` is normal: the object has changed since the snapshot. `notNow` is normal too: etcd asked
+ * for a later retry.
+ */
 export type Outcome =
   | { readonly is: "notTried" }
   | { readonly is: "done" }
@@ -37,7 +49,7 @@ export type Outcome =
   | { readonly is: "notNow"; readonly why: string }
   | { readonly is: "failed"; readonly code: string; readonly why: string };
 
-/** What an event is about: the object that the user looks at. */
+/** The object that an event is attached to: the one that the user looks at. */
 export interface Subject {
   apiVersion: string;
   kind: string;
@@ -47,45 +59,59 @@ export interface Subject {
 }
 
 /**
- * One room. `observe`, `act` and `writeStatus` touch the world; `plan` and `status` never do.
+ * One controller. Only `observe`, `glance`, `act` and the two write methods do I/O; `plan` and `status` are pure.
  * The pass (pass.ts) is the only caller.
  */
 export interface Controller<Snapshot, Step extends { readonly do: string }, Status> {
   readonly name: string;
-  /** How far the object has come, by what the cache knows: who is nearly done is looked at first. Default: settled. */
+  /**
+   * How far the object has come, judged by the cache. Objects that are nearly done are scheduled first. Default:
+   * settled.
+   */
   stageOf?(key: Key): Stage;
   /**
-   * A look at less, of an object at rest. Reads only, and decides nothing.
-   * @returns how long it is left alone from now on, in milliseconds; undefined: it has to be looked at. Default: always.
+   * A cheap check of an object at rest, which reads little and decides nothing.
+   * @returns milliseconds until the next check; undefined: a full pass is needed. Default: always a full pass.
    */
   glance?(key: Key, signal: AbortSignal): Promise<number | undefined>;
   /**
-   * When a process begins, first looks at settled objects come so many milliseconds after one another, for a room that can wait for others.
+   * At start, the first passes of settled objects are spaced by this many milliseconds, so that less urgent controllers
+   * leave room for others.
    * Default: all at once.
    */
   readonly firstLooksApartMs?: number;
-  /** Reads only. `absent`: the object is gone, nothing to do. `unknown`: could not look, try again later. */
+  /**
+   * Reads only. `absent`: the object is gone, so there is nothing to do. `unknown`: it could not be observed, so retry
+   * later.
+   */
   observe(key: Key, signal: AbortSignal): Promise<Observed<Snapshot>>;
-  /** @param resting steps that are left alone for now */
+  /** @param resting reports which steps must not be retried yet */
   plan(snapshot: Snapshot, resting: Resting<Step>): Plan<Step>;
-  /** What the step would change and into what, in a few words: two steps with the same words are two tries of one. */
+  /**
+   * What the step changes and into what, in a few words. Two steps with equal words count as two tries of the same
+   * step.
+   */
   target(step: Step): string;
   /** Exactly one write, with its precondition. */
   act(step: Step, snapshot: Snapshot, signal: AbortSignal): Promise<Written>;
-  /** What was seen and is meant. It is asked for only when nothing was tried, or what was tried was done. */
+  /** Computes the status. Called only when no step was tried, or when the step succeeded. */
   status(snapshot: Snapshot, plan: Plan<Step>): Status;
-  /** Writes the status if it differs from what is stored; `undefined` when nothing had to be written. */
+  /** Writes the status if it differs from the stored one; `undefined` when nothing had to be written. */
   writeStatus(snapshot: Snapshot, status: Status, signal: AbortSignal): Promise<Written | undefined>;
   subject(snapshot: Snapshot): Subject;
-  /** The same of an object that no pass comes to an end with; `undefined` when it is gone. */
+  /** The event target for an object with failing passes; `undefined` when the object is gone. */
   subjectOf(key: Key): Subject | undefined;
-  /** Says on the object that its passes throw, until the next status is written; `undefined` when it says so already. */
-  writeFailing(key: Key, because: string, signal: AbortSignal): Promise<Written | undefined>;
   /**
-   * Steps that are logged and counted but not told as events: every object goes through them, and a person has nothing to do or
-   * to fear from them.
+   * Reports on the object that its passes fail, until the next status is written; `undefined` when the object already
+   * has that report.
+   * @param reason reason of its conditions; default: InternalError
+   */
+  writeFailing(key: Key, because: string, signal: AbortSignal, reason?: FailingReason): Promise<Written | undefined>;
+  /**
+   * Whether a step is only logged and counted, without an event. Every object takes such steps, and the user has
+   * nothing to do about them.
    */
   isRoutine?(rule: string, step: Step, snapshot: Snapshot): boolean;
-  /** How long a settled object is left alone when no event comes, in milliseconds. */
+  /** Milliseconds until the next pass of a settled object, when no event comes first. */
   restMs(snapshot: Snapshot, plan: Plan<Step>): number;
 }

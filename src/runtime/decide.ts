@@ -1,14 +1,15 @@
-// In which words do rules speak?
-//   A step says: this is to be done now. A wait says: nothing below this rule may be done yet. A remark says: people should know
-//   this, and the next rule may speak all the same.
-// What becomes of a step that cannot be made?
-//   It steps aside: it rests for a while (setbacks.ts), and meanwhile the next rule speaks, so that a Service that a quota refuses
-//   does not keep a lost member from being replaced. A rule that `holds` is the exception: while its step rests, nothing
-//   below it is done, because it is what makes the rest safe.
+// What may a rule return?
+// - A step: do this now.
+// - A wait: no rule below this one may act yet.
+// - A remark: users should know this, and the next rule decides all the same.
+// What happens to a step that fails?
+//   It is deferred for a while (setbacks.ts), and the next rule decides. So a Service that a quota rejects does not
+//   keep a lost member from being replaced. A rule that `holds` is the exception: while its step is deferred no rule
+//   below it acts, because the step makes the later ones safe.
 
-/** What one pass is going to do. `rule` is the name of the rule or guard that decided; `because` is one sentence for people. */
+/** What one pass is going to do. `rule` names the rule or guard that decided; `because` is one sentence for users. */
 export type Plan<Step> = (Proposal<Step> | Wait | Settled) & {
-  /** What is wanted and not done now, in the order of the rules; undefined when there is nothing. */
+  /** Deferred steps and remarks, in the order of the rules; undefined when there are none. */
   readonly aside?: readonly Aside[];
 };
 
@@ -23,59 +24,65 @@ export interface Wait {
   readonly next: "wait";
   readonly rule: string;
   readonly because: string;
-  /** When to look again although no event came, in milliseconds. */
+  /** Milliseconds until the next pass, when no event comes first. */
   readonly recheckAfterMs: number;
-  /** Whether a person should hear of it: then an event of type Warning tells it. */
+  /** Whether to publish an event of type Warning. */
   readonly warn: boolean;
-  /** Its own step that rests, when it is for that alone that its rule holds everything below it. */
+  /** The deferred step of this rule, when that is why the rule holds everything below it. */
   readonly held?: Aside;
 }
 
 interface Settled {
   readonly next: "settled";
-  /** When to look again although no event came, in milliseconds; undefined: when the controller always does. */
+  /** Milliseconds until the next pass, when no event comes first; undefined: the controller's default. */
   readonly recheckAfterMs?: number;
 }
 
-/** Something that people should know. The next rule speaks all the same. */
+/** A notice for users. The next rule decides all the same. */
 interface Remark {
   readonly next: "remark";
   readonly rule: string;
   readonly because: string;
 }
 
-/** What is wanted and is not done now, or what people should know. */
+/** A deferred step, or a remark. */
 export interface Aside {
-  /** The rule that wants it. */
+  /** The rule that proposed it. */
   readonly rule: string;
   readonly because: string;
-  /** How its step failed (base/error.ts); undefined for a remark, and for a step that has no effect. */
+  /** Error code of the failed step (base/error.ts); undefined for a remark, and for a step that has no effect. */
   readonly code?: string;
-  /** How long its step has been tried in vain by now, in milliseconds; undefined when that is not known. */
+  /** For how long the step has been tried without success, in milliseconds; undefined when unknown. */
   readonly triedForMs?: number;
-  /** remark: an event has to tell it. refused: its event has told it. putOff: it is asked to come again, which passes in moments. */
+  /**
+   * remark: still to be published as an event. refused: the failure was published already. putOff: etcd asked for a
+   * retry within moments.
+   */
   readonly is: "remark" | "refused" | "putOff";
 }
 
-/** Why a step is left alone for now. */
+/** Why and for how long a step is not retried. */
 export interface Rest {
   readonly because: string;
   readonly code?: string;
-  /** How much longer, in milliseconds. */
+  /** Time left, in milliseconds. */
   readonly forMs: number;
-  /** How long it has been tried in vain by now, in milliseconds; undefined when that is not known. */
+  /** For how long the step has been tried without success, in milliseconds; undefined when unknown. */
   readonly triedForMs?: number;
-  /** Whether it was not refused but asked to come again, such as by an etcd that elects a leader: nobody has to hear of that. */
+  /** Whether etcd only asked for a later retry, for example while it elects a leader. Not reported to users. */
   readonly isBrief: boolean;
 }
 
-/** Which steps rest, by the name of their rule and the step. */
+/** Looks up whether the step of a rule must not be retried yet. */
 export type Resting<Step> = (rule: string, step: Step) => Rest | undefined;
 
-/** One named reason to change the world, to wait, or to say something. `undefined` means no opinion. Pure, total, without clock. */
+/**
+ * One named reason to make a change, to wait, or to give notice. `undefined` means no opinion. Pure, total, without
+ * clock.
+ */
 export interface Rule<Snapshot, Step> {
   readonly name: string;
-  /** While its step rests, nothing below it is done. */
+  /** While its step is deferred, no rule below it acts. */
   readonly holds?: true;
   decide(snapshot: Snapshot): Opinion<Step> | undefined;
 }
@@ -88,14 +95,14 @@ export interface Guard<Snapshot, Step> {
   forbids(snapshot: Snapshot, step: Step): string | undefined;
 }
 
-/** How long a step that a guard forbids waits before the next look, in milliseconds. Events usually come first. */
+/** Milliseconds until the next pass after a guard forbade a step. An event usually comes first. */
 const GUARDED_RECHECK_MS = 5_000;
 
 const NOTHING_RESTS = () => undefined;
 
 /**
- * The first rule that has something to do or to wait for wins; then any guard may turn its step into a wait.
- * Pure: the same snapshot with the same steps resting gives the same plan.
+ * Returns the opinion of the first rule that has something to do or to wait for. A guard may turn its step into a wait.
+ * Pure: the same snapshot and the same deferred steps give the same plan.
  */
 export function decide<Snapshot, Step>(
   rules: readonly Rule<Snapshot, Step>[],
@@ -129,7 +136,10 @@ function asideOf(rule: string, { because, code, triedForMs, isBrief }: Rest): As
   return { rule, because, is: isBrief ? "putOff" : "refused", ...known };
 }
 
-/** The first of what is wanted and is not done, and does not pass in moments; a step that holds everything below it is the last. */
+/**
+ * The first deferred step or remark that does not pass within moments. A step that holds everything below it comes
+ * last.
+ */
 export function lackingIn<Step>(plan: Plan<Step>): Aside | undefined {
   const held = plan.next === "wait" && plan.held !== undefined ? [plan.held] : [];
   return [...(plan.aside ?? []), ...held].find(({ is }) => is !== "putOff");
@@ -146,7 +156,7 @@ function guarded<Snapshot, Step>(
   return wait(forbidden.guard, because, GUARDED_RECHECK_MS, { warn: true });
 }
 
-/** The first of the guards by which the step may not be made, by name, and why; `undefined` when it may be. */
+/** The first guard that forbids the step, and why; `undefined` when all allow it. */
 export function forbiddenBy<Snapshot, Step>(
   guards: readonly Guard<Snapshot, Step>[],
   snapshot: Snapshot,
@@ -159,7 +169,7 @@ export function forbiddenBy<Snapshot, Step>(
   return undefined;
 }
 
-/** @param soonestMs when the first of the resting steps may be made again */
+/** @param soonestMs time until the first deferred step may be retried */
 function withAside<Step>(
   plan: Proposal<Step> | Wait | Settled,
   aside: readonly Aside[],

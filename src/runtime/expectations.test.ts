@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { KnownObject } from "#base/error.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { type KubeObject, PODS, type Ref, type Resource } from "#kube/kinds.ts";
 import { Expectations, LOST_AFTER_MS } from "#runtime/expectations.ts";
 
@@ -35,17 +35,17 @@ function setup() {
   return { clock, cache, lost, expectations };
 }
 
-test("expectations: a write is waited for until the cache has seen its version, as a number", () => {
+test("expectations: a write is awaited until the cache has seen its version, compared as a number", () => {
   const { cache, expectations } = setup();
   expectations.expect(KEY, { kind: "stored", resource: RESOURCE, object: object("10") });
   expect(expectations.unmet(KEY)).toContain("toy-0 at version 10");
-  cache.seenVersion = 9n; // as text, 9 would come after 10
+  cache.seenVersion = 9n; // As text, 9 would be greater than 10.
   expect(expectations.unmet(KEY)).toBeDefined();
   cache.seenVersion = 11n;
   expect(expectations.unmet(KEY)).toBeUndefined();
 });
 
-test("expectations: a deletion is seen when the object is gone, going, or another one", () => {
+test("expectations: a deletion is seen when the object is gone, is being deleted, or has another uid", () => {
   const { cache, expectations } = setup();
   for (const seen of [undefined, object("7", { deletionTimestamp: "now" }), object("8", { uid: "uid-2" })]) {
     cache.held = object("6");
@@ -65,7 +65,7 @@ test.each([
   ["a write", { kind: "stored", resource: RESOURCE, object: object("10") }],
   ["a deletion", { kind: "deleted", resource: RESOURCE, ref: { namespace: "foo", name: "toy-0" }, uid: "uid-1" }],
 ] as const)(
-  "expectations: %s that never comes is given up aloud, and its cache hears that it misses it",
+  "expectations: %s that never shows is dropped and counted, and its cache is notified",
   async (_, written) => {
     const { cache, clock, lost, expectations } = setup();
     cache.held = object("6");
@@ -87,10 +87,10 @@ test("expectations: keys do not wait for each other", () => {
   expect(expectations.unmet({ ...KEY, controller: "other" })).toBeUndefined();
 });
 
-describe("what the API server has in another state", () => {
+describe("after a conflict, the newer state", () => {
   const known = { plural: "pods", namespace: "foo", name: "toy-0", uid: "uid-1", resourceVersion: "6" };
 
-  /** A pass was refused while the cache showed `shown`. */
+  /** A pass met a conflict while the cache showed `shown`. */
   function refused(shown: KubeObject | undefined, as: KnownObject = known) {
     const given = setup();
     given.cache.held = shown;
@@ -98,9 +98,9 @@ describe("what the API server has in another state", () => {
     return given;
   }
 
-  test("is waited for until the cache shows another version", () => {
+  test("is awaited until the cache shows another version", () => {
     const { cache, expectations } = refused(object("6"));
-    expect(expectations.unmet(KEY)).toBe("what has become of pods foo/toy-0");
+    expect(expectations.unmet(KEY)).toBe("the newer state of pods foo/toy-0");
     cache.held = object("7");
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
@@ -109,11 +109,11 @@ describe("what the API server has in another state", () => {
     { shown: undefined, what: "nothing" },
     { shown: object("6", { uid: "uid-2" }), what: "another object" },
     { shown: object("7"), what: "another version" },
-  ])("is not waited for when the cache shows $what by then", ({ shown }) => {
+  ])("is not awaited when the cache shows $what already", ({ shown }) => {
     expect(refused(shown).expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is waited for while this object is shown, where any version would have done", () => {
+  test("is awaited while this object is shown, when the precondition named only the uid", () => {
     const anyVersion = { ...known, resourceVersion: undefined };
     const { cache, expectations } = refused(object("6"), anyVersion);
     cache.held = object("7");
@@ -122,12 +122,12 @@ describe("what the API server has in another state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is not waited for when it is not known which object was meant, nor where no cache tells", () => {
+  test("is not awaited when the object is unknown, or no cache shows it", () => {
     expect(refused(undefined, { ...known, uid: undefined }).expectations.unmet(KEY)).toBeUndefined();
     expect(refused(object("6"), { ...known, plural: "secrets" }).expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is waited for so long at the most, once for each state, and is no write that was lost", async () => {
+  test("is awaited for a limited time, once for each state, and does not count as a lost write", async () => {
     const { clock, cache, lost, expectations } = refused(object("6"));
     await clock.advance(LOST_AFTER_MS - 1);
     expectations.refused(KEY, known);
@@ -142,7 +142,7 @@ describe("what the API server has in another state", () => {
     expect(lost).toEqual([]);
   });
 
-  test("is waited for once, of each of two that are refused in turn", async () => {
+  test("is awaited once for each of two objects with conflicts in turn", async () => {
     const second = { ...known, name: "toy-1", uid: "uid-2" };
     const clock = new FakeClock();
     const get = ({ name }: Ref) => (name === "toy-0" ? object("6") : object("6", { name, uid: "uid-2" }));
@@ -159,7 +159,7 @@ describe("what the API server has in another state", () => {
     expect(expectations.unmet(KEY)).toBeUndefined();
   });
 
-  test("is told to the cache when it is shown for so long, and each time that it has been for twice as long", async () => {
+  test("is reported to the cache when the old state still shows, each time after twice as long", async () => {
     const clock = new FakeClock();
     let missed = 0;
     const cache = { seenVersion: 5n, get: () => object("6"), missed: () => void missed++ };
@@ -188,7 +188,7 @@ describe("what the API server has in another state", () => {
     expect(missed).toBe(9);
   });
 
-  test("is waited for again when the same state was seen to be gone in between", async () => {
+  test("is awaited again when the cache showed another state in between", async () => {
     const { clock, cache, expectations } = refused(object("6"));
     await clock.advance(LOST_AFTER_MS);
     cache.held = object("7");
@@ -198,7 +198,7 @@ describe("what the API server has in another state", () => {
     expect(expectations.unmet(KEY)).toBeDefined();
   });
 
-  test("of several objects each is waited for, and only by who was refused", () => {
+  test("is awaited for each of several objects, and only by the controller with the conflict", () => {
     const { cache, expectations } = refused(object("6"));
     expectations.refused(KEY, { ...known, uid: "uid-9" });
     expect(expectations.unmet({ ...KEY, name: "other" })).toBeUndefined();

@@ -4,28 +4,27 @@ import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { type Key, keyText, type Written } from "#runtime/controller.ts";
 
 // Why expectations?
-//   A cache lags behind the API server. A pass that decides before the cache shows the last write of the same key decides
-//   on yesterday's world: it would create what it has just created. So each write leaves a note, and the next pass waits
-//   until the cache has seen it.
-// How is "seen" known?
-//   Resource versions are comparable numbers (guaranteed since Kubernetes 1.35, true of etcd-backed servers before): the
-//   cache has seen a write when the highest version it has received is at least that of the write.
+//   A cache lags behind the API server. A pass that decides before the cache shows the last write of the same key would
+//   create the same object again. So each write is recorded, and the next pass waits until the cache has seen it.
+// When has the cache seen a write?
+//   When the highest resource version that it has received is at least that of the write. Resource versions are
+//   comparable numbers (guaranteed since Kubernetes 1.35, true of etcd-backed servers before).
 // What if the cache never shows it?
-//   After `LOST_AFTER_MS` the note is dropped and counted, and the cache hears of it: a watch that lags so far is a fault, and the
-//   preconditions on every write still protect against acting on what is no longer true.
-// And when the API server refuses a change, since the object is another one by now?
-//   Then the cache is behind, and a pass that looks at it again decides the same and is refused again. So it waits until the cache
-//   shows another state of this object, for as long at the most, and once for each state: who refuses for a reason of its own,
-//   such as a webhook that answers 409, does not hold up the key each time. After that time the cache hears of it, too.
+//   After `LOST_AFTER_MS` the record is dropped and counted, and the cache is notified. A watch that lags so far is a
+//   fault, and the preconditions on every write still prevent wrong changes.
+// What if the API server rejects a write with a conflict?
+//   The cache is behind, and another pass would decide the same. So the key waits until the cache shows another state
+//   of the object, at most `LOST_AFTER_MS`. It waits once for each state: a webhook that answers 409 must not delay the
+//   key each time. After that time the cache is notified, too.
 
-/** Ten seconds is far more than a watch takes (milliseconds) and less than a person's patience. */
+/** Ten seconds: far more than a watch takes (milliseconds), and short enough for a waiting user. */
 export const LOST_AFTER_MS = 10_000;
 
-/** What expectations need to know of a cache. */
+/** The part of a cache that expectations need. */
 interface SeenBy {
-  get(ref: Ref): KubeObject | undefined;
+  get(ref: Ref, reading: "known"): KubeObject | undefined;
   readonly seenVersion: bigint;
-  /** Something that was written before does not show. */
+  /** Notifies the cache that it does not show an earlier write. */
   missed?(): void;
 }
 
@@ -36,21 +35,26 @@ interface Note {
   readonly isMet: () => boolean;
 }
 
-/** A state of an object that the API server has no longer. */
+/** A state of an object that the API server has replaced. */
 interface Outdated {
   readonly since: number;
   readonly known: KnownObject;
-  /** When the cache hears next that it still shows it. */
+  /** When to notify the cache next that it still shows this state. */
   readonly nextTellMs: number;
 }
 
-/** Whose notes they are. Objects of two kinds may have one name, and the pass of one has nothing to do with the writes of the other. */
+/**
+ * The controller and key that recorded it. Objects of two kinds may have the same name, and their passes do not depend
+ * on each other.
+ */
 export interface Owner extends Key {
-  /** Its name. */
+  /** The controller's name. */
   readonly controller: string;
 }
 
-/** Notes of our own writes, and of what they were refused for. Written by the pass of the same controller and key only. */
+/**
+ * Own writes and conflicts that the cache does not show yet. Written by the pass of the same controller and key only.
+ */
 export class Expectations {
   readonly #clock: Clock;
   readonly #caches: (resource: Pick<Resource<KubeObject>, "plural">) => SeenBy | undefined;
@@ -68,7 +72,7 @@ export class Expectations {
     this.#onLost = onLost;
   }
 
-  /** Notes what the next pass of `owner` must be able to see. */
+  /** Records a write that the next pass of `owner` must be able to see. */
   expect(owner: Owner, written: Written): void {
     const note = this.#noteFor(written);
     if (note === undefined) return;
@@ -76,7 +80,10 @@ export class Expectations {
     this.#notes.set(text, [...(this.#notes.get(text) ?? []), note]);
   }
 
-  /** Notes that the API server has another state of this than `owner` has decided on; nothing is waited for that no cache shows. */
+  /**
+   * Records a conflict: the API server has a newer state than the one that `owner` decided on. Ignored when no cache
+   * shows that state.
+   */
   refused(owner: Owner, known: KnownObject): void {
     const text = ownerText(owner);
     const before = this.#outdated.get(text) ?? [];
@@ -85,7 +92,7 @@ export class Expectations {
     this.#outdated.set(text, [...before, { since: nowMs, nextTellMs: nowMs + LOST_AFTER_MS, known }]);
   }
 
-  /** What the cache has not shown yet, in words; `undefined` when a pass may decide. */
+  /** The write or conflict that the cache does not show yet, in words; `undefined` when a pass may decide. */
   unmet(owner: Owner): string | undefined {
     return this.#unseen(owner) ?? this.#stillShown(owner);
   }
@@ -109,8 +116,9 @@ export class Expectations {
     const text = ownerText(owner);
     const shown = (this.#outdated.get(text) ?? []).filter(({ known }) => this.#isShown(known));
     const nowMs = this.#clock.monotonicMs();
-    // Again and again: a cache that has just begun does not listen yet, and one that hears anything at all has nothing to do. But ever more rarely, each time
-    // when it has shown it for twice as long: one that is right is refused for a reason of somebody else's, and would read all anew each minute for that.
+    // Notified repeatedly, since a cache that has just started ignores it, as does one that receives events. Each pause
+    // is as long as the stale state has been shown. When a webhook caused the conflict the cache is right, and must not
+    // list everything again each minute.
     const told = shown.map((each) => {
       if (nowMs < each.nextTellMs) return each;
       this.#caches(each.known)?.missed?.();
@@ -120,13 +128,19 @@ export class Expectations {
     else this.#outdated.set(text, told);
     const waiting = shown.find(({ since }) => nowMs - since < LOST_AFTER_MS);
     return (
-      waiting && `what has become of ${waiting.known.plural} ${waiting.known.namespace ?? ""}/${waiting.known.name}`
+      waiting && `the newer state of ${waiting.known.plural} ${waiting.known.namespace ?? ""}/${waiting.known.name}`
     );
   }
 
-  /** Whether a cache shows this very state. Where any version would have done, the object was another one, or gone. */
+  /**
+   * Whether a cache shows exactly this state. Without a resource version the uid decides: a precondition on the uid
+   * alone fails only for a new or deleted object.
+   */
   #isShown({ plural, namespace, name, uid, resourceVersion }: KnownObject): boolean {
-    const shown = this.#caches({ plural })?.get(namespace === undefined ? { name } : { namespace, name })?.metadata;
+    const shown = this.#caches({ plural })?.get(
+      namespace === undefined ? { name } : { namespace, name },
+      "known",
+    )?.metadata;
     if (shown === undefined || shown.uid !== uid) return false;
     return resourceVersion === undefined || shown.resourceVersion === resourceVersion;
   }
@@ -149,7 +163,7 @@ export class Expectations {
       what,
       cache,
       isMet: () => {
-        const seen = cache.get(ref);
+        const seen = cache.get(ref, "known");
         return seen === undefined || seen.metadata.uid !== uid || seen.metadata.deletionTimestamp !== undefined;
       },
     };

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
-import { endpointStatus, pod } from "#kit/cluster.ts";
-import type { FakeClock } from "#kit/fake-clock.ts";
-import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { endpointStatus, pod } from "#kit/snapshots/cluster.ts";
+import { ToyController, toyTools } from "#kit/tables/toy-controller.ts";
+import type { FakeClock } from "#kit/time/fake-clock.ts";
 import { ControlLoop } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
 import { wait } from "#runtime/decide.ts";
@@ -13,9 +13,11 @@ const WELL = 50;
 const WORKERS = 100;
 const MEMBER_DEADLINE_MS = 1_000;
 
-/** Clusters that are looked at every second; each of the silent ones has a member that takes all its time and gives no answer. */
+/**
+ * Clusters that get a pass every second. Each silent one has a member that takes the whole timeout and gives no answer.
+ */
 class Fleet extends ToyController {
-  /** When each healthy cluster was looked at, in milliseconds. */
+  /** Times of the passes of each healthy cluster, in milliseconds. */
   readonly looks = new Map<string, number[]>();
   readonly #clock: FakeClock;
   readonly #silences: Silences;
@@ -39,7 +41,7 @@ class Fleet extends ToyController {
   }
 }
 
-test("fleet: fifty clusters with a silent member each delay no look at fifty healthy ones", async () => {
+test("fleet: fifty clusters with a silent member each do not delay passes of fifty healthy ones", async () => {
   const { clock, tools } = toyTools();
   const fleet = new Fleet(clock);
   const names = (what: string, count: number) => Array.from({ length: count }, (_, n) => `${what}-${n}`);
@@ -53,5 +55,5 @@ test("fleet: fifty clusters with a silent member each delay no look at fifty hea
   await running;
   const pauses = [...fleet.looks.values()].flatMap((at) => at.slice(1).map((ms, n) => ms - (at[n] ?? 0)));
   expect(fleet.looks.size).toBe(WELL);
-  expect(Math.max(...pauses)).toBeLessThanOrEqual(1_100); // a second of rest, and the step of this clock
+  expect(Math.max(...pauses)).toBeLessThanOrEqual(1_100); // A second of rest, and the step of this clock.
 });

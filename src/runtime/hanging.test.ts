@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { present } from "#base/observed.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { ToyController, toyTools } from "#kit/toy-controller.ts";
+import { ToyController, toyTools } from "#kit/tables/toy-controller.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 import { ControlLoop, type WakingCache } from "#runtime/control-loop.ts";
 import type { Key } from "#runtime/controller.ts";
@@ -16,11 +16,11 @@ const GOOD = 950;
 const GOOD_MS = 20;
 const REST_MS = 10_000;
 
-/** The good ones are looked at every ten seconds, which takes a moment; the bad ones hang, and fail. */
+/** Good keys get a pass every ten seconds, which takes a moment; bad keys hang and then fail. */
 class Hanging extends ToyController {
-  /** How long each look at a good one was waited for, in milliseconds. */
+  /** How long each pass of a good key was waited for, in milliseconds. */
   readonly waits: number[] = [];
-  /** Most looks side by side that there were. */
+  /** Greatest number of passes side by side. */
   most = 0;
   #now = 0;
   readonly #dueMs = new Map<string, number>();
@@ -50,7 +50,10 @@ class Hanging extends ToyController {
   }
 }
 
-/** Three rounds of the good ones; at the start the bad ones are before them. @param apartMs they come by namespace, one after the other */
+/**
+ * Three rounds of the good keys; the bad ones are queued before them. @param apartMs interval between the arrivals of
+ * bad namespaces
+ */
 async function threeRounds(bad: readonly Key[], { badMs = 10_000, badStage = "settled" as Stage, apartMs = 0 } = {}) {
   const clock = new FakeClock(START_MS, 2);
   const { tools } = toyTools({ clock });
@@ -81,7 +84,7 @@ function badOnes(count: number, namespaceOf: (n: number) => string): readonly Ke
   return Array.from({ length: count }, (_, n) => ({ namespace: namespaceOf(n), name: `bad-${n}` }));
 }
 
-/** What hangs, and for how long somebody else is waited for at the most, in milliseconds. */
+/** What hangs, and the longest wait of any other key, in milliseconds. */
 const storms: Readonly<Record<string, readonly [readonly Key[], number, Parameters<typeof threeRounds>[1]?]>> = {
   "150 of a namespace of their own": [badOnes(150, () => "bad"), 500],
   "150 of the same namespace": [badOnes(150, () => "good"), 1_500],
@@ -94,14 +97,14 @@ const storms: Readonly<Record<string, readonly [readonly Key[], number, Paramete
     { badStage: "finishing" },
   ],
   "1,000 of one namespace, each for less than a pass may take": [badOnes(1_000, () => "bad"), 1_000, { badMs: 950 }],
-  "1,500 of six namespaces, each of which comes when the one before has all that it gets": [
+  "1,500 of six namespaces, each of which arrives when the one before has all its slots": [
     badOnes(1_500, (n) => `bad-${n % 6}`),
     3_000,
     { apartMs: 1_500, badMs: 15_000 },
   ],
 };
 
-test.each(Object.entries(storms))("hanging: of %s nobody else has to wait for", async (_, [bad, boundMs, how]) => {
+test.each(Object.entries(storms))("hanging: %s do not delay other keys", async (_, [bad, boundMs, how]) => {
   const { looks, longestMs, most } = await threeRounds(bad, how);
   expect(longestMs).toBeLessThanOrEqual(boundMs);
   expect(looks).toBe(3 * GOOD);

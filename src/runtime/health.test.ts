@@ -7,7 +7,7 @@ import { silentLog } from "#base/log.ts";
 import { type Check, serveHealth } from "./health.ts";
 
 const well: Check = { name: "leading", fault: () => undefined };
-const ill: Check = { name: "caches", fault: () => "pods are not read yet" };
+const failing: Check = { name: "caches", fault: () => "pods are not read yet" };
 
 async function serving(ready: readonly Check[] = [well]) {
   return await serveHealth({ port: 0, alive: () => [well], ready: () => ready, log: silentLog });
@@ -19,19 +19,19 @@ async function answer(port: number, path: string): Promise<readonly [number | un
   return [response.statusCode, await text(response)];
 }
 
-test("health: each check has a line, and one that fails is a 500", async () => {
-  const { port, close } = await serving([well, ill]);
+test("health: each check has a line, and a failed one results in status 500", async () => {
+  const { port, close } = await serving([well, failing]);
   expect(await answer(port, "/healthz")).toEqual([200, "[+]leading ok\n"]);
   expect(await answer(port, "/readyz")).toEqual([500, "[+]leading ok\n[-]caches: pods are not read yet\n"]);
   expect((await answer(port, "/metrics"))[0]).toBe(404);
   await close();
 });
 
-test("health: who is silent on many connections leaves room for others", async () => {
+test("health: a client with many silent connections does not block others", async () => {
   const { port, close } = await serving();
   const sockets: Socket[] = [];
   for (let n = 0; n < 40; n++) sockets.push(await connected(port, "127.0.0.2"));
-  // Those beyond the share of the address are closed; others are answered.
+  // Connections beyond the limit of the address are closed; others are answered.
   expect(await answer(port, "/healthz")).toEqual([200, "[+]leading ok\n"]);
   await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBe(8);
   for (const socket of sockets) socket.destroy();

@@ -1,28 +1,28 @@
 import { createServer, type Server } from "node:http";
 import type { Registry } from "prom-client";
+import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
 import type { Log } from "#base/log.ts";
-import { limitConnections } from "./connection-limit.ts";
 
 /** Time for a request to arrive, in milliseconds. */
 const ARRIVE_WITHIN_MS = 5_000;
-/** Node looks only now and then who has taken too long to ask: by itself each half minute, in milliseconds. */
+/** Node's default interval of 30 s is too rare to close connections that exceed their deadline, in milliseconds. */
 const CHECK_MS = 1_000;
 /**
- * The kubelet asks on a new one each time. Many more than are needed: whoever takes all of them has the kubelet think that the operator is dead. Each
- * costs some tens of kilobytes.
+ * The kubelet opens one connection for each probe, and waits 5 s. A new connection replaces an idle one, so the numbers
+ * only bound memory: some tens of kilobytes each. With a longer exchange, slow readers hold connections for longer.
  */
-const MAX_CONNECTIONS = 1_024;
-const MAX_OF_ADDRESS = 32;
+const LIMITS: ConnectionLimits = { most: 256, ofAddress: 32, exchangeWithinMs: 10_000 };
 
-/** Answers for the kubelet and for people: a line per check, and whether all passed. */
+/** One line of an answer to the kubelet or a user. */
 export interface Check {
   readonly name: string;
-  /** `undefined`: well. Otherwise what is wrong, in one sentence. */
+  /** `undefined`: passed. Otherwise what is wrong, in one sentence. */
   readonly fault: () => string | undefined;
 }
 
 /**
- * Serves `/healthz` (is the process worth keeping?) and `/readyz` (has it seen the world?), and to everybody `/metrics` where a registry is given.
+ * Serves `/healthz` (does the process still work?) and `/readyz` (has it filled its caches?). With a registry it also
+ * serves `/metrics`, without access control.
  * @param port 0 lets the system choose
  * @throws the system's error when the port is taken
  */
@@ -33,7 +33,8 @@ export async function serveHealth(options: {
   ready: () => readonly Check[];
   log: Log;
 }): Promise<{ port: number; close: () => Promise<void> }> {
-  const server = createServer({ connectionsCheckingInterval: CHECK_MS }, (request, response) => {
+  const server = createServer({ connectionsCheckingInterval: CHECK_MS });
+  answerWithin(LIMITS, server, (request, response) => {
     const path = (request.url ?? "/").split("?")[0];
     if (request.method !== "GET") return respond(405, "only GET is served here\n");
     if (path === "/healthz") return report(options.alive());
@@ -63,12 +64,11 @@ export async function serveHealth(options: {
   });
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
-  limitConnections(server, { most: MAX_CONNECTIONS, ofAddress: MAX_OF_ADDRESS });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, resolve);
   });
-  server.on("error", (error) => options.log.error({ error: error.message }, "the server of health has a failure"));
+  server.on("error", (error) => options.log.error({ error: error.message }, "the health server failed"));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
   return { port, close: () => closed(server) };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { MetricsAccess } from "./metrics-access.ts";
 
-/** Who may read the metrics, by token; every other token that begins with "user" is known. */
+/** Reviews where the given tokens may read the metrics; every other token that begins with "user" is known. */
 function reviewed(readers: readonly string[] = ["reader"]) {
   const clock = new FakeClock();
   const asked: string[] = [];
@@ -23,7 +23,7 @@ function reviewed(readers: readonly string[] = ["reader"]) {
   return { clock, asked, access, status, fail: (error: Error | undefined) => (failure = error) };
 }
 
-test("who has the right reads, who has it not hears who they are, and who is nobody hears that", async () => {
+test("a reader is allowed, a user without the right is named in the refusal, and an unknown token is refused", async () => {
   const { access } = reviewed();
   expect(await access.answer("Bearer reader")).toEqual({ status: 200, because: "" });
   const forbidden = await access.answer("bearer user");
@@ -36,7 +36,7 @@ test("who has the right reads, who has it not hears who they are, and who is nob
 });
 
 test.each([undefined, "", "Bearer", "Bearer ", "Basic abc", "Bearer a b", `Bearer ${"a".repeat(8_193)}`])(
-  "nobody is asked about %s",
+  "the API server is not asked about %s",
   async (header) => {
     const { access, asked } = reviewed();
     expect((await access.answer(header)).status).toBe(401);
@@ -44,8 +44,8 @@ test.each([undefined, "", "Bearer", "Bearer ", "Basic abc", "Bearer a b", `Beare
   },
 );
 
-describe("an answer counts", () => {
-  test("for a minute when it lets in", async () => {
+describe("a result counts", () => {
+  test("for a minute when it is a permission", async () => {
     const { clock, asked, status } = reviewed();
     for (const ms of [0, 59_999]) {
       await clock.advance(ms);
@@ -57,7 +57,7 @@ describe("an answer counts", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("for ten seconds when it refuses", async () => {
+  test("for ten seconds when it is a refusal", async () => {
     const readers: string[] = [];
     const { clock, asked, status } = reviewed(readers);
     expect([await status("user"), await status("stranger")]).toEqual([403, 401]);
@@ -69,7 +69,7 @@ describe("an answer counts", () => {
     expect([await status("user"), await status("stranger")]).toEqual([200, 401]);
   });
 
-  test("not when nobody could tell, which is said", async () => {
+  test("not at all when the API server could not be asked, which the answer states", async () => {
     const { access, asked, status, fail } = reviewed();
     fail(new OperatorError("KubeUnavailable", "no answer within 5000 ms"));
     const { status: code, because } = await access.answer("Bearer reader");
@@ -80,7 +80,7 @@ describe("an answer counts", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("not longer than the right: who was let in is refused within a minute", async () => {
+  test("no longer than the right: after a revocation the token is refused within a minute", async () => {
     const readers = ["reader"];
     const { clock, status } = reviewed(readers);
     expect(await status("reader")).toBe(200);
@@ -93,7 +93,7 @@ describe("an answer counts", () => {
   });
 });
 
-test("who is let in no more is remembered as refused, and counts among strangers", async () => {
+test("a token that loses its right is cached as refused, and counts as unknown", async () => {
   const readers = ["reader"];
   const { clock, asked, status } = reviewed(readers);
   expect(await status("reader")).toBe(200);
@@ -106,14 +106,14 @@ test("who is let in no more is remembered as refused, and counts among strangers
   expect(await status("reader")).toBe(429);
 });
 
-test("those who ask at once with one token wait for one answer", async () => {
+test("concurrent requests with one token share one review", async () => {
   const { asked, status } = reviewed();
   expect(await Promise.all([status("reader"), status("reader"), status("reader")])).toEqual([200, 200, 200]);
   expect(asked).toEqual(["reader"]);
 });
 
-describe("who shows tokens without end", () => {
-  test("has twenty of them reviewed, then five in a second, and hears so", async () => {
+describe("a client that sends ever new tokens", () => {
+  test("has twenty of them reviewed, then five a second, and gets an error for the rest", async () => {
     const { clock, asked, status } = reviewed();
     const flood = async (name: string) =>
       await Promise.all(Array.from({ length: 1_000 }, (_, n) => status(`${name}-${n}`)));
@@ -125,7 +125,7 @@ describe("who shows tokens without end", () => {
     expect(asked).toHaveLength(25);
   });
 
-  test("does not hold up who was let in before", async () => {
+  test("does not delay tokens that were allowed before", async () => {
     const { clock, asked, status } = reviewed();
     expect(await status("reader")).toBe(200);
     await clock.advance(60_000);
@@ -135,7 +135,7 @@ describe("who shows tokens without end", () => {
     expect(asked.filter((each) => each === "reader")).toHaveLength(2);
   });
 
-  test("takes no more memory than for some tokens of each kind", async () => {
+  test("takes no more memory than some tokens of each kind", async () => {
     const { clock, asked, status } = reviewed(["reader", "user"]);
     for (let n = 0; n < 65; n++) {
       expect(await status(`user-${n}`)).toBe(200);

@@ -4,35 +4,35 @@ import { asOperatorError } from "#base/error.ts";
 import type { Bearer } from "#kube/access-review.ts";
 import { type RateLimits, TokenBucket } from "#kube/rate.ts";
 
-// What may somebody cost who reaches the port and has no right?
-//   A review for each token that nobody has shown before, and of these only so many in a second. Whoever was let in before is not held up by
-//   it: what is remembered of them has room of its own, and asking for them again is not counted.
-// For how long does an answer count?
-//   Shortly: a right that is taken away, or a token that has ended, is noticed within a minute.
+// How much can a client without the right to read metrics cost?
+//   One TokenReview for each new token, at a limited rate. Clients that were allowed before are not affected: their
+//   results have a cache of their own, and their reviews do not count.
+// How long is a result cached?
+//   Briefly: a revoked right, or an expired token, takes effect within a minute.
 
-/** What is remembered of a token, in milliseconds. */
+/** How long a result for a token is cached, in milliseconds. */
 const ALLOWED_MS = 60_000;
 const REFUSED_MS = 10_000;
-/** Tokens that are remembered, of either kind. A Prometheus has one, and another one within the hour. */
+/** Cached tokens, of either kind. A Prometheus has one at a time, and renews it within the hour. */
 const MAX_REMEMBERED = 64;
-/** Reviews of tokens that were not let in before. */
+/** Limit on the reviews of tokens that were not allowed before. */
 const STRANGERS: RateLimits = { qps: 5, burst: 20 };
-/** A review takes milliseconds; whoever asks for metrics waits ten seconds as a rule. In milliseconds. */
+/** A review takes milliseconds; a scrape usually waits ten seconds. In milliseconds. */
 const REVIEW_WITHIN_MS = 5_000;
-/** Others may wait for the same review, so it goes on when who asked first has gone. */
+/** The review continues when the first client disconnects, since others may wait for it. */
 const NEVER = new AbortController().signal;
 /** Longer than any token of Kubernetes. */
 const MAX_TOKEN_LENGTH = 8_192;
 
-/** What a request for metrics is answered. */
+/** The answer to a request for metrics. */
 export interface Answer {
   readonly status: 200 | 401 | 403 | 429 | 503;
-  /** For people; empty with 200. */
+  /** Reason for the client; empty with 200. */
   readonly because: string;
 }
 
 export interface Reviews {
-  /** @returns undefined when nobody knows the token */
+  /** @returns undefined when the API server does not know the token */
   readonly bearerOf: (
     token: string,
     options: { signal: AbortSignal; deadlineMs: number },
@@ -45,12 +45,14 @@ interface Remembered {
   readonly untilMs: number;
 }
 
-/** Says who may read the metrics, by the word of the API server. Tokens themselves are not kept. */
+/**
+ * Decides which users may read the metrics, with TokenReview and SubjectAccessReview. Tokens themselves are not stored.
+ */
 export class MetricsAccess {
   readonly #reviews: Reviews;
   readonly #clock: Clock;
   readonly #strangers: TokenBucket;
-  /** Of no use for anybody else, and gone with the process. */
+  /** Key for hashing tokens; never leaves the process. */
   readonly #secret = randomBytes(32);
   readonly #allowed = new Map<string, Remembered>();
   readonly #refused = new Map<string, Remembered>();
@@ -62,18 +64,18 @@ export class MetricsAccess {
     this.#strangers = new TokenBucket(clock, STRANGERS);
   }
 
-  /** Never throws. @param authorization the header of this name */
+  /** Never throws. @param authorization value of the Authorization header */
   async answer(authorization: string | undefined): Promise<Answer> {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH)
-      return { status: 401, because: "metrics are shown to who sends a token: Authorization: Bearer TOKEN" };
+      return { status: 401, because: "a token is required: Authorization: Bearer TOKEN" };
     const id = createHmac("sha256", this.#secret).update(token).digest("base64");
     const known = this.#allowed.get(id) ?? this.#refused.get(id);
     if (known !== undefined && this.#clock.monotonicMs() < known.untilMs) return known.answer;
     const underWay = this.#underWay.get(id);
     if (underWay !== undefined) return await underWay;
     if (!this.#allowed.has(id) && !this.#strangers.tryTake())
-      return { status: 429, because: "too many tokens that nobody knows were shown; try again in a moment" };
+      return { status: 429, because: "too many requests with unknown tokens; try again in a moment" };
     const asking = this.#ask(id, token).finally(() => this.#underWay.delete(id));
     this.#underWay.set(id, asking);
     return await asking;
@@ -101,7 +103,7 @@ export class MetricsAccess {
     const isAllowed = answer.status === 200;
     const [at, other] = isAllowed ? [this.#allowed, this.#refused] : [this.#refused, this.#allowed];
     other.delete(id);
-    at.delete(id); // so that it is the youngest
+    at.delete(id); // Inserting it again makes it the newest entry.
     at.set(id, { answer, untilMs: this.#clock.monotonicMs() + (isAllowed ? ALLOWED_MS : REFUSED_MS) });
     for (const oldest of at.keys()) if (at.size > MAX_REMEMBERED) at.delete(oldest);
   }

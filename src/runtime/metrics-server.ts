@@ -1,31 +1,33 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { Registry } from "prom-client";
+import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
 import type { Log } from "#base/log.ts";
-import { limitConnections } from "./connection-limit.ts";
 import type { MetricsAccess } from "./metrics-access.ts";
 
 /** Time for a handshake, and for a request to arrive, in milliseconds. */
 const ARRIVE_WITHIN_MS = 5_000;
-/** Longer than the usual pause between two questions of a Prometheus. */
+/** Longer than the usual interval between two scrapes. */
 const KEEP_ALIVE_MS = 90_000;
-/** Node looks only now and then who has taken too long to ask: by itself each half minute, in milliseconds. */
+/** Node's default interval of 30 s is too rare to close connections that exceed their deadline, in milliseconds. */
 const CHECK_MS = 1_000;
-const MAX_CONNECTIONS = 64;
-/** A Prometheus asks on one. */
-const MAX_OF_ADDRESS = 8;
+/**
+ * A Prometheus scrapes over one connection, and waits 10 s as a rule. If the exchange is shorter, a slow network breaks
+ * scrapes; if longer, slow readers hold connections for longer.
+ */
+const LIMITS: ConnectionLimits = { most: 64, ofAddress: 8, exchangeWithinMs: 30_000 };
 
 export interface MetricsServer {
-  /** Where it listens. */
+  /** The port that it listens on. */
   readonly port: number;
-  /** Shows this certificate from the next connection on; both in PEM. */
+  /** Presents this certificate from the next connection on; both in PEM. */
   use(serving: { readonly certificate: string; readonly key: string }): void;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/metrics` over HTTPS, to whom the API server lets read it. Without a certificate, which comes later and may change at any time, every
- * handshake fails.
+ * Serves `/metrics` over HTTPS to clients that the API server authorizes. Every handshake fails until a certificate is
+ * given, which may be replaced at any time.
  * @param port 0 lets the system choose
  * @throws the system's error when the port is taken
  */
@@ -37,22 +39,22 @@ export async function serveMetrics(options: {
 }): Promise<MetricsServer> {
   const { log } = options;
   const times = { handshakeTimeout: ARRIVE_WITHIN_MS, connectionsCheckingInterval: CHECK_MS };
-  const server = createServer(times, (request, response) => {
+  const server = createServer(times);
+  answerWithin(LIMITS, server, (request, response) => {
     respond(options, request, response).catch((thrown: unknown) => {
-      log.error({ error: `${thrown}` }, "metrics could not be shown");
+      log.error({ error: `${thrown}` }, "metrics could not be served");
       response.destroy();
     });
   });
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  limitConnections(server, { most: MAX_CONNECTIONS, ofAddress: MAX_OF_ADDRESS });
   server.on("tlsClientError", (error) => log.debug({ error: error.message }, "a TLS handshake failed"));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, resolve);
   });
-  server.on("error", (error) => log.error({ error: error.message }, "the server of metrics has a failure"));
+  server.on("error", (error) => log.error({ error: error.message }, "the metrics server failed"));
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
@@ -67,7 +69,7 @@ async function respond(
   response: ServerResponse,
 ): Promise<void> {
   const send = (status: number, text: string, headers: Readonly<Record<string, string>> = {}) => {
-    // What has not been read of a request that is refused would be taken for the next one.
+    // An unread body of a refused request would be parsed as the next request.
     const connection = status === 200 ? {} : { connection: "close" };
     response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...connection, ...headers }).end(text);
   };

@@ -1,10 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 const PREFIX = "etcd_operator_";
-/** From one pass of milliseconds to one that ran into its deadline. */
+/** From a pass of milliseconds to one that reached its deadline. */
 const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Every metric of the operator. Labels hold names from closed lists only, never names of users' objects. */
+/** Every metric of the operator. Label values come from closed lists, never from names of users' objects. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 export function createMetrics(registry: Registry = new Registry()) {
@@ -15,32 +15,32 @@ export function createMetrics(registry: Registry = new Registry()) {
     collectProcess: () => collectDefaultMetrics({ register: registry }),
     passes: new Counter({
       name: `${PREFIX}passes_total`,
-      help: "Passes, by how they ended.",
+      help: "Passes, by result.",
       labelNames: ["controller", "result"],
       registers,
     }),
     passSeconds: new Histogram({
       name: `${PREFIX}pass_seconds`,
-      help: "How long passes took.",
+      help: "Duration of passes.",
       labelNames: ["controller"],
       buckets: SECONDS_BUCKETS,
       registers,
     }),
     steps: new Counter({
       name: `${PREFIX}steps_total`,
-      help: "Steps, by the rule that decided and how they ended.",
+      help: "Steps, by the rule that decided them and by outcome.",
       labelNames: ["controller", "rule", "outcome"],
       registers,
     }),
     waits: new Counter({
       name: `${PREFIX}waits_total`,
-      help: "Passes that decided to wait, by the rule or guard that held.",
+      help: "Passes that decided to wait, by the rule or guard that waits.",
       labelNames: ["controller", "rule"],
       registers,
     }),
     queueDepth: new Gauge({
       name: `${PREFIX}queue_depth`,
-      help: "Keys that wait for a worker, or, of new objects, to be begun.",
+      help: "Keys that wait for a worker; those of new objects may also wait for a start slot.",
       labelNames: ["controller"],
       registers,
     }),
@@ -52,7 +52,7 @@ export function createMetrics(registry: Registry = new Registry()) {
     }),
     queueWaitSeconds: new Histogram({
       name: `${PREFIX}queue_wait_seconds`,
-      help: "From the event that made a key ready to the start of its pass.",
+      help: "Time from the event that made a key ready to the start of its pass.",
       labelNames: ["controller"],
       buckets: SECONDS_BUCKETS,
       registers,
@@ -65,12 +65,12 @@ export function createMetrics(registry: Registry = new Registry()) {
     }),
     unwatchedSeconds: new Counter({
       name: `${PREFIX}unwatched_seconds_total`,
-      help: "Time between two looks at a cluster that is too long for either to speak for: no member's patience runs in it.",
+      help: "Time between two observations of a cluster beyond what one observation covers. It does not count towards the replacement of a member.",
       registers,
     }),
     expectationsLost: new Counter({
       name: `${PREFIX}expectations_lost_total`,
-      help: "Writes of our own that a cache did not show in time.",
+      help: "Writes of the operator that a cache did not show in time.",
       registers,
     }),
     kubeRequests: new Counter({
@@ -87,7 +87,7 @@ export function createMetrics(registry: Registry = new Registry()) {
     }),
     watchRestarts: new Gauge({
       name: `${PREFIX}watch_restarts`,
-      help: "How often each cache had to start its watch again, by reason.",
+      help: "How often each cache restarted its watch, by reason.",
       labelNames: ["resource", "reason"],
       registers,
     }),

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { absent, unknown } from "#base/observed.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { ToyController, type ToyStep, toyTools } from "#kit/toy-controller.ts";
+import { ToyController, type ToyStep, toyTools } from "#kit/tables/toy-controller.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { AnyResource } from "#kube/kinds.ts";
 import { type Plan, step, wait } from "#runtime/decide.ts";
 import { Expectations } from "#runtime/expectations.ts";
@@ -18,7 +18,7 @@ function toy(overrides: Parameters<typeof toyTools>[0] = {}) {
   return { controller, pass: new Pass(controller, rest.tools), ...rest };
 }
 
-test("pass: a step is made once, told as an event under its rule's name, and followed by another look at once", async () => {
+test("pass: a step is made once, published as an event under its rule's name, and followed by another pass at once", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
   expect(await pass.run(KEY, never)).toEqual({ is: "afterStep", ms: 0 });
@@ -26,7 +26,7 @@ test("pass: a step is made once, told as an event under its rule's name, and fol
   expect(told).toEqual(["Normal paint: it is grey"]);
 });
 
-test("pass: a routine step is not told, its failure is", async () => {
+test("pass: a routine step is published only when it fails", async () => {
   const { controller, pass, told } = toy();
   Object.assign(controller, {
     isRoutine: (rule: string, step: { do: string }) => `${rule} ${step.do}` === "paint paint",
@@ -39,7 +39,7 @@ test("pass: a routine step is not told, its failure is", async () => {
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
 });
 
-test("pass: a step that the end of the term has cut off has not failed: nobody hears of it, and it is tried again", async () => {
+test("pass: a step that the loss of the lease interrupts has not failed: it is not published, and is retried", async () => {
   const { controller, pass, told } = toy();
   const term = new AbortController();
   controller.next = paint;
@@ -49,7 +49,7 @@ test("pass: a step that the end of the term has cut off has not failed: nobody h
   };
   expect(await pass.run(KEY, term.signal)).toEqual({ is: "withBackoff" });
   expect([told, controller.asked]).toEqual([[], ["observe toy", "paint"]]);
-  // It does not rest either.
+  // It is not deferred either.
   controller.acting = () => Promise.resolve({ kind: "external" });
   await pass.run(KEY, never);
   expect(controller.asked.at(-1)).toBe("paint");
@@ -61,7 +61,7 @@ test("pass: a settled object gets its status written and rests", async () => {
   expect(controller.asked).toEqual(["observe toy", "status: settled"]);
 });
 
-test("pass: when a glance is enough nothing is looked at, and it comes back when the glance says", async () => {
+test("pass: when the quick check suffices nothing is observed, and the next pass comes at the time that it returns", async () => {
   const { controller, pass } = toy();
   controller.glancing = () => Promise.resolve(4_321);
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 4_321 });
@@ -70,7 +70,7 @@ test("pass: when a glance is enough nothing is looked at, and it comes back when
   expect(await pass.run(KEY, AbortSignal.abort())).toEqual({ is: "withBackoff" });
 });
 
-test("pass: a wait comes back when it says, and is told only when a person should hear of it", async () => {
+test("pass: a wait is rechecked at its time, and published only when it warns", async () => {
   const { controller, pass, told } = toy();
   controller.next = wait("drying", "the paint is wet", 1_234);
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234 });
@@ -83,22 +83,22 @@ test("pass: a wait comes back when it says, and is told only when a person shoul
 const ASIDE = { rule: "paint", because: "no brush", is: "refused" } as const;
 
 test.each<[string, Partial<Plan<ToyStep>>, object]>([
-  ["its rule holds all below it for", { held: ASIDE }, { isResting: true }],
-  ["is wanted and was refused", { aside: [ASIDE] }, { isResting: true }],
-  ["is only remarked on", { aside: [{ ...ASIDE, is: "remark" }] }, {}],
-])("pass: says whether a step rests: one that %s", async (_which, more, says) => {
+  ["makes its rule hold all below it", { held: ASIDE }, { isResting: true }],
+  ["was rejected", { aside: [ASIDE] }, { isResting: true }],
+  ["is only a remark", { aside: [{ ...ASIDE, is: "remark" }] }, {}],
+])("pass: reports whether a step is deferred: one that %s", async (_which, more, says) => {
   const { controller, pass } = toy();
   controller.plan = () => ({ ...wait("dry", "it dries", 1_234), ...more }) as Plan<ToyStep>;
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 1_234, ...says });
 });
 
-test("pass: an object that is gone ends its passes", async () => {
+test("pass: a deleted object gets no more passes", async () => {
   const { controller, pass } = toy();
   controller.seen = absent;
   expect(await pass.run(KEY, never)).toEqual({ is: "never" });
 });
 
-test("pass: what could not be looked at is not acted on", async () => {
+test("pass: an object that could not be observed is not changed", async () => {
   const { controller, pass } = toy();
   controller.seen = unknown("the lights are off");
   controller.next = paint;
@@ -106,7 +106,7 @@ test("pass: what could not be looked at is not acted on", async () => {
   expect(controller.asked).toEqual(["observe toy"]);
 });
 
-test("pass: a conflict is no failure: nothing is told, the status is left to the next look", async () => {
+test("pass: a conflict is no failure: nothing is published, and the status is left to the next pass", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeConflict", "somebody painted it"));
@@ -115,7 +115,7 @@ test("pass: a conflict is no failure: nothing is told, the status is left to the
   expect(told).toEqual([]);
 });
 
-test("pass: a step that the cache does not show yet is followed by a look when it is seen, and by one in half a second if nobody tells", async () => {
+test("pass: after a step that the cache does not show, the next pass comes with its event, or else in half a second", async () => {
   const resource = { plural: "toys" } as AnyResource;
   const object = { apiVersion: "v1", kind: "Toy", metadata: { name: "toy", resourceVersion: "6", uid: "uid" } };
   const cache = { seenVersion: 5n, get: () => undefined };
@@ -136,7 +136,7 @@ test("pass: a step that the cache does not show yet is followed by a look when i
 });
 
 test.each(["has written", "was refused for"] as const)(
-  "pass: what one controller %s is not waited for by another one's object of the same name",
+  "pass: what one controller %s does not delay another controller's object of the same name",
   async (what) => {
     const resource = { plural: "toys" } as AnyResource;
     const known = { plural: "toys", namespace: "foo", name: "toy", uid: "uid", resourceVersion: "6" };
@@ -162,7 +162,7 @@ test.each(["has written", "was refused for"] as const)(
   },
 );
 
-/** A pass whose step, or status, is refused since the object has another version than the cache shows. */
+/** A pass with a step, or status, that meets a conflict because the cache shows an old version. */
 function overtaken(what: "step" | "status") {
   const known = { plural: "toys", namespace: "foo", name: "toy", uid: "uid", resourceVersion: "6" };
   const held = { apiVersion: "v1", kind: "Toy", metadata: { ...known, namespace: "foo" } };
@@ -184,7 +184,7 @@ function overtaken(what: "step" | "status") {
 }
 
 test.each(["step", "status"] as const)(
-  "pass: whose %s met a conflict looks again when the cache shows the newer object, not before",
+  "pass: after a conflict of its %s the next one waits until the cache shows the newer object",
   async (what) => {
     const { controller, pass, clock, shows } = overtaken(what);
     expect(await pass.run(KEY, never)).toEqual({ is: "afterConflict" });
@@ -200,7 +200,7 @@ test.each(["step", "status"] as const)(
   },
 );
 
-test("pass: a cache that shows nothing newer holds up nobody for longer than ten seconds", async () => {
+test("pass: a cache that never shows the newer object delays the next pass by ten seconds at most", async () => {
   const { controller, pass, clock } = overtaken("step");
   for (let n = 0; n < 40; n++) {
     await pass.run(KEY, never);
@@ -209,7 +209,7 @@ test("pass: a cache that shows nothing newer holds up nobody for longer than ten
   expect(controller.asked.filter((asked) => asked === "paint").length).toBeGreaterThan(10);
 });
 
-test("pass: a failed step is told with its reason, and the status is left to the look that comes at once", async () => {
+test("pass: a failed step is published with its reason, and the status is left to the pass that follows at once", async () => {
   const { controller, pass, told } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
@@ -218,7 +218,7 @@ test("pass: a failed step is told with its reason, and the status is left to the
   expect(told).toEqual(["Warning paint: paint failed: no brush for you"]);
 });
 
-test("pass: a step that was refused rests, the next rule speaks, and the status hears of both", async () => {
+test("pass: a rejected step is deferred, the next rule decides, and the status shows both", async () => {
   const { controller, pass, clock, told } = toy();
   controller.next = paint;
   controller.second = { name: "sweep", decide: () => step("sweep", "there is dust", { do: "sweep" }) };
@@ -233,7 +233,7 @@ test("pass: a step that was refused rests, the next rule speaks, and the status 
   expect(controller.asked.at(-1)).toBe("paint");
 });
 
-test("pass: what rests is looked at again when its rest is over", async () => {
+test("pass: a deferred step is retried when its pause is over", async () => {
   const { controller, pass } = toy();
   controller.next = paint;
   controller.acting = () => Promise.reject(new OperatorError("KubeForbidden", "no brush for you"));
@@ -243,7 +243,7 @@ test("pass: what rests is looked at again when its rest is over", async () => {
   expect(controller.asked.at(-1)).toBe("status: settled, aside: paint");
 });
 
-test("pass: a step that somebody undoes each time is made ever more rarely", async () => {
+test("pass: a step that is reverted each time is made ever more rarely", async () => {
   const { controller, pass, clock } = toy();
   controller.next = paint;
   for (let tenths = 0; tenths < 600; tenths++) {
@@ -253,14 +253,14 @@ test("pass: a step that somebody undoes each time is made ever more rarely", asy
   expect(controller.asked.filter((what) => what === "paint").length).toBeLessThan(10);
 });
 
-test("pass: who does not hold the lease changes nothing, not even a status", async () => {
+test("pass: without the lease nothing is written, not even a status", async () => {
   const { controller, pass } = toy({ mayAct: () => false });
   controller.next = paint;
   await pass.run(KEY, never);
   expect(controller.asked).toEqual(["observe toy"]);
 });
 
-test("pass: the lease is asked for after observing, which may have taken long", async () => {
+test("pass: the lease is checked after observing, which may have taken long", async () => {
   let holds = true;
   const { controller, pass } = toy({ mayAct: () => holds });
   controller.next = paint;
@@ -272,7 +272,7 @@ test("pass: the lease is asked for after observing, which may have taken long", 
   expect(controller.asked).not.toContain("paint");
 });
 
-test("pass: steps that lead nowhere still get a status now and then", async () => {
+test("pass: steps without effect still get a status now and then", async () => {
   const { controller, pass } = toy();
   controller.next = paint;
   for (let turn = 0; turn < 20; turn++) {
@@ -282,21 +282,21 @@ test("pass: steps that lead nowhere still get a status now and then", async () =
   expect(controller.asked.filter((what) => what.startsWith("status")).length).toBe(2);
 });
 
-test("pass: a defect in a room fails this pass and is counted, and nothing is thrown", async () => {
+test("pass: a defect in a controller fails this pass and is counted, and nothing is thrown", async () => {
   const { controller, pass, metrics } = toy();
   controller.observing = () => Promise.reject(new TypeError("undefined is not a brush"));
   expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
   expect(await metrics.registry.getSingleMetricAsString("etcd_operator_passes_total")).toContain('result="error"} 1');
 });
 
-describe("passes that throw again and again", () => {
-  const SAYS = "nothing is done or looked at, since the operator fails each time: ";
+describe("passes that fail again and again", () => {
+  const SAYS = "The operator does not manage this object, since each try fails: ";
 
   async function runTimes({ pass }: ReturnType<typeof toy>, times: number): Promise<void> {
     for (let n = 0; n < times; n++) expect(await pass.run(KEY, never)).toEqual({ is: "withBackoff" });
   }
 
-  test("are told from the fifth in a row on, by an event and on the object", async () => {
+  test("are reported from the fifth in a row on, by an event and on the object", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new OperatorError("KubeInvalid", "the status is too long"));
     await runTimes(given, 4);
@@ -308,22 +308,31 @@ describe("passes that throw again and again", () => {
     expect(given.told).toHaveLength(2);
   });
 
-  test("are told without what a foreign error quotes", async () => {
+  test("for an object that is too large are reported at once, with their own reason and the whole message", async () => {
+    const given = toy();
+    const words = `EtcdCluster a/b is too large: ${"x".repeat(400)}`;
+    given.controller.observing = () => Promise.reject(new OperatorError("ObjectTooLarge", words));
+    await runTimes(given, 1);
+    expect(given.told).toEqual([`Warning ObjectTooLarge: ${words}`]);
+    expect(given.controller.asked.at(-1)).toBe(`failing: ${words}`);
+  });
+
+  test("are reported without what a foreign error quotes", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new SyntaxError('"password" is not valid JSON'));
     await runTimes(given, 5);
-    expect(given.told).toEqual([`Warning InternalError: ${SAYS}Bug: SyntaxError; the log of the operator says more`]);
+    expect(given.told).toEqual([`Warning InternalError: ${SAYS}Bug: SyntaxError; the operator's log has the details`]);
     expect(JSON.stringify(given.controller.asked)).not.toContain("password");
   });
 
-  test("are told in few words, and those of our own invariants as they are", async () => {
+  test("are reported in few words, and those of our own invariants unchanged", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new OperatorError("Bug", "x".repeat(1_000)));
     await runTimes(given, 5);
     expect(given.told[0]).toHaveLength(`Warning InternalError: ${SAYS}`.length + 300);
   });
 
-  test("count anew after one that came to its end", async () => {
+  test("are counted again from zero after one that succeeded", async () => {
     const given = toy();
     const failing = () => Promise.reject(new TypeError("undefined is not a brush"));
     given.controller.observing = failing;
@@ -335,14 +344,17 @@ describe("passes that throw again and again", () => {
     expect(given.told).toEqual([]);
   });
 
-  test.each(["KubeUnavailable", "KubeThrottled", "LeaseLost"] as const)("are not told when it is %s", async (code) => {
-    const given = toy();
-    given.controller.observing = () => Promise.reject(new OperatorError(code, "not now"));
-    await runTimes(given, 9);
-    expect(given.told).toEqual([]);
-  });
+  test.each(["KubeUnavailable", "KubeThrottled", "LeaseLost"] as const)(
+    "are not reported when it is %s",
+    async (code) => {
+      const given = toy();
+      given.controller.observing = () => Promise.reject(new OperatorError(code, "not now"));
+      await runTimes(given, 9);
+      expect(given.told).toEqual([]);
+    },
+  );
 
-  test("are not told while the world moves, nor of what is gone, nor by who does not act", async () => {
+  test("are not reported after conflicts, for a deleted object, or without the lease", async () => {
     const [moving, gone, idle] = [toy(), toy(), toy({ mayAct: () => false })];
     gone.controller.isGone = true;
     for (const { controller } of [gone, idle]) controller.observing = () => Promise.reject(new TypeError("no"));
@@ -356,28 +368,31 @@ describe("passes that throw again and again", () => {
   const moves = {
     "409 to each status": ["KubeConflict", "writeStatus"],
     "404 to each status": ["KubeNotFound", "writeStatus"],
-    "404 in each look": ["KubeNotFound", "observing"],
+    "404 in each observation": ["KubeNotFound", "observing"],
   } as const;
 
-  test.each(Object.entries(moves))("are told when it is %s, from the tenth in a row on", async (_, [code, where]) => {
-    const given = toy();
-    const refuse = () => Promise.reject(new OperatorError(code, "a webhook says so"));
-    Object.assign(given.controller, { [where]: refuse });
-    const untilTold = async () => {
-      for (let n = 0; n < 9; n++) expect(await given.pass.run(KEY, never)).toEqual({ is: "afterConflict" });
-      expect(given.told).toEqual([]);
-    };
-    await untilTold();
-    Object.assign(given.controller, { [where]: () => Promise.resolve() });
-    await given.pass.run(KEY, never);
-    Object.assign(given.controller, { [where]: refuse });
-    await untilTold();
-    await runTimes(given, 2);
-    expect(given.told).toEqual(Array(2).fill(`Warning InternalError: ${SAYS}${code}: a webhook says so`));
-    expect(given.controller.asked.at(-1)).toBe(`failing: ${SAYS}${code}: a webhook says so`);
-  });
+  test.each(Object.entries(moves))(
+    "are reported when it is %s, from the tenth in a row on",
+    async (_, [code, where]) => {
+      const given = toy();
+      const refuse = () => Promise.reject(new OperatorError(code, "a webhook denied it"));
+      Object.assign(given.controller, { [where]: refuse });
+      const untilReported = async () => {
+        for (let n = 0; n < 9; n++) expect(await given.pass.run(KEY, never)).toEqual({ is: "afterConflict" });
+        expect(given.told).toEqual([]);
+      };
+      await untilReported();
+      Object.assign(given.controller, { [where]: () => Promise.resolve() });
+      await given.pass.run(KEY, never);
+      Object.assign(given.controller, { [where]: refuse });
+      await untilReported();
+      await runTimes(given, 2);
+      expect(given.told).toEqual(Array(2).fill(`Warning InternalError: ${SAYS}${code}: a webhook denied it`));
+      expect(given.controller.asked.at(-1)).toBe(`failing: ${SAYS}${code}: a webhook denied it`);
+    },
+  );
 
-  test("are not the worse for an object on which it cannot be said", async () => {
+  test("continue as before when the report cannot be stored", async () => {
     const given = toy();
     given.controller.observing = () => Promise.reject(new TypeError("no"));
     given.controller.failing = () => Promise.reject(new OperatorError("KubeInvalid", "the status is too long"));

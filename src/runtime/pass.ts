@@ -1,36 +1,47 @@
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError, hasCode } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
-import { type Controller, type Key, keyText, type Outcome, type Subject } from "#runtime/controller.ts";
+import { workFor } from "#base/worked-on.ts";
+import {
+  type Controller,
+  type FailingReason,
+  type Key,
+  keyText,
+  type Outcome,
+  type Subject,
+} from "#runtime/controller.ts";
 import type { Plan } from "#runtime/decide.ts";
 import type { Expectations, Owner } from "#runtime/expectations.ts";
 import type { Metrics } from "#runtime/metrics.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
 import { MOVED, Throws } from "#runtime/throws.ts";
 
-/** When the key is to be looked at again, if no event comes first. `isResting`: a step is wanted that came to nothing, and rests. */
+/** When the key gets its next pass, if no event comes first. `isResting`: a wanted step failed and is deferred. */
 type Requeue =
   | { readonly is: "after"; readonly ms: number; readonly isResting?: true }
   /** A step was tried: there may be more to do. */
   | { readonly is: "afterStep"; readonly ms: number }
-  /** Nothing was looked at: the caches are behind what this controller has done. */
+  /** Nothing was observed: the caches do not show this controller's own writes yet. */
   | { readonly is: "whenSeen"; readonly ms: number }
   | { readonly is: "afterConflict" }
   | { readonly is: "withBackoff" }
   | { readonly is: "never" };
 
-/** Longest that one pass may take, in milliseconds: several etcd calls of 2 s side by side, a write and a status write. */
+/** Longest duration of a pass, in milliseconds: several etcd calls of 2 s side by side, a write and a status write. */
 export const PASS_DEADLINE_MS = 20_000;
 
-/** Longest that it may take to say that a pass has failed, in milliseconds: one write. */
+/** Longest duration of reporting a failed pass, in milliseconds: one write. */
 const TELLING_DEADLINE_MS = 5_000;
 
-/** How soon to look again for a write of ours that the cache does not show yet; its event usually comes within 10 ms. */
+/**
+ * Pause before the next pass while the cache does not show an own write, in milliseconds. The event usually comes
+ * within 10 ms.
+ */
 const UNSEEN_RECHECK_MS = 500;
 
 /**
- * A pass that has made a step leaves the status to the pass after it, which comes at once and knows more: ten steps
- * in a row then cost one status write. After so many it is written all the same, or steps that lead nowhere would never be told.
+ * Steps in a row after which the status is written anyway, so that steps without effect are still reported. A pass that
+ * made a step leaves the status to the next pass, which follows at once. So a series of steps costs few status writes.
  */
 const STEPS_WITHOUT_STATUS = 8;
 
@@ -45,18 +56,18 @@ export interface PassTools {
   readonly metrics: Metrics;
   readonly expectations: Expectations;
   readonly tell: Tell;
-  /** Whether this process holds the lease, now. Asked right before each write. */
+  /** Whether this process holds the lease now. Asked right before each write. */
   readonly mayAct: () => boolean;
 }
 
 /**
- * The one way in which anything is decided and done: observe, plan (rules, then guards), act, status.
- * At most one write besides the status. Never throws: what failed is logged, counted and tried again later.
+ * The only path to a change: observe, plan (rules, then guards), act, status.
+ * Makes at most one write and a status write. Never throws: failures are logged, counted and retried.
  */
 export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   readonly #controller: Controller<Snapshot, Step, Status>;
   readonly #tools: PassTools;
-  /** Steps made since the status was last looked after, by key. */
+  /** Steps since the last status write, by key. */
   readonly #stepsInARow = new Map<string, number>();
   readonly #setbacks: Setbacks;
   readonly #throws = new Throws();
@@ -68,7 +79,11 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   }
 
   async run(key: Key, stop: AbortSignal): Promise<Requeue> {
-    // Before anything else: while many objects are made, every third look would find that it has to wait.
+    return await workFor(this.#owner(key), () => this.#run(key, stop));
+  }
+
+  async #run(key: Key, stop: AbortSignal): Promise<Requeue> {
+    // Checked first: while many objects are created, every third pass would end here after observing everything.
     if (this.#unseen(key) !== undefined) return { is: "whenSeen", ms: UNSEEN_RECHECK_MS };
     const signal = AbortSignal.any([stop, AbortSignal.timeout(PASS_DEADLINE_MS)]);
     const { clock, metrics } = this.#tools;
@@ -85,12 +100,13 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       const isMoved = hasCode(error, ...MOVED);
       if (isMoved && error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
       if (isMoved && !this.#throws.isFailure(key)) {
-        this.#tools.log.debug(fields, "the world moved during the pass");
+        this.#tools.log.debug(fields, "an object has changed during the pass; it is repeated");
         return { is: "afterConflict" };
       }
       if (!stop.aborted && error.code !== "LeaseLost") {
         this.#tools.log.error(fields, "pass failed");
-        await this.#tellThrows(key, this.#throws.note(key, error), stop);
+        const reason = error.code === "ObjectTooLarge" ? "ObjectTooLarge" : "InternalError";
+        await this.#tellThrows(key, this.#throws.note(key, error), reason, stop);
       }
       return { is: "withBackoff" };
     } finally {
@@ -103,7 +119,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     return { controller: this.#controller.name, namespace, name };
   }
 
-  /** What this controller has written, or was refused for, and no cache shows yet, in words. */
+  /** The write or conflict of this controller that the cache does not show yet, in words. */
   #unseen(key: Key): string | undefined {
     return this.#tools.expectations.unmet(this.#owner(key));
   }
@@ -120,14 +136,17 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       return { is: "never" };
     }
     if (seen.is === "unknown") {
-      this.#tools.log.warn({ namespace: key.namespace, name: key.name, error: seen.why }, "could not look");
+      this.#tools.log.warn(
+        { namespace: key.namespace, name: key.name, error: seen.why },
+        "the object could not be observed; retrying",
+      );
       return { is: "withBackoff" };
     }
 
     const textOf = (rule: string, step: Step) => `${rule} ${step.do} ${this.#controller.target(step)}`;
     const plan = this.#controller.plan(seen.value, (rule, step) => this.#setbacks.resting(key, textOf(rule, step)));
     const outcome = await this.#act(key, seen.value, plan, signal);
-    // The end of the term cut the step off: the next leader decides anew, and nothing has failed that a person should hear of.
+    // The loss of the lease interrupted the step: the next leader decides again, so users need no event.
     if (outcome.is === "failed" && (stop.aborted || outcome.code === "LeaseLost")) return { is: "withBackoff" };
     if (plan.next === "step") this.#setbacks.note(key, textOf(plan.rule, plan.step), outcome);
     this.#report(key, seen.value, plan, outcome);
@@ -135,27 +154,27 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     const steps = outcome.is === "done" ? (this.#stepsInARow.get(text) ?? 0) + 1 : 0;
     if (steps % STEPS_WITHOUT_STATUS === 0) this.#stepsInARow.delete(text);
     else this.#stepsInARow.set(text, steps);
-    // What did not succeed rests now: the look after it, which comes at once, says so, and in the same words each time.
+    // A failed step is deferred now. The next pass follows at once and reports it in the status.
     const isLeft = outcome.is === "conflict" || outcome.is === "notNow" || outcome.is === "failed";
     const leftToNext = isLeft || (outcome.is === "done" && steps % STEPS_WITHOUT_STATUS !== 0);
     if (!leftToNext) await this.#writeStatus(key, seen.value, plan, signal);
     return this.#requeue(key, seen.value, plan, outcome);
   }
 
-  /** Tells the object that its passes throw. @param because undefined: nobody is to hear of it yet */
-  async #tellThrows(key: Key, because: string | undefined, stop: AbortSignal): Promise<void> {
+  /** Reports on the object that its passes fail. @param because undefined: not to be reported yet */
+  async #tellThrows(key: Key, because: string | undefined, reason: FailingReason, stop: AbortSignal): Promise<void> {
     const { expectations, log, mayAct, tell } = this.#tools;
     const subject = this.#controller.subjectOf(key);
     if (because === undefined || subject === undefined || !mayAct()) return;
-    tell(subject, { type: "Warning", reason: "InternalError", action: "Look", note: because });
+    tell(subject, { type: "Warning", reason, action: "Look", note: because });
     try {
       const signal = AbortSignal.any([stop, AbortSignal.timeout(TELLING_DEADLINE_MS)]);
-      const written = await this.#controller.writeFailing(key, because, signal);
+      const written = await this.#controller.writeFailing(key, because, signal, reason);
       if (written !== undefined) expectations.expect(this.#owner(key), written);
     } catch (thrown) {
-      // The event has told it, and the next pass tries again.
+      // The event was published, and the next pass tries again.
       const error = asOperatorError(thrown).message;
-      log.debug({ namespace: key.namespace, name: key.name, error }, "could not say that passes fail");
+      log.debug({ namespace: key.namespace, name: key.name, error }, "could not report in the status that passes fail");
     }
   }
 
@@ -167,7 +186,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       return { is: "done" };
     } catch (thrown) {
       const error = asOperatorError(thrown);
-      // A name that is taken although the cache knows no such object belongs to somebody else: that is a failure, to be told.
+      // Taken names that the cache does not know belong to another owner: a failure, to be reported.
       if (hasCode(error, ...MOVED)) {
         if (error.known !== undefined) this.#tools.expectations.refused(this.#owner(key), error.known);
         return { is: "conflict", why: error.message };
@@ -184,14 +203,14 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
     if (written !== undefined) this.#tools.expectations.expect(this.#owner(key), written);
   }
 
-  /** The decision, to log, metrics and events, under the name of the rule or guard that made it. */
+  /** Reports the decision to log, metrics and events, under the name of the rule or guard that made it. */
   #report(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): void {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
     for (const { rule, because, is } of plan.aside ?? []) {
       metrics.asides.inc({ controller, rule, why: is });
       log.debug({ namespace: key.namespace, name: key.name, rule, because }, "stands aside");
-      if (is !== "remark") continue; // The event of the step that failed has told it.
+      if (is !== "remark") continue; // The event of the failed step has reported it.
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
     }
     if (plan.next === "settled") return;
@@ -220,7 +239,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
       const note = `${step} failed: ${outcome.why}`;
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: plan.rule, action: step, note });
     } else if (outcome.is === "conflict" || outcome.is === "notNow") {
-      log.debug({ ...fields, step, error: outcome.why }, "not done; looking again");
+      log.debug({ ...fields, step, error: outcome.why }, "step not done; the object is observed again");
     }
   }
 
@@ -234,8 +253,8 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
         return { is: "after", ms: plan.recheckAfterMs, ...restingIn(plan) };
       case "step":
         if (outcome.is === "conflict") return { is: "afterConflict" };
-        // What has been written wakes the key when it is seen, as a rule within milliseconds. A step that failed or was put off rests now:
-        // another look lets the next rule speak.
+        // The event of the write wakes the key within milliseconds as a rule. After a failed or deferred step another
+        // pass lets the next rule decide.
         return { is: "afterStep", ms: this.#unseen(key) === undefined ? 0 : UNSEEN_RECHECK_MS };
     }
   }

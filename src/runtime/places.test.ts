@@ -9,22 +9,27 @@ function taken(most: number, by: Readonly<Record<string, number>>): Places {
 }
 
 test.each<[string, number, Record<string, number>, Record<string, boolean>]>([
-  ["whoever asks first may have one, also of one", 1, {}, { a: true }],
-  ["and then nobody", 1, { a: 1 }, { a: false, b: false }],
-  ["one alone has two thirds of them", 300, { a: 199 }, { a: true, b: true }],
-  ["and no more", 300, { a: 200 }, { a: false, b: true }],
-  ["two have a third each, and leave one", 300, { a: 101, b: 100 }, { a: false, b: false, c: true }],
-  ["who comes then has a quarter of what is left", 300, { a: 200, b: 19 }, { a: false, b: true, c: true }],
-  ["and no more, of what is left next", 300, { a: 200, b: 20 }, { a: false, b: false, c: true }],
-  ["where each has one, all of them are taken", 3, { a: 1, b: 1 }, { a: true, b: true, c: true }],
-  ["where none is left, nobody has more", 3, { a: 1, b: 1, c: 1 }, { a: false, d: false }],
-  ["where any number may be taken, anybody may have any", Number.POSITIVE_INFINITY, { a: 999 }, { a: true }],
+  ["the first namespace may have the only slot", 1, {}, { a: true }],
+  ["then none is left", 1, { a: 1 }, { a: false, b: false }],
+  ["one namespace alone has two thirds", 300, { a: 199 }, { a: true, b: true }],
+  ["one namespace alone has no more than two thirds", 300, { a: 200 }, { a: false, b: true }],
+  ["two have a third each, and leave a third", 300, { a: 101, b: 100 }, { a: false, b: false, c: true }],
+  [
+    "after one with two thirds the next has a fifth of the rest",
+    300,
+    { a: 200, b: 19 },
+    { a: false, b: true, c: true },
+  ],
+  ["the next has no more than that", 300, { a: 200, b: 20 }, { a: false, b: false, c: true }],
+  ["the last slot is open to all while each has one", 3, { a: 1, b: 1 }, { a: true, b: true, c: true }],
+  ["no slot left is open to none", 3, { a: 1, b: 1, c: 1 }, { a: false, d: false }],
+  ["without a limit any number is open", Number.POSITIVE_INFINITY, { a: 999 }, { a: true }],
 ])("places: %s", (_, most, by, open) => {
   const places = taken(most, by);
   expect(Object.fromEntries(Object.keys(open).map((name) => [name, places.isOpenTo(name)]))).toEqual(open);
 });
 
-test("places: who leaves one has one less, and somebody else may have it", () => {
+test("places: a slot that is given up is open to another namespace", () => {
   const places = taken(3, { a: 2 });
   expect([places.left, places.takenBy("a"), places.takenBy("b"), places.isOpenTo("a")]).toEqual([1, 2, 0, false]);
   places.leave("a");
@@ -33,7 +38,7 @@ test("places: who leaves one has one less, and somebody else may have it", () =>
   expect([places.left, places.takenBy("a")]).toEqual([3, 0]);
 });
 
-test("places: one has most when it has more than all others together", () => {
+test("places: a namespace has most when it has more than all others together", () => {
   const places = taken(9, { a: 2, b: 1, c: 1 });
   expect(["a", "b", "none"].map((name) => places.isMostOf(name))).toEqual([false, false, false]);
   places.take("a");

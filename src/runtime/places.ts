@@ -1,18 +1,19 @@
 import { isOneMoreLeft } from "#base/places-left.ts";
 
 // How many passes may run side by side?
-//   So many as there are workers, and those besides that take long: they wait for somebody, mostly, and cost little but memory. Of all together
-//   there are three for each worker at the most, since each keeps what it has read, and may have a connection.
-// And when one namespace has ever more that hang?
-//   It has two thirds at the most, which is all that two workers' worth of hanging objects need; what is left to others, and when, says base/places-left.ts.
-// And with so many namespaces that each has one, and all hang? Then one has to end before another one begins: that is what the bound is for.
+//   As many as there are workers, not counting passes that take long: those mostly wait, and cost memory only. In total
+//   three for each worker, since each pass keeps what it has read and may hold a connection.
+// What if ever more passes of one namespace hang?
+//   It gets at most two thirds of the slots; base/places-left.ts describes how the rest is shared.
+//   If so many namespaces hang that each has one slot, one must end before the next begins: that is the purpose of the
+//   bound.
 
-/** Passes side by side for each worker, those included that take long. */
+/** Passes side by side for each worker, including those that take long. */
 export const PLACES_PER_WORKER = 3;
 
-/** Who has how many places. Written by the queue only. */
+/** Slots in use, by namespace. Written by the queue only. */
 export class Places {
-  /** How many there are; 1 or more. */
+  /** Total number of slots; 1 or more. */
   most = Number.POSITIVE_INFINITY;
   readonly #takenBy = new Map<string, number>();
   #taken = 0;
@@ -25,12 +26,12 @@ export class Places {
     return this.#takenBy.get(namespace) ?? 0;
   }
 
-  /** Whether the namespace may have one more. */
+  /** Whether the namespace may use one more slot. */
   isOpenTo(namespace: string): boolean {
     return isOneMoreLeft(this.takenBy(namespace), this.left, this.most);
   }
 
-  /** Whether it has more than all others together. */
+  /** Whether the namespace uses more slots than all others together. */
   isMostOf(namespace: string): boolean {
     return 2 * this.takenBy(namespace) > this.#taken;
   }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { KeyedQueue } from "#runtime/queue.ts";
 
 function queueOn(clock: FakeClock): KeyedQueue<string> {
   return new KeyedQueue<string>(clock, (key) => key);
 }
 
-/** Takes what is ready now; "nothing" when the taker would have to wait. The waiting taker stays and gets the next key. */
+/** Takes the next ready key; "nothing" if none is ready. The waiting taker stays and gets the next key. */
 async function takeNow(queue: KeyedQueue<string>): Promise<string> {
   const nothing = new Promise<string>((resolve) => setImmediate(() => resolve("nothing")));
   return await Promise.race([queue.take().then((item) => item?.key ?? "closed"), nothing]);
@@ -18,7 +18,7 @@ test("queue: a key that is added three times is handed out once", async () => {
   expect([await takeNow(queue), await takeNow(queue), await takeNow(queue)]).toEqual(["a", "b", "nothing"]);
 });
 
-test("queue: a key is not handed out twice at the same time; added meanwhile, it comes again afterwards", async () => {
+test("queue: a key that is added while it is processed is handed out again afterwards, not at once", async () => {
   const queue = queueOn(new FakeClock());
   queue.add("a", "underWay");
   expect(await takeNow(queue)).toBe("a");
@@ -28,7 +28,7 @@ test("queue: a key is not handed out twice at the same time; added meanwhile, it
   expect(await takeNow(queue)).toBe("a");
 });
 
-test("queue: a delayed key comes at its time, and earlier when it is added", async () => {
+test("queue: a delayed key is ready at its time, or earlier when it is added", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
   queue.addAfter("a", 1_000, "routine");
@@ -45,14 +45,14 @@ test("queue: a delayed key comes at its time, and earlier when it is added", asy
   expect(queue.depth).toBe(0);
 });
 
-/** How urgent the next key is; it is taken. */
+/** Takes the next key and returns its urgency. */
 async function takenAs(queue: KeyedQueue<string>): Promise<string | undefined> {
   return (await queue.take())?.urgency;
 }
 
 test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
   [
-    "when its time comes",
+    "when its delay is over",
     (queue, clock) => {
       queue.done("a", "asked");
       queue.addAfter("a", 500, "routine");
@@ -60,7 +60,7 @@ test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
     },
   ],
   [
-    "when a change comes before that",
+    "when a change arrives before that",
     (queue) => {
       queue.done("a", "asked");
       queue.addAfter("a", 500, "routine");
@@ -68,14 +68,14 @@ test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
     },
   ],
   [
-    "when a change came meanwhile",
+    "when a change arrived during the pass",
     (queue) => {
       queue.add("a", "underWay");
       queue.done("a", "asked");
       queue.addAfter("a", 500, "routine");
     },
   ],
-])("queue: a key of which nothing could be decided is as urgent as before %s, and that once", async (_, comesAgain) => {
+])("queue: a key keeps its urgency once after a pass that decided nothing, %s", async (_, comesAgain) => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
   queue.add("a", "asked");
@@ -87,7 +87,7 @@ test.each<[string, (queue: KeyedQueue<string>, clock: FakeClock) => unknown]>([
   expect(await takenAs(queue)).toBe("routine");
 });
 
-test("queue: a key of which nothing could be decided may become more urgent than it was", async () => {
+test("queue: a key may become more urgent after a pass that decided nothing", async () => {
   const queue = queueOn(new FakeClock());
   queue.add("a", "routine");
   await takenAs(queue);
@@ -97,7 +97,7 @@ test("queue: a key of which nothing could be decided may become more urgent than
 });
 
 test.each(["before", "after"])(
-  "queue: a key that was added by an edit while it was worked on is an edit, also when a change came %s it",
+  "queue: an edit during a pass keeps its urgency, also when another change came %s it",
   async (when) => {
     const queue = queueOn(new FakeClock());
     queue.add("a", "routine");
@@ -110,7 +110,7 @@ test.each(["before", "after"])(
   },
 );
 
-test("queue: of two delays the earlier one counts", async () => {
+test("queue: the earlier of two delays counts", async () => {
   const clock = new FakeClock();
   const queue = queueOn(clock);
   queue.addAfter("a", 5_000, "routine");
@@ -130,7 +130,7 @@ test("queue: the age is that of the key that has waited longest", async () => {
   expect(queue.ageMs).toBe(500);
 });
 
-test("queue: closed, it hands out nothing, also to those who wait", async () => {
+test("queue: once closed, it hands out nothing, not even to waiting takers", async () => {
   const queue = queueOn(new FakeClock());
   const waiting = queue.take();
   queue.close();
@@ -139,7 +139,7 @@ test("queue: closed, it hands out nothing, also to those who wait", async () => 
   expect(await queue.take()).toBeUndefined();
 });
 
-test("queue: no more are worked on side by side than may be, and no more of one group than two for each that is left", async () => {
+test("queue: parallel processing is limited in total, and to two of one group for each slot that is left", async () => {
   const queue = new KeyedQueue<string>(
     new FakeClock(),
     (key) => key,

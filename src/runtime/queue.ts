@@ -4,15 +4,18 @@ import { Places } from "#runtime/places.ts";
 import { moreUrgent, type Urgency } from "#runtime/urgency.ts";
 import { type WaitingKey, WaitingKeys } from "#runtime/waiting-keys.ts";
 
-// How does a keyed queue behave?
-//   A key is in it at most once, however often it was added: events melt together, because a pass looks at everything anyway.
-//   A key that is being worked on is not handed out a second time; added meanwhile, it comes again right after.
-//   A delayed key that is added again comes at the earlier of the two times, and with the urgency of that one.
-//   A key of which nothing could be decided keeps the urgency that it was handed out with, whatever makes it ready the next time.
-//   A key that is new is ready when it may be begun: beginnings.ts.
-//   Who comes first of those that are ready: urgency.ts. How many are worked on side by side, and how many of one namespace: places.ts.
+// Behaviour of the keyed queue:
+// - A key is queued at most once, however often it is added: a pass observes everything anyway.
+// - A key that is being processed is not handed out again; if it is added during that time, it is requeued afterwards.
+// - A delayed key that is added again becomes ready at the earlier of the two times, with the urgency that belongs to
+//   it.
+// - A key keeps the urgency that it was handed out with after a pass that decided nothing.
+// - A new key is ready when it gets a start slot: beginnings.ts.
+// - The order of ready keys: urgency.ts. Limits on parallel passes, in total and by namespace: places.ts.
 
-/** Which keys are to be looked at, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start. */
+/**
+ * Which keys need a pass, and when. Written by the manager's listeners and workers only; in memory, rebuilt at start.
+ */
 export class KeyedQueue<K> {
   readonly #clock: Clock;
   readonly #textOf: (key: K) => string;
@@ -22,14 +25,14 @@ export class KeyedQueue<K> {
   readonly #beginnings: Beginnings<K>;
   readonly #delayed = new Map<string, { dueAtMs: number; cancel: () => void }>();
   readonly #working = new Set<string>();
-  /** Keys that were added while they were worked on. */
+  /** Keys that were added while they were being processed. */
   readonly #again = new Map<string, WaitingKey<K>>();
-  /** How urgent keys were of which nothing could be decided, until they are handed out again. */
+  /** Urgencies of keys with a pass that decided nothing, until they are handed out again. */
   readonly #owed = new Map<string, Urgency>();
   readonly #waiters: ((item: WaitingKey<K> | undefined) => void)[] = [];
   #closed = false;
 
-  /** @param groupOf keys of equal urgency take turns by it */
+  /** @param groupOf keys of equal urgency take turns by group */
   constructor(clock: Clock, textOf: (key: K) => string, groupOf: (key: K) => string = () => "") {
     this.#clock = clock;
     this.#textOf = textOf;
@@ -38,17 +41,17 @@ export class KeyedQueue<K> {
     this.#beginnings = new Beginnings(clock, textOf, groupOf, (item) => this.#makeReady(item));
   }
 
-  /** From now on no more than `most` keys are worked on side by side. Default: any number. */
+  /** Limits how many keys are processed side by side. Default: no limit. */
   limit(most: number): void {
     this.#places.most = most;
   }
 
-  /** How many keys wait and are not yet taken. */
+  /** How many keys wait and are not taken yet. */
   get depth(): number {
     return this.#ready.size + this.#beginnings.size;
   }
 
-  /** How long the oldest of them has waited, in milliseconds; 0 when none waits. */
+  /** How long the oldest key has waited, in milliseconds; 0 when none waits. */
   get ageMs(): number {
     const nowMs = this.#clock.monotonicMs();
     return nowMs - Math.min(this.#ready.oldest?.readyAtMs ?? nowMs, this.#beginnings.sinceMs ?? nowMs);
@@ -88,7 +91,7 @@ export class KeyedQueue<K> {
     this.#delayed.set(text, { dueAtMs, cancel });
   }
 
-  /** Takes the key whose turn it is; `undefined` once the queue is closed. Every taken key must be given to `done`. */
+  /** Takes the next key; `undefined` once the queue is closed. Every taken key must be given to `done`. */
   take(): Promise<WaitingKey<K> | undefined> {
     return new Promise((resolve) => {
       if (this.#closed) return resolve(undefined);
@@ -99,9 +102,10 @@ export class KeyedQueue<K> {
   }
 
   /**
-   * The pass of the key is over; if it was added meanwhile, it is ready again.
-   * @param owed the urgency that it was handed out with, when the pass has decided nothing
-   * @param beginning what has become of it, if it was being begun: `ended`, there is nothing to do for it now; `failed`, it is tried again some time; else it goes on
+   * Ends the processing of a key; requeues it if it was added during that time.
+   * @param owed the urgency that it was handed out with, when the pass decided nothing
+   * @param beginning for a key with a start slot: `ended`, there is nothing left to do; `failed`, it is retried later;
+   * undefined: it keeps the slot
    */
   done(key: K, owed?: Urgency, beginning?: "ended" | "failed"): void {
     const text = this.#textOf(key);
@@ -118,7 +122,7 @@ export class KeyedQueue<K> {
     this.#hand();
   }
 
-  /** Hands out nothing any more and forgets everything; waiting takers get `undefined`. */
+  /** Stops handing out and forgets everything; waiting takers get `undefined`. */
   close(): void {
     this.#closed = true;
     for (const { cancel } of this.#delayed.values()) cancel();

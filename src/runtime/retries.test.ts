@@ -9,7 +9,7 @@ function after(...failures: readonly Failure[]) {
   return failures.map((is) => retries.note(KEY, is, "asked", 0));
 }
 
-test("retries: pauses grow from try to try of the same kind", () => {
+test("retries: pauses grow with each failure of the same kind", () => {
   const all = after("withBackoff", "withBackoff", "afterConflict", "afterConflict", "withBackoff");
   expect(all.map(({ pauseMs }) => pauseMs)).toEqual([500, 1_000, 50, 75, 500]);
   const many = after(...Array.from({ length: 20 }, () => "withBackoff" as const));
@@ -18,13 +18,13 @@ test("retries: pauses grow from try to try of the same kind", () => {
   expect(conflicts.at(-1)?.pauseMs).toBe(2_000);
 });
 
-test("retries: what was urgent is so for some tries, of whatever kind, and then no more", () => {
+test("retries: urgency is kept for some tries, of whatever kind, and then lost", () => {
   const all = after("withBackoff", "afterConflict", "withBackoff", "withBackoff", "afterConflict", "afterConflict");
   expect(all).toHaveLength(URGENT_TRIES);
   expect(all.map(({ owed }) => owed)).toEqual(["asked", "asked", "asked", "asked", "asked", undefined]);
 });
 
-test("retries: they count by key, and anew once something was decided", () => {
+test("retries: they are counted by key, and from zero once a pass has decided something", () => {
   const retries = new Retries();
   const note = (key: string) => retries.note(key, "withBackoff", "asked", 0).pauseMs;
   expect([note("a"), note("a"), note("b")]).toEqual([500, 1_000, 500]);

@@ -1,35 +1,38 @@
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import type { Urgency } from "#runtime/urgency.ts";
 
-// When is a key looked at again whose pass has come to nothing, and how urgently?
-//   After a pause that grows from try to try of the same kind. What a person has done, or lost, is not less urgent since the first look at it was cut
-//   short, so the next ones are as urgent; but who fails for ever is not for ever before all others.
+// When does a key get its next pass after one that failed, and how urgent is it?
+//   The pause grows with each failure of the same kind. A change by a user keeps its urgency for some tries, since the
+//   failure did not make it less urgent. After that a key that always fails must not come before all others.
 
-/** Pauses after a pass that failed: from half a second to half a minute. */
+/** Pauses after a failed pass: from half a second to half a minute. */
 const FAILURE_BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000, factor: 2, jitter: 0.3 };
-/** Pauses after a conflict. The world moves on within moments, but a conflict that stays must not become a hot loop. */
+/** Pauses after a conflict. The cache catches up within moments, but a lasting conflict must not become a hot loop. */
 const CONFLICT_BACKOFF: Backoff = { firstMs: 50, maxMs: 2_000, factor: 1.5, jitter: 0.3 };
-/** So many tries in a row keep their urgency. Of passes that fail they take half a minute, in which an API server has started again; of conflicts a second. */
+/**
+ * Tries in a row that keep their urgency. Failed passes take half a minute for these, in which an API server restarts;
+ * conflicts take a second.
+ */
 export const URGENT_TRIES = 6;
 
 type Failure = "withBackoff" | "afterConflict";
 
 interface Tries {
   readonly is: Failure;
-  /** In a row that ended so. */
+  /** Failures in a row with this result. */
   readonly same: number;
-  /** In a row that came to nothing. */
+  /** Failures in a row with any result. */
   readonly all: number;
 }
 
-/** Tries in a row that came to nothing, by key. Written by the pass of the same key only. */
+/** Failed tries in a row, by key. Written by the pass of the same key only. */
 export class Retries {
   readonly #tries = new Map<string, Tries>();
 
   /**
-   * Notes one.
+   * Records a failed try.
    * @param random from 0 (included) to 1 (excluded); it only spreads retries in time
-   * @returns for how long the key rests, and how urgent it still is by itself; undefined: no more than its stage says
+   * @returns the pause, and the urgency that the key keeps; undefined: the urgency of its stage
    */
   note(key: string, is: Failure, urgency: Urgency, random: number): { pauseMs: number; owed: Urgency | undefined } {
     const before = this.#tries.get(key);
@@ -40,7 +43,7 @@ export class Retries {
     return { pauseMs: delayMs(backoff, same - 1, random), owed: all < URGENT_TRIES ? urgency : undefined };
   }
 
-  /** Forgets them: a pass has decided something. */
+  /** Resets the count: a pass has decided something. */
   forget(key: string): void {
     this.#tries.delete(key);
   }

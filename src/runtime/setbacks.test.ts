@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Outcome } from "#runtime/controller.ts";
 import { Setbacks } from "#runtime/setbacks.ts";
 
@@ -13,7 +13,7 @@ function setup() {
   const clock = new FakeClock();
   const setbacks = new Setbacks(clock, () => 0);
   const restMs = () => setbacks.resting(KEY, "paint")?.forMs ?? 0;
-  /** The pauses after so many tries, each made as soon as it may be, in milliseconds. */
+  /** The pauses after so many tries, each made as soon as allowed, in milliseconds. */
   const pauses = async (outcome: Outcome, times: number) => {
     const all: number[] = [];
     for (let time = 0; time < times; time++) {
@@ -26,39 +26,39 @@ function setup() {
   return { clock, setbacks, restMs, pauses };
 }
 
-test("setbacks: what is refused rests from half a second to a minute", async () => {
+test("setbacks: a rejected step is deferred from half a second to a minute", async () => {
   const { pauses } = setup();
   expect(await pauses(FAILED, 9)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
 });
 
-test("setbacks: what is done once may be done again; after that it rests from a second to five minutes", async () => {
+test("setbacks: a successful step may be repeated once; after that it is deferred from a second to five minutes", async () => {
   const { pauses } = setup();
   expect(await pauses(DONE, 4)).toEqual([0, 1_000, 2_000, 4_000]);
   expect((await pauses(DONE, 12)).at(-1)).toBe(300_000);
 });
 
-test("setbacks: what etcd puts off rests for moments, and nobody has to hear of it", async () => {
+test("setbacks: a step that etcd asked to retry is deferred for moments, and not reported", async () => {
   const { setbacks, pauses } = setup();
   expect(Math.max(...(await pauses(NOT_NOW, 10)))).toBeLessThan(2_000);
   setbacks.note(KEY, "paint", NOT_NOW);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: true });
 });
 
-test("setbacks: what etcd puts off again and again is refused, and asked for every half a minute", async () => {
+test("setbacks: repeated retries at etcd's request count as a rejection, and end at one every half a minute", async () => {
   const { setbacks, pauses } = setup();
   expect((await pauses(NOT_NOW, 20)).at(-1)).toBe(30_000);
   setbacks.note(KEY, "paint", NOT_NOW);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: false });
 });
 
-test("setbacks: the tenth conflict in a row is a refusal", async () => {
+test("setbacks: the tenth conflict in a row is a rejection", async () => {
   const { setbacks, pauses } = setup();
   expect(await pauses(CONFLICT, 11)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 500, 1_000]);
   setbacks.note(KEY, "paint", CONFLICT);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ isBrief: false });
 });
 
-test("setbacks: how long it is tried in vain is told, conflicts in between included, until something else comes of it", async () => {
+test("setbacks: the time since the first failed try is reported, conflicts included, until the result changes", async () => {
   const { setbacks, pauses, clock } = setup();
   const triedForMs = () => setbacks.resting(KEY, "paint")?.triedForMs;
   await pauses(FAILED, 3);
@@ -75,7 +75,7 @@ test("setbacks: how long it is tried in vain is told, conflicts in between inclu
   expect(setbacks.resting({ ...KEY, name: "other" }, "paint")).toMatchObject({ triedForMs: 10, isBrief: false });
 });
 
-test("setbacks: a success after failures counts anew, and a minute of quiet forgets", async () => {
+test("setbacks: a success after failures resets the count, and so does a minute without tries", async () => {
   const { setbacks, pauses, clock, restMs } = setup();
   await pauses(FAILED, 5);
   expect(await pauses(DONE, 1)).toEqual([0]);
@@ -85,7 +85,7 @@ test("setbacks: a success after failures counts anew, and a minute of quiet forg
   expect(restMs()).toBe(0);
 });
 
-test("setbacks: what was done a minute ago is forgotten by whoever is looked at next, and nothing that still counts", async () => {
+test("setbacks: entries expire after a minute, whichever object is next, and no sooner", async () => {
   const { setbacks, clock } = setup();
   const other = { ...KEY, name: "other" };
   setbacks.note(KEY, "paint", DONE);
@@ -102,7 +102,7 @@ test("setbacks: what was done a minute ago is forgotten by whoever is looked at 
   expect(setbacks.keys).toBe(0);
 });
 
-test("setbacks: who is tried again does not hold up that others are forgotten", async () => {
+test("setbacks: an object that is retried does not keep others from expiring", async () => {
   const { setbacks, clock } = setup();
   for (const name of ["first", "second"]) setbacks.note({ ...KEY, name }, "paint", DONE);
   await clock.advance(59_000);
@@ -112,7 +112,7 @@ test("setbacks: who is tried again does not hold up that others are forgotten", 
   expect(setbacks.keys).toBe(1);
 });
 
-test("setbacks: a conflict in between does not hide that something undoes what is done", () => {
+test("setbacks: a conflict in between does not hide that something reverts the step", () => {
   const { setbacks, restMs } = setup();
   setbacks.note(KEY, "paint", DONE);
   setbacks.note(KEY, "paint", CONFLICT);
@@ -121,7 +121,7 @@ test("setbacks: a conflict in between does not hide that something undoes what i
   expect(restMs()).toBe(1_000);
 });
 
-test("setbacks: what was done differently by the same rule in between was undone by nobody", () => {
+test("setbacks: a different change by the same rule in between is not a revert", () => {
   const { setbacks } = setup();
   const rests = (step: string) => setbacks.resting(KEY, step) !== undefined;
   for (let turn = 0; turn < 5; turn++) {
@@ -132,7 +132,7 @@ test("setbacks: what was done differently by the same rule in between was undone
   expect(rests("budget replace my-etcd 2")).toBe(true);
 });
 
-test("setbacks: what was done to another object, or by another rule, says nothing of it", () => {
+test("setbacks: a change of another object, or by another rule, does not reset the count", () => {
   for (const other of ["budget replace other 2", "drain replace my-etcd 2", "budget delete my-etcd 2"]) {
     const { setbacks } = setup();
     for (const step of ["budget replace my-etcd 3", other, "budget replace my-etcd 3"]) setbacks.note(KEY, step, DONE);
@@ -140,14 +140,14 @@ test("setbacks: what was done to another object, or by another rule, says nothin
   }
 });
 
-test("setbacks: what was refused stays refused, whatever else is done to the object", () => {
+test("setbacks: a rejected step stays rejected, whatever else is done to the object", () => {
   const { setbacks } = setup();
   setbacks.note(KEY, "budget replace my-etcd 3", FAILED);
   setbacks.note(KEY, "budget replace my-etcd 2", DONE);
   expect(setbacks.resting(KEY, "budget replace my-etcd 3")).toBeDefined();
 });
 
-test("setbacks: one step, or one object, does not hold up another", () => {
+test("setbacks: one step, or one object, does not delay another", () => {
   const { setbacks } = setup();
   setbacks.note(KEY, "paint", FAILED);
   expect(setbacks.resting(KEY, "paint")).toMatchObject({ because: "exceeded quota", code: "KubeForbidden" });

@@ -3,50 +3,54 @@ import type { Clock } from "#base/clock.ts";
 import { type Key, keyText, type Outcome } from "#runtime/controller.ts";
 import type { Rest } from "#runtime/decide.ts";
 
-// Which steps are left alone for a while?
-//   A step rests when it was refused, by a quota, a policy or a right that is missing. It rests when it was made and is wanted
-//   again at once, as when a webhook undoes what we write; the first repetition is free, since people change things too. And it rests
-//   when etcd has put it off.
-// And when the operator itself has changed its mind in between?
-//   Then nobody undoes anything: the budget of a cluster that is being restarted says 3, 2, 3, 2 from turn to turn. A step counts anew
-//   once the same rule has done something else to the same object.
-//   The pause grows from try to try. What is remembered is a cache: a process that starts tries everything at once.
+// Which steps are deferred?
+// - A step that was rejected, by a quota, a policy or a missing right.
+// - A step that succeeded and is wanted again at once, as when a webhook reverts the write. The first repetition is
+//   free, since users change things too.
+// - A step that etcd asked to retry later.
+// What if the operator itself wanted something else in between?
+//   Then nothing was reverted: the disruption budget of a restarting cluster alternates between 3 and 2. The count
+//   starts again once the same rule has made a different change to the same object.
+// The pause grows with each try. All this is a cache: a restarted process tries everything at once.
 
-/** Pauses for a step that is refused: from half a second to a minute. */
+/** Pauses for a rejected step: from half a second to a minute. */
 const REFUSED: Backoff = { firstMs: 500, maxMs: 60_000, factor: 2, jitter: 0.3 };
 /** Pauses for a step that has no effect; each try costs the API server a write and a watch event. */
 const UNDONE: Backoff = { firstMs: 1_000, maxMs: 300_000, factor: 2, jitter: 0.3 };
-/** etcd says "not now" during an election or while a learner catches up: both pass in moments as a rule. */
+/** Pauses while etcd elects a leader or a learner catches up: both pass within moments as a rule. */
 const PUT_OFF: Backoff = { firstMs: 50, maxMs: 30_000, factor: 1.5, jitter: 0.3 };
-/** A step that was put off so often in a row, which takes about ten seconds, counts as refused. */
+/** So many retries at etcd's request, which take about ten seconds, count as a rejection. */
 const PUT_OFF_IN_A_ROW = 12;
-/** A conflict says that the world moved on. So many in a row count as a refusal. */
+/** So many conflicts in a row count as a rejection. A single one only means that the object has changed. */
 const CONFLICTS_IN_A_ROW = 10;
-/** So long after its last pause a setback is forgotten, in milliseconds: a step that is wanted later has another cause. */
+/**
+ * A setback is forgotten this long after its last pause, in milliseconds: if the step is wanted later, it has another
+ * cause.
+ */
 const FORGET_MS = 60_000;
 
 interface Setback {
   /** How the last try ended. */
   readonly is: Outcome["is"];
-  /** Tries in a row that ended so. */
+  /** Tries in a row with this result. */
   readonly tries: number;
   /** When the first of these tries, or conflicts, ended. */
   readonly sinceMs: number;
   /** Conflicts in a row since then. */
   readonly conflicts: number;
   readonly untilMs: number;
-  /** What came back; undefined: nothing was wrong with it. */
+  /** The error; undefined: the step succeeded. */
   readonly why: string | undefined;
   readonly code: string | undefined;
   readonly isBrief: boolean;
 }
 
-/** Steps that were tried and did not help, by key and step. Written by the pass of the same key only. */
+/** Steps that failed or had no effect, by key and step. Written by the pass of the same key only. */
 export class Setbacks {
   readonly #clock: Clock;
-  /** Gives numbers from 0 (included) to 1 (excluded), which only spread retries in time. */
+  /** Returns numbers from 0 (included) to 1 (excluded), which only spread retries in time. */
   readonly #random: () => number;
-  /** Those whose last try is the longest ago come first. */
+  /** Ordered by the last try, the oldest first. */
   readonly #known = new Map<string, Map<string, Setback>>();
 
   constructor(clock: Clock, random: () => number = Math.random) {
@@ -55,8 +59,8 @@ export class Setbacks {
   }
 
   /**
-   * Why the step is left alone for now; `undefined` when it may be tried.
-   * @param step the rule, what it does, to whom, and what else the wish is, with spaces between them
+   * Why the step must not be retried yet; `undefined` when it may be.
+   * @param step the rule, the verb, the object and the rest of the change, separated by spaces
    */
   resting(key: Key, step: string): Rest | undefined {
     const setback = this.#known.get(keyText(key))?.get(step);
@@ -69,7 +73,7 @@ export class Setbacks {
     return { because, forMs, triedForMs: nowMs - sinceMs, isBrief, ...(code === undefined ? {} : { code }) };
   }
 
-  /** Notes how a try ended. */
+  /** Records how a try ended. */
   note(key: Key, step: string, outcome: Outcome): void {
     if (outcome.is === "notTried") return;
     const nowMs = this.#clock.monotonicMs();
@@ -81,12 +85,15 @@ export class Setbacks {
     this.#known.set(text, steps);
   }
 
-  /** Of how many keys something is remembered. */
+  /** How many keys have recorded setbacks. */
   get keys(): number {
     return this.#known.size;
   }
 
-  /** Forgets what nobody will ask for any more. It takes next to no time, and is called with each look: of a thousand new clusters it is some megabytes. */
+  /**
+   * Removes expired entries. Costs almost nothing, so each pass calls it: a thousand new clusters leave some megabytes
+   * otherwise.
+   */
   sweep(): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [text, steps] of this.#known) {
@@ -95,7 +102,7 @@ export class Setbacks {
     }
   }
 
-  /** Forgets the steps of an object that is gone. */
+  /** Forgets the steps of a deleted object. */
   forget(key: Key): void {
     this.#known.delete(keyText(key));
   }
@@ -103,7 +110,8 @@ export class Setbacks {
   #setback(before: Setback | undefined, outcome: Exclude<Outcome, { is: "notTried" }>, atMs: number): Setback {
     const pause = (backoff: Backoff, attempt: number) => atMs + delayMs(backoff, attempt, this.#random());
     if (outcome.is === "conflict") {
-      // It says nothing about the tries before it: what is undone by a second writer ends in a conflict now and then.
+      // A conflict does not reset the count of the tries before it. A step that a second writer reverts ends in a
+      // conflict now and then.
       const conflicts = (before?.conflicts ?? 0) + 1;
       const isRefusal = conflicts >= CONFLICTS_IN_A_ROW;
       const untilMs = isRefusal ? pause(REFUSED, conflicts - CONFLICTS_IN_A_ROW) : atMs;
@@ -134,14 +142,17 @@ function isRemembered({ untilMs }: Setback, nowMs: number): boolean {
   return nowMs - untilMs < FORGET_MS;
 }
 
-/** What the same rule has done to the same object before, and in another way, was undone by nobody but by this step. */
+/**
+ * Drops earlier changes of the same rule to the same object: this step replaced them, so nothing else has reverted
+ * them.
+ */
 function forgetOtherWishes(steps: Map<string, Setback>, step: string): void {
   const about = aboutOf(step);
   for (const [other, { is }] of steps)
     if (other !== step && is === "done" && aboutOf(other) === about) steps.delete(other);
 }
 
-/** The rule, what it does, and to whom. */
+/** The rule, the verb and the object. */
 function aboutOf(step: string): string {
   return step.split(" ", 3).join(" ");
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { present, unknown } from "#base/observed.ts";
-import { endpointStatus, pod } from "#kit/cluster.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { endpointStatus, pod } from "#kit/snapshots/cluster.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { Silences } from "#runtime/silences.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
@@ -11,7 +11,7 @@ function setup() {
   const clock = new FakeClock();
   const silences = new Silences(clock, "etcd");
   let asked = 0;
-  /** Asks as often as it may for so long, looking every 100 ms; each question takes so long and meets silence. */
+  /** Calls as often as allowed for so long, with a pass every 100 ms; each call takes `takesMs` and gets no answer. */
   const looks = async (forMs: number, takesMs: number, of = POD) => {
     asked = 0;
     const endMs = clock.monotonicMs() + forMs;
@@ -28,36 +28,36 @@ function setup() {
   return { clock, silences, looks };
 }
 
-test("silences: a member that is silent is asked ever more rarely, every ten seconds in the end", async () => {
+test("silences: a silent member is called ever more rarely, in the end every ten seconds", async () => {
   const { looks } = setup();
   await looks(60_000, 1_000);
   expect(await looks(110_000, 1_000)).toBeLessThanOrEqual(11);
 });
 
-test("silences: it is asked again at once after the first silence: who starts may answer any moment", async () => {
+test("silences: it is called again at once after the first silence, since a starting member may answer any moment", async () => {
   const { looks } = setup();
   expect(await looks(2_000, 1_000)).toBe(2);
 });
 
-test("silences: a refused connection costs nothing, and is asked in every look", async () => {
+test("silences: a refused connection costs nothing, so the member is called in every pass", async () => {
   const { looks } = setup();
   expect(await looks(10_000, 1)).toBeGreaterThan(90);
 });
 
-test("silences: meanwhile the look says what the last question found", async () => {
+test("silences: during the pause a pass gets the last result", async () => {
   const { silences, looks } = setup();
   await looks(20_000, 1_000);
-  const answer = await silences.ask(KEY, POD, () => Promise.reject(new Error("nobody is asked")));
+  const answer = await silences.ask(KEY, POD, () => Promise.reject(new Error("no member is called")));
   expect(answer.status).toEqual(unknown("it gave no answer"));
 });
 
 test.each([
   ["another pod", { ...POD, metadata: { ...POD.metadata, uid: "another" } }],
   [
-    "a container that was started again",
+    "a container restart",
     { ...POD, status: { ...POD.status, containerStatuses: [{ name: "etcd", restartCount: 1 }] } },
   ],
-  ["the kubelet's word that it is ready", pod("my-etcd-1", { ready: true })],
+  ["a change to Ready", pod("my-etcd-1", { ready: true })],
 ])("silences: %s ends the pause", async (_, changed) => {
   const { silences, looks } = setup();
   await looks(60_000, 1_000);
@@ -68,16 +68,16 @@ test.each([
   expect(answer.status).toBe(answers);
 });
 
-test("silences: a sidecar that starts again and again ends no pause", async () => {
+test("silences: restarts of a sidecar end no pause", async () => {
   const { silences, looks } = setup();
   await looks(60_000, 1_000);
   const containerStatuses = [{ name: "agent", restartCount: 9 }];
   const changed = { ...POD, status: { ...POD.status, containerStatuses } } as unknown as typeof POD;
-  const answer = await silences.ask(KEY, changed, () => Promise.reject(new Error("nobody is asked")));
+  const answer = await silences.ask(KEY, changed, () => Promise.reject(new Error("no member is called")));
   expect(answer.status).toEqual(unknown("it gave no answer"));
 });
 
-test("silences: an answer ends it, and what is gone is forgotten", async () => {
+test("silences: an answer ends the pause, and pods that are gone are forgotten", async () => {
   const { clock, silences, looks } = setup();
   await looks(60_000, 1_000);
   await clock.advance(10_000);

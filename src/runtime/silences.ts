@@ -5,23 +5,23 @@ import type { Pod } from "#kube/kinds.ts";
 import { isReady, restartsOf } from "#kube/pod.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 
-// Why is a member that is silent not asked in every look?
-//   Silence costs a look the whole time that a member has to answer. With one silent member in each of fifty clusters, all other
-//   clusters would wait for those looks. A refused connection costs nothing and is not noted.
-// What does the look say meanwhile?
-//   What the last question found, which is at most as old as the pause: ten seconds, as long as a healthy member is left alone.
+// Why is a silent member not called in every pass?
+//   A call to a silent member takes its whole timeout. With one silent member in each of fifty clusters, all other
+//   clusters would wait for those passes. A refused connection returns at once and is not recorded.
+// What does a pass assume in between?
+//   The result of the last call, at most ten seconds old: a healthy member is called no more often.
 // What ends a pause early?
-//   News of the pod: another one, an address, its container started again, the kubelet calls it ready or not any more.
+//   A change of the pod: a new uid, a new address, a container restart, or a change of its Ready condition.
 
-/** The first question after a silence comes at once; somebody who starts may answer any moment. */
+/** Pauses between calls. The first retry comes at once, since a starting member may answer any moment. */
 const PAUSE: Backoff = { firstMs: 250, maxMs: 10_000, factor: 2, jitter: 0 };
-/** A question that took this long, in milliseconds, met silence. */
+/** A call that failed after this many milliseconds found a silent member. */
 const SLOW_MS = 500;
 
-/** What a member said. */
+/** A member's answer. */
 export interface Asked<T, Id> {
   readonly status: Observed<T>;
-  /** Who it is, if it told that in another way; it is not silent then. */
+  /** Its identity, if another answer revealed it; such a member is not silent. */
   readonly passesAs: Id | undefined;
 }
 
@@ -31,19 +31,19 @@ interface Silence {
   readonly why: string;
 }
 
-/** Remembers members that were silent when they were asked, by cluster and by what the kubelet says of their pods. It is a cache. */
+/** Members that did not answer, by cluster and by the kubelet's state of their pods. A cache. */
 export class Silences {
   readonly #clock: Clock;
   readonly #container: string;
   readonly #clusters = new Map<string, Map<string, Silence>>();
 
-  /** @param container the one of their pods that is asked: others that start again have nothing to say */
+  /** @param container the container of etcd; restarts of others end no pause */
   constructor(clock: Clock, container: string) {
     this.#clock = clock;
     this.#container = container;
   }
 
-  /** Asks the member, unless it was silent just now. */
+  /** Calls the member, unless it was silent just now. */
   async ask<T, Id>(key: Key, pod: Pod, question: () => Promise<Asked<T, Id>>): Promise<Asked<T, Id>> {
     const silences = this.#of(key);
     const text = this.#textOf(pod);
@@ -62,7 +62,7 @@ export class Silences {
     return answer;
   }
 
-  /** Forgets what was noted of other pods than these. */
+  /** Forgets what was recorded of other pods than these. */
   keep(key: Key, pods: Iterable<Pod>): void {
     const texts = new Set([...pods].map((pod) => this.#textOf(pod)));
     const silences = this.#of(key);

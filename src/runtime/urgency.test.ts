@@ -14,11 +14,11 @@ test.each<[Stage, Urgency, Urgency]>([
   ["underWay", "underWay", "underWay"],
   ["finishing", "finishing", "finishing"],
   ["settled", "underWay", "routine"],
-])("urgency: of an object that is %s a change is %s, and the next look %s", (stage, change, timer) => {
+])("urgency: for an object that is %s a change is %s, and a recheck %s", (stage, change, timer) => {
   expect([urgencyOfChange(stage), urgencyOfTimer(stage)]).toEqual([change, timer]);
 });
 
-test("urgency: what a person did comes before all, and a look for its own sake after all", () => {
+test("urgency: a user's change comes first, and a periodic recheck last", () => {
   expect([...URGENCIES].reverse().reduce(moreUrgent)).toBe("asked");
   expect(moreUrgent("routine", "new")).toBe("new");
   expect(moreUrgent("finishing", "underWay")).toBe("finishing");
@@ -37,6 +37,6 @@ test.each<[readonly Urgency[], Urgency | undefined, Urgency | undefined]>([
   [["routine", "new", "underWay", "finishing"], "finishing", "finishing"],
   [["routine", "new", "underWay"], "asked", "underWay"],
   [["routine", "new"], "new", "new"],
-])("urgency: of %j after %s it is the turn of %s", (waiting, before, whose) => {
+])("urgency: of %j after %s the next is %s", (waiting, before, whose) => {
   expect(nextOf(new Set(waiting), before)).toBe(whose);
 });

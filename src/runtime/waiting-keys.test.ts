@@ -14,7 +14,7 @@ function waiting(...keys: readonly (readonly [string, Urgency])[]) {
   return all;
 }
 
-/** Keys of urgency "new" if none is told, while each namespace has so many places of three hundred. */
+/** Keys, of urgency "new" by default, while the namespaces use these numbers of three hundred slots. */
 function waitingBeside(
   taken: Readonly<Record<string, number>>,
   ...keys: readonly (string | readonly [string, Urgency])[]
@@ -54,7 +54,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/5", "a/4", "a/6", "a/3", "a/2", "a/1"],
   ],
   [
-    "among equals namespaces take turns",
+    "namespaces take turns among equals",
     [
       ["a/1", "new"],
       ["a/2", "new"],
@@ -76,7 +76,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "a/2"],
   ],
   [
-    "what people ask for has every other turn of its namespace while others wait there",
+    "edits have every other turn of their namespace while other keys wait there",
     [
       ["a/0", "routine"],
       ["a/1", "asked"],
@@ -88,7 +88,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "a/0", "a/2", "a/3", "a/4"],
   ],
   [
-    "the turn after an edit's is that of the namespace that has been without one for longest",
+    "the turn after an edit belongs to the namespace without a turn for longest",
     [
       ["d/1", "new"],
       ["a/1", "asked"],
@@ -100,7 +100,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "d/1", "a/2", "b/1", "c/1", "b/2"],
   ],
   [
-    "the turn after that is an edit's again, whoever had it",
+    "the turn after that is an edit's again, whichever namespace had it",
     [
       ["a/1", "asked"],
       ["b/1", "asked"],
@@ -110,7 +110,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "d/1", "c/1"],
   ],
   [
-    "a namespace whose only key has become more urgent has no turn besides",
+    "a namespace has no extra turn when its only key becomes more urgent",
     [
       ["a/1", "new"],
       ["b/1", "routine"],
@@ -120,7 +120,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "c/1"],
   ],
   [
-    "no namespace has two turns one after the other while another one waits",
+    "no namespace has two turns in a row while another namespace waits",
     [
       ["a/1", "finishing"],
       ["a/2", "finishing"],
@@ -131,7 +131,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "c/1", "a/2", "b/1", "a/3"],
   ],
   [
-    "nor has it them because it has waited longest",
+    "no namespace has them for having waited longest either",
     [
       ...Array.from({ length: 6 }, (_, n) => [`a/${n}`, "new"] as const),
       ...Array.from({ length: 6 }, (_, n) => [`b/${n}`, "new"] as const),
@@ -139,7 +139,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/0", "b/0", "a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/5", "b/5"],
   ],
   [
-    "who has waited longest has the turn after that one when its namespace had the last one",
+    "the key that has waited longest is next but one when its namespace had the last turn",
     [
       ["a/0", "routine"],
       ["b/0", "routine"],
@@ -148,7 +148,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
     ["a/1", "b/1", "a/2", "b/2", "a/3", "b/3", "a/4", "b/4", "a/0", "b/5", "a/5", "b/6", "a/6", "b/0"],
   ],
   [
-    "one turn in eight is that of who has waited longest",
+    "one turn in eight belongs to the key that has waited longest",
     [["a/0", "routine"], ...Array.from({ length: 9 }, (_, n) => [`a/${n + 1}`, "new"] as const)],
     ["a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/0", "a/8", "a/9"],
   ],
@@ -156,7 +156,7 @@ test.each<[string, readonly (readonly [string, Urgency])[], readonly string[]]>(
   expect(order(waiting(...keys))).toEqual(expected);
 });
 
-test("waiting: who waits already keeps its time, and its place among those who have waited longest", () => {
+test("waiting: a key that waits already keeps its time, and its rank by waiting time", () => {
   const all = waiting(["a/1", "new"], ["a/2", "new"], ["a/1", "asked"]);
   expect([all.size, all.has("a/1"), all.has("a/3"), all.oldest]).toMatchObject([2, true, false, { key: "a/1" }]);
   expect(all.next()).toMatchObject({ key: "a/1", readyAtMs: 0, urgency: "asked" });
@@ -165,16 +165,16 @@ test("waiting: who waits already keeps its time, and its place among those who h
   expect([all.size, all.oldest, all.next()]).toEqual([0, undefined, undefined]);
 });
 
-/** What happens: somebody becomes ready, again and again, or a worker is free. */
+/** Events: a key becomes ready, perhaps again, or a worker is free. */
 const happening = fc.oneof(
   fc.record({ key: fc.nat(30), group: fc.nat(3), urgency: fc.constantFrom(...URGENCIES) }),
   fc.constant("take" as const),
 );
 
-test("waiting: whatever storms, nobody waits longer than for eight turns of each who came before, and one", () => {
+test("waiting: no key waits longer than eight turns for each key before it, and one", () => {
   const eachTurn = (events: readonly (typeof happening extends fc.Arbitrary<infer T> ? T : never)[]) => {
     const all = waiting();
-    /** Who waits, and how many turns it may take at most. */
+    /** Waiting keys, and how many turns each may take at most. */
     const bounds = new Map<string, number>();
     for (const event of events) {
       if (event !== "take") {
@@ -191,13 +191,13 @@ test("waiting: whatever storms, nobody waits longer than for eight turns of each
         bounds.set(key, left - 1);
       }
     }
-    // Nobody is lost, and nobody comes twice.
+    // No key is lost or handed out twice.
     expect([...order(all)].sort()).toEqual([...bounds.keys()].sort());
   };
   fc.assert(fc.property(fc.array(happening, { maxLength: 400 }), eachTurn), { numRuns: 300 });
 });
 
-/** Of how many turns so many are a namespace's whose keys wait again as soon as they had theirs, beside others that always wait, too. */
+/** Counts the turns of a namespace that always requeues its keys, beside other namespaces that always wait, too. */
 function turnsOf(
   storming: readonly (readonly Urgency[])[],
   others: readonly (readonly Urgency[])[],
@@ -219,7 +219,7 @@ function turnsOf(
 
 const wishes = fc.array(fc.constantFrom(...URGENCIES), { minLength: 1, maxLength: 6 });
 
-test("waiting: no namespace has more than half of the turns while another one waits, whatever it does", () => {
+test("waiting: no namespace has more than half of the turns while another namespace waits", () => {
   const share = (storm: readonly Urgency[], others: readonly (readonly Urgency[])[]) => {
     const [had = 0] = turnsOf([storm], others, 800);
     expect(had).toBeLessThanOrEqual(400);
@@ -232,12 +232,12 @@ test("waiting: no namespace has more than half of the turns while another one wa
     );
 });
 
-test("waiting: however many namespaces never stop to edit, each has its turn among twice as many turns as namespaces wait", () => {
+test("waiting: however many namespaces edit all the time, each has a turn among twice as many turns as namespaces wait", () => {
   const leastOf = (storming: readonly (readonly Urgency[])[], others: readonly (readonly Urgency[])[]) => {
     const namespaces = storming.length + others.length;
     const edits = storming.map((urgencies) => ["asked" as const, ...urgencies]);
     const turns = 100 * 8 * namespaces;
-    // Of each eight turns one may be anybody's.
+    // Of each eight turns one may belong to any namespace.
     const least = Math.floor(((7 / 8) * turns) / (2 * namespaces)) - 1;
     expect(Math.min(...turnsOf(edits, others, turns))).toBeGreaterThanOrEqual(least);
   };
@@ -245,7 +245,7 @@ test("waiting: however many namespaces never stop to edit, each has its turn amo
   fc.assert(fc.property(some, some, leastOf), { numRuns: 100 });
 });
 
-test("waiting: an edit is the next but one, however many creations wait, and beside another namespace's edits for one of them", () => {
+test("waiting: an edit is next but one, however many creations wait and whatever another namespace edits", () => {
   const storm = Array.from(
     { length: 1_000 },
     (_, n) => [`storm/${n}`, n % 3 === 0 ? "underWay" : "finishing"] as const,
@@ -257,30 +257,35 @@ test("waiting: an edit is the next but one, however many creations wait, and bes
 });
 
 test.each<[string, Record<string, number>, readonly (string | readonly [string, Urgency])[], readonly string[]]>([
-  ["of equals who has the fewest places", { a: 2, b: 1, c: 2 }, ["a/1", "b/1", "c/1"], ["b/1", "a/1", "c/1"]],
   [
-    "whoever has none, though others are before it",
+    "of equals the namespace with the fewest slots in use",
+    { a: 2, b: 1, c: 2 },
+    ["a/1", "b/1", "c/1"],
+    ["b/1", "a/1", "c/1"],
+  ],
+  [
+    "a namespace without slots, though others are before it",
     { a: 1, b: 1 },
     ["a/1", "b/1", "c/1", "d/1"],
     ["c/1", "d/1", "a/1", "b/1"],
   ],
-  ["who is more urgent, though it has more places", { a: 2, b: 1, c: 2 }, [["a/1", "asked"], "b/1"], ["a/1", "b/1"]],
+  ["the more urgent one, though it uses more slots", { a: 2, b: 1, c: 2 }, [["a/1", "asked"], "b/1"], ["a/1", "b/1"]],
   [
-    "nobody else than who has less than all others together",
+    "only a namespace with less than all others together",
     { a: 2, b: 1 },
     [["a/1", "asked"], "b/1", "b/2", ["b/3", "routine"]],
     ["b/1", "b/2", "b/3", "a/1"],
   ],
-  ["nobody whose namespace may have no more", { a: 200 }, ["a/1", "b/1", "b/2"], ["b/1", "b/2"]],
-  ["nobody where none is left", { a: 100, b: 100, c: 100 }, ["d/1"], []],
+  ["none of a namespace at its limit", { a: 200 }, ["a/1", "b/1", "b/2"], ["b/1", "b/2"]],
+  ["none when no slot is left", { a: 100, b: 100, c: 100 }, ["d/1"], []],
   [
-    "of who may be next, every eighth time who has waited longest",
+    "every eighth time the one that has waited longest, of those that may be next",
     { a: 200, b: 5, c: 5 },
     ["a/1", ["b/0", "routine"], ...Array.from({ length: 8 }, (_, n) => `b/${n + 1}`)],
     ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8"],
   ],
   [
-    "that one, too, not of who has more than all others together",
+    "that one not of a namespace with more than all others together either",
     { a: 70, b: 30, c: 30 },
     ["a/1", ["b/0", "routine"], ...Array.from({ length: 8 }, (_, n) => `b/${n + 1}`)],
     ["b/1", "b/2", "b/3", "b/4", "b/5", "b/6", "b/7", "b/0", "b/8", "a/1"],
@@ -289,7 +294,7 @@ test.each<[string, Record<string, number>, readonly (string | readonly [string, 
   expect(order(waitingBeside(taken, ...keys).all)).toEqual(expected);
 });
 
-test("waiting: to be asked in vain is no turn", () => {
+test("waiting: an attempt without result is no turn", () => {
   const keys = Array.from({ length: 9 }, (_, n) => `a/${n + 1}`);
   const { all, places } = waitingBeside({ a: 200 }, ["a/0", "routine"], ...keys);
   for (let n = 0; n < 6; n++) expect(all.next()).toBeUndefined();

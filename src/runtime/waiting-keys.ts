@@ -1,10 +1,10 @@
 import { Places } from "#runtime/places.ts";
 import { moreUrgent, nextOf, TURNS_TO_THE_OLDEST, URGENCIES, type Urgency } from "#runtime/urgency.ts";
 
-/** A key that waits for its turn. */
+/** A key that waits for a worker. */
 export interface WaitingKey<K> {
   readonly key: K;
-  /** Milliseconds of a clock that does not jump. */
+  /** Milliseconds of a monotonic clock. */
   readonly readyAtMs: number;
   readonly urgency: Urgency;
 }
@@ -14,39 +14,40 @@ interface Known<K> extends WaitingKey<K> {
   readonly namespace: Namespace<K>;
 }
 
-/** Those of its keys that wait. It is known as long as there are any. */
+/** The waiting keys of a namespace. Exists only while there are any. */
 interface Namespace<K> {
   readonly name: string;
-  /** In order of arrival. */
+  /** Keys by urgency, in order of arrival. */
   readonly keys: Map<Urgency, Map<string, Known<K>>>;
-  /** With what urgency the one waited that had its last turn. */
+  /** Urgency of the key that had this namespace's last turn. */
   before: Urgency | undefined;
-  /** Of the most urgent key. */
+  /** Urgency of its most urgent key. */
   urgency: Urgency;
 }
 
 /**
- * The keys that wait for a worker, each once, in the order that urgency.ts tells. Finding the next one looks at few namespaces besides those
- * that have a place; every eighth turn it passes over the keys of those that may have no more.
+ * Keys that wait for a worker, each once, in the order that urgency.ts describes.
+ * Choosing the next one inspects few namespaces; every eighth turn it skips the keys of namespaces that have no free
+ * slot.
  */
 export class WaitingKeys<K> {
   readonly #textOf: (key: K) => string;
   readonly #groupOf: (key: K) => string;
   readonly #places: Places;
-  /** In order of arrival. */
+  /** All keys, in order of arrival. */
   readonly #all = new Map<string, Known<K>>();
-  /** Those longest without a turn first. */
+  /** Ordered by the last turn, the longest ago first. */
   readonly #namespaces = new Map<string, Namespace<K>>();
-  /** Namespaces by their most urgent keys, in the order of their next turns. */
+  /** Namespaces by the urgency of their most urgent key, in the order of their next turns. */
   readonly #lines = new Map<Urgency, Set<Namespace<K>>>(URGENCIES.map((urgency) => [urgency, new Set()]));
   #turns = 0;
   #isOldestDue = false;
-  /** Whether the last turn was an edit's. */
+  /** Whether the last turn was for an edit, so that the next one is not chosen by urgency. */
   #isPatientDue = false;
-  /** The namespace that had the last turn. */
+  /** The namespace of the last turn. */
   #last: string | undefined;
 
-  /** @param groupOf its namespace @param places who of those that were taken out is still worked on */
+  /** @param places slots in use by keys that were taken out */
   constructor(textOf: (key: K) => string, groupOf: (key: K) => string, places = new Places()) {
     this.#textOf = textOf;
     this.#groupOf = groupOf;
@@ -61,12 +62,12 @@ export class WaitingKeys<K> {
     return this.#all.has(this.#textOf(key));
   }
 
-  /** The one that has waited longest. */
+  /** The key that has waited longest. */
   get oldest(): WaitingKey<K> | undefined {
     return this.#first();
   }
 
-  /** Adds the key; of one that waits already the time stays, and the greater urgency counts. */
+  /** Adds the key. A key that already waits keeps its time, and the greater urgency counts. */
   add(item: WaitingKey<K>): void {
     const text = this.#textOf(item.key);
     const before = this.#all.get(text);
@@ -75,13 +76,13 @@ export class WaitingKeys<K> {
     const namespace = before?.namespace ?? this.#namespaceOf(this.#groupOf(item.key), urgency);
     if (before !== undefined) leave(before);
     const known = { ...(before ?? { ...item, text, namespace }), urgency };
-    this.#all.set(text, known); // A key that is known keeps its place.
+    this.#all.set(text, known); // Setting an existing entry keeps its position.
     const line = namespace.keys.get(urgency) ?? new Map<string, Known<K>>();
     namespace.keys.set(urgency, line.set(text, known));
     this.#line(namespace);
   }
 
-  /** Takes out whose turn it is; `undefined` when nobody waits that may begin. */
+  /** Takes out the next key; `undefined` when none may start. */
   next(): WaitingKey<K> | undefined {
     if (this.#places.left <= 0) return undefined;
     const isOldestDue = this.#isOldestDue || (this.#turns + 1) % TURNS_TO_THE_OLDEST === 0;
@@ -95,7 +96,7 @@ export class WaitingKeys<K> {
     return next;
   }
 
-  /** Takes the key out, though it is not its turn. @returns it, if it has waited */
+  /** Removes a key out of turn. @returns the key, if it was waiting */
   remove(key: K): WaitingKey<K> | undefined {
     const known = this.#all.get(this.#textOf(key));
     if (known === undefined) return undefined;
@@ -113,7 +114,10 @@ export class WaitingKeys<K> {
     for (const line of this.#lines.values()) line.clear();
   }
 
-  /** The one that has waited longest of those that may be next; undefined, too, when one more turn of another one is due before. */
+  /**
+   * The key that has waited longest among those that may be next. Undefined, too, when another namespace must have one
+   * more turn first.
+   */
   #oldestThatMay(): Known<K> | undefined {
     for (const known of this.#all.values()) {
       if (this.#mayBeNext(known.namespace)) return known;
@@ -135,7 +139,7 @@ export class WaitingKeys<K> {
     leave(taken);
     namespace.before = urgency;
     this.#last = namespace.name;
-    // It goes to the end of the line.
+    // Moves the namespace to the end of the line.
     this.#forget(namespace);
     if (namespace.keys.size === 0) return;
     this.#namespaces.set(namespace.name, namespace);
@@ -159,7 +163,7 @@ export class WaitingKeys<K> {
     return undefined;
   }
 
-  /** Who of those that may be next has the fewest places; of several, the first. */
+  /** The namespace with the fewest slots in use among those that may be next; the first of several. */
   #fewestOf(line: Iterable<Namespace<K>>): Namespace<K> | undefined {
     let best: { readonly namespace: Namespace<K>; readonly taken: number } | undefined;
     for (const namespace of line) {
@@ -171,14 +175,17 @@ export class WaitingKeys<K> {
     return best?.namespace;
   }
 
-  /** Who has most places is not, while anybody else may; nor who had the last turn, while another one than these two may. */
+  /**
+   * A namespace with most slots must wait for any other. The namespace of the last turn must wait for any other that
+   * does not have most slots.
+   */
   #mayBeNext({ name }: Namespace<K>): boolean {
     if (!this.#places.isOpenTo(name)) return false;
     if (this.#places.isMostOf(name)) return !this.#isThereAnother(name, () => true);
     return name !== this.#last || !this.#isThereAnother(name, (other) => !this.#places.isMostOf(other));
   }
 
-  /** Whether another namespace waits that may have a place, and is such a one. */
+  /** Whether another namespace waits that has a free slot and meets the condition. */
   #isThereAnother(than: string, isSuch: (name: string) => boolean): boolean {
     for (const { name } of this.#namespaces.values())
       if (name !== than && this.#places.isOpenTo(name) && isSuch(name)) return true;
@@ -191,7 +198,7 @@ export class WaitingKeys<K> {
     return known;
   }
 
-  /** Puts it in line with those that are as urgent. */
+  /** Moves the namespace into the line of its greatest urgency. */
   #line(namespace: Namespace<K>): void {
     const urgency = [...namespace.keys.keys()].reduce(moreUrgent);
     if (urgency !== namespace.urgency) this.#lines.get(namespace.urgency)?.delete(namespace);

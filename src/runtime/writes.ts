@@ -2,13 +2,13 @@ import type { KubeClient } from "#kube/client.ts";
 import { JOBS, type Job, type KubeObject, type Resource } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
 
-// Writes that more than one room makes, each with its precondition.
+// Writes that more than one controller makes, each with its precondition.
 
 export function stored<T extends KubeObject>(resource: Resource<T>, object: T): Written {
   return { kind: "stored", resource, object };
 }
 
-/** Patches only this very object, and only as it was read: somebody else's finalizer is never lost. */
+/** Patches this object only in the version that was read, so that a finalizer of another controller is never lost. */
 export async function patchFinalizers<T extends KubeObject & { metadata: { namespace: string } }>(
   kube: Pick<KubeClient, "patch">,
   resource: Resource<T>,
@@ -22,7 +22,7 @@ export async function patchFinalizers<T extends KubeObject & { metadata: { names
   return stored(resource, await kube.patch(resource, { namespace, name }, patch, options));
 }
 
-/** The uid is a precondition: a Job made again under the same name is another one. Its pods go with it. */
+/** Deletes a Job and its pods. The uid is a precondition: a new Job may have the same name. */
 export async function deleteJob(
   kube: Pick<KubeClient, "delete">,
   { metadata }: Job,

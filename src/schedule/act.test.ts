@@ -4,11 +4,11 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore, EtcdRestoreSpec, EtcdRestoreStatus } from "#api/v1beta1/restore.ts";
 import { absent, type Observed, present, unknown } from "#base/observed.ts";
-import { answered } from "#kit/answered.ts";
-import { NOW } from "#kit/cluster.ts";
-import { run, schedule, source } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { run, schedule, source } from "#kit/snapshots/schedule.ts";
+import { answered } from "#kit/tables/answered.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
-import { actOnSchedule, type ScheduleWrites, writeStatus } from "#schedule/act.ts";
+import { actOnSchedule, type ScheduleWrites } from "#schedule/act.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
@@ -28,7 +28,10 @@ interface Request {
 
 const alive = present<KubeObject>(snapshot.schedule);
 
-/** What was asked of the API server, in order. @param live what it answers about a backup that is looked at @param seen about the schedule */
+/**
+ * Requests to the API server, in order. @param live its answer about a requested backup @param seen its answer about
+ * the schedule
+ */
 function recorder(
   live: Observed<KubeObject>,
   seen: Observed<KubeObject> = alive,
@@ -81,7 +84,7 @@ async function requestsOf(step: ScheduleStep, live: Observed<KubeObject>): Promi
   return requests;
 }
 
-test("a backup is made once the schedule was looked at", async () => {
+test("a backup is created after the schedule was read", async () => {
   expect(await requestsOf(create, absent)).toEqual([
     asked,
     { verb: "create", what: "etcdbackups/nightly-20260101-120000", options: {} },
@@ -90,13 +93,13 @@ test("a backup is made once the schedule was looked at", async () => {
 
 test.each<[string, Observed<KubeObject>, string]>([
   ["gone", absent, "KubeConflict"],
-  ["not to be seen", unknown("timeout"), "KubeUnavailable"],
-  ["another one", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, uid: "x" } }), "KubeConflict"],
+  ["unreadable", unknown("timeout"), "KubeUnavailable"],
+  ["recreated", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, uid: "x" } }), "KubeConflict"],
   ["edited", present({ ...snapshot.schedule, metadata: { ...snapshot.schedule.metadata, generation: 2 } }), "KubeConflict"],
   ["being deleted", present(schedule({ deleting: true }).schedule), "KubeConflict"],
-])("no backup is made, and none goes, for a schedule that is %s", async (_, seen, code) => {
-  const goes = { backup: older, keepers: [newer] };
-  for (const step of [create, { do: "deleteBackup", ...goes }, { do: "giveObject", ...goes }] satisfies ScheduleStep[]) {
+])("nothing is created or deleted for a schedule that is %s", async (_, seen, code) => {
+  const deleted = { backup: older, keepers: [newer] };
+  for (const step of [create, { do: "deleteBackup", ...deleted }, { do: "giveObject", ...deleted }] satisfies ScheduleStep[]) {
     const { kube, requests } = recorder(present<KubeObject>(newer), seen);
     await expect(actOnSchedule(kube, step, snapshot, signal)).rejects.toMatchObject({ code });
     expect(requests.map(({ verb }) => verb)).toEqual(["get"]);
@@ -106,30 +109,27 @@ test.each<[string, Observed<KubeObject>, string]>([
 test.each<[string, string | undefined, boolean]>([
   ["the same", snapshot.schedule.status?.lastScheduleTime, true],
   ["a later one", "2026-01-01T12:30:00Z", false],
-  ["none any more", undefined, false],
-])(
-  "a run is made only if the latest one that is on record is the one that was seen: %s",
-  async (_, lastScheduleTime, isMade) => {
-    const { schedule: given } = snapshot;
-    const live = { ...given, status: { ...given.status, lastScheduleTime } };
-    const { kube, requests } = recorder(absent, present<KubeObject>(live));
-    const done = actOnSchedule(kube, create, snapshot, signal);
-    if (isMade) await done;
-    else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
-    expect(requests.map(({ verb }) => verb)).toEqual(isMade ? ["get", "create"] : ["get"]);
-    // What goes does not go by runs.
-    const other = recorder(present<KubeObject>(newer), present<KubeObject>(live));
-    await actOnSchedule(other.kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
-    expect(other.requests.at(-1)?.verb).toBe("delete");
-  },
-);
+  ["none", undefined, false],
+])("a run is created only if the recorded latest run is the observed one: %s", async (_, lastScheduleTime, isMade) => {
+  const { schedule: given } = snapshot;
+  const live = { ...given, status: { ...given.status, lastScheduleTime } };
+  const { kube, requests } = recorder(absent, present<KubeObject>(live));
+  const done = actOnSchedule(kube, create, snapshot, signal);
+  if (isMade) await done;
+  else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
+  expect(requests.map(({ verb }) => verb)).toEqual(isMade ? ["get", "create"] : ["get"]);
+  // Deletions do not depend on runs.
+  const other = recorder(present<KubeObject>(newer), present<KubeObject>(live));
+  await actOnSchedule(other.kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
+  expect(other.requests.at(-1)?.verb).toBe("delete");
+});
 
 const preconditions = { uid: older.metadata.uid, resourceVersion: "100" };
 const restored = { verb: "list", what: "etcdrestores/foo", options: {} };
 const begun = { verb: "list", what: "etcdclusters/foo", options: {} };
 const looked = { verb: "get", what: `etcdbackups/${newer.metadata.name}`, options: {} };
 
-test("a good backup is deleted, as it was read, once the later one was looked at", async () => {
+test("a good backup is deleted with uid and resourceVersion, after the later one was read", async () => {
   const requests = await requestsOf(
     { do: "deleteBackup", backup: older, keepers: [newer] },
     present<KubeObject>(newer),
@@ -144,7 +144,7 @@ test("a good backup is deleted, as it was read, once the later one was looked at
   ]);
 });
 
-test("one that stored nothing is deleted without looking at another backup", async () => {
+test("a backup that stored nothing is deleted without reading another", async () => {
   const requests = await requestsOf({ do: "deleteBackup", backup: older, keepers: [] }, absent);
   expect(requests.map(({ verb }) => verb)).toEqual(["get", "list", "list", "delete"]);
   expect(requests[0]).toEqual(asked);
@@ -153,7 +153,7 @@ test("one that stored nothing is deleted without looking at another backup", asy
   expect(unread.map(({ verb }) => verb)).toEqual(["get", "delete"]);
 });
 
-test("an object is given away in one write, with the finalizer, and kept in one", async () => {
+test("an object is marked in one write with the finalizer, and kept in one", async () => {
   const options = { type: "merge", preconditions };
   const patch = (annotation: string | null, finalizers: readonly string[]) => ({
     verb: "patch",
@@ -176,21 +176,21 @@ test("an object is given away in one write, with the finalizer, and kept in one"
     patch("true", ["theirs", OBJECT_FINALIZER]),
   ]);
   expect(await requestsOf({ do: "keepObject", backup: given }, absent)).toEqual([patch(null, ["theirs"])]);
-  const goes = { ...given, spec: { ...given.spec, objectPolicy: "Delete" as const } };
-  expect(await requestsOf({ do: "keepObject", backup: goes }, absent)).toEqual([
+  const deleted = { ...given, spec: { ...given.spec, objectPolicy: "Delete" as const } };
+  expect(await requestsOf({ do: "keepObject", backup: deleted }, absent)).toEqual([
     patch(null, ["theirs", OBJECT_FINALIZER]),
   ]);
 });
 
 test.each<[string, Observed<EtcdBackup>, string]>([
   ["gone", absent, "KubeConflict"],
-  ["not to be seen", unknown("timeout"), "KubeUnavailable"],
-  ["another one", present(run(NOW, { metadata: { uid: "x" } })), "KubeConflict"],
+  ["unreadable", unknown("timeout"), "KubeUnavailable"],
+  ["recreated", present(run(NOW, { metadata: { uid: "x" } })), "KubeConflict"],
   ["being deleted", present(run(NOW, { deleting: true })), "KubeConflict"],
-  ["found wrong just now", present(run(NOW, { doubted: "VerificationFailed" })), "KubeConflict"],
-  ["to be verified by now", present(run(NOW, { doubted: "open" })), "KubeConflict"],
-  ["not good after all", present(run(NOW, { phase: "Failed" })), "KubeConflict"],
-])("nothing goes for a later one that is %s", async (_, live, code) => {
+  ["found defective just now", present(run(NOW, { doubted: "VerificationFailed" })), "KubeConflict"],
+  ["to be verified now", present(run(NOW, { doubted: "open" })), "KubeConflict"],
+  ["failed", present(run(NOW, { phase: "Failed" })), "KubeConflict"],
+])("nothing is deleted in favour of a later backup that is %s", async (_, live, code) => {
   for (const what of ["deleteBackup", "giveObject"] as const) {
     const { kube, requests } = recorder(live);
     const done = actOnSchedule(kube, { do: what, backup: older, keepers: [newer] }, snapshot, signal);
@@ -200,49 +200,40 @@ test.each<[string, Observed<EtcdBackup>, string]>([
 });
 
 test.each<[string, EtcdRestoreSpec["source"], EtcdRestoreStatus | undefined, boolean]>([
-  ["one that was made just now", { backupName: older.metadata.name }, undefined, false],
-  ["one that reads", { backupName: older.metadata.name }, { phase: "Pending" }, false],
-  ["one of which all claims are filled", { backupName: older.metadata.name }, { phase: "Pending", begun: true }, true],
+  ["a new one", { backupName: older.metadata.name }, undefined, false],
+  ["one that is reading", { backupName: older.metadata.name }, { phase: "Pending" }, false],
+  ["one with all claims filled", { backupName: older.metadata.name }, { phase: "Pending", begun: true }, true],
   ["one that has completed", { backupName: older.metadata.name }, { phase: "Completed" }, true],
   ["one that has failed", { backupName: older.metadata.name }, { phase: "Failed" }, true],
   ["one from another backup", { backupName: newer.metadata.name }, undefined, true],
-])("whether a backup goes, with an EtcdRestore that the cache does not show: %s", async (_, source, status, goes) => {
+])("whether a backup is deleted, with an EtcdRestore that the cache does not show: %s", async (_, source, status, isDeleted) => {
   const made = { metadata: { namespace: "foo", name: "back" }, spec: { source }, status } as EtcdRestore;
   for (const what of ["deleteBackup", "giveObject"] as const) {
     const { kube, requests } = recorder(present<KubeObject>(newer), alive, [made]);
     const done = actOnSchedule(kube, { do: what, backup: older, keepers: [newer] }, snapshot, signal);
-    if (goes) await done;
+    if (isDeleted) await done;
     else await expect(done).rejects.toMatchObject({ code: "KubeConflict" });
     expect(requests.map(({ verb }) => verb).slice(0, 3)).toEqual(["get", "get", "list"]);
-    // EtcdClusters are asked about before what nobody can take back.
-    expect(requests).toHaveLength(goes ? (what === "deleteBackup" ? 5 : 4) : 3);
+    // EtcdClusters are read before what is final.
+    expect(requests).toHaveLength(isDeleted ? (what === "deleteBackup" ? 5 : 4) : 3);
   }
 }); // biome-ignore format: a table
 
 test.each<[string, object, EtcdCluster["status"], boolean]>([
-  ["one that is to begin with it", { fromBackup: { backupName: older.metadata.name } }, undefined, false],
+  ["one that will begin with it", { fromBackup: { backupName: older.metadata.name } }, undefined, false],
   ["one that has begun", { fromBackup: { backupName: older.metadata.name } }, { identity: {} } as never, true],
-  ["one that is to begin with another one", { fromBackup: { backupName: newer.metadata.name } }, undefined, true],
-])("whether a backup goes, with an EtcdCluster without an EtcdRestore: %s", async (_, bootstrap, status, goes) => {
-  const cluster = { ...source({}), spec: { ...source({}).spec, bootstrap }, status } as EtcdCluster;
-  const { kube } = recorder(present<KubeObject>(newer), alive, [], [cluster]);
-  const done = actOnSchedule(kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
-  if (goes) await done;
-  else
-    await expect(done).rejects.toMatchObject({
-      code: "KubeConflict",
-      message: expect.stringContaining("is to begin with EtcdBackup"),
-    });
-});
-
-test("the status is written to the schedule as it was read", async () => {
-  const { kube, requests } = recorder(absent);
-  const written = await writeStatus(kube, snapshot.schedule, { runs: 1 }, signal);
-  expect(requests).toEqual([
-    { verb: "replace", what: "etcdbackupschedules/nightly", options: { subresource: "status" } },
-  ]);
-  expect(written).toMatchObject({
-    kind: "stored",
-    object: { status: { runs: 1 }, metadata: { resourceVersion: "50" } },
-  });
-});
+  ["one that will begin with another backup", { fromBackup: { backupName: newer.metadata.name } }, undefined, true],
+])(
+  "whether a backup is deleted, with an EtcdCluster without an EtcdRestore: %s",
+  async (_, bootstrap, status, isDeleted) => {
+    const cluster = { ...source({}), spec: { ...source({}).spec, bootstrap }, status } as EtcdCluster;
+    const { kube } = recorder(present<KubeObject>(newer), alive, [], [cluster]);
+    const done = actOnSchedule(kube, { do: "deleteBackup", backup: older, keepers: [newer] }, snapshot, signal);
+    if (isDeleted) await done;
+    else
+      await expect(done).rejects.toMatchObject({
+        code: "KubeConflict",
+        message: expect.stringContaining("will begin with EtcdBackup"),
+      });
+  },
+);

@@ -2,11 +2,7 @@ import { DELETE_OBJECT_ANNOTATION, OBJECT_FINALIZER } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
-import {
-  ETCD_BACKUP_SCHEDULES,
-  type EtcdBackupSchedule,
-  type EtcdBackupScheduleStatus,
-} from "#api/v1beta1/schedule.ts";
+import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { OperatorError } from "#base/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
@@ -16,10 +12,10 @@ import type { Written } from "#runtime/controller.ts";
 import { beginningOf, isReading, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 import type { ScheduleStep } from "#schedule/step.ts";
 
-/** What this room writes to. */
+/** Kubernetes calls with which this controller writes. */
 export type ScheduleWrites = Pick<KubeClient, "get" | "list" | "create" | "replace" | "patch" | "delete">;
 
-/** Does one step: exactly one write, with its precondition. */
+/** Executes one step: exactly one write, with its precondition. */
 export async function actOnSchedule(
   kube: ScheduleWrites,
   step: ScheduleStep,
@@ -46,23 +42,9 @@ export async function actOnSchedule(
   }
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: ScheduleWrites,
-  schedule: EtcdBackupSchedule,
-  status: EtcdBackupScheduleStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  const changed: EtcdBackupSchedule = { ...schedule, status };
-  return stored(
-    ETCD_BACKUP_SCHEDULES,
-    await kube.replace(ETCD_BACKUP_SCHEDULES, changed, { signal, subresource: "status" }),
-  );
-}
-
 /**
- * What is written is an EtcdBackup, which does not tell that the cache of schedules is behind: who has just suspended or deleted the schedule wants no
- * backup, and who has just said that more are kept loses none.
+ * Refuses when the schedule has changed: a write to an EtcdBackup cannot detect a stale cache of schedules. A user may
+ * just have suspended or deleted the schedule, or raised its retention.
  */
 async function needSchedule(kube: ScheduleWrites, schedule: EtcdBackupSchedule, signal: AbortSignal) {
   const { metadata } = schedule;
@@ -72,7 +54,10 @@ async function needSchedule(kube: ScheduleWrites, schedule: EtcdBackupSchedule, 
   throw outOfDate(ETCD_BACKUP_SCHEDULES, metadata, `EtcdBackupSchedule ${metadata.name} has changed`);
 }
 
-/** Of a run whose EtcdBackup is gone by now only the status tells, and it may say more than the cache: another operator was the leader a moment ago. */
+/**
+ * Refuses when the API server records a later run. Only the status knows runs without an EtcdBackup, and a former
+ * leader may have just written it.
+ */
 function needNoOtherRun({ metadata, status }: EtcdBackupSchedule, live: EtcdBackupSchedule) {
   const time = live.status?.lastScheduleTime;
   if (time === status?.lastScheduleTime) return;
@@ -83,16 +68,16 @@ function needNoOtherRun({ metadata, status }: EtcdBackupSchedule, live: EtcdBack
   );
 }
 
-/** The good backups for which another one may go are looked at once more: somebody may be deleting them just now. */
+/** Refuses when a good backup that replaces the deleted one is itself being deleted. */
 async function needKeepers(kube: ScheduleWrites, keepers: readonly EtcdBackup[], signal: AbortSignal) {
   for (const keeper of keepers) {
     const live = await liveOf(kube, ETCD_BACKUPS, keeper, signal);
     if (live !== undefined && isSettled(live)) continue;
-    throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${keeper.metadata.name} is going`);
+    throw outOfDate(ETCD_BACKUPS, keeper.metadata, `EtcdBackup ${keeper.metadata.name} is being deleted`);
   }
 }
 
-/** Somebody may have asked just now for a restore from what was about to go. */
+/** Refuses when an EtcdRestore that the cache may not show reads the backup. */
 async function needNoRestore(kube: ScheduleWrites, { metadata, status }: EtcdBackup, signal: AbortSignal) {
   if (status?.phase !== "Completed") return;
   const { namespace, name } = metadata;
@@ -102,17 +87,23 @@ async function needNoRestore(kube: ScheduleWrites, { metadata, status }: EtcdBac
     throw new OperatorError("KubeConflict", `EtcdRestore ${reader.metadata.name} reads EtcdBackup ${name}`);
 }
 
-/** Or for an EtcdCluster that begins with it. A list of these is large: it is asked for before the deletion alone, which nobody takes back. */
+/**
+ * Refuses when an EtcdCluster will begin with the backup. A list of EtcdClusters is large, so it is requested only
+ * before a deletion, which is final.
+ */
 async function needNoBeginner(kube: ScheduleWrites, { metadata, status }: EtcdBackup, signal: AbortSignal) {
   if (status?.phase !== "Completed") return;
   const { namespace, name } = metadata;
   const clusters = await kube.list(ETCD_CLUSTERS, { namespace }, { signal });
   const beginner = clusters.items.find((cluster) => beginningOf(cluster) === name);
   if (beginner === undefined) return;
-  throw new OperatorError("KubeConflict", `EtcdCluster ${beginner.metadata.name} is to begin with EtcdBackup ${name}`);
+  throw new OperatorError("KubeConflict", `EtcdCluster ${beginner.metadata.name} will begin with EtcdBackup ${name}`);
 }
 
-/** Deletes only this very backup, and only as it was read: whoever has just said that it stays is heard. */
+/**
+ * Deletes the backup; preconditions are its uid and observed resourceVersion, so that an annotation to keep it is
+ * respected.
+ */
 async function deleteBackup(kube: ScheduleWrites, { metadata }: EtcdBackup, signal: AbortSignal): Promise<Written> {
   const { namespace, name, uid, resourceVersion } = metadata;
   const preconditions = { uid, resourceVersion };
@@ -120,7 +111,10 @@ async function deleteBackup(kube: ScheduleWrites, { metadata }: EtcdBackup, sign
   return { kind: "external" };
 }
 
-/** Patches only this very backup, and only as it was read. The finalizer keeps the EtcdBackup until its object is gone. */
+/**
+ * Patches the backup; preconditions are its uid and observed resourceVersion. The finalizer keeps the EtcdBackup until
+ * its object is deleted.
+ */
 async function markBackup(
   kube: ScheduleWrites,
   { metadata, spec }: EtcdBackup,

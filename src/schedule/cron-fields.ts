@@ -1,11 +1,11 @@
-// The five fields as robfig/cron v3 reads them. croner reads nearly the same: it knows more (L, W, #, 7 for Sunday), which is refused, and
-// less (5/15, ?), which is put into other words.
+// Parses the five cron fields like robfig/cron v3. Additions of croner are refused (L, W, #, 7 for Sunday), and syntax
+// that croner lacks is rewritten (5/15, ?).
 
 interface Field {
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** Words for the numbers from `min` on. */
+  /** Names for the numbers from `min` on. */
   readonly words: readonly string[];
 }
 
@@ -20,17 +20,17 @@ const FIELDS: readonly Field[] = [
   { name: "day of the week", min: 0, max: 6, words: DAYS },
 ];
 
-/** The five fields in croner's words. @returns a clause when they are none: what is wrong, and what it may be */
+/** The five fields in croner's syntax. @returns a clause when they are invalid: what is wrong, and what it may be */
 export function cronPattern(text: string): { readonly pattern: string } | string {
   const given = text.split(/\s+/);
   if (given.length !== FIELDS.length)
-    return `it must have five fields (minute, hour, day of the month, month, day of the week), or be @hourly, @daily, @weekly, @monthly, @yearly or @every with a duration`;
+    return `it must have five fields (minute, hour, day of the month, month, day of the week), or be @hourly, @daily, @weekly, @monthly, @yearly, or @every DURATION`;
   const fields = FIELDS.map((field, place) => fieldOf(field, given[place] ?? ""));
   const wrong = fields.indexOf(undefined);
   if (wrong === -1) return { pattern: fields.join(" ") };
   const { name, min, max, words } = FIELDS[wrong] as Field;
   const names = words.length === 0 ? "" : ` or ${words[0]} to ${words.at(-1)}`;
-  return `its ${name} is ${JSON.stringify(given[wrong])}; it must be *, or numbers from ${min} to ${max}${names}, ranges of them with the smaller one first, each perhaps with a step such as */2, separated by commas`;
+  return `its ${name} is ${JSON.stringify(given[wrong])}; it must be *, or numbers from ${min} to ${max}${names}, ranges of them, or a list of these with commas. Ranges start with the smaller number. Each part may have a step, such as */2`;
 }
 
 function fieldOf(field: Field, text: string): string | undefined {
@@ -45,13 +45,13 @@ function partOf(field: Field, text: string): string | undefined {
   const isAny = range === "*" || range === "?";
   const [low, high] = isAny ? [field.min, field.max] : boundsOf(field, range, text !== range);
   if (low === undefined || high === undefined || low > high || step === 0) return undefined;
-  // croner refuses a step that is larger than the field, which leads nowhere.
+  // A step beyond the field's end selects only its first value; croner refuses such a step.
   if (low + step > high) return `${low}`;
   if (isAny) return step === 1 ? "*" : `*/${step}`;
   return `${low}-${high}/${step}`;
 }
 
-/** @param hasStep then a number alone stands for itself and all above it */
+/** @param hasStep a number with a step stands for itself and all above it */
 function boundsOf(field: Field, range: string, hasStep: boolean): readonly [number | undefined, number | undefined] {
   const [first = "", second, ...more] = range.split("-");
   if (more.length > 0) return [undefined, undefined];

@@ -11,7 +11,7 @@ function calendar(schedule: string, timeZone = "UTC", anchor = "2026-01-01T00:00
   return made;
 }
 
-/** What is due after one moment, up to another one: so many at most. */
+/** Due times from one moment to another, with a maximum number. */
 function between({ next }: Calendar, fromMs: number, toMs: number, most = 1_000): readonly number[] {
   const all: number[] = [];
   for (let at = next(fromMs); at !== undefined && at <= toMs && all.length < most; at = next(at)) all.push(at);
@@ -22,7 +22,7 @@ function texts(times: readonly number[]): readonly string[] {
   return times.map((ms) => new Date(ms).toISOString().replace(":00.000Z", "Z"));
 }
 
-describe("words", () => {
+describe("syntax", () => {
   test.each<[schedule: string, from: string, first: readonly string[]]>([
     ["0 3 * * *", "2026-01-01T03:00Z", ["2026-01-02T03:00Z", "2026-01-03T03:00Z"]],
     ["00 03 * * *", "2026-01-01T03:00Z", ["2026-01-02T03:00Z"]],
@@ -54,7 +54,7 @@ describe("words", () => {
     expect(texts(found)).toEqual(first);
   }); // biome-ignore format: a table
 
-  test.each<[schedule: string, says: string]>([
+  test.each<[schedule: string, message: string]>([
     ["", "it must have five fields"],
     ["0 3 * *", "it must have five fields"],
     ["0 3 * * * *", "it must have five fields"],
@@ -80,13 +80,13 @@ describe("words", () => {
     ["@every 99999999999999h", "after @every it must be ten years (87660h) at most"],
     ["@every 0s", "after @every it must have a duration such as 1h30m"],
     ["@constructor", "it must have five fields"],
-  ])("%j is refused", (schedule, says) => {
+  ])("%j is refused", (schedule, message) => {
     const refusal = calendarOf({ schedule, timeZone: "UTC" }, 0);
     expect(refusal).toContain(`spec.schedule is ${JSON.stringify(schedule)}; `);
-    expect(refusal).toContain(says);
+    expect(refusal).toContain(message);
   });
 
-  test("every name of a month or a day is its number", () => {
+  test("every name of a month or day equals its number", () => {
     const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
     const days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
     const from = Date.parse("2026-01-01T00:00Z");
@@ -95,12 +95,12 @@ describe("words", () => {
     expect(days.map((name) => first(`1 0 * * ${name}`))).toEqual(days.map((_, n) => first(`1 0 * * ${n}`)));
   });
 
-  test("a day that only some months have is one that comes", () => {
+  test("a day that only some months have is accepted", () => {
     expect(texts(between(calendar("0 0 31 2,3 *"), 0, DAY_MS * 365))).toEqual(["1970-03-31T00:00Z"]);
     expect(between(calendar("0 0 31 2 1"), 0, DAY_MS * 365)).toHaveLength(4); // Mondays of February
   });
 
-  test("a time zone that is none is refused", () => {
+  test("an unknown time zone is refused", () => {
     const refusal = calendarOf({ schedule: "@daily", timeZone: "Mars/Phobos" }, 0);
     expect(refusal).toContain('spec.timeZone is "Mars/Phobos"; it must be the name of a time zone');
   });
@@ -110,7 +110,7 @@ describe("@every", () => {
   const { latest, next } = calendar("@every 90s", "UTC", "2026-01-01T12:00:10Z");
   const at = (text: string) => Date.parse(`2026-01-01T${text}Z`);
 
-  test("counts from the creation, and the creation itself is not due", () => {
+  test("counts from the creation, which itself is not due", () => {
     expect(latest(at("12:01:39"))).toBeUndefined();
     expect(latest(at("12:01:40"))).toBe(at("12:01:40"));
     expect(latest(at("12:03:09"))).toBe(at("12:01:40"));
@@ -124,12 +124,12 @@ describe("@every", () => {
     ["@every 1ms", 1_000],
     ["@every 1500ms", 1_000],
     ["@every 2.9s", 2_000],
-  ])("%s goes by whole seconds", (schedule, ms) => {
+  ])("%s uses whole seconds", (schedule, ms) => {
     expect(calendar(schedule, "UTC", "1970-01-01T00:00:00Z").next(0)).toBe(ms);
   });
 });
 
-/** A field as robfig/cron reads it: what it says, and what it means. */
+/** A field as robfig/cron reads it: text and meaning. */
 interface Said {
   readonly text: string;
   readonly values: ReadonlySet<number>;
@@ -165,7 +165,7 @@ function field(min: number, max: number): fc.Arbitrary<Said> {
 const fields = fc.tuple(field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 6));
 const moment = fc.integer({ min: Date.parse("2026-01-01T00:00Z"), max: Date.parse("2029-01-01T00:00Z") });
 
-/** Whether a minute of UTC is meant, by robfig/cron's own rule for days. */
+/** Whether a minute of UTC is due by robfig/cron's rule for days. */
 function isMeant([minute, hour, day, month, weekday]: readonly Said[], ms: number): boolean {
   const date = new Date(ms);
   const isDay = day?.values.has(date.getUTCDate()) === true;
@@ -179,7 +179,7 @@ function isMeant([minute, hour, day, month, weekday]: readonly Said[], ms: numbe
   );
 }
 
-test("five fields mean what robfig/cron means by them", () => {
+test("five fields mean the same as in robfig/cron", () => {
   fc.assert(
     fc.property(fields, moment, (said, fromMs) => {
       const made = calendarOf({ schedule: said.map(({ text }) => text).join(" "), timeZone: "UTC" }, 0);
@@ -198,7 +198,7 @@ test("five fields mean what robfig/cron means by them", () => {
 
 const ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"];
 
-test("the latest is the one before the next, in every time zone", () => {
+test("the latest due time precedes the next, in every time zone", () => {
   const schedules = fc.constantFrom(
     "30 2 * * *",
     "*/15 * * * *",
@@ -221,22 +221,22 @@ test("the latest is the one before the next, in every time zone", () => {
   );
 });
 
-describe("on the days on which clocks are changed", () => {
+describe("on days on which clocks change", () => {
   const days = (zone: string, schedule: string, from: string, to: string) =>
     texts(between(calendar(schedule, zone), Date.parse(from), Date.parse(to)));
 
   test.each<[zone: string, schedule: string, from: string, to: string, due: readonly string[]]>([
-    // Forward: what is left out is made up for when the clocks go on.
+    // Forward: a skipped time is due at the change.
     ["Europe/Berlin", "30 2 * * *", "2026-03-28T12:00Z", "2026-03-30T12:00Z", ["2026-03-29T01:00Z", "2026-03-30T00:30Z"]],
     ["America/New_York", "30 2 * * *", "2026-03-07T12:00Z", "2026-03-09T12:00Z", ["2026-03-08T07:00Z", "2026-03-09T06:30Z"]],
     ["Australia/Lord_Howe", "15 2 * * *", "2026-10-03T00:00Z", "2026-10-05T00:00Z", ["2026-10-03T15:30Z", "2026-10-04T15:15Z"]],
     ["Europe/Berlin", "0,30 2 * * *", "2026-03-28T12:00Z", "2026-03-29T12:00Z", ["2026-03-29T01:00Z"]],
-    // Back: what comes twice counts once.
+    // Back: a repeated time is due once.
     ["Europe/Berlin", "30 2 * * *", "2026-10-24T12:00Z", "2026-10-26T12:00Z", ["2026-10-25T00:30Z", "2026-10-26T01:30Z"]],
     ["America/New_York", "30 1 * * *", "2026-10-31T12:00Z", "2026-11-02T12:00Z", ["2026-11-01T05:30Z", "2026-11-02T06:30Z"]],
     ["Australia/Lord_Howe", "45 1 * * *", "2026-04-04T00:00Z", "2026-04-06T00:00Z", ["2026-04-04T14:45Z", "2026-04-05T15:15Z"]],
     ["Europe/Berlin", "0 1,2,3 * * *", "2026-10-24T12:00Z", "2026-10-25T12:00Z", ["2026-10-24T23:00Z", "2026-10-25T00:00Z", "2026-10-25T02:00Z"]],
-    // What has a * goes by real time.
+    // A schedule with * follows elapsed time.
     ["Europe/Berlin", "30 * * * *", "2026-03-29T00:00Z", "2026-03-29T03:00Z", ["2026-03-29T00:30Z", "2026-03-29T01:30Z", "2026-03-29T02:30Z"]],
     ["Europe/Berlin", "30 * * * *", "2026-10-24T23:45Z", "2026-10-25T03:00Z", ["2026-10-25T00:30Z", "2026-10-25T01:30Z", "2026-10-25T02:30Z"]],
     ["Australia/Lord_Howe", "*/30 * * * *", "2026-04-04T14:00Z", "2026-04-04T16:00Z", ["2026-04-04T14:30Z", "2026-04-04T15:00Z", "2026-04-04T15:30Z", "2026-04-04T16:00Z"]],
@@ -244,7 +244,7 @@ describe("on the days on which clocks are changed", () => {
     expect(days(zone, schedule, from, to)).toEqual(due);
   }); // biome-ignore format: a table
 
-  test("a daily time comes once on each day of ten years, in every time zone", () => {
+  test("a daily time is due once on each day of ten years, in every time zone", () => {
     const time = fc.tuple(fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 23 }));
     const start = fc.integer({ min: Date.parse("2020-01-01T00:00Z"), max: Date.parse("2030-01-01T00:00Z") });
     fc.assert(

@@ -4,18 +4,18 @@ import type { EtcdBackupScheduleSpec } from "#api/v1beta1/schedule.ts";
 import { told } from "#base/json.ts";
 import { cronPattern } from "#schedule/cron-fields.ts";
 
-// Whose words are these?
-//   Those of https://pkg.go.dev/github.com/robfig/cron/v3, by which the operator of 2020 and Kubernetes' CronJob read a schedule. They are
-//   checked here, and put into what croner takes, which knows calendars and time zones.
-// What of the days on which clocks are put forward and back?
-//   A time that is left out is made up for at the moment when the clocks go on, and one that comes twice counts once: a nightly backup is
-//   made every night, and once. What has a * for its hour or its minute goes by real time, as cron on Linux does.
+// Which syntax do schedules have?
+//   That of https://pkg.go.dev/github.com/robfig/cron/v3, as in the operator of 2020 and in Kubernetes' CronJobs. It is
+//   validated here and translated for croner, which handles calendars and time zones.
+// What about days on which clocks change?
+//   A skipped time is due at the moment of the change, and a repeated time once: a nightly backup is made exactly once
+//   each night. A schedule with * for hour or minute follows elapsed time, like cron on Linux.
 
-/** When runs are due: a fixed list of moments, in milliseconds since 1970, from long ago until for ever. */
+/** Due times: an unlimited, fixed sequence, in milliseconds since 1970. */
 export interface Calendar {
-  /** The latest that is not after this moment. */
+  /** The latest due time not after this moment. */
   latest(ms: number): number | undefined;
-  /** The first after this moment. */
+  /** The first due time after this moment. */
   next(ms: number): number | undefined;
 }
 
@@ -30,13 +30,16 @@ const DESCRIPTORS: Readonly<Record<string, string>> = {
 };
 
 const SECOND_MS = 1_000;
-/** The longest period after @every: ten years, in milliseconds. Beyond some thousands of them a due time is no date any more. */
+/**
+ * Longest period of @every: ten years, in milliseconds. After some thousands of such periods a due time would be no
+ * valid date.
+ */
 const LONGEST_MS = 87_660 * 3_600_000;
 
 /**
- * The moments at which the schedule is due.
- * @param anchorMs from when on `@every` counts
- * @returns a sentence when it is none: the field, what it is and what it may be
+ * Due times of a schedule.
+ * @param anchorMs start of the periods of `@every`
+ * @returns a sentence when the spec is invalid: the field, its value and what it may be
  */
 export function calendarOf(
   { schedule, timeZone }: Pick<EtcdBackupScheduleSpec, "schedule" | "timeZone">,
@@ -60,7 +63,7 @@ function everyCalendar(period: string, anchorMs: number): Calendar | string {
     return `spec.schedule is ${told(`@every ${period}`)}; after @every it must have a duration such as 1h30m`;
   if (exactMs > LONGEST_MS)
     return `spec.schedule is ${told(`@every ${period}`)}; after @every it must be ten years (87660h) at most`;
-  // Whole seconds, and one at least.
+  // Whole seconds, at least one.
   const everyMs = Math.max(1, Math.floor(exactMs / SECOND_MS)) * SECOND_MS;
   const at = (n: number) => (n > 0 ? anchorMs + n * everyMs : undefined);
   const count = (ms: number) => Math.floor((ms - anchorMs) / everyMs);
@@ -68,22 +71,21 @@ function everyCalendar(period: string, anchorMs: number): Calendar | string {
 }
 
 function cronCalendar(pattern: string, timezone: string, schedule: string): Calendar | string {
-  if (!hasDay(pattern))
-    return `spec.schedule is ${told(schedule)}; no year has that day, and it must be one that comes`;
+  if (!hasDay(pattern)) return `spec.schedule is ${told(schedule)}; no year has that day, so it would never be due`;
   const cron = new Cron(pattern, { timezone, mode: "5-part", fixedTimeRule: "no-wildcard" });
   return {
-    // What is asked for is before the moment that is given, and croner counts in seconds.
+    // croner looks strictly before the given moment, with a resolution of seconds.
     latest: (ms) => cron.previousRuns(1, new Date((Math.floor(ms / SECOND_MS) + 1) * SECOND_MS))[0]?.getTime(),
     next: (ms) => cron.nextRun(new Date(Math.floor(ms / SECOND_MS) * SECOND_MS))?.getTime(),
   };
 }
 
-/** The last day of a month, in a leap year. @param month 0 to 11 */
+/** Last day of a month in a leap year. @param month 0 to 11 */
 function lastDay(month: number): number {
   return new Date(Date.UTC(2024, month + 1, 0)).getUTCDate();
 }
 
-/** Whether a day of a month that is asked for is in a calendar. croner would look for it through a thousand years. */
+/** Whether any year has the requested day of the month. croner would search through a thousand years. */
 function hasDay(pattern: string): boolean {
   const { day, month, starDOW } = new CronPattern(pattern, undefined, { mode: "5-part" });
   return !starDOW || month.some((isMeant, place) => isMeant === 1 && day.slice(0, lastDay(place)).includes(1));
@@ -94,6 +96,6 @@ function isTimeZone(timeZone: string): boolean {
     new Intl.DateTimeFormat("en", { timeZone });
     return true;
   } catch {
-    return false; // a name that is not known is a RangeError
+    return false; // an unknown name is a RangeError
   }
 }

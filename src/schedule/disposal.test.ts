@@ -1,29 +1,29 @@
 import { expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
-import { NOW } from "#kit/cluster.ts";
-import { run, schedule } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { run, schedule } from "#kit/snapshots/schedule.ts";
 import { isMarked } from "#schedule/disposal.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
-import { giveObject } from "#schedule/rules/disposal/give-object.ts";
+import { releaseObject } from "#schedule/rules/disposal/release-object.ts";
 
 const HOUR = 3_600_000;
 const keepLast = { retention: { keepLast: 1 } };
-/** Its object goes with it because its own spec says so. */
+/** Its object is deleted with it by its own spec. */
 const going = run(NOW - HOUR, { objectPolicy: "Delete", held: true });
 
-test("only what the retention has given away is marked, not what goes by its own spec", () => {
+test("only a backup marked by the retention counts as marked", () => {
   expect(isMarked(going)).toBe(false);
   expect(isMarked(run(NOW, { given: true }))).toBe(true);
 });
 
-test("no object is given away that goes anyway, or of which there is none", () => {
-  expect(giveObject.decide(schedule({ spec: keepLast, backups: [going, run(NOW)] }))).toBeUndefined();
+test("no object is marked that is deleted anyway, or does not exist", () => {
+  expect(releaseObject.decide(schedule({ spec: keepLast, backups: [going, run(NOW)] }))).toBeUndefined();
   const failed = run(NOW - HOUR, { phase: "Failed" });
   const given = schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [failed] });
-  expect(giveObject.decide(given)).toBeUndefined();
+  expect(releaseObject.decide(given)).toBeUndefined();
 });
 
-test("what an edit would delete is found once for each look", () => {
+test("disposals are computed once per snapshot", () => {
   const annotations = { [DRY_RUN_ANNOTATION]: JSON.stringify(keepLast) };
   const given = schedule({ annotations, backups: [run(NOW - HOUR), run(NOW)] });
   expect(dryRunOf(given)).toBeDefined();

@@ -14,27 +14,29 @@ import {
   type ScheduleSnapshot,
 } from "#schedule/snapshot.ts";
 
-/** An EtcdBackup that is not kept any more. */
+/** An EtcdBackup that is no longer kept. */
 export interface Disposal {
   readonly backup: EtcdBackup;
-  /** Whether its object goes with it, whatever its objectPolicy says. */
+  /** Whether its object is deleted with it, regardless of objectPolicy. */
   readonly isWithObject: boolean;
-  /** The latest good backups of the same etcd, for which this one may go: see `keepersByEtcd`; none for a backup that has failed. */
+  /**
+   * The latest good backups of the same etcd that allow this deletion, see `keepersByEtcd`; none for a failed backup.
+   */
   readonly keepers: readonly EtcdBackup[];
   readonly because: string;
 }
 
-/** By snapshot: several rules ask, and time zones take their time. */
+/** Cache by snapshot: several rules need the disposals, and time zones are slow to compute. */
 const DISPOSALS = new WeakMap<ScheduleSnapshot, readonly Disposal[]>();
 
-/** What is not kept, the oldest first. */
+/** Backups that are not kept, oldest first. */
 export function disposalsIn(snapshot: ScheduleSnapshot): readonly Disposal[] {
   const disposals = DISPOSALS.get(snapshot) ?? disposalsOf(snapshot.schedule.spec, snapshot);
   DISPOSALS.set(snapshot, disposals);
   return disposals;
 }
 
-/** What this spec would not keep, the oldest first. From what a restore is to be filled stays until then. */
+/** Backups that this spec would not keep, oldest first. A backup that a restore still reads is kept. */
 export function disposalsOf(
   spec: EtcdBackupScheduleSpec,
   { backups, takenAtMs, restoring }: Pick<ScheduleSnapshot, "backups" | "takenAtMs" | "restoring">,
@@ -51,7 +53,10 @@ function failedOnes({ failedBackupsHistoryLimit: limit }: EtcdBackupScheduleSpec
   return gone.map((backup): Disposal => ({ backup, isWithObject: false, keepers: [], because }));
 }
 
-/** Those that push others out. One from far ahead was made when a clock was wrong: it stays, and says nothing of ages and days. */
+/**
+ * Settled backups for the retention. A backup dated far ahead was made by a wrong clock: it is kept, and does not count
+ * for ages and days.
+ */
 export function countedIn({ backups, takenAtMs }: Pick<ScheduleSnapshot, "backups" | "takenAtMs">) {
   return backups.filter((backup) => isSettled(backup) && madeAtMs(backup) <= takenAtMs + AHEAD_MS);
 }
@@ -69,9 +74,7 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
   }));
   const kept = keptOf(stored, { ...rules, ...(archive && { archiveForSeconds: archive.keepForSeconds }) }, timeZone);
   const because =
-    retention === undefined
-      ? `spec.successfulBackupsHistoryLimit is ${limit}`
-      : "none of the rules of spec.retention keeps it";
+    retention === undefined ? `spec.successfulBackupsHistoryLimit is ${limit}` : "no rule of spec.retention keeps it";
   return good
     .filter(({ metadata }) => !kept.has(metadata.name))
     .map((backup) => {
@@ -80,7 +83,10 @@ function completedOnes(spec: EtcdBackupScheduleSpec, good: readonly EtcdBackup[]
     });
 }
 
-/** The latest one of each etcd, by its ID. There may be thousands, so each is looked at once. @param order the later of two comes second */
+/**
+ * The latest backup of each etcd, by cluster ID, in one pass over possibly thousands. @param order the later of two
+ * backups sorts last
+ */
 export function latestByEtcd(backups: readonly EtcdBackup[], order = byRevision): ReadonlyMap<string, EtcdBackup> {
   const latest = new Map<string, EtcdBackup>();
   for (const backup of backups) {
@@ -92,8 +98,8 @@ export function latestByEtcd(backups: readonly EtcdBackup[], order = byRevision)
 }
 
 /**
- * Those that no other one replaces, by etcd's ID: the latest by its revision, and the latest by the clock. It is another one when a clock was put back,
- * or when etcd was brought back to an earlier state.
+ * Backups that nothing replaces, by cluster ID: the latest by revision and the latest by time. These differ when a
+ * clock was set back, or etcd was restored to an earlier state.
  */
 export function keepersByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<string, readonly EtcdBackup[]> {
   const youngest = latestByEtcd(backups, byAge);
@@ -103,13 +109,13 @@ export function keepersByEtcd(backups: readonly EtcdBackup[]): ReadonlyMap<strin
   return new Map(both);
 }
 
-/** Whether the retention has given its object away. */
+/** Whether the retention has marked its object for deletion. */
 export function isMarked(backup: EtcdBackup): boolean {
   const isGiven = backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true";
   return isGiven && isObjectGoing(backup);
 }
 
-/** Whether its object goes when the EtcdBackup is deleted. */
+/** Whether its object is deleted with the EtcdBackup. */
 export function isObjectGoing({ metadata, spec }: EtcdBackup): boolean {
   const isHeld = metadata.finalizers?.includes(OBJECT_FINALIZER) === true;
   return isHeld && (spec.objectPolicy === "Delete" || metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
-import { NOW } from "#kit/cluster.ts";
-import { run, schedule } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { run, schedule } from "#kit/snapshots/schedule.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { planSchedule } from "#schedule/plan.ts";
 
@@ -21,34 +21,34 @@ function asked(patch: unknown, given: Parameters<typeof schedule>[0] = {}) {
 }
 
 test.each<[string, object, readonly object[]]>([
-  ["a retention, with every object that would go", { retention: { keepLast: 1 } }, [
+  ["a retention, with every object that would be deleted", { retention: { keepLast: 1 } }, [
     { name: oldest, objectURL: url(oldest) },
     { name: older, objectURL: url(older) },
   ]],
-  ["a limit, with the objects that go by their policy", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }, [
+  ["a limit, with the objects deleted by their policy", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }, [
     { name: failed },
     { name: oldest },
     { name: older, objectURL: url(older) },
   ]],
-  ["what keeps all", { retention: { keepLast: 9 } }, []],
+  ["an edit that keeps all", { retention: { keepLast: 9 } }, []],
   ["something else", { suspend: true }, []],
 ])("it lists what the edit would delete: %s", (_, patch, deletes) => {
   expect(dryRunOf(asked(patch))).toEqual({ deletes });
 }); // biome-ignore format: a table
 
-test("no object goes with one that stored none, or of which nobody knows where it is", () => {
+test("no object is listed for a backup without an object or a known URL", () => {
   const nowhere = run(NOW - 3 * HOUR);
   const { objectURL: _, ...status } = nowhere.status ?? {};
   const few = [run(NOW - 4 * HOUR, { phase: "Failed", objectPolicy: "Delete" }), { ...nowhere, status }, run(NOW)];
-  const told = dryRunOf(asked({ retention: { keepLast: 1 }, failedBackupsHistoryLimit: 0 }, { backups: few }));
-  expect(told).toStrictEqual({ deletes: [{ name: failed }, { name: oldest }] });
+  const dryRun = dryRunOf(asked({ retention: { keepLast: 1 }, failedBackupsHistoryLimit: 0 }, { backups: few }));
+  expect(dryRun).toStrictEqual({ deletes: [{ name: failed }, { name: oldest }] });
 });
 
-test("nothing of it is carried out", () => {
+test("nothing is executed", () => {
   expect(planSchedule(asked({ retention: { keepLast: 1 } })).next).toBe("settled");
 });
 
-test("it begins with the spec as it is, and null takes a field away", () => {
+test("the edit is merged into the spec, and null removes a field", () => {
   const spec = { retention: { keepLast: 1, keepFor: "90m" } };
   const deletes = [{ name: oldest, objectURL: url(oldest) }];
   expect(dryRunOf(asked({}, { spec }))).toEqual({ deletes });
@@ -70,19 +70,19 @@ test.each<[string, string]>([
   ['{"retention":{"keepLast":0}}', "with it, spec.retention.keepLast is 0; it must be at least 1"],
   ['{"schedule":"x"}', 'with it, spec.schedule is "x"; it must have five fields'],
   ['{"retention":{"keepLast":1},"successfulBackupsHistoryLimit":1}', "with it, spec has both retention and successful"],
-])("%s is refused", (text, says) => {
+])("%s is refused", (text, message) => {
   const { refused = "", deletes } = dryRunOf(asked(text)) ?? { deletes: [{}] };
-  expect(refused).toContain(says);
+  expect(refused).toContain(message);
   expect(deletes).toEqual([]);
 });
 
-test("without the annotation nothing is said, and of many only the first are named", () => {
+test("without the annotation there is no dry run, and only the first of many are listed", () => {
   expect(dryRunOf(schedule({ backups }))).toBeUndefined();
   const many = Array.from({ length: 150 }, (_, n) => run(NOW - n * HOUR));
-  const told = dryRunOf(asked({ retention: { keepLast: 1 } }, { backups: many }));
-  expect(told?.deletes).toHaveLength(100);
-  expect(told?.more).toBe(49);
-  expect(told?.deletes[0]?.name).toBe(many.at(-1)?.metadata.name);
+  const dryRun = dryRunOf(asked({ retention: { keepLast: 1 } }, { backups: many }));
+  expect(dryRun?.deletes).toHaveLength(100);
+  expect(dryRun?.more).toBe(49);
+  expect(dryRun?.deletes[0]?.name).toBe(many.at(-1)?.metadata.name);
   const few = dryRunOf(asked({ retention: { keepLast: 50 } }, { backups: many }));
   expect(few?.deletes).toHaveLength(100);
   expect(few).not.toHaveProperty("more");

@@ -1,5 +1,5 @@
 import { DEFAULTS } from "#api/conversion.ts";
-import { merged, patchIn } from "#api/dry-run.ts";
+import { merged } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { whyNotShape } from "#api/shape.ts";
 import {
@@ -8,19 +8,19 @@ import {
   type EtcdBackupSchedule,
   type EtcdBackupScheduleSpec,
 } from "#api/v1beta1/schedule.ts";
-import { record, told } from "#base/json.ts";
+import { mapInText, record, told } from "#base/json.ts";
 import { calendarOf } from "#schedule/cron.ts";
 import { disposalsOf } from "#schedule/disposal.ts";
 import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
-// How does one ask what a retention would delete?
-//   kubectl annotate etcdbackupschedule nightly etcd.improbable.io/dry-run='{"retention":{"keepLast":7}}'
-//   As of an EtcdCluster, the value is what `kubectl patch --type=merge` would be given for spec. Nothing of it is carried out.
+// How can a user preview what a retention deletes?
+//   kubectl annotate etcdbackupschedule nightly etcd.improbable.io/dry-run='{"retention":{"keepLast":7}}' The value is
+//   a merge patch of spec, as for `kubectl patch --type=merge`. Nothing is executed.
 
-/** A status is read by people, and its size is bounded. */
+/** Most backups listed: users read the status, and its size is limited. */
 const MAX_TOLD = 100;
 
-/** By snapshot: it is as much work as the plan. */
+/** Cache by snapshot: a dry run costs as much as a plan. */
 const DRY_RUNS = new WeakMap<ScheduleSnapshot, DryRunStatus | undefined>();
 
 /** @see dryRun */
@@ -29,7 +29,7 @@ export function dryRunOf(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   return DRY_RUNS.get(snapshot);
 }
 
-/** What the edit in the annotation would delete; `undefined` without one. Takes any text, and never throws. */
+/** What the annotation's edit would delete; `undefined` without the annotation. Accepts any text, and never throws. */
 function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   const { schedule } = snapshot;
   const text = schedule.metadata.annotations?.[DRY_RUN_ANNOTATION];
@@ -46,9 +46,9 @@ function dryRun(snapshot: ScheduleSnapshot): DryRunStatus | undefined {
   return { deletes, ...(all.length > MAX_TOLD ? { more: all.length - MAX_TOLD } : {}) };
 }
 
-/** @returns a sentence when it is no edit */
+/** @returns a sentence when the text is no valid edit */
 function editedSpec(schedule: EtcdBackupSchedule, text: string): EtcdBackupScheduleSpec | string {
-  const patch = patchIn(text);
+  const patch = mapInText(text);
   if (patch === undefined)
     return `it is ${told(text)}; it must be a JSON object, a merge patch of spec such as {"retention":{"keepLast":7}}`;
   const edited = { ...DEFAULTS.EtcdBackupSchedule, ...record(merged(schedule.spec, patch)) };

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { rfc3339 } from "#base/timestamp.ts";
-import { NOW } from "#kit/cluster.ts";
-import { archiveOf, counted, schedule } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { archiveOf, counted, schedule } from "#kit/snapshots/schedule.ts";
 import { pauseMsAfter } from "#schedule/failures.ts";
 import { planSchedule } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import { scheduleStatus } from "#schedule/status.ts";
 
-// An archive that fails at once: how soon is the next one made?
+// Pauses after archives that fail at once.
 
 const MINUTE = 60_000;
 
-/** With so many failures on record, an archive that was made, and has failed, so long ago. */
+/** An archive created and failed this long ago, with this many recorded failures. */
 function failing(
   count: number | undefined,
   madeMs: number,
@@ -28,9 +28,9 @@ function failing(
   return schedule({ spec: { archive: {} }, archive, status: { ...status, ...known }, atMs });
 }
 
-const told = (snapshot: ScheduleSnapshot) => scheduleStatus(snapshot, planSchedule(snapshot)).archiveFailures;
+const failuresOf = (snapshot: ScheduleSnapshot) => scheduleStatus(snapshot, planSchedule(snapshot)).archiveFailures;
 
-test("nothing is on record while none has failed", () => {
+test("nothing is recorded without a failure", () => {
   const snapshot = failing(undefined, 60_000, undefined);
   expect(scheduleStatus(snapshot, planSchedule(snapshot))).not.toHaveProperty("archiveFailures");
 });
@@ -41,41 +41,41 @@ test("the pause grows from a minute to half an hour", () => {
 });
 
 test.each<[string, number | undefined, number, boolean]>([
-  ["the first one is made anew after a minute", undefined, 60_000, true],
-  ["and not before", undefined, 59_000, false],
-  ["the third one not after a minute", 2, 60_000, false],
-  ["nor before four", 2, 4 * MINUTE - 1_000, false],
-  ["but then", 2, 4 * MINUTE, true],
-  ["the hundredth after half an hour", 99, 30 * MINUTE, true],
-  ["and not before", 99, 30 * MINUTE - 1_000, false],
-])("%s", (_, before, failedMs, goes) => {
+  ["the first failure is replaced after a minute", undefined, 60_000, true],
+  ["the first failure is not replaced before", undefined, 59_000, false],
+  ["the third failure is not replaced after a minute", 2, 60_000, false],
+  ["the third failure is not replaced just before four minutes", 2, 4 * MINUTE - 1_000, false],
+  ["the third failure is replaced after four minutes", 2, 4 * MINUTE, true],
+  ["the hundredth failure is replaced after half an hour", 99, 30 * MINUTE, true],
+  ["the hundredth failure is not replaced before", 99, 30 * MINUTE - 1_000, false],
+])("%s", (_, before, failedMs, isReplaced) => {
   const plan = planSchedule(failing(before, failedMs + 10_000, failedMs));
-  expect(plan.next === "step" && plan.rule === "end-archive").toBe(goes);
+  expect(plan.next === "step" && plan.rule === "end-archive").toBe(isReplaced);
 });
 
-test("a failure is counted once, however often it is looked at", () => {
+test("a failure is counted once, however often it is observed", () => {
   const snapshot = failing(2, 20_000, 10_000);
-  const failures = told(snapshot);
+  const failures = failuresOf(snapshot);
   expect(failures).toEqual({ count: 3, time: rfc3339(NOW - 10_000) });
   const status = { ...snapshot.schedule.status, archiveFailures: failures! };
-  expect(told({ ...snapshot, schedule: { ...snapshot.schedule, status } })).toEqual(failures);
+  expect(failuresOf({ ...snapshot, schedule: { ...snapshot.schedule, status } })).toEqual(failures);
 });
 
-test("what is on record stays while the next one is made and has yet to prove itself", () => {
+test("the count stays until the next archive has proved itself", () => {
   const next = failing(3, 30 * MINUTE - 1_000, undefined);
-  expect(told(next)?.count).toBe(3);
-  expect(told({ ...next, archive: undefined })?.count).toBe(3);
+  expect(failuresOf(next)?.count).toBe(3);
+  expect(failuresOf({ ...next, archive: undefined })?.count).toBe(3);
 });
 
-test("one that works for half an hour has the next failure counted from the beginning", () => {
-  expect(told(failing(3, 30 * MINUTE, undefined))).toBeUndefined();
-  expect(told(failing(3, 31 * MINUTE, MINUTE))?.count).toBe(1);
-  expect(told(failing(3, 30 * MINUTE, MINUTE))?.count).toBe(4);
+test("after half an hour of work a failure starts a new count", () => {
+  expect(failuresOf(failing(3, 30 * MINUTE, undefined))).toBeUndefined();
+  expect(failuresOf(failing(3, 31 * MINUTE, MINUTE))?.count).toBe(1);
+  expect(failuresOf(failing(3, 30 * MINUTE, MINUTE))?.count).toBe(4);
 });
 
-test("nothing is told without a failure, nor where no archive is wanted any more", () => {
-  expect(told(failing(undefined, MINUTE, undefined))).toBeUndefined();
+test("nothing is recorded without a failure, or without spec.archive", () => {
+  expect(failuresOf(failing(undefined, MINUTE, undefined))).toBeUndefined();
   const { schedule: given, ...rest } = failing(3, MINUTE, 30_000);
   const { archive: _, ...spec } = given.spec;
-  expect(told({ ...rest, schedule: { ...given, spec } })).toBeUndefined();
+  expect(failuresOf({ ...rest, schedule: { ...given, spec } })).toBeUndefined();
 });

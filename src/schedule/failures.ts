@@ -3,18 +3,21 @@ import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { type Backoff, delayMs } from "#base/backoff.ts";
 import { madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
-/** How often archives have failed in a row, and when the latest one did. */
+/** Number of consecutive failures of archives, and the time of the latest. */
 export type ArchiveFailures = NonNullable<EtcdBackupScheduleStatus["archiveFailures"]>;
 
 /**
- * So long an archive that has failed can be looked at before another one is made: from a minute to half an hour. One that fails at once would be made anew
- * twelve hundred times a day.
+ * Pause after a failed archive: from a minute to half an hour. Without it, an archive that fails at once would be
+ * created twelve hundred times a day.
  */
 const PAUSE: Backoff = { firstMs: 60_000, maxMs: 30 * 60_000, factor: 2, jitter: 0 };
-/** An archive that has worked so long did not fail for the cause of those before, in milliseconds. */
+/**
+ * After this time an archive's failure starts a new count, in milliseconds: its cause differs from that of earlier
+ * failures.
+ */
 const WHILE_MS = 30 * 60_000;
 
-/** By what is on record, and the archive that is there; undefined: none has failed, or it is long ago. */
+/** Failures from the status and the present archive; undefined: none, or long ago. */
 export function failuresIn({ schedule, archive, takenAtMs }: Failing): ArchiveFailures | undefined {
   const known = schedule.status?.archiveFailures;
   if (schedule.spec.archive === undefined || archive === undefined) return schedule.spec.archive && known;
@@ -28,12 +31,12 @@ export function failuresIn({ schedule, archive, takenAtMs }: Failing): ArchiveFa
 
 type Failing = Pick<ScheduleSnapshot, "schedule" | "archive" | "takenAtMs">;
 
-/** How long another one is not made after this one has failed, in milliseconds. */
+/** Pause before the next archive, in milliseconds. */
 export function pauseMsAfter({ count }: ArchiveFailures): number {
   return delayMs(PAUSE, count - 1, 0);
 }
 
-/** Whether the archive has failed, and it is time for another one. */
+/** Whether the archive has failed and its pause is over. */
 export function isToBeReplaced(snapshot: Failing, archive: EtcdBackup): boolean {
   if (archive.status?.phase !== "Failed") return false;
   const failures = failuresIn(snapshot);

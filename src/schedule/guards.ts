@@ -3,20 +3,35 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { countedIn, isObjectGoing, keepersByEtcd } from "#schedule/disposal.ts";
 import { runsOf } from "#schedule/runs.ts";
 import { etcdOf, isDeleting, isOwned } from "#schedule/snapshot.ts";
-import type { ScheduleGuard } from "#schedule/step.ts";
+import type { ScheduleGuard, ScheduleStep } from "#schedule/step.ts";
 
-/** A backup that somebody else has made is never changed or deleted; only the mark that a schedule which is gone has left is taken back. */
+/** What each kind of step does to an EtcdBackup. A kind that is missing here does not compile. */
+const EFFECT = {
+  createBackup: "makes",
+  deleteBackup: "gives up",
+  giveObject: "gives up",
+  keepObject: "keeps",
+} as const satisfies Record<ScheduleStep["do"], string>;
+
+function givesUp(step: ScheduleStep): step is Extract<ScheduleStep, { readonly keepers: unknown }> {
+  return EFFECT[step.do] === "gives up";
+}
+
+/** Refuses to change or delete a backup of another origin; only the mark left by a deleted schedule may be removed. */
 const ownOnly: ScheduleGuard = {
   name: "own-only",
   forbids(snapshot, step) {
     if (step.do === "createBackup" || isOwned(snapshot, step.backup)) return undefined;
     const isLeft = snapshot.left.some(({ metadata }) => metadata.uid === step.backup.metadata.uid);
     if (step.do === "keepObject" && isLeft) return undefined;
-    return `EtcdBackup ${step.backup.metadata.name} is not this schedule's`;
+    return `EtcdBackup ${step.backup.metadata.name} does not belong to this schedule`;
   },
 };
 
-/** No run and no archive is made twice, nor a run before it is due, after its schedule was suspended or deleted, or when a later one has been made. */
+/**
+ * Refuses to make a run or archive twice, and a run before its due time or after a later run. Refuses both for a
+ * schedule that is suspended or being deleted.
+ */
 const onceOnly: ScheduleGuard = {
   name: "once-only",
   forbids(snapshot, step) {
@@ -32,15 +47,17 @@ const onceOnly: ScheduleGuard = {
     const dueMs = dueTimeOf(schedule.metadata.name, name);
     if (dueMs === undefined || dueMs > takenAtMs) return `EtcdBackup ${name} is not due yet`;
     const { lastMs } = runsOf(snapshot);
-    return lastMs !== undefined && dueMs <= lastMs ? `EtcdBackup ${name} was made, or a later one` : undefined;
+    return lastMs !== undefined && dueMs <= lastMs
+      ? `the run of EtcdBackup ${name}, or a later one, was made before`
+      : undefined;
   },
 };
 
-/** The last good backup of an etcd, by its revision and by the clock, is never given away, and none before a later one of the same etcd is stored. */
+/** Refuses to delete or mark the last good backup of an etcd, by revision and by time, before a later one is stored. */
 const lastGoodStays: ScheduleGuard = {
   name: "last-good-stays",
   forbids(snapshot, step) {
-    if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
+    if (!givesUp(step)) return undefined;
     const { backup, keepers } = step;
     if (backup.status?.phase !== "Completed") return undefined;
     const latest = keepersByEtcd(countedIn(snapshot)).get(etcdOf(backup)) ?? [];
@@ -51,33 +68,33 @@ const lastGoodStays: ScheduleGuard = {
   },
 };
 
-/** A backup from which an EtcdRestore is to be filled, or with which an EtcdCluster is to begin, is neither deleted nor given away. */
+/** Refuses to delete or mark a backup that an EtcdRestore reads or an EtcdCluster will begin with. */
 const restoredStays: ScheduleGuard = {
   name: "restored-stays",
   forbids({ restoring }, step) {
-    // What has stored nothing can be read by nobody, and a run that replaces it is not held up.
-    if (step.do !== "deleteBackup" && step.do !== "giveObject") return undefined;
+    // A backup that stored nothing cannot be read, so a run that replaces it need not wait.
+    if (!givesUp(step)) return undefined;
     if (step.backup.status?.phase !== "Completed") return undefined;
     const { name } = step.backup.metadata;
     return restoring.has(name)
-      ? `an EtcdRestore reads EtcdBackup ${name}, or an EtcdCluster is to begin with it`
+      ? `an EtcdRestore reads EtcdBackup ${name}, or an EtcdCluster will begin with it`
       : undefined;
   },
 };
 
-/** An object is given away only by a retention; what a history limit deletes leaves its object as it is. */
+/** Refuses to mark an object without spec.retention: a history limit leaves objects to objectPolicy. */
 const objectByRetention: ScheduleGuard = {
   name: "object-by-retention",
   forbids({ schedule }, step) {
     if (schedule.spec.retention !== undefined) {
       if (step.do !== "deleteBackup" || step.backup.status?.phase !== "Completed") return undefined;
-      return isObjectGoing(step.backup) ? undefined : `the object of ${step.backup.metadata.name} would stay for ever`;
+      return isObjectGoing(step.backup) ? undefined : `the object of ${step.backup.metadata.name} would stay forever`;
     }
-    return step.do === "giveObject" ? "there is no spec.retention" : undefined;
+    return step.do === "giveObject" ? "spec.retention is not set" : undefined;
   },
 };
 
-/** These are the invariants of a schedule. Each may hold back a step of any rule. */
+/** Invariants of a schedule. Each can refuse a step of any rule. */
 export const SCHEDULE_GUARDS: readonly ScheduleGuard[] = [
   ownOnly,
   onceOnly,

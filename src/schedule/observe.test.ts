@@ -4,9 +4,9 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { NOW } from "#kit/cluster.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { archiveOf, counted, etcdBackupSchedule, run, source, TEMPLATE } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { archiveOf, counted, etcdBackupSchedule, run, source, TEMPLATE } from "#kit/snapshots/schedule.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { scheduleKeysFor } from "#schedule/controller.ts";
 import { observeSchedule, type ScheduleReads } from "#schedule/observe.ts";
 import { planSchedule } from "#schedule/plan.ts";
@@ -45,11 +45,11 @@ function reads(
   };
 }
 
-test("a schedule that is gone is absent", () => {
+test("a deleted schedule is absent", () => {
   expect(observeSchedule(reads(undefined, []), KEY).is).toBe("absent");
 });
 
-test("its own backups, in the order of their creation, and who has the name of the run that is due", () => {
+test("its own backups are sorted by creation, with the EtcdBackup of the due run's name", () => {
   const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR) });
   const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
   const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
@@ -57,7 +57,7 @@ test("its own backups, in the order of their creation, and who has the name of t
   expect(seen).toMatchObject({ is: "present", value: { takenAtMs: NOW, backups: [older, newer], namesake: theirs } });
 });
 
-test("from which of its backups somebody has yet to be restored", () => {
+test("backups that a restore still reads", () => {
   const [read, ended, failed, filled, unread] = [4, 3, 2, 1, 0].map((hours) => run(NOW - hours * HOUR)) as [
     EtcdBackup,
     EtcdBackup,
@@ -79,7 +79,7 @@ test("from which of its backups somebody has yet to be restored", () => {
   expect(seen).toMatchObject({ value: { restoring: new Set([read.metadata.name]) } });
 });
 
-test("a backup with which an EtcdCluster is yet to begin is read, also before it has an EtcdRestore", () => {
+test("a backup with which an EtcdCluster will begin counts as read, also before its EtcdRestore exists", () => {
   const [older, newer] = [run(NOW - HOUR), run(NOW)];
   const seen = observeSchedule(
     reads(etcdBackupSchedule(), [older, newer], undefined, [], [`foo/${older.metadata.name}`]),
@@ -88,7 +88,7 @@ test("a backup with which an EtcdCluster is yet to begin is read, also before it
   expect(seen).toMatchObject({ value: { restoring: new Set([older.metadata.name]) } });
 });
 
-test("an EtcdCluster is yet to begin with its backup until it has an identity, or is being deleted", () => {
+test("an EtcdCluster will begin with its backup until it has an identity or is being deleted", () => {
   const { metadata, spec } = source({});
   const begins = { ...spec, bootstrap: { fromBackup: { backupName: "old" } } };
   const of = (status: object | undefined, more: object = {}, given: object = begins) =>
@@ -101,13 +101,13 @@ test("an EtcdCluster is yet to begin with its backup until it has an identity, o
   expect(of(undefined, {}, { ...spec, bootstrap: { fromBackup: { object: {} } } })).toBeUndefined();
 });
 
-test("its archive is none of its backups", () => {
+test("its archive is not in its backups", () => {
   const archive = archiveOf();
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW), archive]), KEY);
   expect(seen).toMatchObject({ value: { backups: [run(NOW)], archive } });
 });
 
-test("who stores changes where it wants them, the oldest first; who has ended or goes is nobody, nor is who stores elsewhere", () => {
+test("the rival is the oldest active archive in the same place", () => {
   const other = (name: string, status: object = {}, spec: object = {}, more: object = {}): EtcdBackup => {
     const made = archiveOf(status, spec);
     const annotations = { [SCHEDULE_UID_ANNOTATION]: "another" };
@@ -136,7 +136,7 @@ test("who stores changes where it wants them, the oldest first; who has ended or
     expect(rivalOf(archive, other("elsewhere", {}, elsewhere))).toBeUndefined();
 });
 
-test("who has the name of its archive, and is not its own", () => {
+test("a foreign EtcdBackup with the archive's name is observed", () => {
   const archive = archiveOf();
   const annotations = { [SCHEDULE_UID_ANNOTATION]: "another" };
   const theirs = { ...archive, metadata: { ...archive.metadata, annotations } };
@@ -148,12 +148,12 @@ test("who has the name of its archive, and is not its own", () => {
   });
 });
 
-test("nobody has the name when nothing is due", () => {
+test("without a due run there is no namesake", () => {
   const seen = observeSchedule(reads(etcdBackupSchedule(), [run(NOW)]), KEY);
   expect(seen).toMatchObject({ value: { namesake: undefined } });
 });
 
-test("its cluster, and the backup of its latest run, also without its label", () => {
+test("its cluster and the backup of its latest run are observed, also without its label", () => {
   const cluster = source({});
   const last = run(NOW, { metadata: { labels: {} } });
   const made = etcdBackupSchedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW) }) });
@@ -161,7 +161,7 @@ test("its cluster, and the backup of its latest run, also without its label", ()
   expect(look([last])).toMatchObject({ value: { cluster, lastRun: last, left: [] } });
   const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
   expect(look([theirs])).toMatchObject({ value: { lastRun: undefined, left: [] } });
-  // While the next one is under way, a good one of the run before has to be there.
+  // While the next run is in progress, the run before must have a good backup.
   const next = run(NOW + HOUR, { phase: "active" });
   expect(look([last, next])).toMatchObject({ value: { lastRun: next, wantedRun: last } });
   expect(look([theirs, next])).toMatchObject({ value: { lastRun: next, wantedRun: undefined } });
@@ -171,7 +171,7 @@ test("its cluster, and the backup of its latest run, also without its label", ()
   expect(look([], etcdBackupSchedule({ spec: external }))).toMatchObject({ value: { cluster: undefined } });
 });
 
-test("what a schedule has marked that is gone is looked after, as long as it stays", () => {
+test("marks of a deleted schedule are observed until they are removed", () => {
   const [marked, kept] = [run(NOW - HOUR, { given: true }), run(NOW)];
   const gone = observeSchedule(reads(undefined, [kept, marked]), KEY);
   expect(gone).toMatchObject({ is: "present", value: { left: [marked], backups: [] } });
@@ -183,8 +183,10 @@ test("what a schedule has marked that is gone is looked after, as long as it sta
   const going = run(NOW - HOUR, { given: true, deleting: true });
   expect(observeSchedule(reads(undefined, [kept, going]), KEY).is).toBe("absent");
   const later = etcdBackupSchedule();
-  const anew = { ...later, metadata: { ...later.metadata, uid: "another" } };
-  expect(observeSchedule(reads(anew, [kept, marked]), KEY)).toMatchObject({ value: { left: [marked], backups: [] } });
+  const recreated = { ...later, metadata: { ...later.metadata, uid: "another" } };
+  expect(observeSchedule(reads(recreated, [kept, marked]), KEY)).toMatchObject({
+    value: { left: [marked], backups: [] },
+  });
   expect(observeSchedule(reads(later, [kept, marked]), KEY)).toMatchObject({ value: { left: [] } });
 });
 

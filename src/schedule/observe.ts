@@ -21,13 +21,13 @@ import {
 } from "#schedule/snapshot.ts";
 import { wantedSinceMs } from "#schedule/verdict.ts";
 
-/** EtcdBackups by the EtcdBackupSchedule of their label: `namespace/name` of it. */
+/** Index of EtcdBackups by the label of their schedule: `namespace/name` of the EtcdBackupSchedule. */
 export const SCHEDULE_INDEX = "schedule";
-/** EtcdBackups that archive changes, by their namespace. */
+/** Index by namespace of EtcdBackups that archive changes. */
 export const ARCHIVE_INDEX = "archive";
-/** EtcdRestores by the EtcdBackup that they name: `namespace/name` of it. */
+/** Index of EtcdRestores by source: `namespace/name` of the EtcdBackup. */
 export const RESTORED_INDEX = "restored";
-/** EtcdClusters by the EtcdBackup with which they are yet to begin: `namespace/name` of it. */
+/** Index of EtcdClusters by the EtcdBackup with which they will begin: `namespace/name` of it. */
 export const BEGINNING_INDEX = "beginning";
 
 export interface ScheduleReads {
@@ -38,7 +38,10 @@ export interface ScheduleReads {
   readonly clock: Clock;
 }
 
-/** Everything that one decision may use. All of it is cached. One that is gone is there as long as it has left something to be done. */
+/**
+ * Reads everything that one decision may use, all of it from caches. A deleted schedule is still observed while marks
+ * of it are left on EtcdBackups.
+ */
 export function observeSchedule(reads: ScheduleReads, key: Key): Observed<ScheduleSnapshot> {
   const { namespace, name } = key;
   const labelled = reads.backups.byIndex(SCHEDULE_INDEX, `${namespace}/${name}`);
@@ -78,7 +81,7 @@ export function observeSchedule(reads: ScheduleReads, key: Key): Observed<Schedu
   });
 }
 
-/** The oldest of those that store changes where this schedule wants them. */
+/** The oldest other EtcdBackup that archives to this schedule's place. */
 function rivalOf({ backups }: ScheduleReads, schedule: EtcdBackupSchedule): EtcdBackup | undefined {
   const { archive, backupTemplate } = schedule.spec;
   if (archive === undefined) return undefined;
@@ -93,7 +96,7 @@ function isToBeTakenBack(backup: EtcdBackup): boolean {
   return backup.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !isDeleting(backup);
 }
 
-/** What is known of a schedule that is not there any more: nothing but that it is gone. */
+/** Stand-in for a deleted schedule: only its name, uid and deletion are known. */
 function goneSchedule({ namespace, name }: Key, left: readonly EtcdBackup[], takenAtMs: number): ScheduleSnapshot {
   const uid = left.map(scheduleUidOf).find((each) => each !== undefined) ?? "";
   const metadata = { namespace, name, uid, resourceVersion: "", deletionTimestamp: rfc3339(takenAtMs) };

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION, SCHEDULE_UID_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { NOW } from "#kit/cluster.ts";
-import { planText } from "#kit/plan-text.ts";
-import { archiveOf, counted, MADE_MS, run, saying, schedule, source, TEMPLATE } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { archiveOf, counted, MADE_MS, run, saying, schedule, source, TEMPLATE } from "#kit/snapshots/schedule.ts";
+import { planText } from "#kit/tables/plan-text.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { planSchedule, SCHEDULE_RULES } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
@@ -27,7 +27,7 @@ const active = run(NOW - HOUR, { phase: "active" });
 const theirs = run(NOW, { metadata: { annotations: { [SCHEDULE_UID_ANNOTATION]: "another" } } });
 const unlabelled = run(NOW, { metadata: { labels: {} } });
 const ASLEEP = source({ replicas: 0 }, true);
-/** It is about something else that it falls asleep. */
+/** The cluster falls asleep, and another condition is unrelated. */
 function otherwise(cluster: ReturnType<typeof source>): typeof cluster {
   const said = saying(cluster, "FallingAsleep");
   const conditions = said.status?.conditions?.map((each) => ({ ...each, type: "Progressing" }));
@@ -37,7 +37,7 @@ const keepLast = { retention: { keepLast: 1 } };
 const [older, newer] = [run(NOW - 2 * HOUR), run(NOW - HOUR)];
 const given = run(NOW - 2 * HOUR, { given: true });
 
-/** An archive without a gap since this revision, half an hour after the latest run. Backups hold revision 12. */
+/** An archive without a gap since this revision, half an hour after the latest run. Backups cover revision 12. */
 function archiving(from: string, backups: ScheduleSnapshot["backups"], spec: object = {}): ScheduleSnapshot {
   const archive = archiveOf({ archive: { from, revision: "20", time: rfc3339(NOW), gaps: 1 } });
   return schedule({ spec: { archive: {}, ...spec }, archive, backups, atMs: NOW + HOUR / 2 });
@@ -45,122 +45,122 @@ function archiving(from: string, backups: ScheduleSnapshot["backups"], spec: obj
 
 const cases: readonly { name: string; given: ScheduleSnapshot; expect: string }[] = [
   { name: "nothing is done while nothing is due", given: schedule(), expect: "settled" },
-  { name: "a run that is due is made", given: due(), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "a schedule that is being deleted makes nothing", given: due({ deleting: true }), expect: "settled" },
-  { name: "and deletes nothing", given: schedule({ deleting: true, spec: keepLast, backups: [older, newer] }), expect: "settled" },
-  { name: "and takes back what was to go", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "deleting: keepObject nightly-20260101-100000" },
-  { name: "but for what is going already", given: schedule({ deleting: true, spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
+  { name: "a due run is created", given: due(), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "a schedule that is being deleted creates nothing", given: due({ deleting: true }), expect: "settled" },
+  { name: "a schedule that is being deleted deletes nothing", given: schedule({ deleting: true, spec: keepLast, backups: [older, newer] }), expect: "settled" },
+  { name: "a schedule that is being deleted removes marks", given: schedule({ deleting: true, spec: keepLast, backups: [given, newer] }), expect: "deleting: keepObject nightly-20260101-100000" },
+  { name: "a schedule that is being deleted ignores backups that are being deleted", given: schedule({ deleting: true, spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
   { name: "retention: one at a time", given: schedule({ spec: keepLast, backups: [run(NOW - 4 * HOUR), given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "a time zone that is none makes nothing", given: due({ spec: { timeZone: "Mars/Phobos" } }), expect: "warn: refuse-schedule" },
-  { name: "a schedule that was edited is put on record first", given: due({ spec: { schedule: "@daily" } }), expect: "wait: count-anew" },
-  { name: "a schedule that is new, too", given: due({ status: {} }), expect: "wait: count-anew" },
-  { name: "one that is suspended is not counted", given: due({ spec: { suspend: true }, status: {} }), expect: "settled" },
-  { name: "a suspended schedule makes nothing", given: due({ spec: { suspend: true } }), expect: "settled" },
-  { name: "a suspended schedule still keeps its limits", given: schedule({ spec: { ...keepLast, suspend: true }, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "an invalid time zone creates nothing", given: due({ spec: { timeZone: "Mars/Phobos" } }), expect: "warn: refuse-schedule" },
+  { name: "an edited schedule is recorded first", given: due({ spec: { schedule: "@daily" } }), expect: "wait: restart-count" },
+  { name: "a new schedule is recorded first", given: due({ status: {} }), expect: "wait: restart-count" },
+  { name: "a suspended schedule is not counted", given: due({ spec: { suspend: true }, status: {} }), expect: "settled" },
+  { name: "a suspended schedule creates nothing", given: due({ spec: { suspend: true } }), expect: "settled" },
+  { name: "a suspended schedule still applies its limits", given: schedule({ spec: { ...keepLast, suspend: true }, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
   { name: "a run that was made and lost its label is recorded", given: due({ namesake: unlabelled }), expect: "wait: record-run" },
-  { name: "a backup of somebody else is not taken over", given: due({ namesake: theirs }), expect: "warn: name-taken" },
+  { name: "a foreign backup is not adopted", given: due({ namesake: theirs }), expect: "warn: name-taken" },
   { name: "Forbid: a run waits for the one before", given: due({ backups: [active] }), expect: "wait: await-backup" },
-  { name: "Forbid: but not for one that has ended", given: due({ backups: [newer] }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "Forbid: nor for one that is being deleted", given: due({ backups: [run(NOW - HOUR, { phase: "active", deleting: true })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Forbid: a run does not wait for one that has ended", given: due({ backups: [newer] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Forbid: a run does not wait for one that is being deleted", given: due({ backups: [run(NOW - HOUR, { phase: "active", deleting: true })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "Allow: a run does not wait", given: due({ backups: [active], spec: { concurrencyPolicy: "Allow" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "Replace: the one before is deleted", given: due({ backups: [newer, active], spec: { concurrencyPolicy: "Replace" } }), expect: "replace-backup: deleteBackup nightly-20260101-110000" },
-  { name: "Replace: and then the run is made", given: due({ backups: [newer], spec: { concurrencyPolicy: "Replace" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "Replace: the running backup is deleted", given: due({ backups: [newer, active], spec: { concurrencyPolicy: "Replace" } }), expect: "replace-backup: deleteBackup nightly-20260101-110000" },
+  { name: "Replace: then the run is created", given: due({ backups: [newer], spec: { concurrencyPolicy: "Replace" } }), expect: "create-backup: createBackup nightly-20260101-120000" },
   { name: "Replace: nothing is deleted while nothing is due", given: schedule({ backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "settled" },
-  { name: "Replace: nor for a run that has been made", given: due({ backups: [active], namesake: unlabelled, spec: { concurrencyPolicy: "Replace" } }), expect: "wait: record-run" },
-  { name: "the first one at once", given: schedule({ spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "create-backup: createBackup nightly-20251222-120000" },
-  { name: "retention: the object is given away first", given: schedule({ spec: keepLast, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
+  { name: "Replace: nothing is deleted for a run that was made", given: due({ backups: [active], namesake: unlabelled, spec: { concurrencyPolicy: "Replace" } }), expect: "wait: record-run" },
+  { name: "the first run is created at once", given: schedule({ spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "create-backup: createBackup nightly-20251222-120000" },
+  { name: "retention: the object is marked first", given: schedule({ spec: keepLast, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
   { name: "retention: then the backup is deleted", given: schedule({ spec: keepLast, backups: [given, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "retention: an object that goes anyway need not be given away", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { objectPolicy: "Delete", given: true }), newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "retention: one that is being deleted is not looked at", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
-  { name: "retention: a failed one does not push out a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { phase: "Failed" })] }), expect: "settled" },
-  { name: "retention: nor one of another etcd", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })] }), expect: "settled" },
-  { name: "retention: what is kept by now stays", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "retention taken away: what was given away stays", given: schedule({ backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "history: a completed one goes as its policy says", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
-  { name: "history: none goes without a limit", given: schedule({ backups: [older, newer] }), expect: "settled" },
-  { name: "history: failed ones go, the oldest first", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [4, 3, 2, 1].map((n) => run(NOW - n * HOUR, { phase: "Failed" })) }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
-  { name: "history: all failed ones go when none is wanted", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
-  { name: "archive: it is begun before a run that is due", given: due({ spec: { archive: {} } }), expect: "begin-archive: createBackup nightly-changes" },
-  { name: "archive: a schedule that is being deleted begins none", given: schedule({ spec: { archive: {} }, deleting: true }), expect: "settled" },
-  { name: "archive: while it goes on, nothing is done about it", given: schedule({ spec: { archive: {} }, archive: archiveOf() }), expect: "settled" },
-  { name: "archive: it is ended when nobody wants it", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: and when another one is wanted", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: and when the template is another one", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: what a template says of deletion and deadlines is not for it", given: schedule({ spec: { archive: {}, backupTemplate: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } }, archive: archiveOf() }), expect: "settled" },
-  { name: "archive: one that has failed goes after a while", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },
-  { name: "archive: and not at once", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 59_000) }) }), expect: "settled" },
-  { name: "archive: a backup is made when none holds what is before it", given: archiving("14", [run(NOW - HOUR, { etcd: "a" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
-  { name: "archive: none is made when one holds just that", given: archiving("13", [run(NOW - HOUR, { etcd: "a" })]), expect: "settled" },
-  { name: "archive: none while one is being made", given: archiving("14", [run(NOW - HOUR, { phase: "active" })]), expect: "settled" },
-  { name: "archive: none when one has just failed", given: archiving("14", [run(NOW + HOUR / 2 - 599_000, { phase: "Failed" })]), expect: "settled" },
-  { name: "archive: but later again", given: archiving("14", [run(NOW + HOUR / 2 - 600_000, { phase: "Failed" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
-  { name: "archive: none of a suspended schedule", given: archiving("14", [], { suspend: true }), expect: "settled" },
-  { name: "history: the latest failed one stays, in whatever order they come", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW - 4 * HOUR, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
-  { name: "history: a failed one that is being deleted is not looked at", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed", deleting: true })] }), expect: "settled" },
-  { name: "Forbid: a run does not wait for one that failed", given: due({ backups: [run(NOW - HOUR, { phase: "Failed" })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "retention: the annotation without the finalizer gives nothing away", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, metadata: { finalizers: [] } }), newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
-  { name: "retention: nor does the finalizer alone", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { held: true }), newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
-  { name: "retention: what is kept by now stays, also while another one goes", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "retention: one whose data was found wrong pushes out no good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "settled" },
-  { name: "retention: nor what is no snapshot", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "SnapshotCorrupt" })] }), expect: "settled" },
-  { name: "retention: nor what no etcd can be made of", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "RestoreToolFailed" })] }), expect: "settled" },
-  { name: "retention: nor what is not there any more", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "NoSuchObject" })] }), expect: "settled" },
-  { name: "retention: nor one that is yet to be verified", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "open" })] }), expect: "settled" },
-  { name: "retention: one that could not be looked at counts like one that nobody looked at", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "give-object: giveObject nightly-20260101-100000" },
-  { name: "retention: what was found wrong stays for people to look at", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { doubted: "VerificationFailed" }), newer] }), expect: "settled" },
-  { name: "retention: what was given away stays once the later one was found wrong", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "retention: the latest by etcd's revision stays, though the clock was put back since, and so does the latest by the clock", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "settled" },
-  { name: "retention: who is neither goes", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" }), run(NOW - 3 * HOUR, { etcd: "a", revision: "8" })] }), expect: "give-object: giveObject nightly-20260101-090000" },
-  { name: "retention: one that an EtcdRestore reads stays, and the next one goes", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), newer], restoring: [run(NOW - 3 * HOUR)] }), expect: "give-object: giveObject nightly-20260101-100000" },
-  { name: "retention: what was given away stays once an EtcdRestore reads it", given: schedule({ spec: keepLast, backups: [given, newer], restoring: [given] }), expect: "keep-object: keepObject nightly-20260101-100000" },
-  { name: "history: one that an EtcdRestore reads stays", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer], restoring: [older] }), expect: "settled" },
-  { name: "retention: one from far ahead, when a clock was wrong, pushes out none", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 25 * HOUR)] }), expect: "settled" },
-  { name: "retention: nor is it deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
-  { name: "retention: a day ahead is what clocks may differ", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "give-object: giveObject nightly-20260101-110000" },
-  { name: "retention: a revision that is no number counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "give-object: giveObject nightly-20260101-090000" },
-  { name: "retention: with an archive, what its changes are added to stays", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
-  { name: "retention: and what is before that goes", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "give-object: giveObject nightly-20251225-090000" },
+  { name: "retention: an object that is deleted anyway is not marked", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { objectPolicy: "Delete", given: true }), newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "retention: a backup that is being deleted is ignored", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, deleting: true }), newer] }), expect: "settled" },
+  { name: "retention: a failed backup does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { phase: "Failed" })] }), expect: "settled" },
+  { name: "retention: a backup of another etcd does not displace a good one", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })] }), expect: "settled" },
+  { name: "retention: a backup that is kept now is unmarked", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention removed: a marked backup is unmarked", given: schedule({ backups: [given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "history: a completed backup is deleted according to its policy", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer] }), expect: "delete-backup: deleteBackup nightly-20260101-100000" },
+  { name: "history: none is deleted without a limit", given: schedule({ backups: [older, newer] }), expect: "settled" },
+  { name: "history: failed ones are deleted, oldest first", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [4, 3, 2, 1].map((n) => run(NOW - n * HOUR, { phase: "Failed" })) }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
+  { name: "history: all failed ones are deleted with a limit of 0", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-120000" },
+  { name: "archive: it is created before a due run", given: due({ spec: { archive: {} } }), expect: "begin-archive: createBackup nightly-changes" },
+  { name: "archive: a schedule that is being deleted creates none", given: schedule({ spec: { archive: {} }, deleting: true }), expect: "settled" },
+  { name: "archive: while it runs, nothing is done about it", given: schedule({ spec: { archive: {} }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: it is deleted when it is no longer wanted", given: schedule({ archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: it is deleted when spec.archive changes", given: schedule({ spec: { archive: { maxAgeSeconds: 5 } }, archive: archiveOf() }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: it is deleted when the template changes", given: schedule({ spec: { archive: {} }, archive: archiveOf({}, { compression: "Zstd" }) }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: policy and deadline of the template do not apply to it", given: schedule({ spec: { archive: {}, backupTemplate: { ...TEMPLATE, objectPolicy: "Delete", activeDeadlineSeconds: 60 } }, archive: archiveOf() }), expect: "settled" },
+  { name: "archive: a failed one is replaced after a pause", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 60_000) }) }), expect: "end-archive: deleteBackup nightly-changes" },
+  { name: "archive: a failed one is not replaced at once", given: schedule({ spec: { archive: {} }, archive: archiveOf({ phase: "Failed", completionTime: rfc3339(NOW - 59_000) }) }), expect: "settled" },
+  { name: "archive: a backup is made when none covers what is before it", given: archiving("14", [run(NOW - HOUR, { etcd: "a" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
+  { name: "archive: no backup is made when one covers exactly that", given: archiving("13", [run(NOW - HOUR, { etcd: "a" })]), expect: "settled" },
+  { name: "archive: no backup is made while one is running", given: archiving("14", [run(NOW - HOUR, { phase: "active" })]), expect: "settled" },
+  { name: "archive: no backup is made right after a failure", given: archiving("14", [run(NOW + HOUR / 2 - 599_000, { phase: "Failed" })]), expect: "settled" },
+  { name: "archive: a backup is made again later", given: archiving("14", [run(NOW + HOUR / 2 - 600_000, { phase: "Failed" })]), expect: "close-gap: createBackup nightly-20260101-123000" },
+  { name: "archive: a suspended schedule makes no backup", given: archiving("14", [], { suspend: true }), expect: "settled" },
+  { name: "history: the latest failed one stays, in any order", given: schedule({ spec: { failedBackupsHistoryLimit: 1 }, backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW - 4 * HOUR, { phase: "Failed" })] }), expect: "delete-backup: deleteBackup nightly-20260101-080000" },
+  { name: "history: a failed one that is being deleted is ignored", given: schedule({ spec: { failedBackupsHistoryLimit: 0 }, backups: [run(NOW, { phase: "Failed", deleting: true })] }), expect: "settled" },
+  { name: "Forbid: a run does not wait for a failed one", given: due({ backups: [run(NOW - HOUR, { phase: "Failed" })] }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "retention: the annotation without the finalizer marks nothing", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { given: true, metadata: { finalizers: [] } }), newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: the finalizer alone marks nothing", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { held: true }), newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: a backup that is kept now is unmarked, also while another is deleted", given: schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: a defective backup does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "settled" },
+  { name: "retention: an object that is no snapshot does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "SnapshotCorrupt" })] }), expect: "settled" },
+  { name: "retention: an object that cannot be restored does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "RestoreToolFailed" })] }), expect: "settled" },
+  { name: "retention: a missing object does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "NoSuchObject" })] }), expect: "settled" },
+  { name: "retention: an unverified backup does not displace a good one", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "open" })] }), expect: "settled" },
+  { name: "retention: a verification that could not run counts like none", given: schedule({ spec: keepLast, backups: [older, run(NOW - HOUR, { doubted: "StoreUnreachable" })] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: a defective backup stays for inspection", given: schedule({ spec: keepLast, backups: [run(NOW - 2 * HOUR, { doubted: "VerificationFailed" }), newer] }), expect: "settled" },
+  { name: "retention: a mark is removed once the later backup is found defective", given: schedule({ spec: keepLast, backups: [given, run(NOW - HOUR, { doubted: "VerificationFailed" })] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "retention: the latest by revision stays, though the clock was set back since, and so does the latest by time", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "settled" },
+  { name: "retention: a backup that is neither is deleted", given: schedule({ spec: keepLast, backups: [run(NOW - HOUR, { etcd: "a", revision: "9" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" }), run(NOW - 3 * HOUR, { etcd: "a", revision: "8" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
+  { name: "retention: a backup that an EtcdRestore reads stays, and the next one is deleted", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR), run(NOW - 2 * HOUR), newer], restoring: [run(NOW - 3 * HOUR)] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "retention: a mark is removed once an EtcdRestore reads the backup", given: schedule({ spec: keepLast, backups: [given, newer], restoring: [given] }), expect: "keep-object: keepObject nightly-20260101-100000" },
+  { name: "history: a backup that an EtcdRestore reads stays", given: schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [older, newer], restoring: [older] }), expect: "settled" },
+  { name: "retention: a backup dated far ahead displaces none", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 25 * HOUR)] }), expect: "settled" },
+  { name: "retention: a backup dated far ahead is not deleted", given: schedule({ spec: { retention: { keepFor: "30d" } }, backups: [newer, run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "10" }), run(NOW - HOUR, { etcd: "a" })] }), expect: "settled" },
+  { name: "retention: a backup dated a day ahead counts", given: schedule({ spec: keepLast, backups: [newer, run(NOW + 24 * HOUR)] }), expect: "release-object: giveObject nightly-20260101-110000" },
+  { name: "retention: an invalid revision counts like none", given: schedule({ spec: keepLast, backups: [run(NOW - 3 * HOUR, { etcd: "a", revision: "x" }), run(NOW - 2 * HOUR, { etcd: "a", revision: "10" })] }), expect: "release-object: giveObject nightly-20260101-090000" },
+  { name: "retention: with an archive, the backups that it extends stay", given: archiving("1", [run(NOW - 192 * HOUR), run(NOW - 2 * HOUR), newer], keepLast), expect: "settled" },
+  { name: "retention: with an archive, older backups are deleted", given: archiving("1", [run(NOW - 171 * HOUR), run(NOW - 169 * HOUR - 1_000), run(NOW - 169 * HOUR), newer], keepLast), expect: "release-object: giveObject nightly-20251225-090000" },
   { name: "asleep: a run waits for its cluster", given: due({ cluster: ASLEEP }), expect: "wait: cluster-asleep" },
   { name: "asleep: also while it is falling asleep", given: due({ cluster: saying(source({ replicas: 0 }), "FallingAsleep") }), expect: "wait: cluster-asleep" },
-  { name: "asleep: and before it has ever begun", given: due({ cluster: { ...source({ replicas: 0 }), status: undefined } as never }), expect: "wait: cluster-asleep" },
-  { name: "asleep: not while something keeps it from that", given: due({ cluster: saying(source({ replicas: 0 }), "StepRefused") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: not while it forms first", given: due({ cluster: saying(source({ replicas: 0 }), "Forming") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: not by what another condition says", given: due({ cluster: otherwise(source({ replicas: 0 })) }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: nor what it said before it was wanted again", given: due({ cluster: saying(source({}), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: and when it is paused then", given: due({ cluster: source({ replicas: 0, paused: true }, true) }), expect: "wait: cluster-asleep" },
-  { name: "asleep: not while a pause keeps it awake", given: due({ cluster: saying(source({ replicas: 0, paused: true }), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: not once it is woken", given: due({ cluster: source({}, true) }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "asleep: the first one waits, too", given: schedule({ cluster: ASLEEP, spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: a run waits for a cluster that has never begun", given: due({ cluster: { ...source({ replicas: 0 }), status: undefined } as never }), expect: "wait: cluster-asleep" },
+  { name: "asleep: no run waits while falling asleep is prevented", given: due({ cluster: saying(source({ replicas: 0 }), "StepRefused") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: no run waits while the cluster forms", given: due({ cluster: saying(source({ replicas: 0 }), "Forming") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: another condition does not matter", given: due({ cluster: otherwise(source({ replicas: 0 })) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: an outdated condition does not matter", given: due({ cluster: saying(source({}), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: a run waits when the cluster is paused while asleep", given: due({ cluster: source({ replicas: 0, paused: true }, true) }), expect: "wait: cluster-asleep" },
+  { name: "asleep: no run waits while a pause keeps it awake", given: due({ cluster: saying(source({ replicas: 0, paused: true }), "FallingAsleep") }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: no run waits once it is woken", given: due({ cluster: source({}, true) }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "asleep: the first run waits, too", given: schedule({ cluster: ASLEEP, spec: { schedule: "0 0 1 6 *", immediate: true }, status: counted({ schedule: "0 0 1 6 *" }) }), expect: "wait: cluster-asleep" },
   { name: "asleep: nothing waits while nothing is due", given: schedule({ cluster: ASLEEP }), expect: "settled" },
-  { name: "asleep: Replace: nobody is deleted for a run that waits", given: due({ cluster: ASLEEP, backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "wait: cluster-asleep" },
-  { name: "asleep: Forbid: the cluster is waited for, not the one before", given: due({ cluster: ASLEEP, backups: [active] }), expect: "wait: cluster-asleep" },
-  { name: "asleep: the retention goes on", given: due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] }), expect: "give-object: giveObject nightly-20260101-100000" },
-  { name: "asleep: it is woken too late for what would be a deadline", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW - 3_600_000), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "create-backup: createBackup nightly-20260101-120000" },
-  { name: "awake: it is too late for a deadline", given: due({ cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "settled" },
-  { name: "asleep: nothing is waited for that waited once", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}) }), expect: "settled" },
-  { name: "orphaned: what an earlier schedule of the name has marked stays", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
-  { name: "orphaned: also when the schedule is gone", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
-  { name: "what runs is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
+  { name: "asleep: Replace: no backup is deleted for a run that waits", given: due({ cluster: ASLEEP, backups: [active], spec: { concurrencyPolicy: "Replace" } }), expect: "wait: cluster-asleep" },
+  { name: "asleep: Forbid: the run waits for the cluster, not for the backup before", given: due({ cluster: ASLEEP, backups: [active] }), expect: "wait: cluster-asleep" },
+  { name: "asleep: the retention continues", given: due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] }), expect: "release-object: giveObject nightly-20260101-100000" },
+  { name: "asleep: a run that waited ignores its deadline", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW - 3_600_000), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "create-backup: createBackup nightly-20260101-120000" },
+  { name: "awake: a late run misses its deadline", given: due({ cluster: source({}), spec: { startingDeadlineSeconds: 60 }, atMs: NOW + 61_000 }), expect: "settled" },
+  { name: "asleep: nothing waits for a run that waited before", given: schedule({ status: counted({}, { lastScheduleTime: rfc3339(NOW), heldTime: rfc3339(NOW), runs: 3 }), cluster: source({}) }), expect: "settled" },
+  { name: "orphaned: a mark of an earlier schedule of the name is removed", given: due({ left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
+  { name: "orphaned: a mark is removed also when the schedule is gone", given: schedule({ deleting: true, left: [theirs] }), expect: "keep-orphaned: keepObject nightly-20260101-120000" },
+  { name: "a running backup is never deleted for a limit", given: schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [active] }), expect: "settled" },
 ]; // biome-ignore format: a table
 
 for (const { name, given: snapshot, expect: expected } of cases) {
   test(`schedule plan: ${name}`, () => expect(planText(planSchedule(snapshot), stepText)).toBe(expected));
 }
 
-test("the next look comes when the next run is due", () => {
+test("the next recheck is at the next due time", () => {
   expect(planSchedule(schedule({ atMs: NOW + 1_000 }))).toEqual({ next: "settled", recheckAfterMs: HOUR - 1_000 });
   expect(planSchedule(schedule({ spec: { suspend: true } }))).toEqual({ next: "settled" });
 });
 
-test("an object is not lost while it cannot be given away: the EtcdBackup stays until then", () => {
+test("an object is not lost while it cannot be marked: the EtcdBackup stays", () => {
   const rest = { because: "refused", forMs: 60_000, isBrief: false };
   const plan = planSchedule(schedule({ spec: keepLast, backups: [older, newer] }), (rule) =>
-    rule === "give-object" ? rest : undefined,
+    rule === "release-object" ? rest : undefined,
   );
-  expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, aside: [{ rule: "give-object" }] });
+  expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, aside: [{ rule: "release-object" }] });
 });
 
-test("none is given away while one that was cannot be deleted", () => {
+test("no object is marked while a marked EtcdBackup cannot be deleted", () => {
   const rest = { because: "refused", forMs: 60_000, isBrief: false };
   const backups = [run(NOW - 4 * HOUR), given, newer];
   const plan = planSchedule(schedule({ spec: keepLast, backups }), (rule) =>
@@ -169,13 +169,13 @@ test("none is given away while one that was cannot be deleted", () => {
   expect(plan).toMatchObject({ next: "settled", aside: [{ rule: "delete-backup" }] });
 });
 
-test("whoever is deleted goes for the latest good one of its etcd", () => {
+test("deletions are in favour of the latest good backup of the same etcd", () => {
   const backups = [run(NOW - 3 * HOUR, { given: true, etcd: "a" }), run(NOW - 2 * HOUR, { etcd: "a" }), run(NOW - HOUR, { etcd: "b" })]; // biome-ignore format: a list
   const plan = planSchedule(schedule({ spec: keepLast, backups }));
   expect(plan).toMatchObject({ step: { do: "deleteBackup", backup: backups[0], keepers: [backups[1]] } });
 });
 
-test("every first and then every third run is verified", () => {
+test("the first and then every third run is verified", () => {
   const specs = [0, 1, 2, 3, 4, 6].map((runs) => {
     const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs });
     const plan = planSchedule(schedule({ status, spec: { verifyEvery: 3 } }));
@@ -184,11 +184,11 @@ test("every first and then every third run is verified", () => {
   expect(specs).toEqual([true, false, false, true, false, true]);
 });
 
-test("the archive of an earlier schedule of the name is in nobody's way, and it is said what to do about it", () => {
+test("an archive of an earlier schedule of the name is shown with what to do about it", () => {
   const archiveNamesake = archiveOf();
   const snapshot = { ...due({ spec: { archive: {} } }), archiveNamesake };
   const because =
-    "spec.archive waits: EtcdBackup nightly-changes exists, and this schedule has not made it; when it is deleted, another one is made, and what it has stored stays";
+    "spec.archive waits: EtcdBackup nightly-changes exists, and was not made by this schedule; delete it and a new one is created, which keeps what is stored";
   const plan = planSchedule(snapshot);
   expect(planText(plan, stepText)).toBe("create-backup: createBackup nightly-20260101-120000");
   expect(plan.aside).toEqual([{ rule: "begin-archive", because, is: "remark" }]);
@@ -199,7 +199,7 @@ test("the archive of an earlier schedule of the name is in nobody's way, and it 
   expect(planSchedule({ ...due(), archiveNamesake }).aside).toBeUndefined();
 });
 
-test("no run is verified while an earlier one is being verified", () => {
+test("no run is verified while another verification runs", () => {
   const status = counted({}, { lastScheduleTime: rfc3339(NOW - HOUR), runs: 3 });
   const asked = (backups: readonly EtcdBackup[], spec: object = { verifyEvery: 1 }) => {
     const plan = planSchedule(schedule({ status, spec, backups }));
@@ -212,7 +212,7 @@ test("no run is verified while an earlier one is being verified", () => {
   expect(asked([], { backupTemplate: { ...TEMPLATE, verify: true } })).toBe(true);
 });
 
-test("what is made is the template, and belongs to the schedule by label and uid", () => {
+test("a created backup has the template's spec, and the schedule's label and uid", () => {
   const plan = planSchedule(due());
   expect(plan).toMatchObject({ because: "a backup was due at 2026-01-01T12:00:00Z" });
   expect(plan.next === "step" && plan.step.backup).toEqual({
@@ -243,26 +243,26 @@ test("every rule has a case in which it decides", () => {
   expect(SCHEDULE_RULES.map(({ name }) => name).filter((name) => !spoken.includes(name))).toEqual([]);
 });
 
-test("one rule decides alone where two have an opinion", () => {
+test("exactly one rule decides where two could", () => {
   const pairs: readonly (readonly [string, string, ScheduleSnapshot])[] = [
     ["deleting", "refuse-schedule", due({ deleting: true, spec: { timeZone: "Mars/Phobos" } })],
-    ["refuse-schedule", "count-anew", due({ status: {}, spec: { timeZone: "Mars/Phobos" } })],
-    ["count-anew", "give-object", due({ status: {}, spec: keepLast, backups: [older, newer] })],
+    ["refuse-schedule", "restart-count", due({ status: {}, spec: { timeZone: "Mars/Phobos" } })],
+    ["restart-count", "release-object", due({ status: {}, spec: keepLast, backups: [older, newer] })],
     ["record-run", "replace-backup", due({ backups: [active], namesake: unlabelled, spec: { concurrencyPolicy: "Replace" } })],
     ["record-run", "name-taken", due({ namesake: unlabelled })],
-    ["record-run", "give-object", due({ namesake: unlabelled, spec: keepLast, backups: [older, newer] })],
+    ["record-run", "release-object", due({ namesake: unlabelled, spec: keepLast, backups: [older, newer] })],
     ["replace-backup", "await-backup", due({ backups: [active], spec: { concurrencyPolicy: "Replace" } })],
-    ["create-backup", "give-object", due({ spec: keepLast, backups: [older, newer] })],
+    ["create-backup", "release-object", due({ spec: keepLast, backups: [older, newer] })],
     ["keep-object", "delete-backup", schedule({ spec: { successfulBackupsHistoryLimit: 1 }, backups: [given, newer] })],
     ["create-backup", "keep-object", due({ backups: [given, newer] })],
-    ["keep-object", "give-object", schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] })],
-    ["delete-backup", "give-object", schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [run(NOW - 3 * HOUR, { phase: "Failed" }), older, newer] })],
-    ["give-object", "await-backup", due({ backups: [older, newer, active], spec: keepLast })],
+    ["keep-object", "release-object", schedule({ spec: { retention: { keepLast: 2 } }, backups: [run(NOW - 5 * HOUR), given, newer] })],
+    ["delete-backup", "release-object", schedule({ spec: { failedBackupsHistoryLimit: 0, ...keepLast }, backups: [run(NOW - 3 * HOUR, { phase: "Failed" }), older, newer] })],
+    ["release-object", "await-backup", due({ backups: [older, newer, active], spec: keepLast })],
     ["delete-backup", "await-backup", due({ backups: [run(NOW - 2 * HOUR, { phase: "Failed" }), active], spec: { failedBackupsHistoryLimit: 0 } })],
     ["await-backup", "name-taken", due({ backups: [active], namesake: theirs })],
     ["name-taken", "await-due", due({ namesake: theirs })],
     ["name-taken", "cluster-asleep", due({ namesake: theirs, cluster: ASLEEP })],
-    ["give-object", "cluster-asleep", due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] })],
+    ["release-object", "cluster-asleep", due({ cluster: ASLEEP, spec: keepLast, backups: [older, newer] })],
     ["cluster-asleep", "await-due", due({ cluster: ASLEEP })],
     ["keep-orphaned", "deleting", schedule({ deleting: true, left: [theirs] })],
     ["keep-orphaned", "refuse-schedule", due({ left: [theirs], spec: { timeZone: "Mars/Phobos" } })],
@@ -274,13 +274,13 @@ test("one rule decides alone where two have an opinion", () => {
   }
 });
 
-test("a backup made in a schedule's first second is not its own twin", () => {
+test("a backup made in the schedule's first second is not its own namesake", () => {
   const status = counted({ schedule: "@hourly" });
   const plan = planSchedule(schedule({ status, spec: { immediate: true }, backups: [run(MADE_MS)] }));
   expect(planText(plan, stepText)).toBe("create-backup: createBackup nightly-20260101-120000");
 });
 
-test("a look at thousands of backups asks each of them a few times, and not once for each of the others", () => {
+test("an observation reads each of thousands of backups only a few times", () => {
   let asked = 0;
   const backups = Array.from({ length: 5_000 }, (_, n) => {
     const backup = run(NOW - (5_000 - n) * HOUR, { etcd: "a" });
@@ -295,7 +295,7 @@ test("a look at thousands of backups asks each of them a few times, and not once
   const retention = { keepLast: 7, keepDaily: 7, keepWeekly: 4, keepMonthly: 12 };
   const annotations = { [DRY_RUN_ANNOTATION]: JSON.stringify({ retention }) };
   const plan = planSchedule(schedule({ spec: { retention }, backups, annotations }));
-  expect(plan).toMatchObject({ rule: "give-object", step: { backup: backups[0], keepers: [backups.at(-1)] } });
+  expect(plan).toMatchObject({ rule: "release-object", step: { backup: backups[0], keepers: [backups.at(-1)] } });
   expect(dryRunOf(schedule({ spec: { retention }, backups, annotations }))?.more).toBeGreaterThan(4_000);
-  expect(asked / backups.length).toBeLessThan(100); // Sorting asks log(n) times; each asking all others, 5,000.
+  expect(asked / backups.length).toBeLessThan(100); // Sorting reads each log(n) times; comparing all pairs would be 5,000.
 });

@@ -5,7 +5,7 @@ import { keptOf, type Stored } from "#schedule/retention.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Backups of one etcd that were made at these times. */
+/** Backups of one etcd with these creation times. */
 function at(...times: readonly string[]): readonly Stored[] {
   return times.map((time) => ({ name: time, atMs: Date.parse(time), etcd: "a", revision: 0n }));
 }
@@ -35,9 +35,9 @@ describe("keeps", () => {
     ["the last of each day", { keepDaily: 3 }, ["2026-02-01T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
     ["the last of each week, which begins on Monday", { keepWeekly: 3 }, ["2026-01-15T03:00Z", "2026-02-01T03:00Z", "2026-02-03T03:00Z"]],
     ["the last of each month", { keepMonthly: 9 }, ["2025-12-31T22:30Z", "2026-01-31T03:00Z", "2026-02-03T03:00Z"]],
-    ["what any of them keeps", { keepLast: 1, keepMonthly: 2, keepFor: "12h" }, ["2026-01-31T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
-    ["the latest, whatever is asked for", {}, ["2026-02-03T03:00Z"]],
-    ["everything, when the duration is none", { keepFor: "soon" }, YEAR.map(({ name }) => name)],
+    ["backups that any rule keeps", { keepLast: 1, keepMonthly: 2, keepFor: "12h" }, ["2026-01-31T03:00Z", "2026-02-02T15:00Z", "2026-02-03T03:00Z"]],
+    ["the latest, without any rule", {}, ["2026-02-03T03:00Z"]],
+    ["everything, when the duration is invalid", { keepFor: "soon" }, YEAR.map(({ name }) => name)],
   ])("%s", (_, retention, names) => {
     expect(kept(YEAR, retention)).toEqual(names);
   }); // biome-ignore format: a table
@@ -49,13 +49,13 @@ describe("keeps", () => {
     ["1d", DAY_MS],
     ["1w", 7 * DAY_MS],
     ["1w1d1s", 8 * DAY_MS + 1_000],
-  ])("what is just as old as %s, and nothing older", (keepFor, ms) => {
+  ])("backups as old as %s, and none older", (keepFor, ms) => {
     const all = [0, -1, 1].map((more, n) => ({ name: `b-${n}`, atMs: -ms - more, etcd: "a", revision: 0n }));
     const newest = { name: "newest", atMs: 0, etcd: "a", revision: 0n };
     expect(kept([...all, newest], { keepFor })).toEqual(["b-0", "b-1", "newest"]);
   });
 
-  test("with an archive all since it begins, and the one with which it begins", () => {
+  test("with an archive all within its span, and the last one before it", () => {
     const all = [0, 10, 11, 12].map((seconds) => ({
       name: `${seconds}`,
       atMs: -seconds * 1_000,
@@ -65,12 +65,12 @@ describe("keeps", () => {
     expect([...keptOf(all, { keepLast: 1, archiveForSeconds: 10 }, "UTC")].sort()).toEqual(["0", "10", "11"]);
   });
 
-  test("the latest by its time, whatever its name", () => {
+  test("the latest by time, whatever its name", () => {
     const all = [{ name: "a", atMs: 2, etcd: "x", revision: 0n }, { name: "b", atMs: 1, etcd: "x", revision: 0n }, { name: "c", atMs: 0, etcd: "x", revision: 0n }]; // biome-ignore format: a list
     expect(kept(all, { keepLast: 2 })).toEqual(["a", "b"]);
   });
 
-  test("weeks that reach over the end of a month", () => {
+  test("weeks across the end of a month", () => {
     const days = at("2026-01-25T03:00Z", "2026-01-31T03:00Z", "2026-02-01T03:00Z");
     expect(kept(days, { keepWeekly: 2 })).toEqual(["2026-01-25T03:00Z", "2026-02-01T03:00Z"]);
   });
@@ -84,12 +84,12 @@ describe("keeps", () => {
     ); // biome-ignore format: a day has 23 hours
   });
 
-  test("of two that were made in one second, the one that was due later", () => {
+  test("of two in one second, the one that was due later", () => {
     const twins = ["a-2", "a-1", "a-3"].map((name) => ({ name, atMs: 0, etcd: "a", revision: 0n }));
     expect(kept(twins, { keepLast: 2 })).toEqual(["a-2", "a-3"]);
   });
 
-  test("the latest by etcd's own revision, whatever the clock said, and the latest by the clock", () => {
+  test("the latest by revision, whatever the clock, and the latest by time", () => {
     const all = [
       { name: "before", atMs: 5 * DAY_MS, etcd: "a", revision: 9n },
       { name: "latest", atMs: 0, etcd: "a", revision: 10n },
@@ -102,24 +102,21 @@ describe("keeps", () => {
   });
 
   test.each<[string, Retention, readonly string[]]>([
-    ["as many as are asked for", { keepLast: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
+    ["the given number", { keepLast: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
     ["the latest", {}, ["old-9", "new-2"]],
-    ["those of days", { keepDaily: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
-    ["those of months", { keepMonthly: 1 }, ["old-9", "new-2"]],
-  ])(
-    "what was made since etcd was brought back to an earlier state, as well as what was made before: %s",
-    (_, retention, names) => {
-      const daily = (name: string, from: number, revision: bigint) => (n: number) => ({
-        name: `${name}-${n}`,
-        atMs: (from + n) * DAY_MS,
-        etcd: "a",
-        revision: revision + BigInt(n),
-      });
-      const days = [...Array(10).keys()];
-      const all = [...days.map(daily("old", 0, 1_000_000n)), ...days.slice(0, 3).map(daily("new", 10, 950_000n))];
-      expect(kept(all, retention)).toEqual(names);
-    },
-  );
+    ["the given days", { keepDaily: 2 }, ["old-8", "old-9", "new-1", "new-2"]],
+    ["the given months", { keepMonthly: 1 }, ["old-9", "new-2"]],
+  ])("backups from before and after etcd was restored to an earlier state: %s", (_, retention, names) => {
+    const daily = (name: string, from: number, revision: bigint) => (n: number) => ({
+      name: `${name}-${n}`,
+      atMs: (from + n) * DAY_MS,
+      etcd: "a",
+      revision: revision + BigInt(n),
+    });
+    const days = [...Array(10).keys()];
+    const all = [...days.map(daily("old", 0, 1_000_000n)), ...days.slice(0, 3).map(daily("new", 10, 950_000n))];
+    expect(kept(all, retention)).toEqual(names);
+  });
 
   test("as many of each etcd", () => {
     const other = at("2020-01-01T00:00Z", "2020-01-02T00:00Z").map((each) => ({ ...each, etcd: "b" }));
@@ -170,7 +167,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("what is kept is kept again: nothing more goes as long as nothing new comes", () => {
+  test("repeating the retention deletes nothing more without a new backup", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const once = keptOf(all, rules, timeZone);
@@ -181,7 +178,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("their order does not matter, and those of another etcd neither", () => {
+  test("the order of backups and other etcds do not matter", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const names = [...keptOf(all, rules, timeZone)].sort();
@@ -193,7 +190,7 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("a rule more keeps nothing less, and each keeps what it says", () => {
+  test("an additional rule deletes nothing more, and each keeps its own", () => {
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const whole = keptOf(all, rules, timeZone);
@@ -208,8 +205,8 @@ describe("for all backups and rules", () => {
     );
   });
 
-  test("what was given away is never missed: a backup that comes later pushes out none that a period needs", () => {
-    // Pruned after every backup, as the operator does, or once at the end: the same is left.
+  test("pruning early loses nothing that a later period needs", () => {
+    // Pruned after every backup or once at the end, the same is left.
     fc.assert(
       fc.property(stored, retention, zone, (all, rules, timeZone) => {
         const inTime = all.toSorted(

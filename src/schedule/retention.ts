@@ -1,30 +1,32 @@
 import type { Retention } from "#api/v1beta1/schedule.ts";
 
-// How is it counted?
-//   Each rule says what is kept, and what one of them keeps is kept. Ages are counted back from the latest backup, and days are those that
-//   have one: as long as no new backup comes, nothing is given away, whatever the clock says. Each etcd counts by itself, by its ID: one that
-//   was made anew under the same name, perhaps by mistake, does not push out the last backups of the one that was lost.
-// Which of two is later?
-//   Both etcd's revisions and the clock are asked, and what is kept by one of them is kept. A clock that was put back has the newest taken for the
-//   oldest; so have revisions, when etcd was brought back to an earlier state with its ID kept: from a snapshot of its volume, or by etcdutl.
+// How does a retention count?
+//   Each rule keeps backups, and a backup kept by any rule stays. Ages are relative to the latest backup, and only days
+//   with a backup count. So without new backups nothing is deleted, whatever the clock. Each etcd counts separately, by
+//   cluster ID. So a cluster created again under the same name, perhaps by mistake, does not displace the last backups
+//   of the lost one.
+// Which of two backups is later?
+//   Revision and time are both used, and a backup kept by either stays. With a clock that was set back, the newest
+//   looks like the oldest. So it does by revision when etcd was restored to an earlier state with its ID, from a volume
+//   snapshot or by etcdutl.
 
-/** A backup whose object is stored. */
+/** A backup with a stored object. */
 export interface Stored {
   readonly name: string;
-  /** When it was made, in milliseconds since 1970. */
+  /** Creation time, in milliseconds since 1970. */
   readonly atMs: number;
-  /** Of which etcd. */
+  /** Cluster ID of its etcd. */
   readonly etcd: string;
-  /** Up to which revision of it; 0 when that is not known. */
+  /** Revision up to which it is complete; 0 when unknown. */
   readonly revision: bigint;
 }
 
-/** How far back changes are archived. */
+/** Time span of the archive. */
 interface Archived {
   readonly archiveForSeconds?: number;
 }
 
-/** The names of those that are kept. The latest one of each etcd always is, by its revision and by the clock. */
+/** Names of the backups that are kept. They include the latest of each etcd by revision and by time. */
 export function keptOf(all: readonly Stored[], retention: Retention & Archived, timeZone: string): ReadonlySet<string> {
   const dayOf = onceEach(daysIn(timeZone));
   const kept = ORDERS.flatMap((newestFirst) => {
@@ -34,7 +36,7 @@ export function keptOf(all: readonly Stored[], retention: Retention & Archived, 
   return new Set(kept.map(({ name }) => name));
 }
 
-/** @param group of one etcd, the newest first */
+/** @param group backups of one etcd, newest first */
 function keptOfOne(
   group: readonly Stored[],
   retention: Retention & Archived,
@@ -53,7 +55,10 @@ function keptOfOne(
   ];
 }
 
-/** Changes are of use with a backup from before them only: all since the archive begins, and the one with which it begins. */
+/**
+ * Backups that the archive needs: changes are usable only with an earlier backup. All within the archive's span, and
+ * the last one before it.
+ */
 function basesIn(group: readonly Stored[], newestMs: number, archiveForSeconds: number | undefined): readonly Stored[] {
   if (archiveForSeconds === undefined) return [];
   const isWithin = ({ atMs }: Stored) => newestMs - atMs <= archiveForSeconds * 1_000;
@@ -61,7 +66,7 @@ function basesIn(group: readonly Stored[], newestMs: number, archiveForSeconds: 
   return [...group.filter(isWithin), ...(first === undefined ? [] : [first])];
 }
 
-/** The newest of each of the latest periods that have one. */
+/** The newest backup of each of the latest periods that have one. */
 function lastOfEach(
   group: readonly Stored[],
   periods: number,
@@ -71,12 +76,12 @@ function lastOfEach(
   return newest.slice(0, periods).flatMap(([first]) => first ?? []);
 }
 
-/** By the clock. Of two of the same second, the one whose name is greater: it was due later. */
+/** Sorts by time; of the same second, the greater name is newer: it was due later. */
 function youngestFirst(a: Stored, b: Stored): number {
   return b.atMs - a.atMs || b.name.localeCompare(a.name);
 }
 
-/** By what etcd counts itself, then by the clock. */
+/** Sorts by revision, then by time. */
 function furthestFirst(a: Stored, b: Stored): number {
   if (a.revision !== b.revision) return a.revision < b.revision ? 1 : -1;
   return youngestFirst(a, b);
@@ -92,7 +97,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   s: 1_000,
 };
 
-/** `30d` or `1w12h`, in milliseconds; what is none keeps everything. */
+/** Parses `30d` or `1w12h` to milliseconds; an invalid text keeps everything. */
 function spanOf(text: string): number {
   if (!/^(\d+[wdhms])+$/.test(text)) return Number.POSITIVE_INFINITY;
   return [...text.matchAll(/(\d+)([wdhms])/g)].reduce(
@@ -102,16 +107,16 @@ function spanOf(text: string): number {
 }
 
 interface Day {
-  /** Counted from 1970-01-01. */
+  /** Days since 1970-01-01. */
   readonly day: number;
-  /** Of its year. */
+  /** Year and month. */
   readonly month: string;
 }
 
-/** 1970-01-01 was a Thursday: so many days after the Monday with which its week began. */
+/** 1970-01-01 was a Thursday, three days after the Monday of its week. */
 const MONDAY = 3;
 
-/** Three rules ask for the day of each of thousands of backups, and time zones take their time. */
+/** Caches days: three rules ask for each of thousands of backups, and time zones are slow to compute. */
 function onceEach(dayOf: (ms: number) => Day): (ms: number) => Day {
   const known = new Map<number, Day>();
   return (ms) => {
@@ -121,7 +126,7 @@ function onceEach(dayOf: (ms: number) => Day): (ms: number) => Day {
   };
 }
 
-/** On which day of this time zone a moment is. */
+/** Maps a time to its day in the time zone. */
 function daysIn(timeZone: string): (ms: number) => Day {
   const format = new Intl.DateTimeFormat("en", { timeZone, year: "numeric", month: "numeric", day: "numeric" });
   return (ms) => {

@@ -4,49 +4,49 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { type Calendar, calendarOf } from "#schedule/cron.ts";
 import { AHEAD_MS, isClusterAsleep, isOwned, madeAtMs, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
-// How does no run come twice, and none get lost?
-//   An EtcdBackup has the name of its due time, so that a run can be made but once, whoever dies between two writes. What has been made is
-//   known from the EtcdBackups themselves, and from the status, which also remembers those that are gone. Nothing else is remembered.
-// What counts as missed?
-//   Due times since the latest run, or since the schedule was edited or resumed: an edit at ten does not make up for a new time at five. Of
-//   all that were missed the latest is made.
+// How is each run made exactly once?
+//   The EtcdBackup's name contains its due time, so it can be created only once, also after a crash between two writes.
+//   Made runs are known from EtcdBackups, and from the status for those that are gone. Nothing else is remembered.
+// Which runs count as missed?
+//   Due times since the latest run, or since the schedule was edited or resumed. So an edit at ten does not make up for
+//   a new time at five. Of several missed runs the latest is made.
 // What if the clock is wrong?
-//   When it is put back, nothing is due before the latest run. When it was so wrong that the latest run lies days ahead, that is not
-//   believed any more: to wait for it could take years.
+//   When it is set back, nothing is due before the latest run. A recorded run that lies more than a day ahead is
+//   ignored: waiting for it could take years.
 
-/** What these functions ask for: observe.ts asks before it has the whole. */
+/** Input of these functions: observe.ts needs them before the snapshot is complete. */
 export type Seen = Pick<ScheduleSnapshot, "takenAtMs" | "schedule" | "cluster" | "backups">;
 
 export interface Runs {
-  /** The due time of the latest run that was made, in milliseconds since 1970. */
+  /** Due time of the latest run, in milliseconds since 1970. */
   readonly lastMs: number | undefined;
-  /** How many have been made. */
+  /** Number of runs made. */
   readonly made: number;
-  /** The run that is due now. */
+  /** Due time of the run to make now. */
   readonly dueMs: number | undefined;
-  /** The latest run that is past its deadline, and is not made any more. */
+  /** The latest run that missed its deadline and is skipped. */
   readonly missedMs: number | undefined;
-  /** The latest one that waited for its cluster to be woken, or does so now. */
+  /** The latest run that waited, or waits, for its cluster to wake. */
   readonly heldMs: number | undefined;
-  /** When the next one is due. */
+  /** Next due time. */
   readonly nextMs: number | undefined;
-  /** From when on due times count; `undefined` while that is not on record, or the schedule is suspended. */
+  /** Start of counting; `undefined` while it is not recorded, or the schedule is suspended. */
   readonly sinceMs: number | undefined;
 }
 
-/** By schedule as it was read: every rule asks, and time zones take their time. */
+/** Cache by schedule object: every rule needs the calendar, and time zones are slow to compute. */
 const CALENDARS = new WeakMap<EtcdBackupSchedule, Calendar | string>();
-/** By snapshot. */
+/** Cache by snapshot. */
 const RUNS = new WeakMap<Seen, Runs>();
 
-/** By which calendar the schedule goes. @returns a sentence when it is none */
+/** Calendar of the schedule. @returns a sentence when the spec is invalid */
 export function calendarFor({ schedule }: Pick<Seen, "schedule">): Calendar | string {
   const calendar = CALENDARS.get(schedule) ?? calendarOf(schedule.spec, madeAtMs(schedule));
   CALENDARS.set(schedule, calendar);
   return calendar;
 }
 
-/** Which runs have been, are due, and come. */
+/** Past, due and next runs. */
 export function runsOf(seen: Seen): Runs {
   const runs = RUNS.get(seen) ?? countedRuns(seen);
   RUNS.set(seen, runs);
@@ -70,7 +70,8 @@ function countedRuns(seen: Seen): Runs {
   const firstMs = spec.immediate && made.made === 0 ? madeAtMs(schedule) : undefined;
   if (isClusterAsleep(seen)) return { ...made, ...none, heldMs: pendingMs ?? firstMs ?? recordedMs, nextMs, sinceMs };
   const lateMs = (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
-  // What waited for its cluster to be woken is not late: who sleeps over every due time would never be backed up.
+  // A run that waited for its cluster to wake is not late: a cluster that sleeps at every due time would never be
+  // backed up.
   const isHeld = recordedMs !== undefined && pendingMs !== undefined && pendingMs <= recordedMs;
   const isMissed = pendingMs !== undefined && !isHeld && takenAtMs - pendingMs > lateMs;
   return {
@@ -83,17 +84,17 @@ function countedRuns(seen: Seen): Runs {
   };
 }
 
-/** The name of the EtcdBackup that is due. */
+/** Name of the due EtcdBackup. */
 export function dueName(schedule: EtcdBackupSchedule, dueMs: number): string {
   return scheduledBackupName(schedule.metadata.name, dueMs);
 }
 
-/** Whether that backup has been made: also when its label was taken away. */
+/** Whether that backup was made, even if its label was removed. */
 export function isMade(snapshot: ScheduleSnapshot): boolean {
   return snapshot.namesake !== undefined && isOwned(snapshot, snapshot.namesake);
 }
 
-/** From the status, and from what was made since it was written. */
+/** From the status, and from backups made since it was written. */
 function madeRuns(seen: Seen): { lastMs: number | undefined; made: number } {
   const { schedule, backups, takenAtMs } = seen;
   const { lastScheduleTime, runs = 0 } = schedule.status ?? {};
@@ -106,7 +107,7 @@ function madeRuns(seen: Seen): { lastMs: number | undefined; made: number } {
   return { lastMs: lastMs === Number.NEGATIVE_INFINITY ? undefined : lastMs, made: runs + newer.length };
 }
 
-/** A time on record; one that lies days ahead is of a clock that was wrong. */
+/** Parses a recorded time; one more than a day ahead comes from a wrong clock and is ignored. */
 function believed({ takenAtMs }: Seen, time: string | undefined): number | undefined {
   const ms = Date.parse(time ?? "");
   return ms <= takenAtMs + AHEAD_MS ? ms : undefined;
@@ -117,7 +118,7 @@ function dueOf({ metadata }: EtcdBackupSchedule, backup: EtcdBackup): readonly n
   return dueMs === undefined ? [] : [dueMs];
 }
 
-/** What is on record of the schedule as it is now. */
+/** Recorded start of counting, if it is for the present spec. */
 function sinceOf({ schedule, takenAtMs }: Seen): number | undefined {
   const { spec, status } = schedule;
   const { counted } = status ?? {};
@@ -127,7 +128,7 @@ function sinceOf({ schedule, takenAtMs }: Seen): number | undefined {
   return sinceMs <= takenAtMs + AHEAD_MS ? sinceMs : undefined;
 }
 
-/** From when on due times are to count, when that is not on record: from the creation, if nobody has ever looked at it. */
+/** New start of counting: the creation for a schedule that was never observed, else now. */
 export function newSinceMs({ schedule, takenAtMs }: Seen): number {
   return schedule.status?.observedGeneration === undefined ? Math.min(madeAtMs(schedule), takenAtMs) : takenAtMs;
 }

@@ -8,39 +8,39 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 
-/** All that one decision about an EtcdBackupSchedule may use. Built by observe.ts, read-only ever after. */
+/** Everything that one decision about an EtcdBackupSchedule may use. Built by observe.ts, then read-only. */
 export interface ScheduleSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Milliseconds since 1970: the only "now" for rules. */
   readonly takenAtMs: number;
   readonly schedule: EtcdBackupSchedule;
-  /** Which is backed up; `undefined` when it is none of ours, or not there. */
+  /** The EtcdCluster that is backed up; `undefined` when none is named or it does not exist. */
   readonly cluster: EtcdCluster | undefined;
-  /** Its own EtcdBackups, in the order of their creation: by label and uid. */
+  /** Its own EtcdBackups by label and uid, oldest first. */
   readonly backups: readonly EtcdBackup[];
-  /** The EtcdBackup of its latest run, also when its label was taken away. */
+  /** EtcdBackup of the latest run, even if its label was removed. */
   readonly lastRun: EtcdBackup | undefined;
-  /** That of the run of which there must be a good one by now, likewise: of the one before, while a run is under way. */
+  /** EtcdBackup of the run that must be good, likewise. While a run is in progress it is the run before. */
   readonly wantedRun: EtcdBackup | undefined;
-  /** Those that an earlier schedule of the name has marked and not deleted: nobody else takes the marks back. */
+  /** EtcdBackups marked by an earlier schedule of the name and not deleted: nothing else removes these marks. */
   readonly left: readonly EtcdBackup[];
-  /** Names of its own from which an EtcdRestore is to be filled, or an EtcdCluster is to begin, and has yet to. */
+  /** Names of its backups that an EtcdRestore still reads or an EtcdCluster will begin with. */
   readonly restoring: ReadonlySet<string>;
-  /** The EtcdBackup that archives changes for it. It is none of `backups`: it has no object, and never completes. */
+  /** The EtcdBackup that archives changes. It is not in `backups`: it has no object and never completes. */
   readonly archive: EtcdBackup | undefined;
-  /** Another EtcdBackup that archives changes where this schedule wants them. */
+  /** Another EtcdBackup that archives to the same place. */
   readonly rival: EtcdBackup | undefined;
-  /** Who has the name of that one, and is not its own: an earlier schedule of the name may have left it. */
+  /** A foreign EtcdBackup with the archive's name, for example left by an earlier schedule of the name. */
   readonly archiveNamesake: EtcdBackup | undefined;
-  /** Who has the name of the backup that is due; it may be somebody else's. */
+  /** The EtcdBackup with the name of the due run; it may be foreign. */
   readonly namesake: EtcdBackup | undefined;
 }
 
-/** Whether this very EtcdBackupSchedule, not an earlier one of the same name, has made the backup. */
+/** Whether this EtcdBackupSchedule, by uid, made the backup. */
 export function isOwned({ schedule }: Pick<ScheduleSnapshot, "schedule">, backup: EtcdBackup): boolean {
   return scheduleUidOf(backup) === schedule.metadata.uid;
 }
 
-/** Of the EtcdBackupSchedule that has made it. */
+/** Uid of the EtcdBackupSchedule that made it. */
 export function scheduleUidOf({ metadata }: EtcdBackup): string | undefined {
   return metadata.annotations?.[SCHEDULE_UID_ANNOTATION];
 }
@@ -49,7 +49,10 @@ export function isDeleting({ metadata }: EtcdBackup | EtcdBackupSchedule): boole
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether nobody can be read: members are stopped, or are about to be, or there are none. Who is to sleep, and is kept from it, goes on to serve. */
+/**
+ * Whether the cluster cannot be read: its members are stopped or stopping, or there are none. A cluster that is
+ * prevented from falling asleep still serves.
+ */
 export function isClusterAsleep({ cluster }: Pick<ScheduleSnapshot, "cluster">): boolean {
   if (cluster === undefined || !isToSleep(cluster)) return false;
   const { identity, conditions } = cluster.status ?? {};
@@ -58,77 +61,83 @@ export function isClusterAsleep({ cluster }: Pick<ScheduleSnapshot, "cluster">):
   return ready?.reason === "FallingAsleep" && pausedBy(cluster) === undefined;
 }
 
-/** Whether it has not ended, and may go on. */
+/** Whether it has not ended and is not being deleted. */
 export function isActive(backup: EtcdBackup): boolean {
   const { phase } = backup.status ?? {};
   return phase !== "Completed" && phase !== "Failed" && !isDeleting(backup);
 }
 
-/** Whether it may yet read the object of the EtcdBackup that it names: it has not ended, and its claims are not all filled. */
+/** Whether the restore may still read its EtcdBackup's object: it has not ended, and not all claims are filled. */
 export function isReading({ status }: EtcdRestore): boolean {
   return status?.phase !== "Completed" && status?.phase !== "Failed" && status?.begun !== true;
 }
 
-/** With which EtcdBackup the EtcdCluster is yet to begin: while it is paused, sleeps or has to wait, no EtcdRestore tells of that. */
+/**
+ * Name of the EtcdBackup with which the EtcdCluster will begin: while the cluster is paused, sleeps or waits, no
+ * EtcdRestore exists.
+ */
 export function beginningOf({ metadata, spec, status }: EtcdCluster): string | undefined {
   const isOver = metadata.deletionTimestamp !== undefined || status?.identity !== undefined;
   return isOver ? undefined : spec.bootstrap?.fromBackup.backupName;
 }
 
-/** Whether its object is stored, stays so far, and was not found wrong. */
+/** Whether its object is stored, is not being deleted, and passed any verification. */
 export function isGood(backup: EtcdBackup): boolean {
   return backup.status?.phase === "Completed" && !isDeleting(backup) && defectOf(backup) === undefined;
 }
 
-/** Whether both lie in one folder of one store, as far as is known: a restore looks for changes in that of its backup. */
+/**
+ * Whether backup and archive are in the same folder of the same store, as far as known: a restore looks for changes
+ * beside its backup.
+ */
 export function isBeside(backup: EtcdBackup, archive: EtcdBackup | undefined): boolean {
   if (archive === undefined || placeText(backup.spec) !== placeText(archive.spec)) return false;
   const [own, other] = [backup.status?.objectKey, archive.status?.objectKey];
   return own === undefined || other === undefined || folderOf(own) === folderOf(other);
 }
 
-/** Whether others may go for its sake: it is good, and no verdict on it is open. */
+/** Whether other backups may be deleted in its favour: it is good, and no verification is pending. */
 export function isSettled(backup: EtcdBackup): boolean {
   const verified = backup.status?.conditions?.find(({ type }) => type === "Verified")?.status ?? "Unknown";
   return isGood(backup) && !(backup.spec.verify && verified === "Unknown");
 }
 
-/** It lies this much ahead at most, in milliseconds: clocks of two machines differ, and people set them back by hours. */
+/** How far a time may lie ahead, in milliseconds: clocks of two machines differ, and users set them back by hours. */
 export const AHEAD_MS = 24 * 3_600_000;
 
-/** By their metadata: there are thousands of backups, and every look asks. */
+/** Cache by metadata object: every observation asks for thousands of backups. */
 const MADE_AT = new WeakMap<object, number>();
 
-/** When the backup was made, in milliseconds since 1970, by the API server's clock. */
+/** Creation time in milliseconds since 1970, by the API server's clock. */
 export function madeAtMs({ metadata }: EtcdBackup | EtcdBackupSchedule): number {
   const madeAt = MADE_AT.get(metadata) ?? Date.parse(metadata.creationTimestamp ?? "");
   MADE_AT.set(metadata, madeAt);
   return madeAt;
 }
 
-/** For sorting backups of one etcd: it counts its revisions itself, and no clock that is wrong changes that. */
+/** Sorts backups of one etcd by revision, which no wrong clock affects. */
 export function byRevision(a: EtcdBackup, b: EtcdBackup): number {
   const [older, newer] = [revisionOf(a), revisionOf(b)];
   if (older !== newer) return older < newer ? -1 : 1;
   return byAge(a, b);
 }
 
-/** Up to which revision of its etcd it holds everything; 0 when that is not known. */
+/** Revision up to which the backup is complete; 0 when unknown. */
 export function revisionOf({ status }: EtcdBackup): bigint {
   return revisionIn(status?.object?.revision) ?? 0n;
 }
 
-/** What a status tells of a revision; `undefined` when it is none: whoever may write a status may write anything. */
+/** Parses a revision in a status; `undefined` when it is invalid, since users can write statuses. */
 export function revisionIn(text = ""): bigint | undefined {
   return /^\d+$/.test(text) ? BigInt(text) : undefined;
 }
 
-/** For sorting: who was made earlier comes first, and of two of one second who was due earlier. */
+/** Sorts by creation; of the same second, the earlier due time comes first. */
 export function byAge(a: EtcdBackup, b: EtcdBackup): number {
   return madeAtMs(a) - madeAtMs(b) || a.metadata.name.localeCompare(b.metadata.name);
 }
 
-/** Of which etcd it is, as far as is known: one that was made anew under the same name has another ID. */
+/** Cluster ID of its etcd, if known: a cluster created again under the same name has another ID. */
 export function etcdOf({ status }: EtcdBackup): string {
   return status?.object?.clusterID ?? "";
 }

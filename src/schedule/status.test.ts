@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { NOW } from "#kit/cluster.ts";
-import { archiveOf, counted, etcdBackupSchedule, MADE_MS, run, schedule, source } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { archiveOf, counted, etcdBackupSchedule, MADE_MS, run, schedule, source } from "#kit/snapshots/schedule.ts";
 import { planSchedule } from "#schedule/plan.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 import { failingStatus, scheduleStatus } from "#schedule/status.ts";
@@ -15,7 +15,7 @@ function statusOf(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
   return scheduleStatus(snapshot, planSchedule(snapshot));
 }
 
-function told(snapshot: ScheduleSnapshot): readonly string[] {
+function conditionTexts(snapshot: ScheduleSnapshot): readonly string[] {
   const { conditions = [] } = statusOf(snapshot);
   return conditions.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);
 }
@@ -23,38 +23,39 @@ function told(snapshot: ScheduleSnapshot): readonly string[] {
 const NONE = "BackupReady False NoBackupYet: no backup has ended yet";
 const NEXT = "Ready True Scheduled: the next backup is due at 2026-01-01T13:00:00Z";
 const ASLEEP = source({ replicas: 0 }, true);
-const SLEEPS = "EtcdCluster my-etcd sleeps (spec.replicas is 0), and no backups are made until it is woken";
+const SLEEPS = "EtcdCluster my-etcd sleeps (spec.replicas is 0); no backups are made until it is woken";
 const active = run(NOW - HOUR, { phase: "active" });
 
 describe("conditions", () => {
   test.each<[string, ScheduleSnapshot, readonly string[]]>([
     ["before the first run", schedule(), [NONE, NEXT]],
-    ["before the schedule is on record", schedule({ status: {} }), [NONE, "Ready True Scheduled: the first due time is being counted"]],
+    ["before the schedule is recorded", schedule({ status: {} }), [NONE, "Ready True Scheduled: the first due time is determined next"]],
     ["suspended", schedule({ spec: { suspend: true } }), [NONE, "Ready False Suspended: spec.suspend is true: no backups are made"]],
     ["not understood", schedule({ spec: { timeZone: "Mars" } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
-    ["not understood and suspended", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
-    ["a run waits", schedule({ status: STATUS, backups: [active] }), [NONE, "Ready True BackupRunning: a backup was due at 2026-01-01T12:00:00Z, and EtcdBackup nightly-20260101-110000 has not ended"]],
+    ["invalid and suspended", schedule({ spec: { timeZone: "Mars", suspend: true } }), [NONE, 'Ready False SpecRefused: spec.timeZone is "Mars"; it must be the name of a time zone that the operator knows, such as Europe/Berlin or UTC']],
+    ["a run waits", schedule({ status: STATUS, backups: [active] }), [NONE, "Ready True BackupRunning: a backup was due at 2026-01-01T12:00:00Z, but EtcdBackup nightly-20260101-110000 has not ended"]],
     ["nothing waits", schedule({ backups: [active] }), [NONE, NEXT]],
-    ["a good one", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
-    ["a good one, and another one under way", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
-    ["one that failed", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
-    ["a good one that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
-    ["one whose data was found wrong", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, and its verification found it wrong: VerificationFailed: a key differs", NEXT]],
-    ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z was not begun within 60 s", NEXT]],
+    ["a good backup", schedule({ backups: [run(NOW - HOUR, { phase: "Failed" }), run(NOW)] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db", NEXT]],
+    ["a good backup, and a running one", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }), ["BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db", NEXT]],
+    ["a failed backup", schedule({ backups: [run(NOW - HOUR), run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", NEXT]],
+    ["a good backup that is being deleted", schedule({ backups: [run(NOW, { deleting: true })] }), [NONE, NEXT]],
+    ["a defective backup", schedule({ backups: [run(NOW - HOUR), run(NOW, { doubted: "VerificationFailed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 was stored, but failed its verification: VerificationFailed: a key differs", NEXT]],
+    ["missed", schedule({ status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), ["BackupReady False RunMissed: the backup that was due at 2026-01-01T12:00:00Z did not start within 60 s", NEXT]],
     ["asleep", schedule({ cluster: ASLEEP, backups: [run(NOW)] }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
-    ["asleep, and a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the one that was due at 2026-01-01T12:00:00Z waits`]],
-    ["asleep, and none was made before", schedule({ cluster: ASLEEP }), [`${NONE}; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
-    ["asleep, and the last one before has failed", schedule({ cluster: ASLEEP, backups: [run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["asleep, and a run waits", schedule({ cluster: ASLEEP, status: STATUS, spec: { startingDeadlineSeconds: 60 }, backups: [run(NOW - HOUR)], atMs: NOW + 61_000 }), [`BackupReady True ClusterAsleep: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}; the backup that was due at 2026-01-01T12:00:00Z waits`]],
+    ["asleep, without an earlier backup", schedule({ cluster: ASLEEP }), [`${NONE}; ${SLEEPS}`, `Ready True ClusterAsleep: ${SLEEPS}`]],
+    ["asleep, and the latest backup has failed", schedule({ cluster: ASLEEP, backups: [run(NOW, { phase: "Failed" })] }), ["BackupReady False BackupFailed: EtcdBackup nightly-20260101-120000 has failed: NoSpace: the bucket is full", `Ready True ClusterAsleep: ${SLEEPS}`]],
     ["asleep, and suspended", schedule({ cluster: ASLEEP, spec: { suspend: true } }), [`${NONE}; ${SLEEPS}`, "Ready False Suspended: spec.suspend is true: no backups are made"]],
-  ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toEqual(expected)); // biome-ignore format: a table
+  ])("%s", (_, snapshot, expected) => expect(conditionTexts(snapshot)).toEqual(expected)); // biome-ignore format: a table
 
-  /** What BackupReady says an hour and a half after the latest good backup, which is of eleven, or what else is given. */
-  const ready = (given: Parameters<typeof schedule>[0]) => told(schedule({ backups: [run(NOW - HOUR)], ...given }))[0];
+  /** BackupReady one and a half hours after the latest good backup, which is of eleven, or as given. */
+  const ready = (given: Parameters<typeof schedule>[0]) =>
+    conditionTexts(schedule({ backups: [run(NOW - HOUR)], ...given }))[0];
   const made = (ms: number) => counted({}, { lastScheduleTime: rfc3339(ms), runs: 3 });
   const held = (ms: number) => ({ ...made(NOW - HOUR), heldTime: rfc3339(ms) });
   const LATER = NOW + HOUR / 2;
   const GOOD = "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-110000 is stored as s3://backups/nightly-20260101-110000.db"; // biome-ignore format: a line
-  const overdue = (hour: number) => `BackupReady False BackupOverdue: no good backup is there of the run that was due at 2026-01-01T${hour}:00:00Z, nor a later one; the latest is EtcdBackup nightly-20260101-110000`; // biome-ignore format: a line
+  const overdue = (hour: number) => `BackupReady False BackupOverdue: the run that was due at 2026-01-01T${hour}:00:00Z has no good backup, nor has a later one; the latest is EtcdBackup nightly-20260101-110000`; // biome-ignore format: a line
   const stored = (atMs: number, completionTime: string) => {
     const backup = run(atMs);
     return { ...backup, status: { ...backup.status, completionTime } };
@@ -62,38 +63,38 @@ describe("conditions", () => {
   const Replace = { concurrencyPolicy: "Replace" };
 
   test.each<[string, Parameters<typeof schedule>[0], string]>([
-    ["a run that failed and was deleted for that", { status: made(NOW), atMs: LATER }, overdue(12)],
-    ["and while the next one is under way", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
-    ["and while the next one is about to be made", { status: made(NOW), atMs: NOW + HOUR }, overdue(12)],
-    ["a run that replaced another one", { status: made(NOW), atMs: LATER, spec: Replace, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
-    ["a run that replaced one that had replaced another one", { status: made(NOW + HOUR), atMs: LATER + HOUR, spec: Replace, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
-    ["a run that is under way", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
-    ["a run that is still under way when the next one is due", { status: made(NOW), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, overdue(12)],
-    ["a run that takes longer than until the next one", { status: made(NOW), atMs: NOW + HOUR, backups: [stored(NOW - HOUR, rfc3339(NOW + HOUR / 4)), run(NOW, { phase: "active" })] }, GOOD],
-    ["a run that is about to be made", { status: made(NOW - HOUR) }, GOOD],
-    ["several were missed, and one is about to be made", { status: made(NOW - HOUR), atMs: NOW + HOUR }, overdue(12)],
-    ["several were missed before an edit, and one is about to be made", { status: { ...made(NOW - HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } }, atMs: NOW + HOUR }, GOOD],
-    ["the latest was taken off the schedule", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
-    ["the latest was taken off the schedule, and the next one is under way", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
-    ["the latest was taken off the schedule, and has failed, and the next one is under way", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
-    ["the latest was taken off the schedule, and has failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
-    ["the latest is from far ahead, when a clock was wrong", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
-    ["the only one is from far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW + 25 * HOUR)] }, "BackupReady False BackupOverdue: no good backup is there of the run that was due at 2026-01-01T12:00:00Z, nor a later one; there is no other one"],
-    ["the latest is a day ahead, which clocks may differ", { status: made(NOW), atMs: LATER, backups: [run(LATER + 24 * HOUR)] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260102-123000 is stored as s3://backups/nightly-20260102-123000.db"],
-    ["the latest two, in whatever order", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW - 2 * HOUR)] }, overdue(12)],
-    ["a run failed and was deleted before an edit", { status: { ...made(NOW), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW + 60_000) } }, atMs: NOW + HOUR }, overdue(12)],
-    ["a run failed and was deleted for that, and the one after the next is due", { status: made(NOW), atMs: NOW + 2 * HOUR }, overdue(13)],
-    ["an active one of which nobody knows the run", { status: counted({}), atMs: LATER, spec: { schedule: "@yearly" }, backups: [run(NOW - HOUR, { metadata: { name: "a" } }), run(NOW, { phase: "active", metadata: { name: "b" } })] }, "BackupReady True BackupCompleted: EtcdBackup a is stored as s3://backups/nightly-20260101-110000.db"],
-    ["when it was complete is not told", { status: made(NOW), atMs: LATER, backups: [stored(NOW, "soon")] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db"],
+    ["a failed run that was deleted", { status: made(NOW), atMs: LATER }, overdue(12)],
+    ["a failed run that was deleted, while the next one is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
+    ["a failed run that was deleted, before the next one is made", { status: made(NOW), atMs: NOW + HOUR }, overdue(12)],
+    ["a run that replaced another", { status: made(NOW), atMs: LATER, spec: Replace, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
+    ["a run that replaced one that had replaced another", { status: made(NOW + HOUR), atMs: LATER + HOUR, spec: Replace, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })] }, overdue(12)],
+    ["a running run", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, GOOD],
+    ["a run that still runs when the next one is due", { status: made(NOW), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW, { phase: "active" })] }, overdue(12)],
+    ["a run that takes longer than the interval", { status: made(NOW), atMs: NOW + HOUR, backups: [stored(NOW - HOUR, rfc3339(NOW + HOUR / 4)), run(NOW, { phase: "active" })] }, GOOD],
+    ["before a run is made", { status: made(NOW - HOUR) }, GOOD],
+    ["several missed runs, before one is made", { status: made(NOW - HOUR), atMs: NOW + HOUR }, overdue(12)],
+    ["several runs missed before an edit, before one is made", { status: { ...made(NOW - HOUR), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW) } }, atMs: NOW + HOUR }, GOOD],
+    ["the latest has lost its label", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["the latest has lost its label, and the next one is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { metadata: { labels: {} } }) }, GOOD],
+    ["the latest has lost its label and failed, and the next one is running", { status: made(NOW + HOUR), atMs: LATER + HOUR, backups: [run(NOW - HOUR), run(NOW + HOUR, { phase: "active" })], wantedRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
+    ["the latest has lost its label and failed", { status: made(NOW), atMs: LATER, lastRun: run(NOW, { phase: "Failed", metadata: { labels: {} } }) }, overdue(12)],
+    ["the latest is dated far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR, { etcd: "a" }), run(NOW + 25 * HOUR, { etcd: "a", revision: "11" })] }, overdue(12)],
+    ["the only one is dated far ahead", { status: made(NOW), atMs: LATER, backups: [run(NOW + 25 * HOUR)] }, "BackupReady False BackupOverdue: the run that was due at 2026-01-01T12:00:00Z has no good backup, nor has a later one; there is no other backup"],
+    ["the latest is dated a day ahead", { status: made(NOW), atMs: LATER, backups: [run(LATER + 24 * HOUR)] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260102-123000 is stored as s3://backups/nightly-20260102-123000.db"],
+    ["the latest two, in any order", { status: made(NOW), atMs: LATER, backups: [run(NOW - HOUR), run(NOW - 2 * HOUR)] }, overdue(12)],
+    ["a run that failed and was deleted before an edit", { status: { ...made(NOW), counted: { schedule: "@hourly", timeZone: "UTC", since: rfc3339(NOW + 60_000) } }, atMs: NOW + HOUR }, overdue(12)],
+    ["a failed run that was deleted, and the one after the next is due", { status: made(NOW), atMs: NOW + 2 * HOUR }, overdue(13)],
+    ["an active backup of an unknown run", { status: counted({}), atMs: LATER, spec: { schedule: "@yearly" }, backups: [run(NOW - HOUR, { metadata: { name: "a" } }), run(NOW, { phase: "active", metadata: { name: "b" } })] }, "BackupReady True BackupCompleted: EtcdBackup a is stored as s3://backups/nightly-20260101-110000.db"],
+    ["an invalid completion time", { status: made(NOW), atMs: LATER, backups: [stored(NOW, "soon")] }, "BackupReady True BackupCompleted: EtcdBackup nightly-20260101-120000 is stored as s3://backups/nightly-20260101-120000.db"],
     ["suspended since", { status: made(NOW - HOUR), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, GOOD],
-    ["suspended after a run that failed and was deleted for that", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
+    ["suspended after a failed run that was deleted", { status: made(NOW), atMs: NOW + 9 * HOUR, spec: { suspend: true } }, overdue(12)],
     ["asleep until now", { status: held(NOW + HOUR), atMs: NOW + HOUR }, GOOD],
-    ["asleep until now, and past what would be the deadline of the last run", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
-    ["asleep until the run before", { status: held(NOW), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, "BackupReady False RunMissed: the backup that was due at 2026-01-01T13:00:00Z was not begun within 60 s"],
-    ["asleep once, and then a run failed and was deleted for that", { status: { ...held(NOW), ...made(NOW) }, atMs: LATER }, overdue(12)],
+    ["asleep until now, and past the last run's deadline", { status: held(NOW + HOUR), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, GOOD],
+    ["asleep until the run before", { status: held(NOW), atMs: NOW + HOUR + 61_000, spec: { startingDeadlineSeconds: 60 } }, "BackupReady False RunMissed: the backup that was due at 2026-01-01T13:00:00Z did not start within 60 s"],
+    ["asleep once, and then a failed run that was deleted", { status: { ...held(NOW), ...made(NOW) }, atMs: LATER }, overdue(12)],
   ])("whether a good backup is overdue: %s", (_, given, expected) => expect(ready(given)).toBe(expected)); // biome-ignore format: a table
 
-  test("how the archive is doing, and what is wrong with it", () => {
+  test("the archive's state and problem are shown", () => {
     const archive = { from: "5", revision: "20", time: rfc3339(NOW), gaps: 1 };
     const condition = (reason: string) => [
       {
@@ -111,7 +112,7 @@ describe("conditions", () => {
     expect(statusOf(schedule())).not.toHaveProperty("archive");
   });
 
-  test("what is refused is told, and so is a name that is taken", () => {
+  test("a refused step and a taken name are shown", () => {
     const snapshot = schedule({ status: STATUS });
     const aside = (code: string) => [{ rule: "create-backup", because: "no", code, is: "refused" as const }];
     const ready = (plan: Parameters<typeof scheduleStatus>[1]) =>
@@ -131,10 +132,10 @@ describe("conditions", () => {
   });
 });
 
-describe("what the next look has to remember", () => {
+describe("the controller's memory", () => {
   const { conditions: _, ...first } = statusOf(schedule({ status: {} }));
 
-  test("the first look counts from the creation", () => {
+  test("the first observation counts from the creation", () => {
     const since = rfc3339(MADE_MS);
     expect(first).toEqual({
       observedGeneration: 1,
@@ -144,7 +145,7 @@ describe("what the next look has to remember", () => {
     });
   });
 
-  test("an edit counts from now, and what was made stays", () => {
+  test("an edit restarts counting, and made runs stay", () => {
     const edited = statusOf(schedule({ status: STATUS, spec: { schedule: "@daily" } }));
     expect(edited).toMatchObject({
       counted: { schedule: "@daily", timeZone: "UTC", since: rfc3339(NOW) },
@@ -155,7 +156,7 @@ describe("what the next look has to remember", () => {
     expect(zone.counted).toEqual({ schedule: "@hourly", timeZone: "Europe/Berlin", since: rfc3339(NOW) });
   });
 
-  test("nothing is counted while it is suspended or not understood, and anew afterwards", () => {
+  test("nothing is counted while it is suspended or invalid, and counting restarts afterwards", () => {
     const suspended = statusOf(schedule({ status: STATUS, spec: { suspend: true } }));
     expect(suspended).not.toHaveProperty("counted");
     expect(suspended).not.toHaveProperty("nextScheduleTime");
@@ -173,14 +174,14 @@ describe("what the next look has to remember", () => {
     });
   });
 
-  test("a run that was made and has lost its label", () => {
+  test("a made run that has lost its label", () => {
     const snapshot = schedule({ status: STATUS, namesake: run(NOW, { metadata: { labels: {} } }) });
     expect(statusOf(snapshot)).toMatchObject({ lastScheduleTime: "2026-01-01T12:00:00Z", runs: 4 });
     const theirs = schedule({ status: STATUS, namesake: run(NOW, { metadata: { annotations: {} } }) });
     expect(statusOf(theirs)).toMatchObject({ lastScheduleTime: "2026-01-01T11:00:00Z", runs: 3 });
   });
 
-  test("the latest run that waited for its cluster to be woken stays on record", () => {
+  test("the latest run that waited for its cluster stays recorded", () => {
     const asleep = statusOf(schedule({ status: STATUS, cluster: ASLEEP }));
     expect(asleep).toMatchObject({ heldTime: "2026-01-01T12:00:00Z", lastScheduleTime: "2026-01-01T11:00:00Z" });
     const woken = statusOf(schedule({ status: asleep, backups: [run(NOW)], atMs: NOW + HOUR }));
@@ -203,10 +204,10 @@ describe("what the next look has to remember", () => {
   });
 });
 
-describe("the latest ones", () => {
+describe("the latest backups", () => {
   const GOOD = { name: "nightly-20260101-110000", time: "2026-01-01T11:00:00Z", objectURL: "s3://backups/nightly-20260101-110000.db" }; // biome-ignore format: one thing
 
-  test("the latest good one, with what is known of it", () => {
+  test("the latest good one, with its facts", () => {
     const backups = [run(NOW - 2 * HOUR), run(NOW - HOUR, { etcd: "a" }), run(NOW, { phase: "Failed" })];
     expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "12" });
     expect(statusOf(schedule({ backups: [run(NOW - HOUR)] })).lastSuccessful).toEqual(GOOD);
@@ -216,7 +217,7 @@ describe("the latest ones", () => {
     expect(statusOf(schedule({ backups: [nothing] })).lastSuccessful).toStrictEqual({ name, time });
   });
 
-  test("the latest one is who was made last, whatever its name, and in whatever order they come", () => {
+  test("the latest is the newest by creation, whatever its name or order", () => {
     const made = { creationTimestamp: rfc3339(NOW) };
     const backups = [run(NOW - 3 * HOUR, { metadata: made }), run(NOW - 2 * HOUR), run(NOW - HOUR)];
     expect(statusOf(schedule({ backups })).lastSuccessful?.name).toBe("nightly-20260101-090000");
@@ -224,7 +225,7 @@ describe("the latest ones", () => {
     expect(statusOf(schedule({ backups: ordered })).lastSuccessful?.name).toBe("nightly-20260101-110000");
   });
 
-  test("the latest by etcd's revision, also when the clock was put back", () => {
+  test("the latest by revision, also when the clock was set back", () => {
     const ahead = run(NOW + 400 * 24 * HOUR, { etcd: "a", revision: "9" });
     const backups = [ahead, run(NOW - HOUR, { etcd: "a", revision: "10" }), run(NOW - 2 * HOUR, { etcd: "b" })];
     expect(statusOf(schedule({ backups })).lastSuccessful).toEqual({ ...GOOD, revision: "10" });
@@ -242,25 +243,25 @@ describe("the latest ones", () => {
     expect(statusOf(schedule({ backups: [other] }))).not.toHaveProperty("lastVerified");
   });
 
-  test("of what is gone the record stays", () => {
+  test("recorded values stay when backups are gone", () => {
     const made = { name: "n", time: rfc3339(NOW) };
     const status = { ...STATUS, lastSuccessful: made, lastVerified: made };
     expect(statusOf(schedule({ status }))).toMatchObject({ lastSuccessful: made, lastVerified: made });
     expect(statusOf(schedule())).not.toHaveProperty("lastSuccessful");
   });
 
-  test("those that have not ended", () => {
+  test("active backups", () => {
     expect(statusOf(schedule({ backups: [run(NOW - 2 * HOUR), active] })).active).toEqual(["nightly-20260101-110000"]);
   });
 });
 
-test("what an edit would delete is told while somebody asks", () => {
+test("the dry run is shown while the annotation exists", () => {
   const annotations = { [DRY_RUN_ANNOTATION]: "{}" };
   expect(statusOf(schedule({ annotations }))).toMatchObject({ dryRun: { deletes: [] } });
   expect(statusOf(schedule())).not.toHaveProperty("dryRun");
 });
 
-test("a condition that stays has its time, and the generation is that of the spec", () => {
+test("an unchanged condition keeps its time, and the generation is the spec's", () => {
   const first = statusOf(schedule());
   const later = statusOf(schedule({ status: first, atMs: NOW + 60_000 }));
   expect(later.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([rfc3339(NOW), rfc3339(NOW)]);
@@ -270,7 +271,7 @@ test("a condition that stays has its time, and the generation is that of the spe
   expect([bare.observedGeneration, bare.conditions?.[0]?.observedGeneration]).toEqual([0, 0]);
 });
 
-test("a schedule whose looks fail says so, and keeps the rest", () => {
+test("failing observations are shown, and the rest of the status stays", () => {
   const failing = failingStatus(etcdBackupSchedule({ status: STATUS }), "it broke", NOW);
   expect(failing).toMatchObject({
     ...STATUS,
@@ -278,8 +279,8 @@ test("a schedule whose looks fail says so, and keeps the rest", () => {
       { type: "Ready", status: "Unknown", reason: "InternalError", message: "it broke", observedGeneration: 1 },
     ],
   });
-  const told = failingStatus(etcdBackupSchedule({ status: statusOf(schedule()) }), "it broke", NOW);
-  expect(told.conditions?.map(({ type }) => type)).toEqual(["BackupReady", "Ready"]);
+  const withStatus = failingStatus(etcdBackupSchedule({ status: statusOf(schedule()) }), "it broke", NOW);
+  expect(withStatus.conditions?.map(({ type }) => type)).toEqual(["BackupReady", "Ready"]);
   const { status: __, ...never } = etcdBackupSchedule();
   expect(failingStatus(never, "it broke", NOW).conditions).toHaveLength(1);
 });

@@ -1,8 +1,8 @@
-import type { ScheduleConditionType, ScheduleReason } from "#api/conditions.ts";
+import type { ScheduleConditionType } from "#api/conditions.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule, EtcdBackupScheduleStatus } from "#api/v1beta1/schedule.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { withCondition } from "#runtime/conditions.ts";
+import { type Failing, unknownStatus, withCondition } from "#runtime/conditions.ts";
 import type { Plan } from "#runtime/decide.ts";
 import { dryRunOf } from "#schedule/dry-run.ts";
 import { failuresIn } from "#schedule/failures.ts";
@@ -11,7 +11,7 @@ import { isActive, isDeleting, isGood, madeAtMs, type ScheduleSnapshot } from "#
 import type { ScheduleStep } from "#schedule/step.ts";
 import { backupReadyWord, latestOf, readyWord, type Word } from "#schedule/verdict.ts";
 
-/** What was seen and is meant, for people and for other software; and what the next look has to remember. Pure. */
+/** Status of the EtcdBackupSchedule, for users and other software, and memory of the controller. Pure. */
 export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): EtcdBackupScheduleStatus {
   const { schedule, backups } = snapshot;
   const before = schedule.status ?? {};
@@ -30,17 +30,11 @@ export function scheduleStatus(snapshot: ScheduleSnapshot, plan: Plan<ScheduleSt
   };
 }
 
-/** The status as it is, and that no look at the schedule comes to its end. */
-export function failingStatus(schedule: EtcdBackupSchedule, because: string, nowMs: number): EtcdBackupScheduleStatus {
-  const reason: ScheduleReason = "InternalError";
-  const condition = { type: "Ready", status: "Unknown" as const, reason, message: because };
-  const { status = {} } = schedule;
-  const observedGeneration = generationOf(schedule);
-  const conditions = withCondition(status.conditions ?? [], { ...condition, observedGeneration }, rfc3339(nowMs));
-  return { ...status, conditions };
-}
+/** The status while all passes of the schedule fail. */
+export const failingStatus: Failing<EtcdBackupSchedule, EtcdBackupScheduleStatus> = (schedule, ...failure) =>
+  unknownStatus(schedule, "Ready", ...failure);
 
-/** By which schedule due times are counted, and from when on. */
+/** Spec and start for counting due times. */
 function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "counted"> {
   const { schedule, timeZone, suspend } = snapshot.schedule.spec;
   if (suspend || typeof calendarFor(snapshot) === "string") return {};
@@ -48,7 +42,7 @@ function countedOf(snapshot: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "
   return { counted: { schedule, timeZone, since: rfc3339(sinceMs) } };
 }
 
-/** How the archive is doing; before it has said something, nothing. */
+/** State of the archive; empty before its first report. */
 function archiveTold({ archive }: ScheduleSnapshot): Pick<EtcdBackupScheduleStatus, "archive"> {
   const { archive: told, conditions = [] } = archive?.status ?? {};
   if (archive === undefined || told === undefined) return {};
@@ -75,7 +69,7 @@ function runsTold(snapshot: ScheduleSnapshot): EtcdBackupScheduleStatus {
   };
 }
 
-/** Of backups that are gone by now, what was on record. */
+/** The latest good and verified backups; recorded values stay when the backups are gone. */
 function lastOf({ schedule, backups }: ScheduleSnapshot): EtcdBackupScheduleStatus {
   const { lastSuccessful, lastVerified } = schedule.status ?? {};
   const good = latestOf(backups.filter(isGood));
@@ -113,7 +107,7 @@ function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Con
   return condition(snapshot, condition(snapshot, said, "Ready", ready), "BackupReady", backupReadyWord(snapshot));
 }
 
-/** What keeps the plan from being carried out. */
+/** What keeps the plan from being executed. */
 function hindrance(plan: Plan<ScheduleStep>, { archiveNamesake }: ScheduleSnapshot): Word | undefined {
   const lack = plan.aside?.find(({ is }) => is !== "putOff");
   if (lack !== undefined) {

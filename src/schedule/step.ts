@@ -3,20 +3,20 @@ import type { Draft } from "#kube/kinds.ts";
 import type { Guard, Rule } from "#runtime/decide.ts";
 import type { ScheduleSnapshot } from "#schedule/snapshot.ts";
 
-/** Everything that this room can do to the world: one write each. */
+/** Steps of this controller: one write each. */
 export type ScheduleStep =
   | { readonly do: "createBackup"; readonly backup: Draft<EtcdBackup> }
-  /** @see keepers in disposal.ts: they are looked at once more, right before */
+  /** @see keepers in disposal.ts: they are read again right before */
   | { readonly do: "deleteBackup"; readonly backup: EtcdBackup; readonly keepers: readonly EtcdBackup[] }
-  /** Says on the EtcdBackup that its object goes with it. */
+  /** Marks the EtcdBackup: its object will be deleted with it. */
   | { readonly do: "giveObject"; readonly backup: EtcdBackup; readonly keepers: readonly EtcdBackup[] }
-  /** Takes that back. */
+  /** Removes that mark. */
   | { readonly do: "keepObject"; readonly backup: EtcdBackup };
 
 export type ScheduleRule = Rule<ScheduleSnapshot, ScheduleStep>;
 export type ScheduleGuard = Guard<ScheduleSnapshot, ScheduleStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/** Text that identifies the target of a step: two steps with the same text are two attempts of one step. */
 export function targetTextOf(step: ScheduleStep): string {
   switch (step.do) {
     case "createBackup":

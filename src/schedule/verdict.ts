@@ -14,14 +14,14 @@ import {
   type ScheduleSnapshot,
 } from "#schedule/snapshot.ts";
 
-/** An answer to the question of a condition. */
+/** Status, reason and message of a condition. */
 export interface Word {
   readonly isTrue: boolean;
   readonly reason: ScheduleReason;
   readonly message: string;
 }
 
-/** Is a backup made whenever one is due? */
+/** Condition Ready: whether backups are made when due. */
 export function readyWord(snapshot: ScheduleSnapshot): Word {
   const calendar = calendarFor(snapshot);
   if (typeof calendar === "string") return { isTrue: false, reason: "SpecRefused", message: calendar };
@@ -29,25 +29,27 @@ export function readyWord(snapshot: ScheduleSnapshot): Word {
     return { isTrue: false, reason: "Suspended", message: "spec.suspend is true: no backups are made" };
   const { dueMs, heldMs, nextMs } = runsOf(snapshot);
   if (isClusterAsleep(snapshot)) {
-    const held = heldMs === undefined ? "" : `; the one that was due at ${rfc3339(heldMs)} waits`;
+    const held = heldMs === undefined ? "" : `; the backup that was due at ${rfc3339(heldMs)} waits`;
     return { isTrue: true, reason: "ClusterAsleep", message: `${asleepText(snapshot)}${held}` };
   }
   const active = snapshot.backups.find(isActive);
   if (dueMs !== undefined && active !== undefined) {
-    const message = `a backup was due at ${rfc3339(dueMs)}, and EtcdBackup ${active.metadata.name} has not ended`;
+    const message = `a backup was due at ${rfc3339(dueMs)}, but EtcdBackup ${active.metadata.name} has not ended`;
     return { isTrue: true, reason: "BackupRunning", message };
   }
   const message =
-    nextMs === undefined ? "the first due time is being counted" : `the next backup is due at ${rfc3339(nextMs)}`;
+    nextMs === undefined ? "the first due time is determined next" : `the next backup is due at ${rfc3339(nextMs)}`;
   return { isTrue: true, reason: "Scheduled", message };
 }
 
-/** Did the latest run leave a good backup? What is on record of one that is gone by now is not asked. */
+/**
+ * Condition BackupReady: whether the latest run left a good backup. Recorded values of deleted backups do not count.
+ */
 export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
   const { missedMs } = runsOf(snapshot);
   if (missedMs !== undefined) {
     const { startingDeadlineSeconds } = snapshot.schedule.spec;
-    const message = `the backup that was due at ${rfc3339(missedMs)} was not begun within ${startingDeadlineSeconds} s`;
+    const message = `the backup that was due at ${rfc3339(missedMs)} did not start within ${startingDeadlineSeconds} s`;
     return { isTrue: false, reason: "RunMissed", message };
   }
   const hasEnded = (backup: EtcdBackup) =>
@@ -64,7 +66,7 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
   }
   const defect = defectOf(latest);
   const why = defect ?? latest.status?.conditions?.find(({ type }) => type === "Failed");
-  const what = defect === undefined ? "has failed" : "was stored, and its verification found it wrong";
+  const what = defect === undefined ? "has failed" : "was stored, but failed its verification";
   return {
     isTrue: false,
     reason: "BackupFailed",
@@ -73,10 +75,13 @@ export function backupReadyWord(snapshot: ScheduleSnapshot): Word {
 }
 
 function asleepText({ cluster }: ScheduleSnapshot): string {
-  return `EtcdCluster ${cluster?.metadata.name} sleeps (spec.replicas is 0), and no backups are made until it is woken`;
+  return `EtcdCluster ${cluster?.metadata.name} sleeps (spec.replicas is 0); no backups are made until it is woken`;
 }
 
-/** That what should be there is not, though nothing is left that has failed: it was deleted, or replaced, or has not ended. */
+/**
+ * Message when an expected good backup is missing, although none has failed: it was deleted, replaced, or has not
+ * ended.
+ */
 function overdueWord(snapshot: ScheduleSnapshot): Word | undefined {
   const wantedMs = wantedSinceMs(snapshot);
   const unlabelled = [snapshot.lastRun, snapshot.wantedRun].filter((backup) => backup !== undefined);
@@ -85,12 +90,12 @@ function overdueWord(snapshot: ScheduleSnapshot): Word | undefined {
     .toSorted((a, b) => completedAtMs(a) - completedAtMs(b))
     .at(-1);
   if (wantedMs === undefined || (latest !== undefined && completedAtMs(latest) >= wantedMs)) return undefined;
-  const others = latest === undefined ? "there is no other one" : `the latest is EtcdBackup ${latest.metadata.name}`;
-  const message = `no good backup is there of the run that was due at ${rfc3339(wantedMs)}, nor a later one; ${others}`;
+  const others = latest === undefined ? "there is no other backup" : `the latest is EtcdBackup ${latest.metadata.name}`;
+  const message = `the run that was due at ${rfc3339(wantedMs)} has no good backup, nor has a later one; ${others}`;
   return { isTrue: false, reason: "BackupOverdue", message };
 }
 
-/** The due time since when there must be a good backup: while one is under way, or about to be made, that of the run before. */
+/** Due time since which a good backup must exist: that of the run before, while a run is in progress or due. */
 export function wantedSinceMs(snapshot: Seen): number | undefined {
   const { lastMs, dueMs, heldMs, sinceMs } = runsOf(snapshot);
   const headMs = dueMs ?? lastMs;
@@ -98,19 +103,19 @@ export function wantedSinceMs(snapshot: Seen): number | undefined {
   if (headMs === undefined || !isOpen) return lastMs;
   const calendar = calendarFor(snapshot);
   const dueBefore = typeof calendar === "string" ? undefined : calendar.latest(headMs - 1);
-  // What was due before an edit is not made up for, and what waited for its cluster to be woken was not to be there.
+  // Times before an edit are not made up for, and a run that waited for its cluster to wake is not expected.
   const isDue = dueBefore !== undefined && sinceMs !== undefined && dueBefore > Math.max(sinceMs, heldMs ?? sinceMs);
   const before = [...(isDue ? [dueBefore] : []), ...(lastMs !== undefined && lastMs < headMs ? [lastMs] : [])];
   return before.toSorted((a, b) => a - b).at(-1);
 }
 
-/** It may have been due long before. */
+/** When the backup was complete, which may be long after it was due. */
 function completedAtMs(backup: EtcdBackup): number {
   const completedMs = Date.parse(backup.status?.completionTime ?? "");
   return Number.isNaN(completedMs) ? madeAtMs(backup) : completedMs;
 }
 
-/** Who was made last: the latest of each etcd is known by its revision, and of these the one that was made last by the clock. */
+/** The latest backup: the latest of each etcd by revision, and of these the newest by time. */
 export function latestOf(backups: readonly EtcdBackup[]): EtcdBackup | undefined {
   return [...latestByEtcd(backups).values()].toSorted(byAge).at(-1);
 }

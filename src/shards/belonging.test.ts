@@ -13,12 +13,12 @@ import {
   shardNumber,
 } from "./belonging.ts";
 
-/** So many that two names hardly ever belong to the same one. */
+/** So many shards that two names hardly ever fall into the same one. */
 const OF = 1_000_003;
 /** The shard of the cluster default/mine. */
 const MINE: Shard = { number: shardNumber("default", "mine", OF), of: OF };
 
-test("what belongs where is for good: a release that says otherwise calls its processes otherwise", () => {
+test("the assignment is permanent: a release with a different one uses a different group name", () => {
   const names = ["a", "b", "my-etcd", "etcd-42"];
   expect(names.map((name) => shardNumber("default", name, 3))).toEqual([2, 0, 1, 2]);
   expect(names.map((name) => shardNumber("other", name, 3))).toEqual([2, 1, 1, 2]);
@@ -43,7 +43,7 @@ const owned = (name: string, owner: string, controller = true) =>
 
 test.each([
   ["an EtcdPeer of the cluster", "mine", "anything", true],
-  ["an EtcdPeer of another cluster that is called as one of this would be", "else", "mine-0", false],
+  ["an EtcdPeer of another cluster with a name like one of this cluster", "else", "mine-0", false],
 ])("which shard an object of a cluster is in: %s", (_title, clusterName, name, expected) => {
   const peer = { ...object(name), spec: { clusterName } } as Parameters<typeof isOfCluster>[1];
   expect(isOfCluster(MINE, peer)).toBe(expected);
@@ -59,35 +59,35 @@ test.each([
 });
 
 test.each([
-  ["what bears the label of the cluster", labelled("anything", { [CLUSTER_LABEL]: "mine" }), true],
-  ["what bears the label of a member", labelled("anything", { [PEER_LABEL]: "mine-2" }), true],
+  ["one with the label of the cluster", labelled("anything", { [CLUSTER_LABEL]: "mine" }), true],
+  ["one with the label of a member", labelled("anything", { [PEER_LABEL]: "mine-2" }), true],
   [
-    "the label of the cluster was edited, that of the member not",
+    "one with an edited cluster label and its original member label",
     labelled("x", { [CLUSTER_LABEL]: "else", [PEER_LABEL]: "mine-12" }),
     true,
   ],
-  ["a claim that has lost its labels is known by its name", object("mine-0"), true],
-  ["a pod of another label whose owner is a member's ReplicaSet", owned("x", "mine-1"), true],
-  ["what an owner has that does not manage it is not the owner's", owned("x", "mine-1", false), false],
-  ["a member of a cluster whose name begins so", object("mine-else-0"), false],
+  ["a claim without labels, by its name", object("mine-0"), true],
+  ["a pod of another label, owned by a member's ReplicaSet", owned("x", "mine-1"), true],
+  ["one with an owner that is not its controller", owned("x", "mine-1", false), false],
+  ["a member of a cluster with this cluster's name as a prefix", object("mine-else-0"), false],
   ["a member of another cluster", labelled("else-0", { [CLUSTER_LABEL]: "else", [PEER_LABEL]: "else-0" }), false],
-  ["a member of another cluster that is called as this one", labelled("mine", { [PEER_LABEL]: "mine" }), false],
-  ["a number alone is no name of a cluster", object("-0"), false],
-  ["what belongs to a backup is everybody's", labelled("else-0", { [BACKUP_LABEL]: "b" }), true],
-  ["what belongs to a restore is everybody's", labelled("else-0", { [RESTORE_LABEL]: "r" }), true],
-])("of objects of members, %s", (_title, given, expected) => {
+  ["a member of another cluster with the name of this one", labelled("mine", { [PEER_LABEL]: "mine" }), false],
+  ["one with a number but no cluster in its name", object("-0"), false],
+  ["one of a backup, which belongs to all shards", labelled("else-0", { [BACKUP_LABEL]: "b" }), true],
+  ["one of a restore, which belongs to all shards", labelled("else-0", { [RESTORE_LABEL]: "r" }), true],
+])("whether the shard caches a claim, ReplicaSet or pod: %s", (_title, given, expected) => {
   expect(mayConcernMember(MINE, given)).toBe(expected);
 });
 
 test.each([
-  ["what bears its label", labelled("anything", { [CLUSTER_LABEL]: "mine" }), true],
-  ["the Service for clients that has lost its labels is known by its name", object("mine-client"), true],
-  ["what is called as it", object("mine"), true],
-  ["what it owns under another label", owned("x", "mine"), true],
-  ["what another one owns", owned("x", "else"), false],
-  ["what is called as a member of it", object("mine-0"), false],
-  ["another cluster whose name begins with its", object("mine-else"), false],
-])("of objects of a cluster, %s", (_title, given, expected) => {
+  ["one with its label", labelled("anything", { [CLUSTER_LABEL]: "mine" }), true],
+  ["the client Service without labels, by its name", object("mine-client"), true],
+  ["one with its name", object("mine"), true],
+  ["one that it owns, with another label", owned("x", "mine"), true],
+  ["one that another cluster owns", owned("x", "else"), false],
+  ["one named like its member", object("mine-0"), false],
+  ["one named like a cluster with this cluster's name as a prefix", object("mine-else"), false],
+])("whether the shard caches a Service, budget or NetworkPolicy: %s", (_title, given, expected) => {
   expect(mayConcernCluster(MINE, given)).toBe(expected);
 });
 

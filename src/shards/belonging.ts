@@ -3,31 +3,37 @@ import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import { fingerprint } from "#base/hash.ts";
 import { controllerOf, type KubeObject, type NamespacedMeta } from "#kube/kinds.ts";
 
-// Which shard decides about an object, and which shards have to know of it.
-//   About: by namespace and name of the cluster, which every object tells itself, and which nobody can change in it. So two processes agree on
-//   it whatever their caches show, also while there is no such cluster, and when one is made again under its name.
-//   Know of it: whoever might look for it, by whatever of it may be right. Too much costs memory, too little would be overlooked.
-// Whoever changes what belongs where, or how processes tell on a lease that they go on, counts RULE up: those with different rules must never lead at the same time.
-// docs/adr/0035-shards-are-leases-of-a-group.md
+// Which shard decides about an object, and which shards must cache it?
+// - Decides: the shard of the cluster's namespace and name, which every object contains and nothing can change. So all
+//   processes agree whatever their caches show. They also agree while the cluster does not exist, and when it is
+//   created again under its name.
+// - Caches: each shard that might look the object up, by any of its fields that may be right. Too many objects cost
+//   memory; a missing one would be overlooked.
+// When must RULE be incremented?
+//   At each change of this assignment, or of how processes renew the lease. Processes with different rules must never
+//   lead at the same time. docs/adr/0035-shards.md
 
-/** Counts the ways to say what belongs where, and who goes on. It is part of the name under which processes hold their leases together. */
+/**
+ * Version of the assignment and of the lease protocol. Part of the name under which a group of processes holds its
+ * leases.
+ */
 const RULE = 2;
 
-/** One of so many shards. */
+/** One of several shards. */
 export interface Shard {
   /** From 0. */
   readonly number: number;
   readonly of: number;
 }
 
-/** What processes that agree on what belongs where are called together. @param of number of shards */
+/** Name of the group of processes with the same assignment. @param of number of shards */
 export function groupName(of: number): string {
   return `shards-rule${RULE}-of-${of}`;
 }
 
-/** The number of the shard to which the cluster of this name belongs, whether or not there is one. */
+/** Shard of the cluster with this name, whether or not it exists. */
 export function shardNumber(namespace: string, name: string, of: number): number {
-  // 48 bits are far more than any number of shards, and a whole number in every arithmetic.
+  // 48 bits are far more than any number of shards, and an exact integer in any arithmetic.
   return Number.parseInt(fingerprint(`${namespace}/${name}`).slice(0, 12), 16) % of;
 }
 
@@ -35,25 +41,25 @@ export function isIn({ number, of }: Shard, namespace: string | undefined, name:
   return shardNumber(namespace ?? "", name, of) === number;
 }
 
-/** What names a cluster of its own namespace in its spec, for good. */
+/** An object that names a cluster of its own namespace in an immutable field of its spec. */
 interface OfCluster extends KubeObject {
   readonly metadata: NamespacedMeta;
   readonly spec: { readonly clusterName: string };
 }
 
-/** EtcdPeers, EtcdRoles and EtcdUsers. */
+/** For EtcdPeers, EtcdRoles and EtcdUsers. */
 export function isOfCluster(shard: Shard, { metadata, spec }: OfCluster): boolean {
   return isIn(shard, metadata.namespace, spec.clusterName);
 }
 
-/** By the cluster that is backed up; one of members that are named by their addresses belongs by its own name. */
+/** Assigned by the cluster that is backed up; without one, when members are given by addresses, by its own name. */
 export function isBackup(shard: Shard, { metadata, spec }: EtcdBackup): boolean {
   return isIn(shard, metadata.namespace, spec.source.clusterName ?? metadata.name);
 }
 
 /**
- * Whether a Service, budget or NetworkPolicy might be looked for by who decides about a cluster of the shard: by its label, which can be edited,
- * its owner, or its name, which is the cluster's.
+ * Whether the shard of a cluster might look up this Service, budget or NetworkPolicy. It may find it by its label,
+ * which can be edited, by its owner, or by its name.
  */
 export function mayConcernCluster(shard: Shard, object: KubeObject): boolean {
   const { namespace, name, labels = {} } = object.metadata;
@@ -62,8 +68,9 @@ export function mayConcernCluster(shard: Shard, object: KubeObject): boolean {
 }
 
 /**
- * The same of a claim, ReplicaSet or pod. Their names, owners and labels are those of members: a cluster that is called as another one's member
- * has nothing to do with it. What belongs to a backup or a restore is everybody's.
+ * Whether the shard of a cluster might look up this claim, ReplicaSet or pod. Their names, owners and labels are those
+ * of members: a cluster that is named like another cluster's member does not need them. Objects of a backup or a
+ * restore belong to all shards.
  */
 export function mayConcernMember(shard: Shard, object: KubeObject): boolean {
   const { namespace, name, labels = {} } = object.metadata;
@@ -73,7 +80,7 @@ export function mayConcernMember(shard: Shard, object: KubeObject): boolean {
   return told.some((each) => each !== undefined && isIn(shard, namespace, each));
 }
 
-/** @returns undefined when the name is none of a member, as that of a pod */
+/** @returns undefined when the name is not that of a member, such as that of a pod */
 function clusterOfMember(name: string): string | undefined {
   return /^(.+)-[0-9]+$/.exec(name)?.[1];
 }

@@ -1,45 +1,49 @@
-// For how long one process of a group may believe that nobody outside of it acts (group-lease.ts), and that it still counts as one of it.
-//   Whoever is not of the group waits for a lease's time from when it first saw the newest version. So what counts is a moment before which
-//   that version cannot have been there: when this process sent it itself, or when it asked for what still was the version before.
-//   Whoever gives the lease back has seen no new count of this process for as long as that said, which is longer than it acts from sending it.
-//   So a process goes by that of its counts that stands there, which need not be the one that it sent last: others go by it, too.
-// And when it lands only after this process has looked for the last time? Then others wait for it longer than this one believes since that look.
+// How long may a process of a group assume that no process outside of it acts (group-lease.ts)? And that it is still on
+// the group's roll?
+//   A process outside of the group waits for the lease duration from when it first saw the newest version. So this
+//   process needs a moment before which that version cannot have existed. That is when it sent that version itself, or
+//   when it sent the last read that still returned the previous version.
+//   The process that gives the lease back has seen no new renewal count of this process for the announced time. That is
+//   longer than this process acts after sending it. This process relies on the count that is stored, which may be older
+//   than the last one sent: others rely on it, too.
+// What if a count is stored only after the last read of this process?
+//   Then others wait longer than this process assumes.
 
 /** All monotonic, in milliseconds. */
 export interface Belief {
-  /** When it was asked for what was seen last. */
+  /** When the last successful read was sent. */
   readonly askedMs: number;
-  /** Until then nobody outside of the group can have the lease. */
+  /** Until then no process outside of the group can have the lease. */
   readonly heldUntilMs: number;
-  /** Until then nobody can have struck this process out. */
+  /** Until then no other process can have removed this one from the roll. */
   readonly onRollUntilMs: number;
 }
 
-/** A count that this process has sent. */
+/** A renewal count that this process has sent. */
 export interface SentCount {
   /** Monotonic, in milliseconds. */
   readonly sentMs: number;
-  /** For how long it permits to act from then on, in milliseconds. */
+  /** For how long it permits this process to act from then on, in milliseconds. */
   readonly actsMs: number;
 }
 
-/** By the count. */
+/** Sent counts by their number. */
 export type SentCounts = ReadonlyMap<number, SentCount>;
 
-/** What was sent, with one more; without what permits nothing any more. */
+/** Adds a sent count, and drops expired ones. */
 export function sentCounts(before: SentCounts, count: number, sent: SentCount): SentCounts {
   const useful = [...before].filter(([, { sentMs, actsMs }]) => sentMs + actsMs > sent.sentMs);
   return new Map([...useful, [count, sent]]);
 }
 
-/** What an answer of the API server showed. */
+/** What a response of the API server showed. */
 export interface Sight {
-  /** When it was asked, monotonic, in milliseconds. */
+  /** When the request was sent, monotonic, in milliseconds. */
   readonly askedMs: number;
   readonly isHeldByGroup: boolean;
-  /** Whether it is another version than the one that was seen before it; the first one is not. */
+  /** Whether the version differs from the one seen before; false for the first one. */
   readonly isNew: boolean;
-  /** The count that stands there of this process; undefined: none does, or one that permits nothing any more. */
+  /** The stored count of this process; undefined: none, or an expired one. */
   readonly own: SentCount | undefined;
 }
 
@@ -49,7 +53,7 @@ export const NO_BELIEF: Belief = {
   onRollUntilMs: Number.NEGATIVE_INFINITY,
 };
 
-/** @param renewDeadlineMs how long a renewal is believed in */
+/** @param renewDeadlineMs how long a renewal permits to act */
 export function believed(before: Belief, sight: Sight, renewDeadlineMs: number): Belief {
   const { askedMs, isHeldByGroup, isNew, own } = sight;
   if (!isHeldByGroup) return { ...before, askedMs, heldUntilMs: Number.NEGATIVE_INFINITY };
@@ -62,49 +66,55 @@ export function believed(before: Belief, sight: Sight, renewDeadlineMs: number):
   return { askedMs, heldUntilMs: Math.max(...until), onRollUntilMs: own.sentMs + own.actsMs };
 }
 
-/** Whether it may act at this moment. */
+/** Whether the process may act now. */
 export function isBelieved({ heldUntilMs, onRollUntilMs }: Belief, nowMs: number): boolean {
   return nowMs < heldUntilMs && nowMs < onRollUntilMs;
 }
 
-/** All of a group count no more often together than once in this time, in milliseconds: an API server takes the writes of one object one after the other. */
+/**
+ * Shortest mean interval between writes of all processes of a group, in milliseconds: an API server serializes the
+ * writes of one object.
+ */
 const SPACING_MS = 900;
-/** Nobody counts more rarely, in milliseconds: it is half of what one count can permit. More than sixteen processes, of which no more lead, write more often together. */
+/**
+ * Longest interval between the renewals of one process, in milliseconds: half of what one count can permit. Groups of
+ * more than sixteen processes, which do not occur, write more often in total.
+ */
 const RAREST_MS = 15_000;
 
-/** Between two counts of one process, in milliseconds. @param processes how many are on the roll */
+/** Interval between renewals of one process, in milliseconds. @param processes number on the roll */
 export function countEveryMs(processes: number, renewEveryMs: number): number {
   return Math.min(RAREST_MS, Math.max(renewEveryMs, processes * SPACING_MS));
 }
 
-/** What a process knows of its own counts. */
+/** What a process knows of its own renewals. */
 interface Counted {
-  /** Monotonic, in milliseconds, as all of these. */
+  /** Monotonic, in milliseconds, like all of these. */
   readonly nowMs: number;
   /** When the last one was sent. */
   readonly lastSentMs: number;
-  /** Whether that one stands on the roll. */
+  /** Whether that one is stored on the roll. */
   readonly isLastThere: boolean;
-  /** How many are on the roll. */
+  /** Number of processes on the roll. */
   readonly processes: number;
 }
 
-/** Whether it is to count on. */
+/** Whether the process must renew now. */
 export function isDue(belief: Belief, counted: Counted, { renewEveryMs, renewDeadlineMs }: Times): boolean {
   const { nowMs, lastSentMs, isLastThere, processes } = counted;
-  const isQuiet = nowMs >= belief.heldUntilMs - renewDeadlineMs + 2 * renewEveryMs; // Whoever else there is, nobody renews.
+  const isQuiet = nowMs >= belief.heldUntilMs - renewDeadlineMs + 2 * renewEveryMs; // No process renews, so this one must.
   const isNext = nowMs - lastSentMs > countEveryMs(processes, renewEveryMs) - renewEveryMs;
-  const isEnding = nowMs >= belief.onRollUntilMs - 2 * renewEveryMs; // It was sent when they were fewer, and permits less.
+  const isEnding = nowMs >= belief.onRollUntilMs - 2 * renewEveryMs; // It was sent when the group was smaller, and permits less.
   return isQuiet || isNext || isEnding || !isLastThere;
 }
 
-/** So many times may a count be missed before it ends what it permits, where that can be. */
+/** A count stays valid for this multiple of the renewal interval, within the limits below. */
 const MISSED = 1.5;
 const LONGEST_TERMS = 3;
 
 /**
- * For how many terms a count permits to act, 1 to 3: in a large group one is sent only after a while. A term is the renew deadline for who has sent it, and the lease's time
- * for who has seen it: so others wait longer than it acts.
+ * For how many terms a count permits to act, 1 to 3: in a large group renewals are rare. A term is the renew deadline
+ * for the sender and the lease duration for observers, so others wait longer than the sender acts.
  */
 export function termsOf(processes: number, { renewEveryMs, renewDeadlineMs }: Times): number {
   const neededMs = (1 + MISSED) * countEveryMs(processes, renewEveryMs);
@@ -116,10 +126,12 @@ interface Times {
   readonly renewDeadlineMs: number;
 }
 
-/** So late may a count be, in milliseconds. */
+/** Tolerated delay of a count, in milliseconds. */
 const LATE_MS = 5_000;
 
-/** Who has not counted on for so long is not counted on for work, in milliseconds. Nothing but how work is spread depends on it. */
+/**
+ * A process without a new count for this long, in milliseconds, is assigned no work. Affects only how work is spread.
+ */
 export function aliveMs(processes: number, renewEveryMs: number): number {
   return countEveryMs(processes, renewEveryMs) + LATE_MS;
 }

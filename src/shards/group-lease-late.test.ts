@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { GROUP, holderOf, type Member, member, namesOn } from "#kit/group-member.ts";
-import { LeaseServer } from "#kit/kube-lease-server.ts";
+import { LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { GROUP, holderOf, type Member, member, namesOn } from "#kit/sweeps/group-member.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { rollOf } from "./lease-roll.ts";
 
-/** Calls of `one` that change something are held up from now on, until one is; then none arrives. @returns lets that one go on */
+/** Blocks the writes of `one` until one is sent; later ones fail. @returns lets that one continue */
 async function heldUp(one: Member, server: LeaseServer, clock: FakeClock): Promise<() => void> {
   const gate = Promise.withResolvers<void>();
   let isHeld = false;
@@ -18,7 +18,10 @@ async function heldUp(one: Member, server: LeaseServer, clock: FakeClock): Promi
   return gate.resolve;
 }
 
-/** For a minute, while `x` cannot write: all others of its group leave when they have seen what is there for a lease's time, and then it sees nothing either. */
+/**
+ * For a minute while `x` cannot write: all others of its group leave after seeing the stored counts for their time.
+ * Then `x` cannot read either.
+ */
 async function neverBoth(x: Member, others: Member[], z: Member, clock: FakeClock) {
   for (let passedMs = 0; passedMs < 60_000; passedMs += 100) {
     if (passedMs === 17_500) {
@@ -35,7 +38,7 @@ test.each([
   ["one of many", 30_000],
   ["the first one", 0],
 ])(
-  "a count that lands after a newer one does not make another group act beside its process: %s",
+  "a count that is stored after a newer one does not let another group act beside its process: %s",
   async (_which, livesMs) => {
     const [clock, server] = [new FakeClock(undefined, 5), new LeaseServer()];
     const first = member("y", server, clock);
@@ -56,7 +59,7 @@ test.each([
   },
 );
 
-test("a count that lands when its process has left does not stand there", async () => {
+test("a count that arrives after its process has left is not stored", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [x, y] = [member("x", server, clock), member("y", server, clock)];
   await clock.advance(20_000);
@@ -71,7 +74,7 @@ test("a count that lands when its process has left does not stand there", async 
   expect(holderOf(server)).toBe("");
 });
 
-test("a lease that somebody has deleted is not given back by one who had not seen yet who came last", async () => {
+test("a deleted lease is not given back by a process that has not seen the last one that joined", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const y = member("y", server, clock);
   const z = member("z", server, clock, { group: "shards-rule2-of-5" });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { GROUP, type Member, member } from "#kit/group-member.ts";
-import { LeaseServer, slowStore } from "#kit/kube-lease-server.ts";
+import { LeaseServer, slowStore } from "#kit/servers/kube-lease-server.ts";
+import { GROUP, type Member, member } from "#kit/sweeps/group-member.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { rollOf } from "./lease-roll.ts";
 
-test("who cannot write, and sees others renew, goes on believing as long as its count permits: longer where there are many", async () => {
+test("a process that cannot write, but sees others renew, acts as long as its count permits: longer in a large group", async () => {
   for (const [count, permittedMs] of [
     [2, 10_000],
     [8, 20_000],
@@ -28,7 +28,7 @@ test.each([
   ["a network that takes half a second for each way", 16, 500, 0],
   ["a store that takes a fifth of a second for each change", 16, 50, 200],
   ["a store that takes four tenths of a second for each change", 16, 50, 400],
-])("sixteen processes share a lease without a gap, over %s", async (_title, count, travelMs, storeMs) => {
+])("sixteen processes share a lease without a gap, with %s", async (_title, count, travelMs, storeMs) => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   if (storeMs > 0) server.store = slowStore(clock, storeMs);
   const all = Array.from({ length: count }, (_, n) => member(`p${n}`, server, clock, { travelMs }));
@@ -48,7 +48,7 @@ test.each([
   [4, 16, 0.99],
   [3, 8, 0.5],
   [1, 16, 0],
-])("of %d processes that have just come nobody stops when they are %d a moment later", async (few, many, random) => {
+])("of %d processes that have just joined none stops when they become %d", async (few, many, random) => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const before = Array.from({ length: few }, (_, n) => member(`a${n}`, server, clock, { random }));
   await clock.advance(3_000);
@@ -78,12 +78,12 @@ test.each([
   [2, 15_000],
   [8, 30_000],
   [16, 45_000],
-])("of %d processes each tells that others are to wait for it for %d ms", async (count, silentMs) => {
+])("of %d processes each announces that others must wait for it for %d ms", async (count, silentMs) => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const all = Array.from({ length: count }, (_, n) => member(`p${n}`, server, clock));
   await clock.advance(60_000);
-  const told = [...rollOf(server.lease, GROUP).values()].map((each) => each.silentMs);
-  expect(told).toEqual(all.map(() => silentMs));
+  const announcedMs = [...rollOf(server.lease, GROUP).values()].map((each) => each.silentMs);
+  expect(announcedMs).toEqual(all.map(() => silentMs));
   for (const each of all) each.end();
   await clock.advance(5_000);
 });
@@ -92,7 +92,7 @@ test.each([
   [2, 700],
   [8, 300],
 ])(
-  "of %d processes one that is cut off believes for ten seconds from before its own count, or what it saw before the newest, was asked for",
+  "of %d processes one that is cut off acts for ten seconds after it sent its own count, or its read before the newest version",
   async (count, travelMs) => {
     for (let cutMs = 0; cutMs < 8_000; cutMs += 500) {
       const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test("a count that did not arrive is sent anew after the next look, however rarely one is due", async () => {
+test("a count that was not stored is sent again after the next read, however rarely one is due", async () => {
   const [clock, server] = [new FakeClock(undefined, 1), new LeaseServer()];
   const all = Array.from({ length: 16 }, (_, n) => member(`p${n}`, server, clock));
   await clock.advance(60_000);

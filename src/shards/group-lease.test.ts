@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { GROUP, holderOf, member, namesOn } from "#kit/group-member.ts";
-import { LeaseServer } from "#kit/kube-lease-server.ts";
+import { LeaseServer } from "#kit/servers/kube-lease-server.ts";
+import { GROUP, holderOf, member, namesOn } from "#kit/sweeps/group-member.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { LEASES } from "#kube/kinds.ts";
 import { annotationsWith, ROLL_ANNOTATION } from "./lease-roll.ts";
 
-test("processes of a group hold one lease, each says that it goes on, and the last one gives it back", async () => {
+test("processes of a group hold one lease together, each renews, and the last one gives it back", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(10_000);
@@ -22,7 +22,7 @@ test("processes of a group hold one lease, each says that it goes on, and the la
   expect(server.lease?.metadata.annotations).toEqual(annotationsWith(new Map()));
 });
 
-test("who leaves believes nothing any more before the API server has heard of it", async () => {
+test("a process that leaves stops acting before it calls the API server", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -34,7 +34,7 @@ test("who leaves believes nothing any more before the API server has heard of it
   await left;
 });
 
-test("who never stood for the lease leaves without a call", async () => {
+test("a process that never campaigned leaves without a call", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   a.stands = false;
@@ -47,10 +47,10 @@ test("who never stood for the lease leaves without a call", async () => {
   expect(hasLeft).toBe(true);
 });
 
-test("who cannot renew believes for ten seconds from the sending of its last renewal, however late the answer came", async () => {
+test("a process that cannot renew acts for ten seconds after it sent its last renewal, however late the answer came", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock, { travelMs: 700 });
-  await clock.advance(700); // There is no lease, says the answer, and one is sent now.
+  await clock.advance(700); // The response shows no lease, so one is sent now.
   const until = clock.monotonicMs() + 10_000;
   await clock.advance(1_400);
   expect(a.lease.mayAct()).toBe(true);
@@ -62,7 +62,7 @@ test("who cannot renew believes for ten seconds from the sending of its last ren
   a.stop.abort();
 });
 
-test("another group waits for fifteen seconds from the last renewal of anybody, and says once for whom", async () => {
+test("another group waits for fifteen seconds from the last renewal of any process, and reports the holder once", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(3_000);
@@ -85,7 +85,7 @@ test("another group waits for fifteen seconds from the last renewal of anybody, 
   for (const { stop } of [a, b, other]) stop.abort();
 });
 
-test("the last one that can does not give the lease back while one that is cut off may still believe", async () => {
+test("the last reachable process does not give the lease back while one that is cut off may still act", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(5_000);
@@ -97,7 +97,7 @@ test("the last one that can does not give the lease back while one that is cut o
   b.stop.abort();
 });
 
-test("the last one gives the lease back of those that have been dead for a lease's time", async () => {
+test("the last process gives the lease back if others have been dead for the lease duration", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(5_000);
@@ -108,7 +108,7 @@ test("the last one gives the lease back of those that have been dead for a lease
   expect(holderOf(server)).toBe("");
 });
 
-test("who does not stand for the lease looks on, and has it when it stands after its holder has been silent for its time", async () => {
+test("a process that does not campaign observes, and acquires the lease at once when it campaigns after its expiry", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -124,18 +124,18 @@ test("who does not stand for the lease looks on, and has it when it stands after
   for (const { stop } of [a, other]) stop.abort();
 });
 
-test("a roll that somebody has spoiled is made anew, and until everybody has had the time for it nobody gives the lease back", async () => {
+test("a corrupted roll is written again, and the lease is not given back before all processes have had time to renew", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
   const { lease } = server;
   if (lease === undefined) throw new Error("nobody holds the lease");
   const metadata = { ...lease.metadata, annotations: { [ROLL_ANNOTATION]: "nonsense" } };
-  const anybody = server.client(
+  const otherClient = server.client(
     () => "arrives",
     () => Promise.resolve(),
   );
-  await anybody.replace(LEASES, { ...lease, metadata }, { signal: a.stop.signal });
+  await otherClient.replace(LEASES, { ...lease, metadata }, { signal: a.stop.signal });
   await clock.advance(3_000);
   expect(namesOn(server)).toEqual(["?", "a"]);
   const b = member("b", server, clock);
@@ -149,7 +149,7 @@ test("a roll that somebody has spoiled is made anew, and until everybody has had
   expect(holderOf(server)).toBe("");
 });
 
-test("a lease that somebody has deleted is made anew after its time", async () => {
+test("a deleted lease is created again after its time", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -161,7 +161,7 @@ test("a lease that somebody has deleted is made anew after its time", async () =
   a.stop.abort();
 });
 
-test("a lease that somebody has deleted is not given back before those who were on it have stopped", async () => {
+test("a deleted lease is not given back before the processes on it have stopped", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const [a, b] = [member("a", server, clock), member("b", server, clock)];
   await clock.advance(10_000);
@@ -181,7 +181,7 @@ test("a lease that somebody has deleted is not given back before those who were 
   await Promise.all([b.leave(), other.leave()]);
 });
 
-test("a renewal whose answer was lost counts when it is seen", async () => {
+test("a renewal counts when it is read, even if its response was lost", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);
@@ -191,7 +191,7 @@ test("a renewal whose answer was lost counts when it is seen", async () => {
   a.stop.abort();
 });
 
-test("where patches are refused it is renewed as a whole", async () => {
+test("the lease is renewed by full writes where patches are forbidden", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const all = [member("a", server, clock), member("b", server, clock)];
   for (const each of all) each.patches = "refused";
@@ -202,7 +202,7 @@ test("where patches are refused it is renewed as a whole", async () => {
   expect(holderOf(server)).toBe("");
 });
 
-test("two that leave at the same moment give the lease back", async () => {
+test("two processes that leave at the same moment give the lease back", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const all = ["a", "b", "c"].map((name) => member(name, server, clock, { travelMs: 50 }));
   await clock.advance(10_000);
@@ -210,7 +210,7 @@ test("two that leave at the same moment give the lease back", async () => {
   expect(holderOf(server)).toBe("");
 });
 
-test("who leaves an API server that does not answer has ended within two seconds", async () => {
+test("a process that leaves during an outage of the API server ends within two seconds", async () => {
   const [clock, server] = [new FakeClock(), new LeaseServer()];
   const a = member("a", server, clock);
   await clock.advance(3_000);

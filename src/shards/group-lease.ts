@@ -10,39 +10,42 @@ import { type LeaseClient, LeaseView } from "#kube/lease-view.ts";
 import { GroupView } from "./group-view.ts";
 import { annotationsWith, countPatch, isPatchable, leavePatch, type Roll, withSomebody } from "./lease-roll.ts";
 
-// Why may no process outside of the group act while one of the group believes that it may?
-//   As for a single holder (lease.ts): a process believes for less time, from a moment before a renewal landed, than whoever is not of the
-//   group waits from the last renewal that it saw. Whose renewal of the group it was makes no difference (group-belief.ts). So each need
-//   count on only now and then, the more rarely the more there are.
+// Why may no process outside of the group act while one of the group assumes that it may?
+//   As for a single holder (lease.ts), a process relies on a renewal for less time than a process outside of the group
+//   waits. It counts from a moment before the renewal was stored; the other counts from the last renewal that it saw.
+//   It makes no difference which process renewed (group-belief.ts), so in a large group each renews rarely.
 // When is the lease given back?
-//   By a process that leaves, has stopped acting, and leaves nobody on the roll. Who acts is on it, by a count that says for how long
-//   others wait for the next one; it acts for less than that, from when it sent it. Only the process itself strikes itself out, when it has stopped acting, or who has not seen it
-//   count on for that time. The write carries the version that was read: who comes meanwhile, or counts on, makes it fail.
-// Who counts on patches a key of its own, as long as the group holds the lease: so nobody makes another one's renewal fail.
-// What if somebody deletes the lease? Whoever was on it acts until he hears of that. So who makes it anew puts all on it again of whom he knows,
-//   and somebody unknown, since others may have come or counted on after he had looked.
-// What if the roll cannot be read? Somebody may have been on it, and so it is not empty until all have had the time to count anew.
-// docs/adr/0035-shards-are-leases-of-a-group.md
+//   A process that leaves, has stopped acting, and leaves an empty roll gives it back. An acting process is on the roll
+//   with a count that states how long others must wait for the next count. It acts for less than that. A process
+//   removes itself when it has stopped acting; others remove it only after that time without a new count. The write
+//   carries the version that was read, so it fails if a process joins or renews in between. Renewals patch the
+//   process's own key as long as the group holds the lease, so they do not conflict.
+// What if the lease is deleted?
+//   Its processes act until they see that. So the process that creates it again lists all that it knows, and an unknown
+//   one, since others may have joined after its last read.
+// What if the roll cannot be parsed?
+//   It counts as not empty until all processes have had time to renew.
+// docs/adr/0035-shards.md
 
-/** How often a renewal is tried anew at once when another process came first. */
+/** How often a renewal is retried at once after a conflict. */
 const ATTEMPTS = 5;
-/** Between two such tries at most, in milliseconds. */
+/** Longest pause between two such tries, in milliseconds. */
 const APART_MS = 100;
 
 interface GroupLeaseOptions {
   readonly client: LeaseClient;
   readonly namespace: string;
   readonly name: string;
-  /** Who holds the lease: the same for all processes of the group, and for no others. */
+  /** Holder of the lease: the same for all processes of the group, and for no others. */
   readonly group: string;
-  /** Who this process is on the roll: unique. */
+  /** Unique name of this process on the roll. */
   readonly process: string;
   readonly clock?: Clock;
   readonly log?: Log;
   readonly durations?: LeaseDurations;
-  /** 0 to 1: keeps two processes from coming at the same moment again and again. */
+  /** 0 to 1: keeps two processes from colliding again and again. */
   readonly random?: () => number;
-  /** Told once of each other holder that is seen. */
+  /** Called once for each other holder that is seen. */
   readonly onRival?: (holder: string) => void;
 }
 
@@ -75,22 +78,24 @@ export class GroupLease {
     this.#view = new GroupView({ lease, group, process, clock, durations });
   }
 
-  /** Whether nobody outside of the group can be acting at this moment. Ask right before every change. */
+  /** Whether no process outside of the group can be acting now. Check right before every write. */
   mayAct(): boolean {
     return !this.#isLeaving && this.#view.isBelieved;
   }
 
   /**
-   * Processes of the group that go on, as far as is seen; this one too, while it does. In the order of their names.
-   * @param forMs only those that were seen to come so long ago, or earlier; in milliseconds
+   * Living processes of the group, sorted by name; includes this one while it renews.
+   * @param forMs only those that joined at least so long ago, in milliseconds
    */
   alive(forMs = 0): readonly string[] {
     return this.#view.alive(forMs);
   }
 
   /**
-   * Holds the lease with the group, whenever it can be had, until the signal aborts. Who calls this calls `leave` when all work has stopped.
-   * @param stands whether it is asked for at this moment; otherwise it is only looked at, so that a dead holder's time runs
+   * Acquires and renews the lease with the group until the signal aborts. The caller calls `leave` when all work has
+   * stopped.
+   * @param stands whether to campaign for the lease now; otherwise it is only observed, so that a dead holder's time
+   * runs out
    */
   async run(signal: AbortSignal, stands: () => boolean = () => true): Promise<void> {
     while (!signal.aborted) {
@@ -109,7 +114,7 @@ export class GroupLease {
         await this.#pause(this.#random() * APART_MS, signal);
       }
     } catch (thrown) {
-      this.#tellFailure(thrown, "the lease of the group was not renewed");
+      this.#tellFailure(thrown, "the group's lease was not renewed");
     }
   }
 
@@ -121,7 +126,10 @@ export class GroupLease {
     this.#onRival(holder);
   }
 
-  /** @param attempt from 0: a patch that is refused is no reason to lose the lease @returns false when it could not be done like this */
+  /**
+   * @param attempt from 0: alternates between a patch and a full write, so that refused patches do not lose the lease
+   * @returns false on a conflict
+   */
   async #renewed(signal: AbortSignal, attempt: number): Promise<boolean> {
     const wasHeld = this.mayAct();
     const { others, own, roll } = this.#view;
@@ -146,10 +154,13 @@ export class GroupLease {
     return heldLease(current, { identity: this.#group, durationMs, nowMs: this.#clock.wallMs() });
   }
 
-  /** Strikes this process out; the last one gives the lease back. Call it when `run` has ended and all work has stopped. It takes no longer than RELEASE_MS. */
+  /**
+   * Removes this process from the roll; the last one gives the lease back. Called when `run` has ended and all work has
+   * stopped. Takes at most RELEASE_MS.
+   */
   async leave(): Promise<void> {
-    this.#isLeaving = true; // This comes before the lease is written, not after.
-    if (!this.#view.hasCounted) return; // It never asked to be there, and need not wait for an API server that does not answer.
+    this.#isLeaving = true; // Set before the lease is written, not after.
+    if (!this.#view.hasCounted) return; // It never renewed, and need not wait for an API server that does not answer.
     const over = new AbortController();
     const cancel = this.#clock.after(RELEASE_MS, () => over.abort());
     try {
@@ -159,13 +170,13 @@ export class GroupLease {
         await this.#pause(this.#random() * APART_MS, over.signal);
       }
     } catch (thrown) {
-      this.#tellFailure(thrown, "this process was not struck off the lease of its group");
+      this.#tellFailure(thrown, "this process could not be removed from its group's lease");
     } finally {
       cancel();
     }
   }
 
-  /** @returns false when it could not be done with what was read */
+  /** @returns false when what was read is out of date */
   async #left(signal: AbortSignal, attempt: number): Promise<boolean> {
     const { others, own } = this.#view;
     const { current, holder } = this.#view.lease;
@@ -175,11 +186,11 @@ export class GroupLease {
     if (own === undefined) return true;
     if (attempt % 2 === 1 || !isPatchable(current, this.#group))
       return await this.#written(withRoll(this.#held(current), others), signal);
-    // Who was there as well may have left meanwhile: then nobody is, and the lease is still to be given back.
+    // If others have left during this write, the roll is empty now, and the lease must still be given back.
     return (await this.#patched(leavePatch(this.#group, this.#process), signal)) && this.#view.others.size > 0;
   }
 
-  /** @returns false when somebody else wrote it first */
+  /** @returns false on a conflict */
   async #written(draft: Draft<Lease>, signal: AbortSignal): Promise<boolean> {
     const options = this.#options(signal);
     const write = (): Promise<Lease> =>
@@ -189,7 +200,7 @@ export class GroupLease {
     return await this.#noted(write, ["KubeConflict", "KubeNotFound", "KubeAlreadyExists"]);
   }
 
-  /** @returns false when it was refused: what must hold for it does so no more, or a patch is not allowed */
+  /** @returns false when the patch was refused: its preconditions no longer hold, or patches are forbidden */
   async #patched(patch: readonly JsonPatch[], signal: AbortSignal): Promise<boolean> {
     const options = { ...this.#options(signal), type: "json" } as const;
     const write = (): Promise<Lease> => this.#client.patch(LEASES, this.#view.lease.ref, patch, options);
@@ -211,7 +222,7 @@ export class GroupLease {
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    await this.#clock.sleep(ms, signal).catch(() => undefined); // aborted: the caller looks at the signal itself
+    await this.#clock.sleep(ms, signal).catch(() => undefined); // Aborted: the caller checks the signal itself.
   }
 
   #tellFailure(thrown: unknown, sentence: string): void {

@@ -25,7 +25,7 @@ interface GroupViewOptions {
   readonly durations: LeaseDurations;
 }
 
-/** What one process has seen of the lease that it holds with its group, what it has told there of itself, and what it believes by that. */
+/** What one process has seen of its group's lease, has stored there, and may conclude. */
 export class GroupView {
   readonly lease: LeaseView;
   readonly #group: string;
@@ -33,7 +33,7 @@ export class GroupView {
   readonly #clock: Clock;
   readonly #durations: LeaseDurations;
   #seen: SeenRoll = new Map();
-  /** The last one of its own that was sent; 0: none was. */
+  /** Its last count that was sent; 0: none. */
   #count = 0;
   #sent: SentCounts = new Map();
   #belief: Belief = NO_BELIEF;
@@ -46,12 +46,12 @@ export class GroupView {
     this.#durations = durations;
   }
 
-  /** Whether nobody outside of the group can be acting at this moment. */
+  /** Whether no process outside of the group can be acting now. */
   get isBelieved(): boolean {
     return isBelieved(this.#belief, this.#clock.monotonicMs());
   }
 
-  /** Whether this process is to count on. */
+  /** Whether this process must renew now. */
   get isDue(): boolean {
     const counted = {
       nowMs: this.#clock.monotonicMs(),
@@ -70,23 +70,23 @@ export class GroupView {
     return rollOf(this.lease.last, this.#group);
   }
 
-  /** What stands on the roll of this process. */
+  /** This process's entry on the roll. */
   get own(): Told | undefined {
     return this.roll.get(this.#process);
   }
 
-  /** Who is on the roll besides this process, and may act. */
+  /** Other processes on the roll that may still act. */
   get others(): Roll {
     return othersOn(this.roll, this.#seen, this.#process, this.#clock.monotonicMs());
   }
 
-  /** Processes that go on, in the order of their names. @param forMs only those that were seen to come so long ago, or earlier; in milliseconds */
+  /** Living processes, sorted by name. @param forMs only those that joined at least so long ago, in milliseconds */
   alive(forMs: number): readonly string[] {
     const withinMs = aliveMs(this.#seen.size, this.#durations.renewEveryMs);
     return aliveIn(this.#seen, withinMs, forMs, this.#clock.monotonicMs());
   }
 
-  /** The next count, which is sent now. */
+  /** The next count, to be sent now. */
   nextCount(): Told {
     const { renewDeadlineMs, durationMs } = this.#durations;
     const terms = termsOf(this.#seen.size, this.#durations);
@@ -96,12 +96,12 @@ export class GroupView {
     return { count: this.#count, silentMs: terms * durationMs };
   }
 
-  /** @throws OperatorError when it could not be read */
+  /** @throws OperatorError when the lease could not be read */
   async look(options: CallOptions): Promise<void> {
     await this.#noted(() => this.lease.look(options));
   }
 
-  /** Makes a change, and remembers what the lease says then. @throws what `write` threw */
+  /** Makes a change, and records the resulting lease. @throws what `write` threw */
   async change(write: () => Promise<Lease>): Promise<void> {
     await this.#noted(async () => this.lease.note(await write()));
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Group } from "./group.ts";
 import type { GroupLease } from "./group-lease.ts";
 
-function lease(name: string, told: string[]) {
+function lease(name: string, reported: string[]) {
   const self = {
     ended: Promise.withResolvers<void>(),
     left: Promise.withResolvers<void>(),
@@ -14,11 +14,11 @@ function lease(name: string, told: string[]) {
     alive: (forMs = 0) => [`${name}, for ${forMs} ms`],
     run: (signal: AbortSignal, stands: () => boolean) => {
       self.stands = stands;
-      signal.addEventListener("abort", () => told.push(`${name} is told to end`));
+      signal.addEventListener("abort", () => reported.push(`${name} must end`));
       return self.ended.promise;
     },
     leave: () => {
-      told.push(`${name} leaves`);
+      reported.push(`${name} leaves`);
       return self.left.promise;
     },
   };
@@ -28,9 +28,9 @@ function lease(name: string, told: string[]) {
 /** Lets every promise that can settle now do so. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("leases are asked for in order, each only while all before it are held, and given back at the same time when work has ended, and nobody counts on any more", async () => {
-  const told: string[] = [];
-  const [own, whole] = [lease("own", told), lease("whole", told)];
+test("leases are acquired in order, each only while all before it are held, and given back together when work and renewals have ended", async () => {
+  const reported: string[] = [];
+  const [own, whole] = [lease("own", reported), lease("whole", reported)];
   const group = new Group([own.stub, whole.stub]);
   const work = Promise.withResolvers<void>();
   let outcome: unknown;
@@ -50,15 +50,15 @@ test("leases are asked for in order, each only while all before it are held, and
   expect(seen()).toEqual([true, false, false]);
   expect([group.alive(), group.alive(5)]).toEqual([["own, for 0 ms"], ["own, for 5 ms"]]);
   await settled();
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   work.reject("broken");
   await settled();
   own.ended.resolve();
   await settled();
-  expect(told).toEqual(["own is told to end", "whole is told to end"]);
+  expect(reported).toEqual(["own must end", "whole must end"]);
   whole.ended.resolve();
   await settled();
-  expect(told.slice(2)).toEqual(["own leaves", "whole leaves"]);
+  expect(reported.slice(2)).toEqual(["own leaves", "whole leaves"]);
   own.left.resolve();
   await settled();
   expect(outcome).toBeUndefined();

@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
-import { shardFleet } from "#kit/shard-fleet.ts";
-import type { ShardProcess } from "#kit/shard-process.ts";
+import { shardFleet } from "#kit/sweeps/shard-fleet.ts";
+import type { ShardProcess } from "#kit/sweeps/shard-process.ts";
 
 const SHARDS = 4;
-/** A process that reads nothing holds a lease for so long; until then those that wait for each other's answer do so, in milliseconds. */
+/**
+ * A process without filled caches holds a lease for so long; until then processes that wait for each other do so, in
+ * milliseconds.
+ */
 const TRIAL_MS = 80_000;
-/** For so long it is looked at afterwards what becomes of it: longer than it is told that a shard was given back, in milliseconds. */
+/** How long the result is observed: longer than a given-back shard is reported, in milliseconds. */
 const AFTERWARDS_MS = 700_000;
 
 function isReady({ unread }: ShardProcess): boolean {
@@ -13,11 +16,11 @@ function isReady({ unread }: ShardProcess): boolean {
 }
 
 test.each([
-  [2, "whoever can read can do so by itself", 15_000, false],
-  [2, "reading needs the answer of one that is ready", TRIAL_MS, true],
-  [3, "reading needs the answer of one that is ready", TRIAL_MS, true],
+  [2, "each process can read by itself", 15_000, false],
+  [2, "reading needs the answer of a ready process", TRIAL_MS, true],
+  [3, "reading needs the answer of a ready process", TRIAL_MS, true],
 ])(
-  "%i processes that could read nothing for two minutes are all ready soon after, and lead their shares, where %s",
+  "%i processes that could not read for two minutes are all ready soon after, and lead their shares, where %s",
   async (count, _, soonMs, needsReady) => {
     const { process, advance, end } = shardFleet();
     const all = Array.from({ length: count }, (_, n) => process(`p${n}`, SHARDS));
@@ -37,14 +40,14 @@ test.each([
   },
 );
 
-test("one that could not read, and gave its shards to another one, is ready and has its share soon after it can", async () => {
+test("a process that could not read, and gave its shards away, is ready and has its share soon after it can", async () => {
   const { process, advance, end } = shardFleet();
   const [bad, good] = [process("0", SHARDS), process("1", SHARDS)];
   bad.canRead = false;
   await advance(90_000);
   expect([isReady(bad), bad.works, good.works]).toEqual([false, [], [0, 1, 2, 3]]);
   bad.canRead = true;
-  await advance(40_000); // It is not given anything for half a minute after it gave something back.
+  await advance(40_000); // It is assigned nothing for half a minute after it gave something back.
   expect([isReady(bad), bad.works.length, good.works.length]).toEqual([true, 2, 2]);
   await end();
 });

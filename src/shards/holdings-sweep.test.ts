@@ -1,25 +1,31 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { shardFleet } from "#kit/shard-fleet.ts";
-import type { ShardProcess } from "#kit/shard-process.ts";
+import { shardFleet } from "#kit/sweeps/shard-fleet.ts";
+import type { ShardProcess } from "#kit/sweeps/shard-process.ts";
 
-/** A lease's time from the last renewal, and a look, of who follows one that dies; in milliseconds. */
+/** Lease duration from the last renewal, and one read, for the successor of a dead process; in milliseconds. */
 const FOLLOWED_MS = 18_000;
-/** What is more where calls take half a second for each way: a renewal that was under way, a look and the renewal that takes the lease. */
+/**
+ * Additional time with calls of half a second each way: a renewal in progress, a read and the renewal that acquires the
+ * lease.
+ */
 const SLOWLY_MS = 4_000;
-/** What is more where pauses between looks and renewals, of which one follows another, are all up to a tenth longer. */
+/** Additional time when the pauses between successive reads and renewals are all a tenth longer. */
 const LONGER_MS = 1_000;
-/** From the end of the last process with another number of shards: a look, the time in which processes find each other, and a look for the shard. */
+/**
+ * From the end of the last process with another number of shards. Includes a read, the time to find each other, and a
+ * read for the shard.
+ */
 const CHANGED_MS = 11_000;
 
-/** Work that ends at once, and in each shard after another time, as long as it may take. */
+/** Work that ends at once, or in each shard after a different time up to the limit. */
 const DRAINS = [0, (shard: number) => (shard * 1_700) % 7_000] as const;
 
 test.each([
   ["dies", FOLLOWED_MS],
   ["is stopped", 7_000],
 ] as const)(
-  "whenever it is in its life that a process %s, no cluster is without a decider for longer than %d ms",
+  "at whatever time a process %s, no cluster is without a leader for longer than %d ms",
   async (how, boundMs) => {
     for (let atMs = 0; atMs <= 24_000; atMs += 1_500) {
       for (const [slowMs, drainMs] of [0, 500].flatMap((ms) => DRAINS.map((drain) => [ms, drain] as const))) {
@@ -48,7 +54,7 @@ test.each([
   },
 );
 
-test("shards that split and merge as a Deployment is rolled out, whenever one of its replicas dies meanwhile", async () => {
+test("shards split and merge during a rollout of the Deployment, even if a replica dies at any time", async () => {
   for (const [before, after] of [
     [2, 5],
     [5, 2],
@@ -77,10 +83,10 @@ test("shards that split and merge as a Deployment is rolled out, whenever one of
     }
 });
 
-test("shards that split, merge, die and come back, some of them at a slow API server: never two deciders, and none for no longer than is said", async () => {
-  const who = fc.integer({ min: 0, max: 5 });
+test("while shards split, merge, die and return, partly with a slow API server, there are never two leaders, and gaps are bounded", async () => {
+  const processIndex = fc.integer({ min: 0, max: 5 });
   const event = fc.record({
-    who,
+    processIndex,
     do: fc.oneof(
       fc.constantFrom("die" as const, "stop" as const, "fast" as const),
       fc.record({ slowMs: fc.integer({ min: 50, max: 700 }) }),
@@ -96,7 +102,7 @@ test("shards that split, merge, die and come back, some of them at a slow API se
       await untilLed();
       await advance(10_000);
       longestGap();
-      for (const [n, { who: which, do: what }] of events.entries()) {
+      for (const [n, { processIndex: which, do: what }] of events.entries()) {
         const one = all[which] as ShardProcess;
         if (what === "die") one.kill();
         else if (what === "stop") one.end();

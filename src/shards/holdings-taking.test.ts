@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { shardFleet } from "#kit/shard-fleet.ts";
+import { shardFleet } from "#kit/sweeps/shard-fleet.ts";
 
-/** From when a shard is free: a look by which that is seen, one by which it is shared out, and the call that takes it; in milliseconds. */
+/** From when a shard is free: one read to see that, one to assign it, and the call that takes it; in milliseconds. */
 const TAKEN_MS = 3_000;
-/** The same where another one was waited for, and a look by which it is left out. */
+/** Includes the time until another process is passed over. */
 const PASSED_OVER_MS = 14_000;
 
-test("who may not write the leases of shards is given nothing any more, and others lead what it was given", async () => {
+test("a process that may not write the leases of shards is assigned none any more, and others lead them", async () => {
   const { process, advance, untilLed, longestGap, end } = shardFleet();
   const [a, b] = [process("a", 4), process("b", 4)];
   await untilLed();
@@ -25,7 +25,7 @@ test("who may not write the leases of shards is given nothing any more, and othe
   await end();
 });
 
-test("who may not write the leases of shards does not hold up who follows one that dies", async () => {
+test("a process that may not write the leases of shards does not delay the successor of a dead one", async () => {
   const { process, advance, untilLed, longestGap, end } = shardFleet();
   const [a, b] = [process("a", 4), process("b", 4)];
   await untilLed();
@@ -42,7 +42,7 @@ test("who may not write the leases of shards does not hold up who follows one th
 });
 
 test.each([2, 5, 16])(
-  "of a process that ends, one of several with %d shards, what has no work any more does not wait for what has",
+  "a process that ends, one of several with %d shards, gives back idle shards without waiting for busy ones",
   async (shards) => {
     for (const others of [["b"], ["0", "b"]]) {
       const { process, advance, untilLed, longestGap, end } = shardFleet();
@@ -61,7 +61,7 @@ test.each([2, 5, 16])(
   },
 );
 
-test("who cannot read the state of its shards gives them to who can, and neither holds nor is given them again and again", async () => {
+test("a process that cannot fill its caches gives its shards to others, and is not assigned them again and again", async () => {
   const { process, advance, untilLed, longestGap, end } = shardFleet();
   const [a, b] = [process("a", 4), process("b", 4)];
   await untilLed();

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Fate, slowStore } from "#kit/kube-lease-server.ts";
-import { shardFleet as setUp } from "#kit/shard-fleet.ts";
-import { Leases, type ShardProcess } from "#kit/shard-process.ts";
+import { type Fate, slowStore } from "#kit/servers/kube-lease-server.ts";
+import { shardFleet as setUp } from "#kit/sweeps/shard-fleet.ts";
+import { Leases, type ShardProcess } from "#kit/sweeps/shard-process.ts";
 
 describe("shards", () => {
-  test("three processes that start together lead one each, and nothing changes hands afterwards", async () => {
+  test("three processes that start together lead one each, and nothing moves afterwards", async () => {
     const { leases, process, advance, untilLed, end } = setUp();
     const all = ["a", "b", "c"].map((name) => process(name, 3));
     expect(await untilLed()).toBeLessThan(8_000);
@@ -22,7 +22,7 @@ describe("shards", () => {
     ]);
   });
 
-  test("a process alone leads all, and gives one to each that comes", async () => {
+  test("a single process leads all, and gives one to each new process", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 3);
     expect(await untilLed()).toBeLessThan(8_000);
@@ -35,7 +35,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a process that dies is followed by another one within one lease's time, and who follows has prepared for it", async () => {
+  test("a dead process is replaced within one lease duration, by a successor with filled caches", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -51,7 +51,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("who renews after all keeps its shard, and whoever has prepared for it lets go", async () => {
+  test("a process that renews after all keeps its shard, and the prepared successor closes its work", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -76,7 +76,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("another number of shards is waited for until the last process with the old one has ended, and no longer", async () => {
+  test("processes with another number of shards wait exactly until the last process with the old number has ended", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -94,7 +94,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("another number of shards takes over from processes that were killed after one lease's time", async () => {
+  test("processes with another number of shards take over from killed ones after one lease duration", async () => {
     const { process, advance, untilLed, end } = setUp();
     const [a, b] = [process("a", 2), process("b", 2)];
     await untilLed();
@@ -108,7 +108,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("without shards, and back: an operator that leads alone is waited for, and waits", async () => {
+  test("a change to an operator without shards, and back: each waits for the other", async () => {
     const { leases, process, advance, untilLed, end } = setUp();
     const one = process("one", 1);
     expect(await untilLed()).toBe(500);
@@ -145,7 +145,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("who could not renew for the group acts no more, also while it holds its shards' leases and its timers stand still", async () => {
+  test("a process that could not renew the group's lease stops acting, even with its shards' leases and stopped timers", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -159,7 +159,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("who loses a shard's lease alone, and has it again, leads it with something new", async () => {
+  test("a process that loses only a shard's lease, and acquires it again, leads it with new work", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -174,7 +174,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("who does not hold the leases of its group for a while, but its shards', leads them with something new", async () => {
+  test("a process that loses only the group's leases for a while leads its shards with new work", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -188,7 +188,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("who is stopped while the API server does not answer has ended within five seconds after its work", async () => {
+  test("a process that is stopped while the API server does not answer ends within five seconds after its work", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 3);
     await untilLed();
@@ -200,7 +200,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("sixteen processes lead one shard each at an API server that takes half a second for everything, and go on to", async () => {
+  test("sixteen processes lead one shard each, permanently, with an API server that takes half a second for everything", async () => {
     const { leases, clock, process, advance, untilLed, end } = setUp();
     for (const server of [leases.own, leases.whole]) server.store = slowStore(clock, 400);
     const all = Array.from({ length: 16 }, (_, n) => process(`p${n}`, 16));
@@ -222,7 +222,7 @@ describe("shards", () => {
     [4, 16],
     [3, 3],
   ])(
-    "%d processes with %d shards prepare nothing while the API server is silent for a few seconds, nor afterwards",
+    "%d processes with %d shards prepare nothing during or after a silence of the API server of a few seconds",
     async (count, shards) => {
       const { process, advance, untilLed, longestGap, end, all } = setUp();
       for (let n = 0; n < count; n++) process(`p${n}`, shards);
@@ -230,7 +230,7 @@ describe("shards", () => {
       await advance(40_000);
       longestGap();
       const before = all.map(({ terms }) => terms.length);
-      // Refused at once, and not answered at all: the next renewal is then sent only when nobody waits for the last one any more.
+      // Refused at once, or not answered at all: then the next renewal is sent only when the last one has timed out.
       for (const [fate, travelMs, longestMs] of [
         ["lost", 0, 6_000],
         ["arrives", 60_000, 5_000],
@@ -253,7 +253,7 @@ describe("shards", () => {
     [2, 3],
     [3, 4],
   ])(
-    "%d processes with %d shards have the same ones again after the API server was silent, for however long",
+    "%d processes with %d shards have the same ones again after any silence of the API server",
     async (count, shards) => {
       const { process, advance, untilLed, end, all } = setUp();
       for (let n = 0; n < count; n++) process(`p${n}`, shards);
@@ -280,7 +280,7 @@ describe("shards", () => {
   test.each([
     [4, 12],
     [2, 16],
-  ])("when %d processes come to be %d, each shard that is given back is taken at once", async (few, many) => {
+  ])("when %d processes become %d, each shard that is given back is taken at once", async (few, many) => {
     const { process, advance, untilLed, longestGap, end, all } = setUp();
     for (let n = 0; n < few; n++) process(`a${n}`, 16);
     await untilLed();
@@ -294,7 +294,7 @@ describe("shards", () => {
     await end();
   });
 
-  test("a lease is kept while work goes on, and nobody else leads meanwhile", async () => {
+  test("a lease is kept until work has ended, and no other process leads before", async () => {
     const { process, advance, untilLed, end } = setUp();
     const a = process("a", 2);
     await untilLed();
@@ -307,20 +307,20 @@ describe("shards", () => {
   });
 });
 
-test("never two deciders for one cluster, and one soon after all is well, whatever network, processes and the number of shards do", async () => {
-  const who = fc.integer({ min: 0, max: 4 });
+test("whatever network, processes and the number of shards do, no cluster has two leaders, and each has one soon after", async () => {
+  const processIndex = fc.integer({ min: 0, max: 4 });
   const fates = fc.constantFrom<Fate>("arrives", "arrives", "arrives", "lost", "reply-lost", "late");
   const fault = fc.oneof(
-    fc.record({ do: fc.constant("network" as const), who, fate: fates }),
-    fc.record({ do: fc.constant("group network" as const), who, fate: fates }),
+    fc.record({ do: fc.constant("network" as const), processIndex, fate: fates }),
+    fc.record({ do: fc.constant("group network" as const), processIndex, fate: fates }),
     // As when the API server is silent.
-    fc.record({ do: fc.constant("all networks" as const), who, ms: fc.integer({ min: 1_000, max: 12_000 }) }),
-    fc.record({ do: fc.constant("freeze" as const), who }),
-    fc.record({ do: fc.constant("slow" as const), who, ms: fc.integer({ min: 0, max: 6_000 }) }),
-    fc.record({ do: fc.constant("drain" as const), who, ms: fc.integer({ min: 0, max: 20_000 }) }),
-    fc.record({ do: fc.constant("restart" as const), who, shards: fc.integer({ min: 1, max: 4 }) }),
-    // As a Deployment is rolled out: all of them come to have another number, one after the other.
-    fc.record({ do: fc.constant("all" as const), who, shards: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ do: fc.constant("all networks" as const), processIndex, ms: fc.integer({ min: 1_000, max: 12_000 }) }),
+    fc.record({ do: fc.constant("freeze" as const), processIndex }),
+    fc.record({ do: fc.constant("slow" as const), processIndex, ms: fc.integer({ min: 0, max: 6_000 }) }),
+    fc.record({ do: fc.constant("drain" as const), processIndex, ms: fc.integer({ min: 0, max: 20_000 }) }),
+    fc.record({ do: fc.constant("restart" as const), processIndex, shards: fc.integer({ min: 1, max: 4 }) }),
+    // As during a rollout of a Deployment: all of them change their number of shards, one after the other.
+    fc.record({ do: fc.constant("all" as const), processIndex, shards: fc.integer({ min: 1, max: 4 }) }),
   );
   const event = fc.record({ fault, thenMs: fc.integer({ min: 10, max: 12_000 }) });
   await fc.assert(
@@ -330,7 +330,7 @@ test("never two deciders for one cluster, and one soon after all is well, whatev
       const here = ["0", "1", "2", "3"].map((name) => process(name, 3));
       const all = [...here, process("4", 3, elsewhere)];
       for (const { fault: each, thenMs } of events) {
-        const one = all[each.who] as ShardProcess;
+        const one = all[each.processIndex] as ShardProcess;
         if (each.do === "network") one.fate = each.fate;
         else if (each.do === "group network") one.groupFate = each.fate;
         else if (each.do === "all networks") {

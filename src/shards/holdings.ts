@@ -6,46 +6,52 @@ import type { Group } from "./group.ts";
 import { type ShardView, shareOf } from "./share.ts";
 import { leftOut, NO_TAKERS, seenGiven, seenHolders } from "./takers.ts";
 
-// How does a process come to lead some shards, and cease to?
-//   Once a second it looks at all leases and computes its share (share.ts). For each shard that is to be its own something new is prepared, which
-//   reads while the lease may still be another one's, and works when the lease is won. When the shard goes, on whatever way, all of that is closed: who
-//   has led a shard before decides about it again with nothing of the old term in memory.
-// What if it holds a lease and cannot read the state? Then it gives the shard back, since others may be able to. From then on it reads that shard's
-//   first, and stands for it when it has. Each shard's state is read out of the same kinds, all of them: who has read one can read the others.
+// How does a process start and stop leading shards?
+//   Once a second it reads all leases and computes its share (share.ts). For each shard in its share it prepares new
+//   work. The work fills its caches while another process may still hold the lease, and starts when the lease is
+//   acquired. When the shard is lost or given back, all of that is closed: the next term starts without any state of
+//   the old one.
+// What if it holds a lease and cannot fill its caches?
+//   Then it gives the shard back, since another process may be able to. From then on it fills the caches first, and
+//   campaigns for the lease afterwards. All shards read the same kinds: a process that has read one shard can read the
+//   others.
 
-/** Between two looks at how shards are spread, in milliseconds. */
+/** Interval between two computations of the share, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
 /**
- * Processes that start together find each other within this time, in milliseconds: else the first would take all, and give most of it back.
- * Who comes takes nothing before, and so nothing is given back for it before.
+ * Processes that start together find each other within this time, in milliseconds: else the first would take all
+ * shards, and give most of them back. A new process takes nothing before, so nothing is given back for it before.
  */
 const GATHERING_MS = 5_000;
 /**
- * Who holds a shard's lease and has not read by then what it needs gives it back, in milliseconds: all that time the shard has nobody who decides.
- * A cache that is not through with its stream after 60 s reads a list instead (kube/reflector.ts); thousands of objects come within seconds.
- * Too small: where lists are needed, nobody keeps a shard at the first try. Too large: its clusters wait for one who cannot.
+ * Time after which a process without filled caches gives a shard's lease back, in milliseconds. A cache that is not
+ * complete after 60 s lists instead (kube/reflector.ts), and thousands of objects arrive within seconds. If smaller, no
+ * process keeps a shard at the first try where lists are needed; if larger, no process manages the shard for longer.
  */
 const READY_WITHIN_MS = 75_000;
-/** For so long it is told that a shard was given back, if it is not read before, in milliseconds. It may be another one's for good, and then nobody here reads it any more. */
+/**
+ * For how long a given-back shard is reported, unless it was read before, in milliseconds. Another process may lead it
+ * for good, and then it is not read here again.
+ */
 const TOLD_MS = 600_000;
 
-/** What leads a shard, from before its lease is won until after it is lost. */
+/** The work that manages a shard, from before its lease is acquired until after it is lost. */
 export interface ShardWork {
-  /** Waits until it has read what it needs. @returns false when the signal aborted before */
+  /** Waits until its caches are filled. @returns false when the signal aborted before */
   whenReady(signal: AbortSignal): Promise<boolean>;
   /** Works while the lease is held; the promise settles when all work has stopped. */
   run(leading: AbortSignal): Promise<void>;
-  /** Called once, at the end, whether or not the lease was ever won. */
+  /** Called once, at the end, whether or not the lease was ever acquired. */
   close(): Promise<void>;
 }
 
 interface HoldingsOptions {
-  /** Who this process is, on the group's roll and as a holder of leases. */
+  /** Unique name of this process, on the group's roll and as a holder of leases. */
   readonly process: string;
   readonly group: Pick<Group, "mayAct" | "alive">;
-  /** By shard. */
+  /** Elections by shard. */
   readonly elections: readonly Election[];
-  /** @param mayAct whether the shard is led by this work at this moment; ask right before every change */
+  /** @param mayAct whether this work leads the shard now; checked right before every write */
   readonly prepare: (shard: number, mayAct: () => boolean) => ShardWork;
   readonly clock: Clock;
   readonly log?: Log;
@@ -54,13 +60,16 @@ interface HoldingsOptions {
 interface Seat {
   readonly number: number;
   readonly election: Election;
-  /** Ends looking on. */
+  /** Ends observing the lease. */
   called: AbortController;
-  /** While the shard is wanted; aborted when it is not any more. */
+  /** Exists while the shard is wanted; aborted when it is not any more. */
   wanted: AbortController | undefined;
   mayAct: () => boolean;
   isAtWork: boolean;
-  /** Monotonic; when it was given back since it could not be read; undefined: it, or another one, was read since. */
+  /**
+   * Monotonic time of giving it back because its caches were not filled; undefined: this or any other shard was read
+   * since.
+   */
   unreadAtMs: number | undefined;
 }
 
@@ -68,7 +77,7 @@ export class Holdings {
   readonly #options: HoldingsOptions;
   readonly #log: Log;
   readonly #seats: readonly Seat[];
-  /** Monotonic; since when the group may act without a break. */
+  /** Monotonic; since when the group may act without interruption. */
   #joinedAtMs: number | undefined;
   #takers = NO_TAKERS;
 
@@ -86,19 +95,20 @@ export class Holdings {
     }));
   }
 
-  /** Whether this process may act on the shard at this moment. */
+  /** Whether this process may act on the shard now. */
   mayAct(shard: number): boolean {
     return this.#seats[shard]?.mayAct() === true;
   }
 
-  /** Whether this process may act on the shard, and has read what it needs for that. */
+  /** Whether this process may act on the shard, and has filled its caches. */
   leads(shard: number): boolean {
     return this.mayAct(shard) && this.#seats[shard]?.isAtWork === true;
   }
 
   /**
-   * Shards that were given back not long ago, since their state could not be read, while another process has them and none was read here since. Where nobody
-   * has them, nobody can read, and reading may need an answer of ours (a conversion), which is asked of nobody that is not ready.
+   * Shards that were given back recently because their caches were not filled, while another process leads them and
+   * none was read here since. Without a leader they are left out: reading may need this process's own conversion
+   * webhook, which is called only while the process is ready.
    */
   get unread(): readonly number[] {
     const nowMs = this.#options.clock.monotonicMs();
@@ -107,7 +117,9 @@ export class Holdings {
     return this.#seats.filter(isTold).map(({ number }) => number);
   }
 
-  /** Leads its share of the shards until the signal aborts, and has then given all of them back. @throws what work threw */
+  /**
+   * Leads its share of the shards until the signal aborts, and has then given all of them back. @throws what work threw
+   */
   async run(signal: AbortSignal): Promise<void> {
     const failed = new AbortController();
     const over = AbortSignal.any([signal, failed.signal]);
@@ -136,7 +148,7 @@ export class Holdings {
     const { group, process, clock } = this.#options;
     if (!group.mayAct()) {
       this.#joinedAtMs = undefined;
-      this.#takers = NO_TAKERS; // Others that have lost the group have given everything back, and will take it again.
+      this.#takers = NO_TAKERS; // Other processes that lost the group have given everything back, too, and will take it again.
       for (const { wanted } of this.#seats) wanted?.abort();
       return;
     }
@@ -157,12 +169,12 @@ export class Holdings {
     this.#takers = seenGiven(takers, given, nowMs);
     for (const shard of giveBack) this.#seats[shard]?.wanted?.abort();
     const isGathering = nowMs - this.#joinedAtMs < GATHERING_MS && processes.length < shards.length;
-    // What it had before nobody was answered it takes at once: others would count its silence.
+    // It takes its earlier shards at once after an outage of the API server: others would count its silence.
     for (const shard of take) if (!isGathering || holders[shard] === process) this.#want(this.#seats[shard]);
   }
 
   #want(seat: Seat | undefined): void {
-    if (seat === undefined || seat.wanted !== undefined) return; // What is being given back is asked for when that is done.
+    if (seat === undefined || seat.wanted !== undefined) return; // A shard that is being given back is acquired after that.
     seat.wanted = new AbortController();
     seat.called.abort();
   }
@@ -179,12 +191,12 @@ export class Holdings {
     }
   }
 
-  /** From the wish to lead the shard until nothing of it is left. */
+  /** Holds the shard from when it is wanted until all its work is closed. */
   async #hold(seat: Seat, wanted: AbortController, signal: AbortSignal): Promise<void> {
     const { election, number } = seat;
     const { group, prepare } = this.#options;
     let isOver = false;
-    // Something that hangs from this term on must not come to life with the next one.
+    // A hanging call of this term must not act in the next one.
     const mayAct = (): boolean => !isOver && election.mayAct() && group.mayAct();
     const work = prepare(number, mayAct);
     seat.mayAct = mayAct;
@@ -193,7 +205,7 @@ export class Holdings {
       if (seat.unreadAtMs !== undefined && !(await this.#isRead(seat, work, until))) return;
       await election.run(until, {
         onStarted: (leading) => this.#work(seat, work, wanted, leading),
-        onStopped: () => wanted.abort(), // The election has ceased to act, and does not stand again.
+        onStopped: () => wanted.abort(), // The election has stopped acting, and does not campaign again.
       });
     } finally {
       isOver = true;
@@ -201,7 +213,10 @@ export class Holdings {
     }
   }
 
-  /** Reads before it stands for the shard, and looks on meanwhile: another one may come first. @returns false when the signal aborted before */
+  /**
+   * Fills the caches before it campaigns, and observes the lease during that time. @returns false when the signal
+   * aborted before
+   */
   async #isRead(seat: Seat, work: ShardWork, signal: AbortSignal): Promise<boolean> {
     const over = new AbortController();
     const ready = work.whenReady(signal).finally(() => over.abort());
@@ -210,7 +225,7 @@ export class Holdings {
     return isReady;
   }
 
-  /** Which of them it was makes no difference: the one that was given back may be another one's, and is not read again then. */
+  /** Applies to all shards: the one that was given back may belong to another process, and is not read again then. */
   #canRead(): void {
     for (const seat of this.#seats) seat.unreadAtMs = undefined;
   }
@@ -225,7 +240,7 @@ export class Holdings {
     if (!isReady) {
       seat.unreadAtMs = clock.monotonicMs();
       const sentence =
-        "the state of this shard was not read in time: it is given back, and read before it is asked for again";
+        "this shard's caches were not filled in time: its lease is given back, and acquired again only after they are";
       this.#log.error({ name: shardLeaseName(seat.number), durationMs: READY_WITHIN_MS }, sentence);
       wanted.abort();
       return;

@@ -2,31 +2,37 @@ import { fingerprint } from "#base/hash.ts";
 import type { JsonPatch } from "#kube/client.ts";
 import type { Lease } from "#kube/kinds.ts";
 
-// Which processes hold a lease together, as the lease itself says: for each a count of its renewals. Nobody compares clocks: that a process
-// goes on is seen by its count, and since when it does not, by the clock of who looks.
-// Each count has a key of its own, which is patched: so processes that count at the same moment are not in each other's way.
+// The roll: the processes that hold a lease together, stored on the lease itself, each with a count of its renewals.
+// Clocks are never compared: a process is alive while its count changes, timed by the observer's clock.
+// Each count has its own annotation key, which is patched, so concurrent renewals do not conflict.
 
-/** On a lease that is held by a group: says that its processes are told there. Without it nobody knows who was. */
+/** Annotation on a lease that is held by a group: marks that its roll is complete. Without it the roll is unknown. */
 export const ROLL_ANNOTATION = "etcd.improbable.io/processes";
 const BY_KEY = "by-key";
-/** Begins the key of each process; the rest is made of its name. What stands there: its count, after how many seconds without another one it has stopped to act, and its name. */
+/**
+ * Prefix of the key of each process; the rest is a hash of its name. The value is its count, the seconds after which it
+ * has stopped acting without a new one, and its name.
+ */
 const KEY_PREFIX = "renewals.etcd.improbable.io/";
 
-/** What a process tells of itself. */
+/** The entry of a process. */
 export interface Told {
   /** Its renewals so far. */
   readonly count: number;
-  /** Whoever has seen no other count for so long knows that it has stopped to act; whole seconds, in milliseconds. */
+  /** Time without a change of its count after which a process has stopped acting; whole seconds, in milliseconds. */
   readonly silentMs: number;
 }
 
-/** By process. */
+/** Announced counts by process. */
 export type Roll = ReadonlyMap<string, Told>;
 
-/** Stands for whoever was on a roll that cannot be read. Nobody counts on for it, so it is struck out when those have counted anew, or have ended. */
+/**
+ * Placeholder for processes of a roll that cannot be parsed. It never renews, so it is removed when the real ones have
+ * renewed, or have ended.
+ */
 const SOMEBODY = "?";
 
-/** The roll of a lease that is held by this group; of every other one it is of former times, and empty. */
+/** The roll of a lease that this group holds. Empty for any other lease, since its roll is out of date. */
 export function rollOf(lease: Lease | undefined, group: string): Roll {
   if (lease?.spec?.holderIdentity !== group) return new Map();
   const { annotations = {} } = lease.metadata;
@@ -34,10 +40,10 @@ export function rollOf(lease: Lease | undefined, group: string): Roll {
   return new Map(hasRoll(lease) ? entries : [...entries, UNKNOWN]);
 }
 
-/** Longer than any process says of itself. */
+/** Longer than any process announces. */
 const UNKNOWN: readonly [string, Told] = [SOMEBODY, { count: 0, silentMs: 60_000 }];
 
-/** Those on the roll, and somebody unknown. */
+/** The roll with a placeholder for unknown processes. */
 export function withSomebody(roll: Roll): Roll {
   return new Map([...roll, UNKNOWN]);
 }
@@ -64,7 +70,7 @@ function keyOf(name: string): string {
   return `${KEY_PREFIX}${fingerprint(name)}`;
 }
 
-/** A lease's annotations with this roll instead of the one that they have. */
+/** A lease's annotations with the roll replaced. */
 export function annotationsWith(
   roll: Roll,
   annotations: Readonly<Record<string, string>> = {},
@@ -74,12 +80,12 @@ export function annotationsWith(
   return Object.fromEntries([...others, [ROLL_ANNOTATION, BY_KEY], ...told]);
 }
 
-/** Whether a process can be put on the roll by a patch, which lets everybody else be: the group holds the lease, and tells there who it is. */
+/** Whether an entry can be patched without affecting others: the group holds the lease, and its roll is complete. */
 export function isPatchable(lease: Lease | undefined, group: string): lease is Lease {
   return lease?.spec?.holderIdentity === group && hasRoll(lease);
 }
 
-/** What must still hold when a patch arrives, whoever has written meanwhile: the group holds the lease, and tells who it is. */
+/** Preconditions of a patch: the group still holds the lease, and its roll is complete. */
 function tests(group: string): readonly JsonPatch[] {
   return [
     { op: "test", path: "/spec/holderIdentity", value: group },
@@ -88,9 +94,9 @@ function tests(group: string): readonly JsonPatch[] {
 }
 
 /**
- * The patch with which a process counts on. A count that was late does not land on a newer one, nor when its process has left.
- * @param before what was seen to stand there of it; undefined: nothing
- * @param renewTime for people, as in `spec` of the lease
+ * The patch that renews. A delayed patch fails when a newer count is stored, or when its process has left.
+ * @param before the entry that was seen; undefined: none
+ * @param renewTime for users, as in `spec` of the lease
  */
 export function countPatch(
   group: string,
@@ -108,7 +114,7 @@ export function countPatch(
   ];
 }
 
-/** The patch with which a process that others outlive strikes itself out. */
+/** The patch by which a process removes itself while others stay. */
 export function leavePatch(group: string, name: string): readonly JsonPatch[] {
   return [...tests(group), { op: "remove", path: pathOf(keyOf(name)) }];
 }
@@ -121,16 +127,16 @@ function pathOf(annotation: string): string {
 /** What was seen of one process; monotonic, in milliseconds. */
 interface SeenCount {
   readonly count: number;
-  /** Since when this count was seen. */
+  /** When this count was first seen. */
   readonly sinceMs: number;
-  /** Since when the process was seen on the roll. */
+  /** When the process was first seen on the roll. */
   readonly comeMs: number;
 }
 
-/** By process. */
+/** Seen counts by process. */
 export type SeenRoll = ReadonlyMap<string, SeenCount>;
 
-/** What is seen now: a count that has changed is of now, one that is gone is forgotten. */
+/** Updates what was seen: a changed count is new now, a removed process is forgotten. */
 export function seenRoll(before: SeenRoll, roll: Roll, nowMs: number): SeenRoll {
   const entries = [...roll].map(([name, { count }]) => {
     const known = before.get(name);
@@ -140,8 +146,8 @@ export function seenRoll(before: SeenRoll, roll: Roll, nowMs: number): SeenRoll 
 }
 
 /**
- * Who has counted on within this time, in the order of their names. Somebody unknown does no work that is known of.
- * @param forMs only who came so long ago, or earlier
+ * Processes that have renewed within this time, sorted by name. Excludes the placeholder for unknown ones.
+ * @param forMs only those that joined at least so long ago
  */
 export function aliveIn(seen: SeenRoll, withinMs: number, forMs: number, nowMs: number): readonly string[] {
   const isAlive = ({ sinceMs, comeMs }: SeenCount): boolean => nowMs - sinceMs < withinMs && nowMs - comeMs >= forMs;
@@ -149,7 +155,7 @@ export function aliveIn(seen: SeenRoll, withinMs: number, forMs: number, nowMs: 
   return alive.map(([name]) => name).toSorted();
 }
 
-/** The roll without `me` and without those who have not counted on for so long that they have stopped acting. */
+/** The roll without `me` and without processes beyond their announced time. */
 export function othersOn(roll: Roll, seen: SeenRoll, me: string, nowMs: number): Roll {
   const isOver = (name: string, silentMs: number): boolean => nowMs - (seen.get(name)?.sinceMs ?? nowMs) >= silentMs;
   return new Map([...roll].filter(([name, { silentMs }]) => name !== me && !isOver(name, silentMs)));

@@ -26,164 +26,176 @@ describe("which shards a process takes and gives back", () => {
     ]
   >([
     ["alone, it takes all", { processes: ["a"], shards: [free, free, free], take: [0, 1, 2] }],
-    ["it counts itself, whether or not it is on the roll", { processes: ["b"], shards: [free, free], take: [0] }],
-    ["of those that are free it takes its part", { processes: ["a", "b", "c"], shards: [free, free, free], take: [0] }],
-    ["the first by name take what is left over", { processes: ["a", "b"], shards: [free, free, free], take: [0, 2] }],
-    ["others take what is left over", { processes: ["0", "a"], shards: [free, free, free], take: [1] }],
-    ["it takes nothing when it is more than the shards", { processes: ["0", "1", "a"], shards: [free, free] }],
-    ["what it has counts", { processes: ["a", "b"], shards: [mine, free] }],
-    ["what it has asked for counts", { processes: ["a", "b"], shards: [asked, free] }],
-    ["what others hold is theirs", { processes: ["a", "b"], shards: [by("b"), free], take: [1] }],
+    ["it counts itself, even if it is not on the roll", { processes: ["b"], shards: [free, free], take: [0] }],
+    ["it takes its part of the free ones", { processes: ["a", "b", "c"], shards: [free, free, free], take: [0] }],
+    ["the first by name take the remainder", { processes: ["a", "b"], shards: [free, free, free], take: [0, 2] }],
+    ["others take the remainder", { processes: ["0", "a"], shards: [free, free, free], take: [1] }],
+    [
+      "it takes nothing when there are more processes than shards",
+      { processes: ["0", "1", "a"], shards: [free, free] },
+    ],
+    ["its own count", { processes: ["a", "b"], shards: [mine, free] }],
+    ["the ones that it campaigns for count", { processes: ["a", "b"], shards: [asked, free] }],
+    ["it does not take what others hold", { processes: ["a", "b"], shards: [by("b"), free], take: [1] }],
     ["what others hold counts for them", { processes: ["a", "b"], shards: [mine, by("b"), by("b"), free], take: [3] }],
-    ["what is held by one who does not go on is nobody's yet", { processes: ["a"], shards: [mine, by("dead")] }],
-    ["a lease that will soon be free is asked for", { processes: ["a"], shards: [mine, by("dead", 5_000)], take: [1] }],
+    ["what a dead process holds is not free yet", { processes: ["a"], shards: [mine, by("dead")] }],
+    [
+      "a lease that will soon be free is prepared for",
+      { processes: ["a"], shards: [mine, by("dead", 5_000)], take: [1] },
+    ],
     ["a lease that will be free a little later is not", { processes: ["a"], shards: [mine, by("dead", 4_999)] }],
     [
-      "a lease that its holder does not renew is not its holder's any more, and is not given to it again",
+      "a lease that its holder does not renew does not count for it, and is not assigned to it again",
       { processes: ["a", "b"], shards: [mine, by("b", 6_000), by("b", 6_000)], take: [1, 2] },
     ],
     [
-      "who renews one lease and not another one counts on nothing",
+      "a process that renews only some leases is assigned nothing",
       { processes: ["a", "b", "c"], shards: [mine, by("b"), by("b", 6_000)], take: [] },
     ],
     [
-      "nothing is given to who does not renew its lease",
+      "a process that does not renew its lease is assigned nothing",
       { processes: ["a", "b"], shards: [mine, mine, by("b", 6_000)], take: [2] },
     ],
+    ["it keeps campaigning for an expiring lease", { processes: ["a"], shards: [wantedFrom("dead", 6_000)] }],
     [
-      "what it asked for while it ran out it goes on asking for",
-      { processes: ["a"], shards: [wantedFrom("dead", 6_000)] },
-    ],
-    [
-      "what it asked for while it ran out it does not give back to who does not renew it",
+      "it does not leave an expiring lease to a holder that does not renew it",
       { processes: ["a", "b"], shards: [mine, wantedFrom("b", 6_000)] },
     ],
     [
-      "what is renewed after all it does not ask for any more",
+      "it stops campaigning for a lease that is renewed after all",
       { processes: ["a"], shards: [wantedFrom("b", 1_000)], giveBack: [0] },
     ],
     [
-      "what another one was faster to take it does not ask for any more, and counts it for that one",
+      "it stops campaigning for what another process has acquired, and counts it for that one",
       { processes: ["a", "b"], shards: [wantedFrom("b", 1_000), free], giveBack: [0], take: [1] },
     ],
     [
-      "of seven that ran out each comes back to who had it, of three also to the one that had three",
+      "of seven expired ones each returns to its holder, even three to one process",
       {
         processes: ["0", "1", "a"],
         shards: [...Array(3).fill(leftBehind), ...Array(2).fill(ranOut("0")), ...Array(2).fill(ranOut("1"))],
         take: [0, 1, 2],
       },
     ],
-    ["who comes gets one from who has two more", { processes: ["a", "b"], shards: [mine, mine], giveBack: [1] }],
-    ["who has one more keeps it", { processes: ["a", "b"], shards: [mine, mine, by("b")] }],
-    ["who comes gets nothing where nobody has two more", { processes: ["a", "b"], shards: [mine] }],
     [
-      "of two that have as many the first by name gives",
+      "a new process gets one from a process with two more",
+      { processes: ["a", "b"], shards: [mine, mine], giveBack: [1] },
+    ],
+    ["a process with one more keeps it", { processes: ["a", "b"], shards: [mine, mine, by("b")] }],
+    ["a new process gets none where no process has two more", { processes: ["a", "b"], shards: [mine] }],
+    [
+      "of two with as many the first by name gives",
       { processes: ["a", "b", "c"], shards: [mine, mine, by("b"), by("b")], giveBack: [1] },
     ],
+    ["of two with as many the second does not", { processes: ["0", "a", "c"], shards: [mine, mine, by("0"), by("0")] }],
     [
-      "of two that have as many the other one does not",
-      { processes: ["0", "a", "c"], shards: [mine, mine, by("0"), by("0")] },
-    ],
-    [
-      "who is alone with all gives as many as are due",
+      "a process with all gives as many as are due",
       { processes: ["a", "b", "c"], shards: [mine, mine, mine, mine, mine, mine], giveBack: [2, 3, 4, 5] },
     ],
     [
-      "two that come get one each, of who has most",
+      "two new processes get one each, from the process with most",
       { processes: ["a", "b", "c", "d"], shards: [mine, mine, by("b"), by("b"), by("b")], giveBack: [1] },
     ],
     [
-      "who has just come gets nothing of who has more, since it does not take it yet",
+      "nothing is given back for a process that has just joined, since it takes nothing yet",
       { processes: ["a", "b"], settled: ["a"], shards: [mine, mine] },
     ],
     [
-      "beside one who has just come another one gets what would be due without it",
+      "a process that has just joined does not reduce what another process gets",
       { processes: ["a", "b", "c"], settled: ["a", "b"], shards: [mine, mine, mine, mine], giveBack: [2, 3] },
     ],
     [
-      "who has just come itself gives back what is due",
+      "a process that has just joined itself gives back what is due",
       { processes: ["a", "b"], settled: ["b"], shards: [mine, mine], giveBack: [1] },
     ],
-    ["what is free is for who has just come, too", { processes: ["a", "b"], settled: ["a"], shards: [mine, free] }],
-    ["what is free goes to who comes, and nobody gives anything", { processes: ["a", "b"], shards: [mine, free] }],
-    ["what it gives back counts for who gets it", { processes: ["a", "b"], shards: [mine, leaving] }],
-    ["what it gives back it does not take again before it is free", { processes: ["a"], shards: [leaving] }],
     [
-      "what it could not give back, because nothing arrived, it takes anew",
+      "a free one may be assigned to a process that has just joined",
+      { processes: ["a", "b"], settled: ["a"], shards: [mine, free] },
+    ],
+    [
+      "a free one is assigned to a new process, and none is given back",
+      { processes: ["a", "b"], shards: [mine, free] },
+    ],
+    ["one that it gives back counts for the new holder", { processes: ["a", "b"], shards: [mine, leaving] }],
+    ["it does not take back one that is not free yet", { processes: ["a"], shards: [leaving] }],
+    [
+      "it takes again what it could not give back during an outage",
       { processes: ["a"], shards: [leftBehind], take: [0] },
     ],
     [
-      "what it could not give back counts for who takes it, and not before",
+      "what it could not give back counts for the process that takes it, and not before",
       { processes: ["a", "b"], shards: [leftBehind, free], take: [0] },
     ],
-    ["what it gives back counts for one of them, and not for two", { processes: ["a", "b"], shards: [leaving, free] }],
+    ["one that it gives back counts for a single process", { processes: ["a", "b"], shards: [leaving, free] }],
     [
-      "what another one was faster to take counts for that one where both have as many",
+      "one that another process was faster to take counts for that process",
       { processes: ["a", "b"], shards: [mine, wantedFrom("b", 1_000), free], giveBack: [1], take: [2] },
     ],
     [
-      "who does not take what it is given is given nothing",
+      "a process that takes nothing is assigned nothing",
       { processes: ["a", "0"], leftOut: ["0"], shards: [mine, free], take: [1] },
     ],
     [
-      "of those that take it the one with least is given it",
+      "of the others the one with fewest is assigned it",
       { processes: ["a", "0", "b"], leftOut: ["0"], shards: [mine, free, free], take: [2] },
     ],
-    ["nothing is given back for who does not take it", { processes: ["a", "b"], leftOut: ["b"], shards: [mine, mine] }],
     [
-      "who does not take anything and has most gives, and others give so much less",
+      "nothing is given back for a process that takes nothing",
+      { processes: ["a", "b"], leftOut: ["b"], shards: [mine, mine] },
+    ],
+    [
+      "a process that takes nothing and has most gives, so that others give less",
       { processes: ["a", "b", "c"], leftOut: ["b"], shards: [mine, mine, by("b"), by("b"), by("b"), by("b")] },
     ],
     [
-      "who does not take anything and has less than others is no reason to give more",
+      "a process that takes nothing and has few is no reason to give",
       { processes: ["a", "b", "c"], leftOut: ["b"], shards: [mine, mine, mine, by("b"), by("c")], giveBack: [2] },
     ],
+    ["a process always takes its own", { processes: ["a", "b"], leftOut: ["a"], shards: [by("b"), free], take: [1] }],
     [
-      "a process takes what it is given itself",
-      { processes: ["a", "b"], leftOut: ["a"], shards: [by("b"), free], take: [1] },
-    ],
-    [
-      "when nobody else takes anything, one takes all",
+      "when no other process takes anything, one takes all",
       { processes: ["a", "b", "c"], leftOut: ["b", "c"], shards: [free, free], take: [0, 1] },
     ],
     [
-      "what ran out for all, since nobody was answered, comes back to who had it",
+      "what expired for all during an outage returns to its holders",
       { processes: ["a", "b", "c"], shards: [ranOut("c"), ranOut("b"), ranOut("a")], take: [2] },
     ],
     [
-      "what ran out for all counts for who had it",
+      "what expired for all counts for its holders",
       { processes: ["a", "b"], shards: [mine, ranOut("b"), ranOut("b"), free], take: [3] },
     ],
-    ["what ran out of one who does not go on is free", { processes: ["a", "b"], shards: [ranOut("dead")], take: [0] }],
+    ["an expired one of a dead process is free", { processes: ["a", "b"], shards: [ranOut("dead")], take: [0] }],
     [
-      "what ran out of one who does not take it is free",
+      "an expired one of a process that takes nothing is free",
       { processes: ["a", "b"], leftOut: ["b"], shards: [mine, ranOut("b")], take: [1] },
     ],
     [
-      "where it is two for one and one for the other, what ran out comes back all the same",
+      "expired ones return even if they were spread unevenly",
       { processes: ["a", "b"], shards: [leftBehind, leftBehind, ranOut("b")], take: [0, 1] },
     ],
     [
-      "so it does for the other one",
+      "expired ones return even if they were spread unevenly, to the other process, too",
       { processes: ["0", "a"], shards: [ranOut("0"), ranOut("0"), leftBehind], take: [2] },
     ],
     [
-      "of what ran out nobody has back more than its part",
+      "no process gets back more expired ones than its part",
       { processes: ["a", "b"], shards: [ranOut("b"), ranOut("b"), ranOut("b")], take: [2] },
     ],
-    ["nor has this one", { processes: ["0", "a"], shards: [leftBehind, leftBehind, leftBehind], take: [0, 1] }],
     [
-      "what it has still is part of its part",
+      "this process gets back no more than its part either",
+      { processes: ["0", "a"], shards: [leftBehind, leftBehind, leftBehind], take: [0, 1] },
+    ],
+    [
+      "those that it still has count for its part",
       { processes: ["0", "a"], shards: [mine, leftBehind, leftBehind, free], take: [1] },
     ],
     [
-      "who does not take it has no part, and so others have more back",
+      "a process that takes nothing has no part, so others get back more",
       { processes: ["a", "b", "c"], leftOut: ["c"], shards: [ranOut("b"), ranOut("b"), leftBehind], take: [2] },
     ],
-    ["what comes back counts once", { processes: ["a", "b"], shards: [mine, ranOut("b"), free, free], take: [2] }],
+    ["one that returns counts once", { processes: ["a", "b"], shards: [mine, ranOut("b"), free, free], take: [2] }],
     [
-      "who does not go on is given nothing, though it holds something still",
+      "a dead process is assigned nothing, even if it still holds one",
       { processes: ["a"], shards: [by("0"), mine, free], take: [2] },
     ],
     ["there is nothing to do without shards", { processes: ["a"], shards: [] }],
@@ -193,21 +205,24 @@ describe("which shards a process takes and gives back", () => {
   });
 
   test.each<[string, ShardView[], string[]]>([
-    ["what is free is waited for", [mine, free], ["b"]],
-    ["of several the others are waited for, and not this one", [free, free, free], ["b", "c"]],
-    ["a lease that is not free yet is not waited for", [mine, by("dead", 6_000)], []],
-    ["what this one is about to give back is not waited for", [mine, leaving], []],
-    ["what is held is not waited for", [mine, by("b"), by("c")], []],
-    ["what ran out is waited for where it comes back", [mine, ranOut("c"), by("b")], ["c"]],
-    ["a lease that this one could not give back is, where it is for another one", [mine, leftBehind], ["b"]],
-  ])("who is waited for: %s", (_title, shards, expected) => {
+    ["the process for a free one", [mine, free], ["b"]],
+    ["several, without this process", [free, free, free], ["b", "c"]],
+    ["none for a lease that is not free yet", [mine, by("dead", 6_000)], []],
+    ["none for one that this process is about to give back", [mine, leaving], []],
+    ["none for held ones", [mine, by("b"), by("c")], []],
+    ["the last holder of an expired one", [mine, ranOut("c"), by("b")], ["c"]],
+    ["the process for one that this process could not give back", [mine, leftBehind], ["b"]],
+  ])("processes that are expected to take a free shard: %s", (_title, shards, expected) => {
     const processes = ["a", "b", "c"];
     const { given } = shareOf({ me: "a", processes, settled: processes, leftOut: new Set(), shards });
     expect([...given].toSorted()).toEqual(expected);
   });
 });
 
-/** All look, then all take and give back; what two ask for, one gets. @returns who holds what in the end, and how often something was given back */
+/**
+ * All processes compute, then take and give back; a shard that two want is taken by one. @returns the final holders, and
+ * how often a shard was given back
+ */
 function settled(names: readonly string[], start: readonly (string | undefined)[]) {
   const holders = [...start];
   let moves = 0;
@@ -230,7 +245,7 @@ function settled(names: readonly string[], start: readonly (string | undefined)[
   return { holders, moves };
 }
 
-test("whoever held what before: everything comes to be held, nobody has two more than another one, and then nothing moves", () => {
+test("from any start, every shard gets held, no process has two more than another, and then nothing moves", () => {
   const name = fc.constantFrom("a", "b", "c", "d", "e");
   const names = fc.uniqueArray(name, { minLength: 1 });
   const start = fc.array(fc.option(fc.constantFrom("a", "b", "c", "d", "e", "dead"), { nil: undefined }), {
@@ -248,7 +263,7 @@ test("whoever held what before: everything comes to be held, nobody has two more
   );
 });
 
-test("who comes or goes moves no more than is due", () => {
+test("when a process joins or ends, no more shards move than necessary", () => {
   expect(settled(["a", "b", "c"], ["a", "b", "a", "b"]).moves).toBe(1);
   expect(settled(["a", "b"], ["a", "b", "dead"]).moves).toBe(0);
   expect(settled(["a", "b", "c"], ["a", "b", "c"]).moves).toBe(0);

@@ -1,31 +1,43 @@
-// Which shards this process is to stand for, and which it is to give back.
-//   Every process computes the same assignment from what it sees: what nobody holds goes to who has least, and who has two or more above
-//   another one gives to that one; what its holder lost without a fault of its own comes back to it, up to its part. So nobody has more than the number of shards divided by that of processes, rounded up, and nothing moves
-//   when nothing has changed. Who does not take what it is given is left out of that (takers.ts). Two that see differently for a moment meet at the lease: it says who has it.
+// Which shards should this process acquire, and which should it give back?
+//   Every process computes the same assignment from what it sees. A free shard is assigned to the process with fewest.
+//   A process with two or more above another process gives one away. A shard that expired during an outage returns to
+//   its last holder, up to its part. So no process gets more than the number of shards divided by that of processes,
+//   rounded up, and without a change nothing moves.
+//   A process that does not take what it is assigned is skipped (takers.ts). Processes with different views may
+//   campaign for the same shard; its lease decides.
 
-/** A lease that was not renewed for so long is prepared for: whoever is to have it has read everything when it is free. In milliseconds. */
+/**
+ * Work for a shard is prepared when its lease was not renewed for so long, so that the successor's caches are filled
+ * when it expires. In milliseconds.
+ */
 const SILENT_MS = 5_000;
 
 export interface ShardView {
-  /** Who holds its lease; undefined: nobody. */
+  /** Holder of its lease; undefined: none. */
   readonly holder: string | undefined;
-  /** Whether the lease may be taken now, or is this process's. */
+  /** Whether the lease may be acquired now, or belongs to this process. */
   readonly isFree: boolean;
   /** For how long its holder could have renewed it and did not, in milliseconds. */
   readonly silentMs: number;
-  /** Whether this process stands for it or holds it; `leaving`: it is about to give it back. */
+  /** Whether this process wants or holds it; `leaving`: it is about to give it back. */
   readonly here: "no" | "wanted" | "leaving";
 }
 
 export interface ShareView {
   readonly me: string;
-  /** Processes that go on; whether this one is among them makes no difference. Who does not renew a lease any more is given nothing, also while it is among them. */
+  /**
+   * Living processes, with or without this one. A process that does not renew some lease is assigned nothing, even if
+   * it is among them.
+   */
   readonly processes: readonly string[];
-  /** Those of them that have been there for so long that they take what they are given at once. To nobody else is anything given back. */
+  /** Those that have been there long enough to take assigned shards at once. Shards are given back only for these. */
   readonly settled: readonly string[];
-  /** Those of them that do not take what they are given, by takers.ts: they are given nothing, but what they have is theirs. This process always takes it. */
+  /**
+   * Those that do not take what they are assigned, by takers.ts: they keep what they have. Never applies to this
+   * process.
+   */
   readonly leftOut: ReadonlySet<string>;
-  /** By the shard's number. */
+  /** Views by the shard's number. */
   readonly shards: readonly ShardView[];
 }
 
@@ -33,7 +45,7 @@ export interface ShareView {
 export interface Share {
   readonly take: readonly number[];
   readonly giveBack: readonly number[];
-  /** Other processes that are to take something that is free now. */
+  /** Other processes that are assigned a shard that is free now. */
   readonly given: ReadonlySet<string>;
 }
 
@@ -41,7 +53,7 @@ export function shareOf({ me, processes, settled, leftOut, shards }: ShareView):
   const states = shards.map(stateOf);
   const lost = numbers(states, "lost");
   const mine = numbers(states, "mine");
-  // By what was seen of them, and not by leases that ran out: an API server that answers nobody lets all of them run out.
+  // Judged by the observed silence, not by expired leases: during an outage of the API server all leases expire.
   const silent = new Set(shards.filter(isSilent).map(({ holder }) => holder));
   const counts = new Map([...processes.filter((name) => !silent.has(name)), me].map((name) => [name, 0]));
   const takes = (name: string): boolean => name === me || !leftOut.has(name);
@@ -50,33 +62,33 @@ export function shareOf({ me, processes, settled, leftOut, shards }: ShareView):
   for (const [shard, state] of states.entries())
     if (state !== "open" && state !== "leaving" && counts.has(holderOf(shard))) add(holderOf(shard));
   const even = Math.ceil(shards.length / [...counts.keys()].filter(takes).length);
-  const heirs = new Map<number, string>();
+  const assigned = new Map<number, string>();
   for (const shard of numbers(states, "open")) {
     const holder = holderOf(shard);
     if (!takes(holder) || (counts.get(holder) ?? even) >= even) continue;
-    heirs.set(shard, holder);
+    assigned.set(shard, holder);
     add(holder);
   }
   const take: number[] = [];
   const given = new Set<string>();
   for (const [shard, state] of states.entries()) {
     if (state !== "open" && state !== "leaving") continue;
-    const heir = heirs.get(shard) ?? leastOf(counts, takes);
-    if (!heirs.has(shard)) add(heir);
+    const target = assigned.get(shard) ?? leastOf(counts, takes);
+    if (!assigned.has(shard)) add(target);
     if (state === "leaving") continue;
-    if (heir === me) take.push(shard);
-    else if (shards[shard]?.isFree === true) given.add(heir);
+    if (target === me) take.push(shard);
+    else if (shards[shard]?.isFree === true) given.add(target);
   }
   const sharing = new Map([...counts].filter(([name]) => name === me || settled.includes(name)));
   return { take, giveBack: [...lost, ...mine.slice(mine.length - surplusOf(sharing, takes, me))], given };
 }
 
 /**
- * - `mine`: this process has it, or may have it soon
+ * - `mine`: this process has it, or may acquire it soon
  * - `leaving`: this process is about to give it back
- * - `lost`: this process stood for it, and another one has it
+ * - `lost`: this process wanted it, and another process has it
  * - `held`: another process has it
- * - `open`: nobody has it, or not for much longer; or this process has its lease, and could not give it back
+ * - `open`: it is free now or soon; or this process has its lease, and could not give it back
  */
 type State = "mine" | "leaving" | "lost" | "held" | "open";
 
@@ -98,7 +110,7 @@ function numbers(states: readonly State[], wanted: State): readonly number[] {
   return [...states.keys()].filter((shard) => states[shard] === wanted);
 }
 
-/** How many this process gives to those that take it and have less by two or more. */
+/** How many shards this process gives to others that take them and have fewer by two or more. */
 function surplusOf(all: ReadonlyMap<string, number>, takes: (name: string) => boolean, me: string): number {
   const counts = new Map(all);
   for (let given = 0; ; ) {
@@ -120,7 +132,7 @@ function mostOf(counts: ReadonlyMap<string, number>): string {
   return first(counts, (a, b) => b - a);
 }
 
-/** The first by this order, and of equals the first by name: each process names the same one. */
+/** The first by this order, and among equals the first by name: so each process gets the same result. */
 function first(counts: ReadonlyMap<string, number>, order: (a: number, b: number) => number): string {
   const [best] = [...counts].toSorted(([a, m], [b, n]) => order(m, n) || (a < b ? -1 : 1));
   return best?.[0] ?? "";

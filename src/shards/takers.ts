@@ -1,36 +1,44 @@
-// Who takes what it is given, as far as this process has seen.
-//   What is free is given to who has least (share.ts), and that one need not take it. Who ends stands on the roll until the last of its work has stopped, and
-//   has ever less meanwhile; who may not write a shard's lease, or cannot read its state, has least for ever. None of them can say so at once.
-//   It shows by the leases: such a process has just given something back, or takes for a while nothing of what it is given.
-// And when others see it otherwise, or one is left out that would have taken it? Then two stand for a shard, and its lease says who has it.
+// Which processes take the shards that they are assigned, as far as this process has seen?
+//   A free shard is assigned to the process with fewest (share.ts), which may not take it. A stopping process is on the
+//   roll until the last of its work has stopped, and has ever fewer shards. A process that may not write a shard's
+//   lease, or cannot fill its caches, has fewest for ever. None of them can announce that at once.
+//   The leases show it: such a process has just given a shard back, or takes for a while none that it is assigned.
+// What if processes judge differently, or one is skipped by mistake? Then two campaign for a shard, and its lease
+// decides.
 
-/** Who is given something that is free, and takes nothing for so long, is left out; in milliseconds. Who has just come takes nothing for five seconds, and needs some for its calls. */
+/**
+ * A process that takes no assigned shard for so long is skipped; in milliseconds. A new process takes nothing for five
+ * seconds, and its calls need some time.
+ */
 const PATIENCE_MS = 10_000;
 /**
- * For how long, in milliseconds. A guess: each time it is tried anew, something may be free for PATIENCE_MS, which is a sixtieth of the time; and so long may who can
- * again be without its share.
+ * For how long it is skipped, in milliseconds. An estimate: at each retry a shard may be free for PATIENCE_MS, a
+ * sixtieth of the time. A recovered process may be without its share for as long.
  */
 const LEFT_OUT_MS = 600_000;
 /**
- * For so long is left out who has given something back, in milliseconds: whoever ends has ended by then, ten seconds after it was told to. Who has given what it had too
- * much needs nothing meanwhile.
+ * For how long a process is skipped that has given a shard back, in milliseconds. A stopping process has ended by then,
+ * ten seconds after its signal. A process that only gave away a surplus needs none in that time.
  */
 const ENDING_MS = 30_000;
 
 /** All times monotonic, in milliseconds. */
 export interface Takers {
-  /** By shard: who held its lease when it was last looked at. */
+  /** Holder of each shard's lease at the last read. */
   readonly holders: readonly (string | undefined)[];
-  /** By process: since when it has been given something that is free, and has taken nothing. */
+  /** Since when each process has been assigned a free shard without taking any. */
   readonly givenSinceMs: ReadonlyMap<string, number>;
-  /** By process. */
+  /** Until when each process is skipped. */
   readonly leftOutUntilMs: ReadonlyMap<string, number>;
 }
 
-/** What a process knows that has just come. */
+/** The state of a process that has just started. */
 export const NO_TAKERS: Takers = { holders: [], givenSinceMs: new Map(), leftOutUntilMs: new Map() };
 
-/** After a look at the shards' leases. Who takes something is waited for no longer, and not left out. @param holders by shard */
+/**
+ * Updates the state after a read of the shards' leases. A process that takes a shard is no longer skipped. @param
+ * holders by shard
+ */
 export function seenHolders(before: Takers, holders: readonly (string | undefined)[], nowMs: number): Takers {
   const changed = [...holders].flatMap((holder, shard) => {
     const former = before.holders[shard];
@@ -45,7 +53,7 @@ export function seenHolders(before: Takers, holders: readonly (string | undefine
   return { holders, givenSinceMs: without(before.givenSinceMs), leftOutUntilMs };
 }
 
-/** After it was computed who is given what. @param names of those that are given something that is free */
+/** Updates the state after the assignment. @param names processes that are assigned a free shard */
 export function seenGiven(before: Takers, names: ReadonlySet<string>, nowMs: number): Takers {
   const givenSinceMs = new Map([...names].map((name) => [name, before.givenSinceMs.get(name) ?? nowMs]));
   const late = [...givenSinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= PATIENCE_MS);
@@ -53,7 +61,7 @@ export function seenGiven(before: Takers, names: ReadonlySet<string>, nowMs: num
   return { ...before, givenSinceMs, leftOutUntilMs: new Map([...before.leftOutUntilMs, ...more]) };
 }
 
-/** Who is given nothing at this moment. */
+/** Processes that are skipped at this moment. */
 export function leftOut({ leftOutUntilMs }: Takers, nowMs: number): ReadonlySet<string> {
   return new Set([...leftOutUntilMs].flatMap(([name, untilMs]) => (nowMs < untilMs ? [name] : [])));
 }

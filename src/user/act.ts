@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AccessReads } from "#access/reads.ts";
 import { CERTIFICATE_FILE, KEY_FILE, ROTATED_FOR_ANNOTATION, USER_FINALIZER } from "#api/names.ts";
-import { ETCD_USERS, type EtcdUser, type EtcdUserStatus } from "#api/v1beta1/user.ts";
+import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { OperatorError } from "#base/error.ts";
 import { invariant } from "#base/invariant.ts";
 import { type CertificateFacts, textIn } from "#certificates/facts.ts";
@@ -11,7 +11,8 @@ import type { KubeClient } from "#kube/client.ts";
 import { CERTIFICATES, SECRETS, type Secret } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
 import type { Written } from "#runtime/controller.ts";
-import { patchFinalizers, stored } from "#runtime/writes.ts";
+import { writeStatus } from "#runtime/status-writer.ts";
+import { patchFinalizers } from "#runtime/writes.ts";
 import { orderOf } from "#user/credentials.ts";
 import type { BindingWish } from "#user/desired/binding.ts";
 import { PASSWORD_KEY } from "#user/facts.ts";
@@ -20,15 +21,16 @@ import type { BindingReads } from "#user/reads.ts";
 import { type BindingFacts, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserStep } from "#user/step.ts";
 
-// Why is a new password in the Secret before etcd has it?
-//   What is in the Secret can be given to etcd at any time, also by an operator that starts in between and finds that the two differ. A password
-//   that etcd had first would be lost with the process: then nobody could log in.
-// Where are passwords and keys? In the Secrets, and in the variables of these functions while one of them runs.
+// Why is a new password written to the Secret before etcd gets it?
+//   A password in the Secret can be set in etcd at any time, also by an operator that restarts in between and finds a
+//   difference. A password
+//   that etcd had first would be lost with the process, and no application could log in.
+// Passwords and keys are only in the Secrets and in local variables of these functions.
 
-/** 192 bits. */
+/** Random bytes of a password: 192 bits. */
 const PASSWORD_BYTES = 24;
 
-/** What this room writes to. */
+/** What this controller writes with. */
 export interface UserWrites {
   readonly kube: Pick<KubeClient, "find" | "get" | "create" | "patch" | "replace">;
   readonly access: Pick<AccessReads, "change">;
@@ -52,12 +54,18 @@ export async function actOnUser(
     case "releaseUser": {
       const others = finalizers.filter((each) => each !== USER_FINALIZER);
       await patchFinalizers(kube, ETCD_USERS, user, others, signal);
-      return { kind: "external" }; // It may be gone with that.
+      return { kind: "external" }; // The object may be deleted with its last finalizer.
     }
     case "claimUser": {
-      // What the user has there for a password nobody knows.
+      // The password of an existing user is unknown.
       const { passwordFrom: _, ...others } = user.status ?? {};
-      return await writeStatus(kube, user, { ...others, userName: step.name, clusterID: step.clusterID }, signal);
+      return await writeStatus(
+        kube,
+        ETCD_USERS,
+        user,
+        { ...others, userName: step.name, clusterID: step.clusterID },
+        signal,
+      );
     }
     case "requestCertificate":
     case "writeBinding":
@@ -73,7 +81,7 @@ export async function actOnUser(
             ? writeBinding(writes, step.wish, snapshot, signal)
             : change(writes, step, snapshot, signal));
       } finally {
-        // Whether or not it was done: what was seen may not be so any more.
+        // Forgotten after a failure too, because the write may have happened.
         if (!isOfRoles(step)) writes.bindings.forget(user.metadata, user.spec.clusterName);
       }
       return { kind: "external" };
@@ -84,16 +92,6 @@ function isOfRoles({ do: what }: UserStep): boolean {
   return what === "grantRole" || what === "revokeRole";
 }
 
-/** Writes the status of the object as it was read: whoever changed it since makes this a conflict. */
-export async function writeStatus(
-  kube: Pick<KubeClient, "replace">,
-  user: EtcdUser,
-  status: EtcdUserStatus,
-  signal: AbortSignal,
-): Promise<Written> {
-  return stored(ETCD_USERS, await kube.replace(ETCD_USERS, { ...user, status }, { signal, subresource: "status" }));
-}
-
 type EtcdStep = Extract<UserStep, { do: "addUser" | "setPassword" | "grantRole" | "revokeRole" | "deleteUser" }>;
 
 async function change(
@@ -102,10 +100,10 @@ async function change(
   { user, cluster }: UserSnapshot,
   signal: AbortSignal,
 ): Promise<void> {
-  invariant(cluster !== undefined, "a user is only changed in the etcd of a cluster that is there");
+  invariant(cluster !== undefined, "a user is changed in etcd only when its EtcdCluster exists");
   const { name } = step;
   const from = step.do === "addUser" || step.do === "setPassword" ? step.from : undefined;
-  const password = from && (await passwordAsSeen(kube, user, from, signal));
+  const password = from && (await passwordUnchanged(kube, user, from, signal));
   const grants = from && { user: name, from: versionOf(from) };
   await access.change(
     cluster,
@@ -130,9 +128,9 @@ async function change(
 }
 
 /** @throws OperatorError KubeConflict when it is not what was seen any more */
-async function passwordAsSeen(kube: UserWrites["kube"], user: EtcdUser, from: BindingFacts, signal: AbortSignal) {
+async function passwordUnchanged(kube: UserWrites["kube"], user: EtcdUser, from: BindingFacts, signal: AbortSignal) {
   const password = await readPassword(kube, user, from, signal);
-  if (password === undefined || password === "") throw changed(from.name);
+  if (password === undefined || password === "") throw secretChanged(from.name);
   return password;
 }
 
@@ -153,7 +151,7 @@ async function writeBinding(
   signal: AbortSignal,
 ): Promise<void> {
   const own = ownBinding(snapshot);
-  const live = own && (await asSeen(kube, snapshot.user, own, signal));
+  const live = own && (await secretUnchanged(kube, snapshot.user, own, signal));
   const pair = await pairFor({ kube, issuer }, wish.pair, snapshot, live, signal);
   const password = wish.password === "keep" && live !== undefined ? textIn(live, PASSWORD_KEY) : newPassword();
   const data = {
@@ -181,17 +179,18 @@ async function pairFor(
 ): Promise<KeyPair | undefined> {
   if (how === "none") return undefined;
   if (how === "keep") return live && pairIn(live);
-  invariant(signer.is === "present" && cluster !== undefined, "a pair is made by an authority that was seen");
-  const from = await asSeen(kube, user, { ...signer.value, name: signer.value.secretName }, signal);
+  invariant(signer.is === "present" && cluster !== undefined, "a certificate is issued by a CA that was read");
+  const from = await secretUnchanged(kube, user, { ...signer.value, name: signer.value.secretName }, signal);
   if (how === "copy") return pairIn(from);
   const { durationMs, ...order } = orderOf(user, cluster);
-  // Whoever knows the authority knows it: no clock, however wrong the operator's is, can find that it is not good yet.
+  // Valid from the CA's own notBefore: a client with a clock behind the operator's does not find the certificate not
+  // yet valid.
   const validity = { fromMs: signer.value.notBeforeMs, untilMs: takenAtMs + durationMs };
   return await issuer.newLeaf(pairIn(from), { ...order, ...validity });
 }
 
 /** @throws OperatorError KubeConflict when it is not what was seen any more */
-async function asSeen(
+async function secretUnchanged(
   kube: UserWrites["kube"],
   { metadata: { namespace } }: EtcdUser,
   { name, uid, resourceVersion }: Pick<CertificateFacts, "uid" | "resourceVersion"> & { readonly name: string },
@@ -199,11 +198,11 @@ async function asSeen(
 ): Promise<Secret> {
   const live = await kube.get(SECRETS, { namespace, name }, { signal });
   if (live.metadata.uid === uid && live.metadata.resourceVersion === resourceVersion) return live;
-  throw changed(name);
+  throw secretChanged(name);
 }
 
-function changed(name: string): OperatorError {
-  return new OperatorError("KubeConflict", `Secret ${name} has changed since it was looked at`);
+function secretChanged(name: string): OperatorError {
+  return new OperatorError("KubeConflict", `Secret ${name} has changed since it was read`);
 }
 
 function pairIn(secret: Secret): KeyPair {

@@ -2,17 +2,17 @@ import { describe, expect, test } from "vitest";
 import { CLIENT_TRUST_ANNOTATION, ROTATE_CREDENTIALS_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { absent, present, unknown } from "#base/observed.ts";
-import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
-import { born } from "#kit/cluster.ts";
-import { bundle, CORP, RENEWED } from "#kit/cluster-tls.ts";
+import { etcdOf, etcdUser, issuedFacts, NEXT, OWN, signerOf, userLook } from "#kit/snapshots/access.ts";
+import { born } from "#kit/snapshots/cluster.ts";
+import { bundle, CORP, RENEWED } from "#kit/snapshots/cluster-tls.ts";
 import type { Certificate, Pod } from "#kube/kinds.ts";
 import { issuerOf, madeForOf, orderOf, rotationDue } from "#user/credentials.ts";
 import { bindingWish, trustWish } from "#user/desired/binding.ts";
 import { bindingRequest, requestDiffers } from "#user/desired/request.ts";
-import { doubtersOf, isBelieved, memberPods } from "#user/facts.ts";
+import { isBelieved, memberPods, membersRejecting } from "#user/facts.ts";
 import { planUser } from "#user/plan.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
-import { tellTrust } from "#user/rules/binding/tell-trust.ts";
+import { publishTrust } from "#user/rules/binding/publish-trust.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import { userStatus } from "#user/status.ts";
 
@@ -33,18 +33,20 @@ const marks = (snapshot: UserSnapshot) => {
 };
 
 test.each<[string, UserSnapshot, readonly (string | undefined)[]]>([
-  ["the first one", look({ bound: null }), [AT, undefined]],
-  ["one that is asked for", look(asks), [AT, "1"]],
-  ["the same with another text", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
-  ["the same with another certificate", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
-  ["by certificate, a new one", look({ ...byCertificate, ...asks }), [AT, "1"]],
-  ["by certificate, a copy", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n", commonName: "app" })) } }), [AT, undefined]],
-  ["by certificate, the same", look({ ...byCertificate, bound: { texts: {}, rotatedFor: "0" } }), [BEFORE, "0"]],
-])("when credentials were made, and for whom: %s", (_, snapshot, expected) => {
+  ["a new Secret", look({ bound: null }), [AT, undefined]],
+  ["a rotation that the annotation asks for", look(asks), [AT, "1"]],
+  ["no rotation when only a text has changed", look({ ...asks, bound: { texts: {}, rotatedFor: "1" } }), [BEFORE, "1"]],
+  ["no rotation when only the certificate is replaced", look({ pair: { trouble: "t" }, bound: { rotatedFor: "0" } }), [BEFORE, "0"]],
+  ["an annotation of 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(253) } }), [AT, "x".repeat(253)]],
+  ["a longer annotation, cut to 253 characters", look({ annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "x".repeat(254) } }), [AT, "x".repeat(253)]],
+  ["Certificate: an issued certificate", look({ ...byCertificate, ...asks }), [AT, "1"]],
+  ["Certificate: a copied certificate", look({ ...byCertificate, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n", commonName: "app" })) } }), [AT, undefined]],
+  ["Certificate: no rotation when only a text has changed", look({ ...byCertificate, bound: { texts: {}, rotatedFor: "0" } }), [BEFORE, "0"]],
+])("annotations rotated-at and rotated-for: %s", (_, snapshot, expected) => {
   expect(marks(snapshot)).toEqual(expected);
 }); // biome-ignore format: a table
 
-test("the Secret is its EtcdUser's, and says what its certificate was made for where it has one", () => {
+test("the Secret is owned by its EtcdUser and records the order of its certificate, if it has one", () => {
   const { metadata, type } = bindingWish(look({ bound: null }))?.draft ?? {};
   expect([type, metadata?.name]).toEqual(["servicebinding.io/etcd", "app-binding"]);
   expect(metadata?.ownerReferences).toMatchObject([
@@ -55,7 +57,7 @@ test("the Secret is its EtcdUser's, and says what its certificate was made for w
   expect(plain).not.toHaveProperty(["etcd.improbable.io/applied-hash"]);
 });
 
-test("a pair that is kept stays marked by what it was made for: it is made anew as soon as somebody can sign", () => {
+test("a certificate that is kept keeps the record of its order, and is replaced once a CA can sign", () => {
   const mark = (given: Parameters<typeof look>[0]) => {
     const { pair, draft } = bindingWish(look(given)) ?? {};
     return [pair, draft?.metadata.annotations?.["etcd.improbable.io/applied-hash"]];
@@ -71,42 +73,42 @@ test("a pair that is kept stays marked by what it was made for: it is made anew 
   expect(mark({ ...old, cluster: MANAGED, with: { signer: present(issuedFacts({ fingerprint: "n" })) } })).toEqual(["copy", madeForOf(look().user, MANAGED)]); // biome-ignore format: one line
 });
 
-test("the status says whom the Secret says to trust, and by whom its certificate is signed", () => {
-  const told = (snapshot: UserSnapshot) => userStatus(snapshot, planUser(snapshot)).binding;
+test("the status lists the CAs in the Secret, and the CA that signed its certificate", () => {
+  const shown = (snapshot: UserSnapshot) => userStatus(snapshot, planUser(snapshot)).binding;
   const name = "app-binding";
-  expect(told(look())).toEqual({ name, trusts: [OWN.id], signedBy: OWN.id });
+  expect(shown(look())).toEqual({ name, trusts: [OWN.id], signedBy: OWN.id });
   const both = { trustIds: [OWN.id, NEXT.id] };
-  expect(told(look({ bound: both, pair: { signerId: NEXT.id } }))).toEqual({ name, trusts: both.trustIds, signedBy: NEXT.id }); // biome-ignore format: one line
-  expect(told(look({ pair: null }))).toStrictEqual({ name, trusts: [OWN.id] });
-  expect(told(look({ cluster: PLAIN }))).toEqual({ name, trusts: [] });
+  expect(shown(look({ bound: both, pair: { signerId: NEXT.id } }))).toEqual({ name, trusts: both.trustIds, signedBy: NEXT.id }); // biome-ignore format: one line
+  expect(shown(look({ pair: null }))).toStrictEqual({ name, trusts: [OWN.id] });
+  expect(shown(look({ cluster: PLAIN }))).toEqual({ name, trusts: [] });
   const before = { name: "app-binding", trusts: ["a"], signedBy: "a" };
-  expect(told(look({ status: { binding: before }, with: { binding: unknown("silent") } }))).toEqual(before);
+  expect(shown(look({ status: { binding: before }, with: { binding: unknown("silent") } }))).toEqual(before);
 });
 
-describe("what cannot be carried out leaves the binding as it is, but for whom to trust", () => {
+describe("a refused EtcdUser: only the CAs of the binding are updated", () => {
   const BOTH = bundle(OWN, NEXT);
   const texts = { ...bindingWish(look({ bound: null }))?.texts, username: "as it was", "tls.crt": "a certificate" };
   const its = { texts, hasPassword: false };
-  /** As it was made while the operator signed. */
+  /** A refused EtcdUser: the operator created its binding before the cluster switched to provider Secret. */
   const refused = (given: Parameters<typeof userLook>[0] = {}) => {
-    const { binding } = look({ ...byCertificate, bound: its, pair: { madeFor: "somebody" }, ...given });
+    const { binding } = look({ ...byCertificate, bound: its, pair: { madeFor: "earlier" }, ...given });
     const cluster = "cluster" in given ? given.cluster : BROUGHT;
     return look({ ...byCertificate, cluster, with: { binding, trust: BOTH, ...given.with } });
   };
 
-  test("with its pair, and the mark of what that was made for", () => {
+  test("its certificate and the record of its order stay", () => {
     const { "tls.crt": _, ...others } = texts;
     expect(trustWish(refused())).toMatchObject({
-      because: "it does not say what it should of ca.crt",
+      because: "ca.crt is outdated",
       password: "none",
       pair: "keep",
       texts: { ...others, "ca.crt": BOTH, certificates: BOTH },
-      draft: { metadata: { name: "app-binding", annotations: { "etcd.improbable.io/applied-hash": "somebody" } } },
+      draft: { metadata: { name: "app-binding", annotations: { "etcd.improbable.io/applied-hash": "earlier" } } },
     });
     expect(trustWish(refused())?.texts).not.toHaveProperty(["tls.crt"]);
   });
 
-  test("with its password, where it has one, and without a pair, where it has none", () => {
+  test("its password stays, and no certificate is added", () => {
     const given = { bound: { texts, hasPassword: true }, pair: null };
     const wish = trustWish(refused(given));
     expect(wish).toMatchObject({ password: "keep", pair: "none" });
@@ -114,21 +116,21 @@ describe("what cannot be carried out leaves the binding as it is, but for whom t
   });
 
   test.each([
-    ["when it says so by now", refused({ bound: { texts: { ...texts, "ca.crt": BOTH }, hasPassword: false } })],
-    ["when nobody knows whom", refused({ with: { trust: undefined } })],
-    ["when it says nobody", refused({ bound: { texts: { username: "app" }, hasPassword: false } })],
-    ["when there is none", refused({ bound: null })],
-    ["when it is somebody else's", refused({ bound: { ...its, ownerUid: "other" } })],
-    ["when its cluster is gone", refused({ cluster: undefined })],
-  ])("not %s", (_, given) => expect(trustWish(given)).toBeUndefined());
+    ["when ca.crt is up to date", refused({ bound: { texts: { ...texts, "ca.crt": BOTH }, hasPassword: false } })],
+    ["while the CAs are not known", refused({ with: { trust: undefined } })],
+    ["when the binding has no ca.crt", refused({ bound: { texts: { username: "app" }, hasPassword: false } })],
+    ["without a binding", refused({ bound: null })],
+    ["when the Secret has another owner", refused({ bound: { ...its, ownerUid: "other" } })],
+    ["when the cluster does not exist", refused({ cluster: undefined })],
+  ])("nothing is written %s", (_, given) => expect(trustWish(given)).toBeUndefined());
 
-  test("and nothing else is written", () => {
-    expect(tellTrust.decide(look({ with: { trust: BOTH } }))).toBeUndefined();
-    expect(tellTrust.decide(refused())).toMatchObject({ step: { do: "writeBinding" } });
+  test("publish-trust writes the binding of a refused EtcdUser only", () => {
+    expect(publishTrust.decide(look({ with: { trust: BOTH } }))).toBeUndefined();
+    expect(publishTrust.decide(refused())).toMatchObject({ step: { do: "writeBinding" } });
   });
 });
 
-test("what it says: how to connect, and whom to trust where there is TLS", () => {
+test("the Secret holds the cluster's address, and its CAs if it uses TLS", () => {
   const texts = bindingWish(look({ bound: null, spec: { keyPrefix: "a/" } }))?.texts ?? {};
   const url = "https://my-etcd-client.foo.svc:2379";
   const [ca, certificates] = [texts["ca.crt"], texts.certificates];
@@ -140,45 +142,45 @@ test("what it says: how to connect, and whom to trust where there is TLS", () =>
   expect(Object.keys(plain ?? {})).not.toContain("ca.crt");
 });
 
-test("what the Secret says that nobody wants goes", () => {
+test("an unknown key of the Secret is removed", () => {
   const { texts } = ownBinding(look())!;
   expect(bindingWish(look({ bound: { texts: { ...texts, more: "x" } } }))?.because).toBe(
-    "it does not say what it should of more",
+    "these keys are outdated: more",
   );
 });
 
-test("what is of no use is replaced also by what some member would not believe", () => {
+test("an unusable or missing certificate is replaced even if a member does not trust the new one", () => {
   const doubted = { doubters: ["my-etcd-0"], signer: present(signerOf(NEXT)) };
   expect(bindingWish(look({ pair: { trouble: "t" }, with: doubted }))?.pair).toBe("issue");
   expect(bindingWish(look({ pair: { trouble: "t" }, with: { signer: absent } }))).toBeUndefined();
   expect(bindingWish(look({ bound: null, with: doubted }))?.pair).toBe("issue");
 });
 
-test("a pair is not made anew by an authority that has signed it already, whichever of its certificates stands first", () => {
+test("a certificate is not issued again by the CA that signed it, whichever of the CA's certificates comes first", () => {
   const trust = bundle(CORP, RENEWED);
   const signer = present(signerOf(RENEWED, { trust, trustIds: [CORP.id, RENEWED.id] }));
   const by = (id: string | undefined) =>
     bindingWish(look({ pair: { signerId: id, trust }, with: { signer } }))?.because;
   expect([by(CORP.id), by(RENEWED.id)]).toEqual([undefined, undefined]);
-  expect(by(undefined)).toBe("its authority is followed by another one");
-  expect(bindingWish(look({ with: { signer } }))?.because).toBe("its authority is followed by another one");
+  expect(by(undefined)).toBe("the CA has changed");
+  expect(bindingWish(look({ with: { signer } }))?.because).toBe("the CA has changed");
 });
 
-test("why credentials are made anew", () => {
+test("the reason for a rotation", () => {
   const old = { spec: { rotation: { every: "1h" } } };
   const because = (snapshot: UserSnapshot) => rotationDue(snapshot, ownBinding(snapshot)!);
   expect(because(look({ bound: { rotatedFor: "1" } }))).toBeUndefined();
-  expect(because(look(old))).toBe(`its credentials were made at ${BEFORE}, and are to be made every 1h`);
-  expect(because(look({ ...old, bound: { rotatedAtMs: undefined } }))).toContain("it does not say when");
+  expect(because(look(old))).toBe(`its credentials were created at ${BEFORE}, and spec.rotation.every is 1h`);
+  expect(because(look({ ...old, bound: { rotatedAtMs: undefined } }))).toContain("at an unknown time");
 });
 
-test("a certificate's name has 64 characters at most; a password's is no user's", () => {
+test("a common name has at most 64 characters, and with a password it is no user's name", () => {
   const cluster = etcdOf();
   expect(orderOf(etcdUser({ name: "a".repeat(63) }), cluster).commonName).toBe(`binding:${"a".repeat(56)}`);
   expect(orderOf(etcdUser(byCertificate), cluster).commonName).toBe("app");
 });
 
-test("there is a pair where somebody here signs, and a certificate is asked for", () => {
+test("a binding has a certificate if the provider issues one and etcd verifies clients", () => {
   const open = { client: { verifyClients: false } };
   expect([etcdOf(), MANAGED, PLAIN, etcdOf(open)].map(issuerOf)).toEqual([
     "Operator",
@@ -188,7 +190,7 @@ test("there is a pair where somebody here signs, and a certificate is asked for"
   ]);
 });
 
-test("cert-manager is asked anew when the wish is another one, or somebody has changed what was asked", () => {
+test("the Certificate is written when the order has changed, or a user has edited the Certificate", () => {
   const wanted = bindingRequest(etcdUser(), MANAGED);
   const live = born<Certificate>(wanted);
   expect(requestDiffers(live, wanted)).toBe(false);
@@ -201,38 +203,38 @@ const unbound = (with_: Partial<UserSnapshot>, cluster = etcdOf()) =>
   look({ cluster, bound: null, with: { found: absent, password: absent, ...with_ } });
 
 test.each<[string, UserSnapshot, string]>([
-  ["nobody to sign", unbound({ signer: absent }), "the authority that signs its certificate is not there yet"],
-  ["a signer that could not be read", unbound({ signer: unknown("away") }), "who signs its certificate is not known: away"],
-  ["an authority of no use", unbound({ signer: present(signerOf(undefined, { trouble: "it has no tls.key" })) }), "Secret my-etcd-client-ca is of no use: it has no tls.key"],
-  ["nobody to trust", unbound({ trust: undefined }), "it is not known yet by whom members' certificates are signed"],
-  ["a request of somebody else", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is asked for the certificate of Secret app-binding-tls"],
-  ["a certificate of cert-manager's of no use", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is of no use: it has no tls.key"],
-  ["a certificate of another name", unbound({ signer: present(issuedFacts({ commonName: "shop" })) }, MANAGED), "cert-manager's certificate has the common name shop, and is to have binding:app; kubectl -n foo describe certificaterequests tells more"],
-  ["one of no name", unbound({ signer: present(issuedFacts({ commonName: "" })) }, MANAGED), "cert-manager's certificate has another common name, and is to have binding:app; kubectl -n foo describe certificaterequests tells more"],
-  ["nobody to trust where nobody here signs", unbound({ signer: absent, trust: undefined }, BROUGHT), "it is not known yet by whom members' certificates are signed"],
-  ["cert-manager", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet; kubectl -n foo describe certificaterequests tells more"],
-  ["a certificate of no use", look({ pair: { trouble: "t" }, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],
-  ["a certificate", look({ pair: null, with: { signer: absent } }), "the authority that signs its certificate is not there yet"],
-  ["a user to be made", look({ ...byCertificate, claimed: false, with: { found: absent } }), "user app is about to be made"],
-  ["one to be taken over", look({ claimed: false, spec: { takeOver: true } }), "user app is about to be taken over"],
-  ["no TLS", look({ ...byCertificate, cluster: PLAIN }), "spec.authentication is Certificate; it must be Password, because of EtcdCluster my-etcd: clients do not speak TLS there (tls.client.provider is None)"],
-  ["the end of its user", look({ deleting: true }), "user app is deleted in etcd with its EtcdUser"],
-  ["its own end", look({ deleting: true, held: false }), "the user in etcd is gone"],
-])("what is said of %s", (_, given, expected) => expect(said(given)).toBe(expected)); // biome-ignore format: a table
+  ["a missing CA", unbound({ signer: absent }), "the CA that signs its certificate does not exist yet"],
+  ["a CA that could not be read", unbound({ signer: unknown("away") }), "the CA of its certificate could not be read: away"],
+  ["an unusable CA", unbound({ signer: present(signerOf(undefined, { trouble: "it has no tls.key" })) }), "Secret my-etcd-client-ca is unusable: it has no tls.key"],
+  ["unknown CAs", unbound({ trust: undefined }), "the CA of the members' certificates is not known yet"],
+  ["a Certificate that does not exist yet", unbound({ request: absent, signer: present(issuedFacts()) }, MANAGED), "cert-manager is to issue the certificate in Secret app-binding-tls"],
+  ["an unusable certificate of cert-manager", unbound({ signer: present(issuedFacts({ trouble: "it has no tls.key" })) }, MANAGED), "Secret app-binding-tls is unusable: it has no tls.key"],
+  ["a certificate with another common name", unbound({ signer: present(issuedFacts({ commonName: "shop" })) }, MANAGED), "cert-manager's certificate has the common name shop, and must have binding:app; kubectl -n foo describe certificaterequests shows more"],
+  ["a certificate without a common name", unbound({ signer: present(issuedFacts({ commonName: "" })) }, MANAGED), "cert-manager's certificate has another common name, and must have binding:app; kubectl -n foo describe certificaterequests shows more"],
+  ["unknown CAs with provider Secret", unbound({ signer: absent, trust: undefined }, BROUGHT), "the CA of the members' certificates is not known yet"],
+  ["a Certificate that is not issued yet", unbound({ signer: absent }, MANAGED), "cert-manager has not issued its certificate yet; kubectl -n foo describe certificaterequests shows more"],
+  ["an unusable certificate", look({ pair: { trouble: "t" }, with: { signer: absent } }), "the CA that signs its certificate does not exist yet"],
+  ["a missing certificate", look({ pair: null, with: { signer: absent } }), "the CA that signs its certificate does not exist yet"],
+  ["a user that is about to be created", look({ ...byCertificate, claimed: false, with: { found: absent } }), "user app is about to be created"],
+  ["a user that is about to be taken over", look({ claimed: false, spec: { takeOver: true } }), "user app is about to be taken over"],
+  ["authentication by certificate without TLS", look({ ...byCertificate, cluster: PLAIN }), "spec.authentication is Certificate; it must be Password, because of EtcdCluster my-etcd: clients do not use TLS (tls.client.provider is None)"],
+  ["a deletion that removes the user", look({ deleting: true }), "user app is deleted in etcd with its EtcdUser"],
+  ["a deletion without our finalizer", look({ deleting: true, held: false }), "the user is deleted in etcd"],
+])("the message of condition Ready for %s", (_, given, expected) => expect(said(given)).toBe(expected)); // biome-ignore format: a table
 
-test("what is yet to be copied is waited for, while writing it rests", () => {
+test("the plan waits for the certificate while writing the Secret is in backoff", () => {
   const given = unbound({ signer: present(issuedFacts()) }, MANAGED);
-  const rest = { because: "a quota says no", forMs: 1_000, isBrief: false };
+  const rest = { because: "a quota refuses it", forMs: 1_000, isBrief: false };
   const plan = planUser(given, (rule) => (rule === "write-binding" ? rest : undefined));
-  expect(plan).toMatchObject({ next: "wait", because: "its Secret is yet to be made" });
+  expect(plan).toMatchObject({ next: "wait", because: "its Secret is not created yet" });
 });
 
-test("a pair of another name is made anew, whoever wrote it there", () => {
+test("a certificate with another common name is replaced, even in our own Secret", () => {
   expect(planUser(look({ pair: { commonName: "binding:app" } }))).toMatchObject({ next: "settled" });
   expect(planUser(look({ pair: { commonName: "root" } }))).toMatchObject({ next: "step", rule: "write-binding" });
 });
 
-test("cert-manager's own words are told, those that say what is wrong", () => {
+test("the message repeats the failed conditions Ready and Issuing of the Certificate", () => {
   const draft = born<Certificate>(bindingRequest(etcdUser(), MANAGED));
   const conditions = [
     { type: "Ready", status: "False", message: "no issuer" },
@@ -241,35 +243,35 @@ test("cert-manager's own words are told, those that say what is wrong", () => {
   ];
   const request = present({ ...draft, status: { conditions } });
   expect(said(unbound({ signer: absent, request }, MANAGED))).toBe(
-    "cert-manager has not issued its certificate yet; cert-manager says: no issuer; denied; kubectl -n foo describe certificaterequests tells more",
+    "cert-manager has not issued its certificate yet; cert-manager reports: no issuer; denied; kubectl -n foo describe certificaterequests shows more",
   );
 });
 
-test("the status tells which credentials are good", () => {
-  const told = (given: UserSnapshot) => userStatus(given, planUser(given));
+test("the status records the credentials that work", () => {
+  const shown = (given: UserSnapshot) => userStatus(given, planUser(given));
   const from = { uid: "uid-of-app-binding", resourceVersion: "90" };
-  expect(told(look())).toMatchObject({
+  expect(shown(look())).toMatchObject({
     binding: { name: "app-binding" },
     lastRotation: BEFORE,
     passwordFrom: from,
     observedGeneration: 1,
   });
   for (const password of [present("differs" as const), absent]) {
-    expect(told(look({ with: { password } }))).not.toHaveProperty("lastRotation");
-    expect(told(look({ with: { password } }))).not.toHaveProperty("passwordFrom");
+    expect(shown(look({ with: { password } }))).not.toHaveProperty("lastRotation");
+    expect(shown(look({ with: { password } }))).not.toHaveProperty("passwordFrom");
   }
-  expect(told(look(byCertificate))).toMatchObject({
+  expect(shown(look(byCertificate))).toMatchObject({
     lastRotation: BEFORE,
     certificate: { notAfter: "2026-03-22T12:00:00Z" },
   });
-  expect(told(look(byCertificate))).not.toHaveProperty("passwordFrom");
-  expect(told(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotation");
-  expect(told(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
+  expect(shown(look(byCertificate))).not.toHaveProperty("passwordFrom");
+  expect(shown(look({ bound: { rotatedAtMs: undefined } }))).not.toHaveProperty("lastRotation");
+  expect(shown(look({ bound: { ownerUid: "other" } }))).not.toHaveProperty("binding");
 });
 
 const UNASKING = etcdOf({ client: { ...BROUGHT.spec.tls!.client, verifyClients: false } });
 
-/** All its members run what it asks for. */
+/** The cluster with condition UpToDate: all members run its spec. */
 function arrived(cluster: EtcdCluster, is: "True" | "False" = "True", type = "UpToDate"): EtcdCluster {
   const condition = {
     type,
@@ -293,24 +295,24 @@ const paired = (given: Parameters<typeof look>[0] = {}) => {
 };
 
 test.each<[string, UserSnapshot, string | undefined]>([
-  ["while a member believes it", paired(), undefined],
-  ["also when the rest is written anew", paired({ bound: { texts: {} } }), "keep"],
-  ["not when no member believes it", paired({ with: { isBelieved: false } }), "none"],
-  ["a moment before its end", paired({ pair: { notAfterMs: Date.parse(AT) + 1 } }), undefined],
-  ["not when it has ended", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
-  ["not when it is of no use", paired({ pair: { trouble: "t" } }), "none"],
-  ["also when all members run what is asked for", paired({ cluster: arrived(BROUGHT) }), undefined],
-  ["while TLS is to go that asks for nothing", paired({ cluster: arrived(etcdOf({ client: { provider: "None", verifyClients: false } })) }), "keep"],
-  ["not when no member asks for it any more", paired({ cluster: arrived(UNASKING) }), "none"],
-  ["while members come to ask for none", paired({ cluster: UNASKING }), undefined],
-  ["while nobody has looked at that wish", paired({ cluster: { ...arrived(UNASKING), metadata: { ...UNASKING.metadata, generation: 2 } } }), undefined],
-  ["while members do not run what is asked for", paired({ cluster: arrived(UNASKING, "False") }), undefined],
-  ["whatever else is known", paired({ cluster: arrived(UNASKING, "True", "Ready") }), undefined],
-  ["while some member still speaks TLS that is to go", paired({ cluster: arrived(PLAIN) }), "keep"],
+  ["while a member trusts it", paired(), undefined],
+  ["also when the rest of the Secret is written", paired({ bound: { texts: {} } }), "keep"],
+  ["not when no member trusts it", paired({ with: { isBelieved: false } }), "none"],
+  ["until just before it expires", paired({ pair: { notAfterMs: Date.parse(AT) + 1 } }), undefined],
+  ["not when it has expired", paired({ pair: { notAfterMs: Date.parse(AT) } }), "none"],
+  ["not when it is unusable", paired({ pair: { trouble: "t" } }), "none"],
+  ["also when all members run the spec", paired({ cluster: arrived(BROUGHT) }), undefined],
+  ["while TLS without client verification is being removed", paired({ cluster: arrived(etcdOf({ client: { provider: "None", verifyClients: false } })) }), "keep"],
+  ["not once no member verifies clients", paired({ cluster: arrived(UNASKING) }), "none"],
+  ["while members restart without client verification", paired({ cluster: UNASKING }), undefined],
+  ["while UpToDate is of an earlier generation", paired({ cluster: { ...arrived(UNASKING), metadata: { ...UNASKING.metadata, generation: 2 } } }), undefined],
+  ["while members do not run the spec yet", paired({ cluster: arrived(UNASKING, "False") }), undefined],
+  ["whatever other conditions say", paired({ cluster: arrived(UNASKING, "True", "Ready") }), undefined],
+  ["while a member still serves TLS that is being removed", paired({ cluster: arrived(PLAIN) }), "keep"],
   ["not without TLS", paired({ cluster: PLAIN, with: { isBelieved: false } }), "none"],
-  ["none is made", look({ cluster: BROUGHT, bound: null }), "none"],
-  ["one that was taken out is not missed", look({ cluster: BROUGHT }), undefined],
-])("where nobody here makes another one, the pair of a binding is kept: %s", (_, snapshot, pair) => {
+  ["a new binding gets none", look({ cluster: BROUGHT, bound: null }), "none"],
+  ["a removed one is not replaced", look({ cluster: BROUGHT }), undefined],
+])("a certificate that is no longer renewed stays in the binding: %s", (_, snapshot, pair) => {
   expect(bindingWish(snapshot)?.pair).toBe(pair);
 }); // biome-ignore format: a table
 
@@ -323,26 +325,26 @@ const trusting = (trusted: readonly (typeof OWN)[], phase = "Running") =>
 const bare = born<Pod>({ metadata: { name: "bare" } } as never);
 
 test.each<[string, readonly Pod[], Parameters<typeof isBelieved>[1], boolean]>([
-  ["a member that trusts its signer", [trusting([OWN])], signerOf(), true],
-  ["one of two", [trusting([NEXT]), trusting([NEXT, OWN])], signerOf(), true],
-  ["none of two", [trusting([NEXT]), bare], signerOf(), false],
-  ["nobody", [], signerOf(), false],
-  ["nobody, what is not there", [trusting([OWN])], undefined, false],
-  ["nobody, what has no signer", [trusting([OWN])], signerOf(OWN, { signerId: undefined }), false],
-  ["no pod that has failed", [trusting([OWN], "Failed"), trusting([NEXT])], signerOf(), false],
-  ["nor one that has ended well", [trusting([OWN], "Succeeded")], signerOf(), false],
-])("a pair is believed by %s", (_, pods, certificate, is) => expect(isBelieved(pods, certificate)).toBe(is)); // biome-ignore format: a table
+  ["by a member that trusts its CA", [trusting([OWN])], signerOf(), true],
+  ["by one member of two", [trusting([NEXT]), trusting([NEXT, OWN])], signerOf(), true],
+  ["not by two members that trust other CAs or none", [trusting([NEXT]), bare], signerOf(), false],
+  ["not without members", [], signerOf(), false],
+  ["not without a certificate", [trusting([OWN])], undefined, false],
+  ["not when its CA is unknown", [trusting([OWN])], signerOf(OWN, { signerId: undefined }), false],
+  ["not by a pod that has failed", [trusting([OWN], "Failed"), trusting([NEXT])], signerOf(), false],
+  ["not by a pod that has succeeded", [trusting([OWN], "Succeeded")], signerOf(), false],
+])("a certificate is trusted: %s", (_, pods, certificate, is) => expect(isBelieved(pods, certificate)).toBe(is)); // biome-ignore format: a table
 
 test.each<[string, readonly Pod[], readonly string[]]>([
-  ["who trusts the authority", [trusting([OWN, NEXT])], []],
-  ["who trusts another one", [trusting([OWN]), trusting([NEXT])], ["a"]],
-  ["who says nothing", [bare], ["bare"]],
-  ["not what is left of a pod that was evicted", [trusting([OWN], "Failed"), trusting([OWN], "Succeeded"), trusting([NEXT])], []],
-])("of members, these doubt whom an authority signs: %s", (_, pods, names) => {
-  expect(doubtersOf(pods, signerOf(NEXT), true)).toEqual(names);
+  ["none, when all trust the CA", [trusting([OWN, NEXT])], []],
+  ["a member that trusts only another CA", [trusting([OWN]), trusting([NEXT])], ["a"]],
+  ["a member without the annotation on its pod", [bare], ["bare"]],
+  ["none of the pods that have ended", [trusting([OWN], "Failed"), trusting([OWN], "Succeeded"), trusting([NEXT])], []],
+])("members that reject a CA's certificates: %s", (_, pods, names) => {
+  expect(membersRejecting(pods, signerOf(NEXT), true)).toEqual(names);
 }); // biome-ignore format: a table
 
-describe("of each member the pod counts", () => {
+describe("the pod that counts for a member", () => {
   const made = (name: string, at: string, more: object = {}) => {
     const { spec, ...rest } = trusting([OWN]);
     return { ...rest, metadata: { ...rest.metadata, name: `${name}-${at}`, creationTimestamp: `2026-01-01T${at}:00:00Z`, ...more }, spec: { ...spec, hostname: name } } as Pod;
@@ -352,31 +354,31 @@ describe("of each member the pod counts", () => {
   const [later, other] = [made("a", "10", LOST), made("b", "08")];
 
   test.each<[string, readonly Pod[], readonly Pod[]]>([
-    ["that follows one which cannot end", [old, young, other], [young, other]],
-    ["that is not about to end, whichever is the younger one", [later, young], [young]],
-    ["that is about to end, as long as no other one follows it", [old], [old]],
-    ["of nobody without an EtcdPeer", [made("gone", "08", LOST), made("gone", "09"), other], [other]],
+    ["the successor of a pod that cannot end", [old, young, other], [young, other]],
+    ["the pod that is not terminating, even if it is older", [later, young], [young]],
+    ["the terminating pod without a successor", [old], [old]],
+    ["no pod of a member without an EtcdPeer", [made("gone", "08", LOST), made("gone", "09"), other], [other]],
   ])("%s", (_, pods, expected) => {
     expect(memberPods(pods, (name) => name !== "gone")).toEqual(expected);
   });
 });
 
-test("a Secret that is not there is told no more", () => {
+test("a missing Secret is removed from the status", () => {
   const binding = { name: "app-binding", trusts: ["a"], signedBy: "a" };
   const status = { binding, certificate: { notAfter: BEFORE }, lastRotation: BEFORE };
-  const told = (given: Parameters<typeof look>[0]) => {
+  const shown = (given: Parameters<typeof look>[0]) => {
     const snapshot = look({ ...given, status });
     return userStatus(snapshot, planUser(snapshot));
   };
-  for (const gone of [told({ bound: null }), told({ bound: { ownerUid: "other" } })]) {
+  for (const gone of [shown({ bound: null }), shown({ bound: { ownerUid: "other" } })]) {
     expect(gone).not.toHaveProperty("binding");
     expect(gone).not.toHaveProperty("certificate");
     expect(gone).toMatchObject({ lastRotation: BEFORE, userName: "app" });
   }
-  expect(told({ with: { binding: unknown("away") } })).toMatchObject({ binding, certificate: status.certificate });
-  expect(told({ pair: null })).not.toHaveProperty("certificate");
+  expect(shown({ with: { binding: unknown("away") } })).toMatchObject({ binding, certificate: status.certificate });
+  expect(shown({ pair: null })).not.toHaveProperty("certificate");
 });
 
-test("while its Secret is refused, that is waited for", () => {
-  expect(awaitCertificate.decide(unbound({}))).toMatchObject({ because: "its Secret is yet to be made" });
+test("the plan waits for a Secret that is not created yet", () => {
+  expect(awaitCertificate.decide(unbound({}))).toMatchObject({ because: "its Secret is not created yet" });
 });

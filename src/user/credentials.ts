@@ -12,13 +12,14 @@ import { isIssued } from "#certificates/request.ts";
 import { hasSigned } from "#certificates/trust.ts";
 import { type BindingFacts, hasPassword, type UserSnapshot } from "#user/snapshot.ts";
 
-// Why does who logs in by a password get a certificate, too?
-//   etcd with auth talks only to clients that show one. By the common name of that one etcd knows nobody: no EtcdUser can have a name with a
-//   colon. So the password is what counts, and who has the certificate alone is nobody.
+// Why does a user with a password get a certificate, too?
+//   Members that verify clients refuse connections without one. Its common name contains a colon, which no EtcdUser's
+//   name can, so etcd maps it
+//   to no user. The password authenticates; the certificate alone grants nothing.
 
 const MAX_COMMON_NAME_LENGTH = 64;
 
-/** Who makes the pair of the binding; undefined: it has none. */
+/** What issues the certificate of the binding; undefined: it has none. */
 export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "CertManager" | undefined {
   const provider = providerOf(spec, "client");
   const isIssued = provider === "Operator" || provider === "CertManager";
@@ -26,9 +27,10 @@ export function issuerOf({ spec }: Pick<EtcdCluster, "spec">): "Operator" | "Cer
 }
 
 /**
- * Whether the binding keeps a pair that nobody here makes anew, since some member still believes this one: people bring certificates by now, and nobody
- * knows whether the application has another one yet; or members are to ask for none, or to speak no TLS, and some of them still do. It goes when it has
- * ended, when no member believes it, or asks for it, any more, or by a person's hand.
+ * Whether the binding keeps a certificate that is no longer renewed, because some member still trusts it. The provider
+ * was changed to Secret, or members are being restarted without TLS or client verification.
+ *
+ * The certificate is removed when it has expired, when no member trusts or requests it, or when a user deletes it.
  */
 export function isPairKept({ cluster, takenAtMs, isBelieved }: UserSnapshot, own: BindingFacts | undefined): boolean {
   const certificate = own?.certificate;
@@ -37,7 +39,7 @@ export function isPairKept({ cluster, takenAtMs, isBelieved }: UserSnapshot, own
 }
 
 function mayBeAskedFor({ metadata, spec, status }: EtcdCluster): boolean {
-  // Who speaks no TLS towards clients any more believes nobody.
+  // Members without client TLS trust no CA, so the certificate is removed by isBelieved.
   if (areClientsVerified(spec) || providerOf(spec, "client") === "None") return true;
   const isArrived = status?.conditions?.some(
     ({ type, status: is, observedGeneration }) =>
@@ -46,7 +48,7 @@ function mayBeAskedFor({ metadata, spec, status }: EtcdCluster): boolean {
   return isArrived !== true;
 }
 
-/** What a certificate for the binding has to say. */
+/** Name, usages and duration of a certificate for the binding. */
 export function orderOf(
   user: EtcdUser,
   cluster: Pick<EtcdCluster, "spec">,
@@ -56,7 +58,7 @@ export function orderOf(
   return { commonName: commonName.slice(0, MAX_COMMON_NAME_LENGTH), names: [], usages: ["clientAuth"], durationMs };
 }
 
-/** Whether etcd would take who shows the certificate for somebody else. */
+/** Whether etcd would map the certificate to another user. */
 export function isNamedOtherwise(
   user: EtcdUser,
   cluster: Pick<EtcdCluster, "spec">,
@@ -66,39 +68,46 @@ export function isNamedOtherwise(
 }
 
 /**
- * Whether what cert-manager has made is named for somebody else: an EtcdUser of this name that was here before leaves its own. Who logs in by a
- * password may have a name that the issuer chooses, once cert-manager says that it has made it for this one.
+ * Whether cert-manager's certificate has another common name, for example of an earlier EtcdUser of this name. With a
+ * password the issuer may choose the common name, once cert-manager reports that the certificate was issued for this
+ * request.
  */
 export function isIssuedOtherwise({ user, cluster, signer, request }: UserSnapshot): boolean {
   if (cluster === undefined || signer.is !== "present" || !isNamedOtherwise(user, cluster, signer.value)) return false;
   return !hasPassword({ user }) || request.is !== "present" || !isIssued(request.value);
 }
 
-/** By which the Secret says what its certificate was made for. */
+/** Fingerprint of the order for which the certificate was issued, recorded in the Secret. */
 export function madeForOf(user: EtcdUser, cluster: Pick<EtcdCluster, "spec">): string {
   return fingerprint(orderOf(user, cluster));
 }
 
-/** Which new credentials a person wants now; undefined when none does. */
+/**
+ * Longest value of the rotate annotation that counts, in characters. The value is copied into an annotation of the
+ * binding, which has no room for 256 KiB.
+ */
+const MAX_WISH_LENGTH = 253;
+
+/** The value with which a user requests new credentials; undefined when there is no request. */
 export function rotationAsked({ metadata }: Pick<EtcdUser, "metadata">): string | undefined {
-  return metadata.annotations?.[ROTATE_CREDENTIALS_ANNOTATION];
+  return metadata.annotations?.[ROTATE_CREDENTIALS_ANNOTATION]?.slice(0, MAX_WISH_LENGTH);
 }
 
-/** Why the credentials of the binding are followed by new ones, as a clause about the Secret; undefined when they are not. */
+/** Why the credentials are due for rotation, as a clause about the Secret; undefined when they are not. */
 export function rotationDue({ user, takenAtMs }: UserSnapshot, binding: BindingFacts): string | undefined {
   const asked = rotationAsked(user);
   if (asked !== undefined && asked !== binding.rotatedFor)
     return `${ROTATE_CREDENTIALS_ANNOTATION} asks for new credentials`;
   const everyMs = millisecondsOf(user.spec.rotation?.every ?? "");
   if (everyMs === undefined) return undefined;
-  // What does not say how old it is may be of any age.
+  // Credentials of unknown age are treated as expired.
   const { rotatedAtMs = Number.NEGATIVE_INFINITY } = binding;
   if (takenAtMs - rotatedAtMs < everyMs) return undefined;
-  const since = rotatedAtMs === Number.NEGATIVE_INFINITY ? "it does not say when" : `at ${rfc3339(rotatedAtMs)}`;
-  return `its credentials were made ${since}, and are to be made every ${user.spec.rotation?.every}`;
+  const since = rotatedAtMs === Number.NEGATIVE_INFINITY ? "at an unknown time" : `at ${rfc3339(rotatedAtMs)}`;
+  return `its credentials were created ${since}, and spec.rotation.every is ${user.spec.rotation?.every}`;
 }
 
-/** Why the pair in the binding is to be another one, when the operator signs; undefined when it is good. */
+/** Why the operator has to issue a new certificate for the binding; undefined when the current one is good. */
 export function pairDue(snapshot: UserSnapshot, binding: BindingFacts): string | undefined {
   const { user, cluster, takenAtMs, signer } = snapshot;
   const { certificate } = binding;
@@ -106,13 +115,26 @@ export function pairDue(snapshot: UserSnapshot, binding: BindingFacts): string |
   if (certificate === undefined) return "it has no certificate";
   if (certificate.trouble !== undefined) return certificate.trouble;
   if (certificate.madeFor !== madeForOf(user, cluster) || isNamedOtherwise(user, cluster, certificate))
-    return "its certificate was made for something else";
+    return "its certificate does not match the spec";
   if (signer.is !== "present") return undefined;
-  if (!hasSigned(signer.value, certificate)) return "its authority is followed by another one";
-  const { durationMs, renewBeforeMs } = lifeOf(cluster.spec, "client");
-  // A new one that would not last longer helps nobody.
-  const isLonger = Math.min(takenAtMs + durationMs, signer.value.notAfterMs) > certificate.notAfterMs;
-  const isEnding = certificate.notAfterMs - takenAtMs <= renewBeforeMs;
-  if (isEnding && isLonger) return `its certificate ends at ${rfc3339(certificate.notAfterMs)}`;
+  if (!hasSigned(signer.value, certificate)) return "the CA has changed";
+  const ends = renewalDue(cluster, takenAtMs, certificate, signer.value);
+  if (ends !== undefined) return ends;
   return hasPassword({ user }) ? undefined : rotationDue(snapshot, binding);
+}
+
+/**
+ * Why the certificate is due for renewal, as a clause about the Secret. Undefined when it is not due, or when a new one
+ * would not expire later.
+ */
+export function renewalDue(
+  { spec }: Pick<EtcdCluster, "spec">,
+  nowMs: number,
+  certificate: Pick<CertificateFacts, "notAfterMs">,
+  signer: Pick<CertificateFacts, "notAfterMs">,
+): string | undefined {
+  const { durationMs, renewBeforeMs } = lifeOf(spec, "client");
+  const isLonger = Math.min(nowMs + durationMs, signer.notAfterMs) > certificate.notAfterMs;
+  const isEnding = certificate.notAfterMs - nowMs <= renewBeforeMs;
+  return isEnding && isLonger ? `its certificate expires at ${rfc3339(certificate.notAfterMs)}` : undefined;
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { absent, present, unknown } from "#base/observed.ts";
-import { etcdOf, userLook } from "#kit/access.ts";
-import { born, NOW } from "#kit/cluster.ts";
+import { etcdOf, userLook } from "#kit/snapshots/access.ts";
+import { born, NOW } from "#kit/snapshots/cluster.ts";
+import { stepsIn, testJudged } from "#kit/tables/judged-kinds.ts";
 import type { Certificate } from "#kube/kinds.ts";
 import { bindingWish } from "#user/desired/binding.ts";
 import { bindingRequest } from "#user/desired/request.ts";
@@ -46,83 +47,83 @@ const each = (steps: readonly UserStep[], text: string, given: UserSnapshot, is:
 
 const cases: Record<string, readonly Case[]> = {
   "own-only": [
-    ...each(IN_ETCD, "of one's own", look(), "allowed"),
-    ...each(IN_ETCD, "that is not on record", look({ claimed: false }), "forbidden"),
-    ...each(IN_ETCD, "that was made in an etcd of before", look({ claimed: "elsewhere" }), "forbidden"),
-    ...each(IN_ETCD, "that an older object has", look({ with: { elder: "other" } }), "forbidden"),
+    ...each(IN_ETCD, "for its own user", look(), "allowed"),
+    ...each(IN_ETCD, "for a user that the status does not claim", look({ claimed: false }), "forbidden"),
+    ...each(IN_ETCD, "for a user claimed in an earlier etcd", look({ claimed: "elsewhere" }), "forbidden"),
+    ...each(IN_ETCD, "for a user of an older EtcdUser", look({ with: { elder: "other" } }), "forbidden"),
     ...each([hold, release, claim, write, ask], "changes nothing in etcd", look({ claimed: false }), "allowed"),
   ],
   "claim-is-asked": [
-    ["what is not there", look({ with: { found: absent } }), claim, "allowed"],
-    ["what is there", look(), claim, "forbidden"],
-    ["what is to be taken over", look({ spec: { takeOver: true } }), claim, "allowed"],
-    ["what could not be looked at", look({ spec: { takeOver: true }, with: { found: unknown("silent") } }), claim, "forbidden"],
-    ["what an older object has", look({ with: { elder: "other", found: absent } }), claim, "forbidden"],
+    ["claim of a missing user", look({ with: { found: absent } }), claim, "allowed"],
+    ["claim of an existing user", look(), claim, "forbidden"],
+    ["claim with spec.takeOver", look({ spec: { takeOver: true } }), claim, "allowed"],
+    ["claim with spec.takeOver when the user could not be read", look({ spec: { takeOver: true }, with: { found: unknown("silent") } }), claim, "forbidden"],
+    ["claim of a user of an older EtcdUser", look({ with: { elder: "other", found: absent } }), claim, "forbidden"],
     ...each([...IN_ETCD, hold, release, write, ask], "is no claim", look({ with: { elder: "other" } }), "allowed"),
   ],
   "not-the-operator": [
-    ...each([...IN_ETCD, claim], "of an application", look(), "allowed"),
-    ...each([add, set, grant, revoke, claim], "of the operator", look({ with: { operatorName: name } }), "forbidden"),
-    ...each([add, set, grant, revoke, claim], "of what the operator is about to be", look({ cluster: etcdOf({}, { status: { auth: { enabled: true, operators: [name] } } }) }), "forbidden"),
-    ["deleteUser of the operator", look({ with: { operatorName: name, found: present(["root"]) } }), remove, "forbidden"],
-    ["deleteUser of what may be the operator", look({ with: { operatorName: name, found: unknown("silent") } }), remove, "forbidden"],
-    ["deleteUser of who gets nobody in", look({ with: { operatorName: name } }), remove, "allowed"],
+    ...each([...IN_ETCD, claim], "for an application", look(), "allowed"),
+    ...each([add, set, grant, revoke, claim], "for the operator's user", look({ with: { operatorName: name } }), "forbidden"),
+    ...each([add, set, grant, revoke, claim], "for the operator's next user", look({ cluster: etcdOf({}, { status: { auth: { enabled: true, operators: [name] } } }) }), "forbidden"),
+    ["deleteUser for the operator's user", look({ with: { operatorName: name, found: present(["root"]) } }), remove, "forbidden"],
+    ["deleteUser for what may be the operator's user", look({ with: { operatorName: name, found: unknown("silent") } }), remove, "forbidden"],
+    ["deleteUser for a user of that name without role root", look({ with: { operatorName: name } }), remove, "allowed"],
     ...each([hold, release, write, ask], "changes nothing in etcd", look({ with: { operatorName: name } }), "allowed"),
   ],
   "held-first": [
     ...each([add, set, grant, revoke, claim, write, ask], "with a finalizer", look(), "allowed"),
-    ...each([add, set, grant, revoke, claim, write, ask], "without one", look({ held: false }), "forbidden"),
-    ...each([add, set, grant, revoke, claim, write, ask, hold], "of one that goes", look(going), "forbidden"),
-    ...each([hold, remove, release], "without one", look({ held: false }), "allowed"),
-    ["writing a binding anew without one", look({ held: false }), repeating("keep", "keep"), "allowed"],
-    ["writing one anew that has nothing", look({ held: false, bound: { hasPassword: false }, pair: null }), repeating("none", "none"), "allowed"],
-    ["taking its password out without one", look({ held: false }), repeating("none", "keep"), "forbidden"],
-    ["taking its certificate out without one", look({ held: false }), repeating("keep", "none"), "forbidden"],
-    ["keeping a password that it has not", look({ held: false, bound: { hasPassword: false } }), repeating("keep", "keep"), "forbidden"],
-    ["keeping a certificate that it has not", look({ held: false, pair: null }), repeating("keep", "keep"), "forbidden"],
-    ["a new password without one", look({ held: false }), repeating("new", "keep"), "forbidden"],
-    ["a new certificate without one", look({ held: false }), repeating("keep", "issue"), "forbidden"],
-    ["another certificate without one", look({ held: false }), repeating("keep", "copy"), "forbidden"],
-    ["the first binding without one", look({ held: false, bound: null }), repeating("keep", "keep"), "forbidden"],
-    ["somebody else's binding without one", look({ held: false, ...theirs }), repeating("keep", "keep"), "forbidden"],
-    ["asking for a certificate without one", look({ held: false }), ask, "forbidden"],
-    ["writing a binding anew of one that goes", look(going), repeating("keep", "keep"), "forbidden"],
-    ...each([remove, release], "of one that goes", look(going), "allowed"),
+    ...each([add, set, grant, revoke, claim, write, ask], "without a finalizer", look({ held: false }), "forbidden"),
+    ...each([add, set, grant, revoke, claim, write, ask, hold], "while the EtcdUser is being deleted", look(going), "forbidden"),
+    ...each([hold, remove, release], "without a finalizer", look({ held: false }), "allowed"),
+    ["writing the same credentials without a finalizer", look({ held: false }), repeating("keep", "keep"), "allowed"],
+    ["writing a binding without credentials without a finalizer", look({ held: false, bound: { hasPassword: false }, pair: null }), repeating("none", "none"), "allowed"],
+    ["removing the password without a finalizer", look({ held: false }), repeating("none", "keep"), "forbidden"],
+    ["removing the certificate without a finalizer", look({ held: false }), repeating("keep", "none"), "forbidden"],
+    ["keeping a missing password", look({ held: false, bound: { hasPassword: false } }), repeating("keep", "keep"), "forbidden"],
+    ["keeping a missing certificate", look({ held: false, pair: null }), repeating("keep", "keep"), "forbidden"],
+    ["a new password without a finalizer", look({ held: false }), repeating("new", "keep"), "forbidden"],
+    ["a new certificate without a finalizer", look({ held: false }), repeating("keep", "issue"), "forbidden"],
+    ["a copied certificate without a finalizer", look({ held: false }), repeating("keep", "copy"), "forbidden"],
+    ["the first binding without a finalizer", look({ held: false, bound: null }), repeating("keep", "keep"), "forbidden"],
+    ["a binding of another owner without a finalizer", look({ held: false, ...theirs }), repeating("keep", "keep"), "forbidden"],
+    ["requesting a certificate without a finalizer", look({ held: false }), ask, "forbidden"],
+    ["writing the same credentials while the EtcdUser is being deleted", look(going), repeating("keep", "keep"), "forbidden"],
+    ...each([remove, release], "while the EtcdUser is being deleted", look(going), "allowed"),
   ],
   "deletion-is-asked": [
-    ...each([remove, release], "of one that goes", look(going), "allowed"),
-    ...each([remove, release], "of one that stays", look(), "forbidden"),
-    ["deleting one that cannot get a password", look({ with: { password: present("none") } }), remove, "allowed"],
-    ["releasing that", look({ with: { password: present("none") } }), release, "forbidden"],
-    ["deleting one of which that is not known", look({ with: { password: unknown("silent") } }), remove, "forbidden"],
+    ...each([remove, release], "while the EtcdUser is being deleted", look(going), "allowed"),
+    ...each([remove, release], "while the EtcdUser is not being deleted", look(), "forbidden"),
+    ["deleting a user that cannot get a password", look({ with: { password: present("none") } }), remove, "allowed"],
+    ["releasing the EtcdUser of a user that cannot get a password", look({ with: { password: present("none") } }), release, "forbidden"],
+    ["deleting a user that may be able to get a password", look({ with: { password: unknown("silent") } }), remove, "forbidden"],
     ...each([add, set, grant, revoke, claim, write, ask, hold], "deletes nothing", look(), "allowed"),
   ],
   "place-is-ready": [
-    ...each([...IN_ETCD, write, ask], "of a cluster that serves", look(), "allowed"),
-    ...each([...IN_ETCD, write, ask], "of one that is paused", look({ cluster: etcdOf({}, { spec: { paused: true } }) }), "forbidden"),
-    ...each([...IN_ETCD, write, ask], "of none", look({ cluster: undefined }), "forbidden"),
-    ...each([hold, release, claim], "of none", look({ cluster: undefined }), "allowed"),
+    ...each([...IN_ETCD, write, ask], "for a cluster that serves", look(), "allowed"),
+    ...each([...IN_ETCD, write, ask], "for a paused cluster", look({ cluster: etcdOf({}, { spec: { paused: true } }) }), "forbidden"),
+    ...each([...IN_ETCD, write, ask], "without a cluster", look({ cluster: undefined }), "forbidden"),
+    ...each([hold, release, claim], "without a cluster", look({ cluster: undefined }), "allowed"),
   ],
   "own-objects": [
-    ...each([write, add, addBare, set], "with one's own Secret", look(), "allowed"),
-    ...each([write, add, addBare, set], "with none", look({ bound: null }), "allowed"),
-    ...each([write, add, set], "with somebody else's", look(theirs), "forbidden"),
-    ...each([addBare, grant, revoke, remove, hold, release, claim], "without it", look(theirs), "allowed"),
-    ["asking for the first time", look(), ask, "allowed"],
-    ["asking where somebody else has the Secret", look({ with: { isIssuedTaken: true } }), ask, "forbidden"],
-    ["asking again where somebody else has it", look({ with: { isIssuedTaken: true, request: certificate("uid-of-app") } }), ask, "allowed"],
-    ["asking again", look({ with: { request: certificate("uid-of-app") } }), ask, "allowed"],
-    ["asking by what somebody else has made", look({ with: { request: certificate("other") } }), ask, "forbidden"],
+    ...each([write, add, addBare, set], "with its own Secret", look(), "allowed"),
+    ...each([write, add, addBare, set], "without a Secret", look({ bound: null }), "allowed"),
+    ...each([write, add, set], "with a Secret of another owner", look(theirs), "forbidden"),
+    ...each([addBare, grant, revoke, remove, hold, release, claim], "does not use the Secret", look(theirs), "allowed"),
+    ["the first request", look(), ask, "allowed"],
+    ["the first request when the Secret has another owner", look({ with: { isIssuedTaken: true } }), ask, "forbidden"],
+    ["a later request when the Secret has another owner", look({ with: { isIssuedTaken: true, request: certificate("uid-of-app") } }), ask, "allowed"],
+    ["a later request", look({ with: { request: certificate("uid-of-app") } }), ask, "allowed"],
+    ["a request by a Certificate of another owner", look({ with: { request: certificate("other") } }), ask, "forbidden"],
   ],
   "trusted-first": [
-    ...each([wishing("issue"), wishing("copy")], "that all believe", look(), "allowed"),
-    ...each([wishing("issue"), wishing("copy")], "that some do not", look({ with: { doubters: ["my-etcd-0"] } }), "forbidden"),
-    ...each([wishing("keep"), wishing("none"), add, ask], "is no new one", look({ with: { doubters: ["my-etcd-0"] } }), "allowed"),
-    ...each([wishing("issue"), wishing("copy")], "for the first time", look({ bound: null, with: { doubters: ["my-etcd-0"] } }), "allowed"),
+    ...each([wishing("issue"), wishing("copy")], "from a CA that all members trust", look(), "allowed"),
+    ...each([wishing("issue"), wishing("copy")], "from a CA that a member does not trust", look({ with: { doubters: ["my-etcd-0"] } }), "forbidden"),
+    ...each([wishing("keep"), wishing("none"), add, ask], "is no new certificate", look({ with: { doubters: ["my-etcd-0"] } }), "allowed"),
+    ...each([wishing("issue"), wishing("copy")], "for the first binding", look({ bound: null, with: { doubters: ["my-etcd-0"] } }), "allowed"),
     ...each([wishing("issue"), wishing("copy")], "for the first certificate", look({ pair: null, with: { doubters: ["my-etcd-0"] } }), "allowed"),
-    ...each([wishing("issue"), wishing("copy")], "a moment before its end", look({ pair: { notAfterMs: NOW + 1 }, with: { doubters: ["my-etcd-0"] } }), "forbidden"),
-    ...each([wishing("issue"), wishing("copy")], "for one that has ended", look({ pair: { notAfterMs: NOW }, with: { doubters: ["my-etcd-0"] } }), "allowed"),
-    ...each([wishing("issue")], "for one that is of no use", look({ pair: { trouble: "t" }, with: { doubters: ["my-etcd-0"] } }), "allowed"),
+    ...each([wishing("issue"), wishing("copy")], "just before the certificate expires", look({ pair: { notAfterMs: NOW + 1 }, with: { doubters: ["my-etcd-0"] } }), "forbidden"),
+    ...each([wishing("issue"), wishing("copy")], "for an expired certificate", look({ pair: { notAfterMs: NOW }, with: { doubters: ["my-etcd-0"] } }), "allowed"),
+    ...each([wishing("issue")], "for an unusable certificate", look({ pair: { trouble: "t" }, with: { doubters: ["my-etcd-0"] } }), "allowed"),
   ],
 }; // biome-ignore format: a table
 
@@ -136,3 +137,21 @@ test.each(all)("%s: %s", (guard, _, given, step, is) => {
 test("every guard has its cases", () => {
   expect(Object.keys(cases)).toEqual(USER_GUARDS.map((guard) => guard.name));
 });
+
+/** Which guards judge which kind of step: every other guard permits it whatever the snapshot is. */
+const JUDGED_BY: Readonly<Record<UserStep["do"], readonly string[]>> = {
+  holdUser: ["held-first"],
+  releaseUser: ["deletion-is-asked"],
+  claimUser: ["claim-is-asked", "not-the-operator", "held-first"],
+  requestCertificate: ["held-first", "place-is-ready", "own-objects"],
+  writeBinding: ["held-first", "place-is-ready", "own-objects", "trusted-first"],
+  addUser: ["own-only", "not-the-operator", "held-first", "place-is-ready", "own-objects"],
+  setPassword: ["own-only", "not-the-operator", "held-first", "place-is-ready", "own-objects"],
+  grantRole: ["own-only", "not-the-operator", "held-first", "place-is-ready"],
+  revokeRole: ["own-only", "not-the-operator", "held-first", "place-is-ready"],
+  deleteUser: ["own-only", "not-the-operator", "deletion-is-asked", "place-is-ready"],
+};
+
+const judgements = all.map(([guard, , given, step, is]) => ({ guard, given, step, is }));
+
+testJudged(USER_GUARDS, stepsIn(judgements), JUDGED_BY, judgements);

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import { CLIENT_TRUST_ANNOTATION } from "#api/names.ts";
 import { absent, present } from "#base/observed.ts";
-import { etcdOf, NEXT, OWN, signerOf, userLook } from "#kit/access.ts";
-import { born, NOW } from "#kit/cluster.ts";
-import { bundle } from "#kit/cluster-tls.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { etcdOf, NEXT, OWN, signerOf, userLook } from "#kit/snapshots/access.ts";
+import { born, NOW } from "#kit/snapshots/cluster.ts";
+import { bundle } from "#kit/snapshots/cluster-tls.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Pod, Ref } from "#kube/kinds.ts";
 import { observeUser, type UserReads } from "#user/observe.ts";
 
 const { signal } = new AbortController();
 
-/** A pod that trusts these. @param isLost whether its node is, so that it cannot end */
+/** A pod that trusts these CAs. @param isLost whether its node is lost, so that it cannot end */
 function pod(hostname: string, trusted: readonly (typeof OWN)[], isLost = false): Pod {
   return born<Pod>({
     metadata: {
@@ -23,13 +23,23 @@ function pod(hostname: string, trusted: readonly (typeof OWN)[], isLost = false)
   } as never);
 }
 
-/** @param peers by name @param signer by whom bindings are signed @param trusted by whom members are known; undefined: nobody knows yet */
-async function seen(pods: readonly Pod[], peers: readonly string[], signer = NEXT, trusted?: readonly (typeof OWN)[]) {
+/**
+ * @param peers names of the EtcdPeers
+ * @param signer the CA that signs bindings
+ * @param trusted CAs of members' certificates; undefined: not known yet
+ */
+async function seen(
+  pods: readonly Pod[],
+  peers: readonly string[],
+  signer = NEXT,
+  trusted?: readonly (typeof OWN)[],
+  cluster = etcdOf(),
+) {
   const { user, binding } = userLook();
   const found = { binding, signer: present(signerOf(signer)), isIssuedTaken: false, request: absent };
   const reads = {
     users: { get: () => user, byIndex: () => [user] },
-    clusters: { get: () => etcdOf() },
+    clusters: { get: () => cluster },
     peers: { get: ({ name }: Ref) => (peers.includes(name) ? {} : undefined) },
     pods: { get: () => undefined, byIndex: () => pods },
     access: {
@@ -48,29 +58,36 @@ async function seen(pods: readonly Pod[], peers: readonly string[], signer = NEX
 
 const BOTH = [OWN, NEXT];
 
-test("a pod that cannot end, since its node is lost, holds up no binding once its member has another one, or is taken away", async () => {
+test("a pod on a lost node holds up no binding once its member has a new pod, or is removed", async () => {
   const members = [pod("a", BOTH), pod("b", BOTH)];
   expect((await seen([pod("a", [OWN], true), ...members], ["a", "b"])).doubters).toEqual([]);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b"])).doubters).toEqual([]);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b", "c"])).doubters).toEqual(["c"]);
 });
 
-test("nor does it keep the pair of a binding believed", async () => {
+test("a pod on a lost node does not count as trusting a binding's certificate", async () => {
   const members = [pod("a", [NEXT]), pod("b", [NEXT])];
   expect((await seen([pod("a", [OWN], true), ...members], ["a", "b"])).isBelieved).toBe(false);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b"])).isBelieved).toBe(false);
   expect((await seen([pod("c", [OWN], true), ...members], ["a", "b", "c"])).isBelieved).toBe(true);
 });
 
-test("while all EtcdPeers are gone, their pods still keep the pair of a binding believed: it would be taken away for good", async () => {
+test("without any EtcdPeer the pods still count as trusting: a removed certificate would be lost for good", async () => {
   expect((await seen([pod("a", [OWN])], [])).isBelieved).toBe(true);
   expect((await seen([pod("a", [OWN]), pod("b", [NEXT])], ["b"])).isBelieved).toBe(false);
 });
 
-test("nothing is signed by another authority than those by whom members are known", async () => {
+test("a CA that has not signed the members' certificates signs nothing", async () => {
   const signerAmong = async (trusted?: readonly (typeof OWN)[]) => (await seen([], [], NEXT, trusted)).signer;
   expect((await signerAmong([OWN, NEXT])).is).toBe("present");
   expect((await signerAmong()).is).toBe("present");
-  const why = "Secret my-etcd-client-ca holds another authority than those by whom members are known";
+  const why = "Secret my-etcd-client-ca holds a CA that has not signed the members' certificates";
   expect(await signerAmong([OWN])).toEqual({ is: "unknown", why });
+});
+
+test("in a pause the binding and the CA are read, and etcd is not asked", async () => {
+  const paused = etcdOf({}, { spec: { paused: true } });
+  const found = await seen([pod("a", [OWN])], ["a"], OWN, [OWN], paused);
+  expect(found).toMatchObject({ access: absent, found: absent, password: absent, doubters: [], isBelieved: true });
+  expect([found.binding.is, found.signer.is]).toEqual(["present", "present"]);
 });

@@ -1,7 +1,7 @@
 import { ETCD_INDEX } from "#access/calls.ts";
 import { absenceFor, isClaimed, isDeleting } from "#access/claim.ts";
 import { elderOf } from "#access/namesakes.ts";
-import { hindranceOf } from "#access/place.ts";
+import { hindranceOf, onlyRenews } from "#access/place.ts";
 import type { AccessReads, PasswordWord } from "#access/reads.ts";
 import { userNameOf } from "#api/etcd-names.ts";
 import { bindingName } from "#api/names.ts";
@@ -18,7 +18,7 @@ import type { KubeClient } from "#kube/client.ts";
 import { type Pod, SECRETS } from "#kube/kinds.ts";
 import type { CacheView, Key } from "#runtime/controller.ts";
 import { issuerOf } from "#user/credentials.ts";
-import { doubtersOf, isBelieved, memberPods, namedAmong, PASSWORD_KEY } from "#user/facts.ts";
+import { isBelieved, memberPods, membersRejecting, namedAmong, PASSWORD_KEY } from "#user/facts.ts";
 import type { BindingReads } from "#user/reads.ts";
 import { type BindingFacts, claimOf, hasPassword, isOwned, type UserSnapshot } from "#user/snapshot.ts";
 
@@ -40,7 +40,7 @@ const NOTHING = {
   found: absent,
   missingRoles: [],
   password: absent,
-  binding: unknown("nobody has looked"),
+  binding: unknown("it was not read yet"),
   signer: absent,
   isIssuedTaken: false,
   request: absent,
@@ -49,7 +49,10 @@ const NOTHING = {
   isBelieved: false,
 } satisfies Partial<UserSnapshot>;
 
-/** Everything that one decision may use. etcd and Secrets are asked seldom; a password is read only where etcd is to say whether it is the one. */
+/**
+ * Builds the snapshot for one decision. Most answers of etcd and Secrets come from caches; a password is read only to
+ * check it against etcd.
+ */
 export async function observeUser(reads: UserReads, key: Key, signal: AbortSignal): Promise<Observed<UserSnapshot>> {
   const user = reads.users.get(key);
   if (user === undefined) {
@@ -60,20 +63,30 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
   const { clusterName } = user.spec;
   const cluster = reads.clusters.get({ namespace, name: clusterName });
   const elder = elderOf(user, reads.users.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`), userNameOf);
-  const seen = { takenAtMs: reads.clock.wallMs(), user, cluster, elder, ...NOTHING };
-  if (cluster === undefined || hindranceOf(clusterName, cluster) !== undefined) return present(seen);
+  const base = { takenAtMs: reads.clock.wallMs(), user, cluster, elder, ...NOTHING };
+  if (onlyRenews(cluster)) return present({ ...base, ...(await bindingOf(reads, user, cluster, signal)) });
+  if (cluster === undefined || hindranceOf(clusterName, cluster) !== undefined) return present(base);
   const access = await reads.access.look(cluster, signal);
   const identity = reads.identities.identityOf({ namespace, name: clusterName });
-  const known = { ...seen, access, operatorName: identity && commonNameIn(identity.cert) };
+  const known = { ...base, access, operatorName: identity && commonNameIn(identity.cert) };
   if (access.is !== "present") return present({ ...known, found: access });
   const name = userNameOf(user);
   const found = await reads.access.user(cluster, name, signal, absenceFor({ object: user, name, cluster }));
   if (isDeleting({ object: user }) || found.is === "unknown" || elder !== undefined)
     return present({ ...known, found });
   const [bound, missingRoles] = await Promise.all([
-    reads.bindings.look(user, cluster, signal),
+    bindingOf(reads, user, cluster, signal),
     missingOf(reads, { ...known, found }, cluster, signal),
   ]);
+  const password = await passwordOf(reads, { ...known, found, binding: bound.binding }, cluster, signal);
+  return present({ ...known, ...bound, found, missingRoles, password });
+}
+
+/** The binding Secret, the CA that signs for it, and whether members trust that CA. */
+async function bindingOf(reads: UserReads, user: EtcdUser, cluster: EtcdCluster, signal: AbortSignal) {
+  const { namespace, name: clusterName } = cluster.metadata;
+  const identity = reads.identities.identityOf({ namespace, name: clusterName });
+  const bound = await reads.bindings.look(user, cluster, signal);
   const { binding } = bound;
   const isMember = (peer: string) => reads.peers.get({ namespace, name: peer }) !== undefined;
   const pods = reads.pods.byIndex(ETCD_INDEX, `${namespace}/${clusterName}`);
@@ -81,22 +94,19 @@ export async function observeUser(reads: UserReads, key: Key, signal: AbortSigna
   const trust = identity && bundleOf(certificatesIn(identity.ca));
   const isSigner = issuerOf(cluster) === "Operator";
   const signer = isSigner ? namedAmong(trust, bound.signer) : bound.signer;
-  return present({
-    ...known,
+  return {
     ...bound,
     signer,
-    found,
-    missingRoles,
     trust,
-    doubters: signer.is === "present" ? doubtersOf(members, signer.value, isSigner) : [],
-    // What nobody believes is taken away for good. Where all EtcdPeers are gone for a moment, their pods still do.
+    doubters: signer.is === "present" ? membersRejecting(members, signer.value, isSigner) : [],
+    // A certificate that no member trusts is removed for good. If all EtcdPeers are missing for a moment, their pods
+    // still count.
     isBelieved:
       binding.is === "present" && isBelieved(members.length === 0 ? pods : members, binding.value.certificate),
-    password: await passwordOf(reads, { ...known, found, binding }, cluster, signal),
-  });
+  };
 }
 
-/** What the user has is there. */
+/** The roles of spec.roles that the user lacks and that etcd does not have. */
 async function missingOf(
   { access }: UserReads,
   { user, found }: UserSnapshot,
@@ -109,7 +119,9 @@ async function missingOf(
   return lacking.filter((_, index) => seen[index]?.is !== "present");
 }
 
-/** While auth is not enabled etcd cannot be asked: then what is on record counts. */
+/**
+ * Whether the user has the password of the binding. Without auth etcd cannot check it, so status.passwordFrom counts.
+ */
 async function passwordOf(
   reads: UserReads,
   snapshot: UserSnapshot,
@@ -119,22 +131,25 @@ async function passwordOf(
   const { user, found, binding } = snapshot;
   if (!hasPassword(snapshot) || found.is !== "present" || binding.is !== "present") return absent;
   const { uid, resourceVersion, passwordTrouble } = binding.value;
-  // etcd would compare a part of what it does not take, and perhaps say that it fits.
+  // etcd truncates a password that it refuses, so the comparison could succeed wrongly.
   if (!isOwned(snapshot, binding.value) || !binding.value.hasPassword || passwordTrouble !== undefined) return absent;
   const read = async () => await readPassword(reads.kube, user, binding.value, signal);
   const said = await reads.access.password(cluster, userNameOf(user), versionOf(binding.value), read, signal);
-  if (said.is === "unknown") reads.bindings.forget(user.metadata); // Perhaps the Secret is another one by now.
+  if (said.is === "unknown") reads.bindings.forget(user.metadata); // The Secret may have changed.
   if (said.is !== "absent") return said;
   const set = isClaimed(claimOf(snapshot)) ? user.status?.passwordFrom : undefined;
   return present(set?.uid === uid && set.resourceVersion === resourceVersion ? "fits" : "differs");
 }
 
-/** Which password it is, without saying it. */
+/** Identifies the password without revealing it. */
 export function versionOf({ uid, resourceVersion }: Pick<BindingFacts, "uid" | "resourceVersion">): string {
   return `${uid} ${resourceVersion}`;
 }
 
-/** Of the Secret as it was seen; undefined when it has changed since, or cannot be read. @throws OperatorError Cancelled */
+/**
+ * The password of the Secret version that was read; undefined when the Secret has changed or cannot be read. @throws
+ * OperatorError Cancelled
+ */
 export async function readPassword(
   kube: Pick<KubeClient, "find">,
   { metadata: { namespace, name } }: EtcdUser,

@@ -3,10 +3,11 @@ import { USER_GUARDS } from "#user/guards.ts";
 import { awaitBinding } from "#user/rules/binding/await-binding.ts";
 import { awaitCertificate } from "#user/rules/binding/await-certificate.ts";
 import { awaitPassword } from "#user/rules/binding/await-password.ts";
-import { bindingEnds } from "#user/rules/binding/binding-ends.ts";
+import { bindingExpires } from "#user/rules/binding/binding-expires.ts";
 import { bindingTaken } from "#user/rules/binding/binding-taken.ts";
+import { publishTrust } from "#user/rules/binding/publish-trust.ts";
+import { renewBinding } from "#user/rules/binding/renew-binding.ts";
 import { requestCertificate } from "#user/rules/binding/request-certificate.ts";
-import { tellTrust } from "#user/rules/binding/tell-trust.ts";
 import { writeBinding } from "#user/rules/binding/write-binding.ts";
 import { addUser } from "#user/rules/etcd/add-user.ts";
 import { awaitEtcd } from "#user/rules/etcd/await-etcd.ts";
@@ -14,7 +15,7 @@ import { awaitRole } from "#user/rules/etcd/await-role.ts";
 import { claimUser } from "#user/rules/etcd/claim-user.ts";
 import { grantRole } from "#user/rules/etcd/grant-role.ts";
 import { nameTaken } from "#user/rules/etcd/name-taken.ts";
-import { remakeUser } from "#user/rules/etcd/remake-user.ts";
+import { recreateUser } from "#user/rules/etcd/recreate-user.ts";
 import { revokeRole } from "#user/rules/etcd/revoke-role.ts";
 import { setPassword } from "#user/rules/etcd/set-password.ts";
 import { awaitCluster } from "#user/rules/life/await-cluster.ts";
@@ -25,33 +26,34 @@ import { releaseUser } from "#user/rules/life/release-user.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
 import type { UserRule, UserStep } from "#user/step.ts";
 
-/** This list is the behaviour of a user: the first rule with an opinion wins, so its place here is part of each rule. */
+/** The rules in order of priority: the first rule that decides wins, so the position is part of each rule. */
 export const USER_RULES: readonly UserRule[] = [
-  bindingEnds, // It only makes a remark, which has to be told whatever else is done.
-  releaseUser, // It comes before all that waits: whose cluster is gone waits for nothing.
-  awaitCluster, // It comes before all that needs etcd.
-  awaitEtcd, // It comes before all that depends on what etcd has.
-  deleteUser, // It comes before all that makes anything.
-  tellTrust, // It comes before the refusal, which ends all else.
-  refuseUser, // It comes before anything is made that nobody could use, or that is the operator's own.
-  nameTaken, // It comes before anything is made for a name that is somebody else's.
-  holdUser, // It comes before anything is made that nobody would take back.
-  claimUser, // It comes before the user is made: a crash in between leaves a record, and no user of whom nobody knows whose it is.
-  revokeRole, // It comes before all that may wait: nobody keeps what was taken away.
-  bindingTaken, // It comes before our own Secret is made.
-  requestCertificate, // It comes before what waits for it.
-  writeBinding, // It comes before etcd gets the password: what etcd has and nobody knows would be lost by a crash.
-  remakeUser,
+  bindingExpires, // First: it only adds a notice, which is given whatever else is decided.
+  releaseUser, // Before all waits: an EtcdUser without a cluster waits for nothing.
+  renewBinding, // Before `awaitCluster`: certificates expire during a pause, too.
+  awaitCluster, // Before all that needs etcd.
+  awaitEtcd, // Before all that depends on etcd's answers.
+  deleteUser, // Before all creations.
+  publishTrust, // Before the refusal, which stops everything else.
+  refuseUser, // Before creating anything unusable, and before changing the operator's own user.
+  nameTaken, // Before creating anything under a name that is taken.
+  holdUser, // Before creating anything that needs cleanup.
+  claimUser, // Before the user is created in etcd: after a crash in between, the status still claims the user.
+  revokeRole, // Before all waits: access is withdrawn as early as possible.
+  bindingTaken, // Before the EtcdUser's Secret is created.
+  requestCertificate, // Before the wait for it.
+  writeBinding, // Before etcd gets the password: if etcd had it first, a crash would lose it.
+  recreateUser,
   addUser,
   setPassword,
   grantRole,
-  awaitPassword, // It comes after all that can be done without the password.
-  awaitBinding, // It comes after all that can be done without the binding.
+  awaitPassword, // After all that is possible without the password.
+  awaitBinding, // After all that is possible without the binding.
   awaitCertificate,
-  awaitRole, // It comes last: the user has everything else.
+  awaitRole, // Last: the user has everything else.
 ];
 
-/** What is to be done about this snapshot. Pure and total. */
+/** Decides the next step for a snapshot. Pure and total. */
 export function planUser(snapshot: UserSnapshot, resting?: Resting<UserStep>): Plan<UserStep> {
   return decide(USER_RULES, USER_GUARDS, snapshot, resting);
 }

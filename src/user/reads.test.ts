@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { absent, type Observed, present } from "#base/observed.ts";
-import { etcdOf, etcdUser } from "#kit/access.ts";
-import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { etcdOf, etcdUser } from "#kit/snapshots/access.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/snapshots/certificates.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { BindingReads } from "#user/reads.ts";
 
@@ -24,7 +24,7 @@ function filled(annotations: Record<string, string>): object {
   return { apiVersion: "v1", kind: "Secret", metadata: { name: "app-binding-tls", uid: "u", annotations }, data: {} };
 }
 
-test("an issuer that is broken costs three requests a minute for each user, and few while nobody knows", async () => {
+test("a broken issuer costs at most 36 requests for a user in the first minute, and 3 a minute after ten", async () => {
   const { clock, asked, look } = world();
   const inTheNext = async (seconds: number) => {
     asked.length = 0;
@@ -44,7 +44,7 @@ const owned = (name: string, uid: string) => ({
   metadata: { name, uid: "u", ownerReferences: [{ controller: true, uid }] },
 });
 
-test("what is in the way is seen to be gone soon, however long it was there", async () => {
+test("the deletion of a Secret of another owner is noticed soon, however long it existed", async () => {
   for (const [minutes, withinMs] of [[0, 4_000], [1, 10_000], [60, 65_000]] as const) {
     const objects: Record<string, object> = { "app-binding": owned("app-binding", "other") };
     const { clock, look } = world(objects);
@@ -59,7 +59,7 @@ test("what is in the way is seen to be gone soon, however long it was there", as
   }
 }); // biome-ignore format: a table
 
-test("what is the user's own is read once in a few minutes", async () => {
+test("the user's own Secret is read once in a few minutes", async () => {
   const { clock, asked, look } = world({ "app-binding": owned("app-binding", etcdUser().metadata.uid) });
   for (let second = 0; second < 230; second += 5) {
     await look(etcdOf(null));
@@ -68,7 +68,7 @@ test("what is the user's own is read once in a few minutes", async () => {
   expect(asked).toEqual(["app-binding"]);
 });
 
-test("of clusters and users that are gone nothing is kept", async () => {
+test("results for deleted clusters and users are dropped", async () => {
   const { clock, reads } = world();
   for (let n = 0; n < 50; n++) {
     const [user, cluster] = [etcdUser({ name: `u${n}` }), etcdOf()];
@@ -81,7 +81,7 @@ test("of clusters and users that are gone nothing is kept", async () => {
   expect(reads.size).toBe(2);
 });
 
-test("what has been written is read anew", async () => {
+test("a written Secret is read again", async () => {
   const { clock, asked, look, reads } = world();
   for (let minute = 0; minute < 10; minute++) {
     await clock.advance(60_000);
@@ -94,10 +94,10 @@ test("what has been written is read anew", async () => {
 });
 
 test.each([
-  ["while it has another name", "shop", "True", 1],
-  ["while cert-manager does not say that it is done", "binding:app", "False", 1],
-  ["and not any more then", "binding:app", "True", 0],
-])("what cert-manager has made is read again soon %s", async (_, commonName, status, times) => {
+  ["while it has another common name", "shop", "True", 1],
+  ["while the Certificate is not Ready", "binding:app", "False", 1],
+  ["but not when it is issued for the user", "binding:app", "True", 0],
+])("cert-manager's Secret is read again soon: %s", async (_, commonName, status, times) => {
   const by = await authority();
   const metadata = {
     annotations: { "cert-manager.io/certificate-name": "app-binding-tls" },
@@ -108,7 +108,7 @@ test.each([
     dataOf(await leaf(by, { commonName, names: [] }), by.certificate),
     metadata,
   );
-  // The Certificate and the Secret that it is in have one name.
+  // The Certificate and its Secret have the same name.
   const both = { ...secret, status: { conditions: [{ type: "Ready", status }] } };
   const { clock, asked, look } = world({ "app-binding-tls": both });
   expect((await look()).signer).toMatchObject({ is: "present", value: { commonName, trouble: undefined } });
@@ -118,7 +118,7 @@ test.each([
   expect(asked.filter((name) => name === "app-binding-tls").length).toBe(times);
 });
 
-test("a Secret that cert-manager has not filled for the user is somebody else's", async () => {
+test("a Secret that cert-manager has not filled for the user counts as taken", async () => {
   const name = "cert-manager.io/certificate-name";
   const seen = async (annotations: Record<string, string>, cluster = MANAGED) => {
     const { isIssuedTaken, signer } = await world({ "app-binding-tls": filled(annotations) }).look(cluster);

@@ -17,21 +17,27 @@ import {
   SECRETS,
   type Secret,
 } from "#kube/kinds.ts";
+import { ofUsualSize } from "#kube/object-size.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
 import { isNamedOtherwise, issuerOf } from "#user/credentials.ts";
 import { bindingFactsOf } from "#user/facts.ts";
 import type { UserSnapshot } from "#user/snapshot.ts";
 
-// Why are Secrets read by their names, and not watched? Who may watch them sees all of a namespace.
-// How often? Once in a few minutes; what is not there, or not as it should be, with almost each look at first, and then ever more rarely, once in
-//   a minute at last: an issuer may be broken for days, for a hundred users; what we have written, at once. The
-//   authority of a cluster is read once for all its users, and again when the EtcdCluster tells something new of its certificates.
+// Why are Secrets read by name, and not watched? A watch needs the right to read all Secrets of a namespace.
+// How often are they read?
+//   Once in four minutes. A missing or unusable Secret is read with almost each observation at first. Later it is read
+//   once a minute: an issuer may be broken for days, for a hundred users. A Secret that the operator has just written
+//   is read at once. The CA of a cluster is read once for all its users, and again when the certificates in the
+//   EtcdCluster's status change.
 
-/** What nobody has asked about for so long is forgotten, in milliseconds: what is used is read far more often. */
+/** Age in milliseconds after which an unused answer is dropped; answers in use are read far more often. */
 const KEPT_MS = 60 * 60_000;
-/** How old an answer may be, in milliseconds. */
+/** Age in milliseconds up to which an answer is used. */
 const FRESH_MS = 4 * 60_000;
-/** That something is not there, or of no use, likewise: at the first, and at the most. In between a tenth of the time for which it is so. */
+/**
+ * Bounds, in milliseconds, of the age up to which the answer about a missing or unusable object is used. The age is a
+ * tenth of the time for which the object has been so.
+ */
 const ABSENT_MS = { first: 2_000, most: 60_000 };
 
 type What = "binding" | "issued" | "request";
@@ -40,13 +46,13 @@ type Found = Pick<UserSnapshot, "binding" | "signer" | "isIssuedTaken" | "reques
 interface Known<T> {
   readonly answer: Observed<T>;
   readonly atMs: number;
-  /** Since when there is nothing of use; undefined when there is. */
+  /** Since when the object is missing or unusable; undefined when it is usable. */
   readonly lackingSinceMs: number | undefined;
-  /** What it depends on; another text: it is out of date. */
+  /** What the answer depends on; it is outdated when this text differs. */
   readonly of: string;
 }
 
-/** What the API server said of the Secrets of users. A cache: a process that starts begins with nothing. Passwords and keys stay outside. */
+/** Cache of the facts in users' Secrets, empty when the process starts. Passwords and keys are not kept. */
 export class BindingReads {
   readonly #kube: Pick<KubeClient, "find">;
   readonly #clock: Clock;
@@ -73,7 +79,7 @@ export class BindingReads {
         ? this.#read(text("request"), uid, CERTIFICATES, certificateOf(user), (each) => each, isDone, signal)
         : absent,
     ]);
-    // What cert-manager has not filled is somebody else's.
+    // A Secret that cert-manager has not filled for this user has another owner.
     const isIssuedTaken =
       issuer === "CertManager" &&
       issued.is === "present" &&
@@ -81,7 +87,10 @@ export class BindingReads {
     return { binding, signer: isIssuedTaken ? absent : issued, isIssuedTaken, request };
   }
 
-  /** Something of the user has been written, or was not as it was seen. @param clusterName whose authority signs for it */
+  /**
+   * Drops the answers of a user after a write or a mismatch.
+   * @param clusterName the cluster with the CA that signs for the user
+   */
   forget(key: Key, clusterName?: string): void {
     if (clusterName !== undefined) this.#known.delete(`authority ${key.namespace}/${clusterName}`);
     for (const what of ["binding", "issued", "request"] satisfies What[]) this.#known.delete(`${what} ${keyText(key)}`);
@@ -100,7 +109,7 @@ export class BindingReads {
       (_, { ownerUid, trouble }) => ownerUid === uid && trouble === undefined,
       signal,
     );
-    // One that is somebody else's signs nothing for us.
+    // A CA in a Secret with another owner is not used.
     return found.is === "present" && found.value.ownerUid !== uid ? absent : found;
   }
 
@@ -114,7 +123,7 @@ export class BindingReads {
     return await this.#read(key, uid, SECRETS, ref, (secret) => factsOf(secret, "leaf"), isFilled, signal);
   }
 
-  /** @param isOfUse what is there, and is not, is looked for as if it were not there: it may be about to be another one */
+  /** @param isOfUse whether the object is usable; an unusable one is read as often as a missing one */
   async #read<T extends KubeObject, Facts>(
     text: string,
     of: string,
@@ -127,7 +136,8 @@ export class BindingReads {
     const known = this.#known.get(text) as Known<Facts> | undefined;
     const nowMs = this.#clock.monotonicMs();
     if (known !== undefined && known.of === of && nowMs - known.atMs < lastsMs(known)) return known.answer;
-    const found = await this.#kube.find(resource, ref, { signal });
+    const read = await this.#kube.find(resource, ref, { signal });
+    const found = resource.plural === SECRETS.plural ? read : ofUsualSize(read); // of a Secret only facts are kept
     const answer = found.is === "present" ? present(factsIn(found.value)) : found;
     const atMs = this.#clock.monotonicMs();
     this.#sweep(atMs);
@@ -138,14 +148,14 @@ export class BindingReads {
     return answer;
   }
 
-  /** Whose cluster is gone, or whose EtcdUser is, is asked about by nobody any more. */
+  /** Drops answers that are no longer used, such as those of deleted users and clusters. */
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < KEPT_MS) return;
     this.#sweptMs = nowMs;
     for (const [text, { atMs }] of this.#known) if (nowMs - atMs >= KEPT_MS) this.#known.delete(text);
   }
 
-  /** How many answers are kept in mind. */
+  /** Number of answers in the cache. */
   get size(): number {
     return this.#known.size;
   }

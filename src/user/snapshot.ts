@@ -8,61 +8,63 @@ import type { Observed } from "#base/observed.ts";
 import type { CertificateFacts } from "#certificates/facts.ts";
 import type { Certificate } from "#kube/kinds.ts";
 
-/** What the binding Secret says, but for the password and the key. */
+/** The facts of a binding Secret, without its password and key. */
 export interface BindingFacts {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Uid of who manages the Secret; undefined when nobody does. */
+  /** Uid of the Secret's controller; undefined when it has none. */
   readonly ownerUid: string | undefined;
   readonly texts: Readonly<Record<string, string>>;
   readonly hasPassword: boolean;
-  /** Why etcd would not take it, as a clause that quotes nothing of it. */
+  /** Why etcd would refuse the password, as a clause that quotes nothing of it. */
   readonly passwordTrouble: string | undefined;
-  /** The authorities that it says to trust: SHA-256 of each of them. */
+  /** SHA-256 of each CA in ca.crt. */
   readonly trustIds: readonly string[];
-  /** Of the pair in it; undefined when there is none, nor half of one. */
+  /** Facts of the certificate; undefined when neither certificate nor key is there. */
   readonly certificate: CertificateFacts | undefined;
-  /** When its credentials were made, in milliseconds since 1970; undefined when it does not say. */
+  /** When the credentials were created, in milliseconds since 1970; undefined when it is not recorded. */
   readonly rotatedAtMs: number | undefined;
-  /** For which value of the annotation that asks for new ones. */
+  /** The value of the rotate annotation for which they were created. */
   readonly rotatedFor: string | undefined;
 }
 
-/** All that one decision about an EtcdUser may use. Built by observe.ts, read-only ever after. */
+/**
+ * Everything that the rules and guards may use for one decision about an EtcdUser. Built by observe.ts, then read-only.
+ */
 export interface UserSnapshot {
-  /** Milliseconds since 1970: the only "now" that a rule knows. */
+  /** Time of the snapshot in milliseconds since 1970; rules and guards use no other clock. */
   readonly takenAtMs: number;
   readonly user: EtcdUser;
   readonly cluster: EtcdCluster | undefined;
-  /** The EtcdUser that has the name in etcd, when it is another one. */
+  /** The older EtcdUser with the same name in etcd, if there is one. */
   readonly elder: string | undefined;
-  /** As whom the operator itself is known to etcd; undefined where it shows no certificate. */
+  /** The etcd user that the operator logs in as; undefined when it has no client certificate. */
   readonly operatorName: string | undefined;
-  /** Whether users must log in; `absent` when the EtcdCluster says by itself that nobody is to be asked. */
+  /** Whether auth is enabled; `absent` when the EtcdCluster's state already rules out asking etcd. */
   readonly access: Observed<{ readonly enabled: boolean }>;
-  /** The roles of the user, as etcd has them; `absent` when there is no such user. */
+  /** The roles of the user in etcd; `absent` when the user does not exist. */
   readonly found: Observed<readonly string[]>;
-  /** Those of spec.roles that the user lacks and that are not in etcd. */
+  /** The roles of spec.roles that the user lacks and that do not exist in etcd. */
   readonly missingRoles: readonly string[];
-  /** Whether the user has the password of the binding; `absent` when there is none to ask about. */
+  /** Whether the user has the binding's password; `absent` when there is nothing to check. */
   readonly password: Observed<PasswordWord>;
   readonly binding: Observed<BindingFacts>;
-  /** Who signs, where the operator does: the cluster's authority. Where cert-manager does: what it has signed. */
+  /** The cluster's CA if the operator issues, or the certificate that cert-manager has issued. */
   readonly signer: Observed<CertificateFacts>;
-  /** Whether the Secret that cert-manager would fill is somebody else's, whom it would write over. */
+  /** Whether the Secret that cert-manager would write has another owner. */
   readonly isIssuedTaken: boolean;
-  /** What cert-manager is asked for. */
+  /** The cert-manager Certificate. */
   readonly request: Observed<Certificate>;
-  /** By whom members' certificates are signed, in PEM; undefined without TLS, and while that is not known. */
+  /** The CAs that sign members' certificates, in PEM; undefined without TLS, or when not known yet. */
   readonly trust: string | undefined;
-  /** Members that do not believe whom the signer has signed, by name. */
+  /** Names of the members that do not trust the signer. */
   readonly doubters: readonly string[];
-  /** Whether some member believes who has signed the certificate in the binding. */
+  /** Whether some member trusts the CA of the binding's certificate. */
   readonly isBelieved: boolean;
 }
 
-/** What the EtcdUser and the user in etcd have to do with each other. */
+/** The relation between the EtcdUser and the user in etcd. */
 export function claimOf({ user, cluster, elder, found }: UserSnapshot): Claim {
   return { kind: "EtcdUser", object: user, name: userNameOf(user), finalizer: USER_FINALIZER, cluster, elder, found };
 }
@@ -75,8 +77,8 @@ export function isOwned({ user }: Pick<UserSnapshot, "user">, { ownerUid }: Pick
   return ownerUid === user.metadata.uid;
 }
 
-/** Whether the user is the operator's own, or is about to be. */
-export function isOperators({
+/** Whether the operator logs in as this user, now or soon. */
+export function isOperatorsOwn({
   user,
   cluster,
   operatorName,
@@ -85,13 +87,13 @@ export function isOperators({
   return name === operatorName || cluster?.status?.auth?.operators?.includes(name) === true;
 }
 
-/** Whether cert-manager is about to be asked to write over a Secret of somebody else. */
+/** Whether requesting the certificate would make cert-manager overwrite a Secret with another owner. */
 export function wouldOverwrite({ request, isIssuedTaken }: Pick<UserSnapshot, "request" | "isIssuedTaken">): boolean {
-  // Where it has been asked already, it has done so.
+  // With an existing request the Secret has already been overwritten.
   return isIssuedTaken && request.is !== "present";
 }
 
-/** The binding, if it is this object's. */
+/** The binding, if this EtcdUser owns it. */
 export function ownBinding(snapshot: Pick<UserSnapshot, "user" | "binding">): BindingFacts | undefined {
   const { binding } = snapshot;
   return binding.is === "present" && isOwned(snapshot, binding.value) ? binding.value : undefined;

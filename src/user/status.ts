@@ -9,18 +9,23 @@ import { hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserStep } from "#user/step.ts";
 import { refusalOf } from "#user/trouble.ts";
 
-/** What was seen and is meant, for people and for other software. Pure. */
+/** Computes the status of the EtcdUser. Pure. */
 export function userStatus(snapshot: UserSnapshot, plan: Plan<UserStep>): EtcdUserStatus {
   const { user, takenAtMs, binding } = snapshot;
   const status = statusWith(user, readyWord(snapshot, plan), takenAtMs);
   if (binding.is === "unknown") return status;
-  // What is not there holds up nobody: the cluster waits for what bindings have.
+  const ofBinding = bindingStatus(snapshot);
+  // Without passwordFrom: during a pause etcd does not check the password, so the recorded value stays. A missing
+  // binding is removed from the status, because the cluster's CA rotation waits for the CAs in bindings.
   const { binding: _, certificate: __, ...others } = status;
-  return { ...others, ...bindingTold(snapshot) };
+  return { ...others, ...ofBinding };
 }
 
-/** What etcd does not have yet is not told: the credentials of before are those that are good. */
-function bindingTold(snapshot: UserSnapshot): EtcdUserStatus {
+/**
+ * The binding's part of the status. lastRotation changes only when etcd has the new password: until then the previous
+ * one is valid.
+ */
+function bindingStatus(snapshot: UserSnapshot): EtcdUserStatus {
   const own = ownBinding(snapshot);
   if (own === undefined) return {};
   const { name, certificate, uid, resourceVersion, rotatedAtMs, trustIds } = own;
@@ -48,8 +53,8 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
     "await-role": "RoleMissing",
   });
   if (isDeleting({ object: user }))
-    return { status: "False", reason: "Deleting", message: word?.message ?? "the user in etcd is gone" };
-  // Its binding may go on to say whom to trust: that makes nothing else possible, and what is in its way is told besides.
+    return { status: "False", reason: "Deleting", message: word?.message ?? "the user is deleted in etcd" };
+  // Publishing CAs is the only step of a refused user. If that fails, too, both messages are shown.
   const refusal = refusalOf(snapshot);
   if (refusal !== undefined) {
     const step = plan.aside?.find(({ is }) => is === "refused");
@@ -60,7 +65,7 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   const { name: secretName, certificate } = ownBinding(snapshot) ?? {};
   const endsMs = certificate?.notAfterMs || Number.POSITIVE_INFINITY;
   if (endsMs <= takenAtMs) {
-    const message = `the certificate in Secret ${secretName} has ended at ${rfc3339(endsMs)}, and has not been renewed`;
+    const message = `the certificate in Secret ${secretName} expired at ${rfc3339(endsMs)} and was not renewed in time`;
     return { status: "False", reason: "CertificatePending", message };
   }
   const name = userNameOf(user);

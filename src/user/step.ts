@@ -4,15 +4,15 @@ import type { Guard, Rule } from "#runtime/decide.ts";
 import type { BindingWish } from "#user/desired/binding.ts";
 import type { BindingFacts, UserSnapshot } from "#user/snapshot.ts";
 
-/** Everything that this room can do to the world: one write each. Passwords and keys are in none of them. */
+/** The steps of this controller, each of one write. None contains a password or key. */
 export type UserStep =
   | { readonly do: "holdUser" }
   | { readonly do: "releaseUser" }
-  /** Records that the user in etcd is this object's. */
+  /** Records in the status that the user in etcd belongs to this object. */
   | { readonly do: "claimUser"; readonly name: string; readonly clusterID: string }
   | { readonly do: "requestCertificate"; readonly request: Draft<Certificate> }
   | { readonly do: "writeBinding"; readonly wish: BindingWish }
-  /** @see from the binding whose password the user gets; undefined: it has none */
+  /** @param from the binding with the password for the user; undefined: the user has none */
   | { readonly do: "addUser"; readonly name: string; readonly from: BindingFacts | undefined }
   | { readonly do: "setPassword"; readonly name: string; readonly from: BindingFacts }
   | { readonly do: "grantRole"; readonly name: string; readonly role: string }
@@ -22,7 +22,7 @@ export type UserStep =
 export type UserRule = Rule<UserSnapshot, UserStep>;
 export type UserGuard = Guard<UserSnapshot, UserStep>;
 
-/** What the step would change and into what: two steps with the same words are two tries of one. */
+/** Identifies the step's target and content: steps with equal texts are retries of one step. */
 export function targetTextOf(step: UserStep): string {
   switch (step.do) {
     case "holdUser":

@@ -1,51 +1,54 @@
-import { isMap } from "#base/json.ts";
-import { expect, record, text } from "#webhooks/untrusted.ts";
+import { isMap, told } from "#base/json.ts";
+import { expect, invalid, record, text } from "#webhooks/untrusted.ts";
 
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
 
 const API_VERSION = "admission.k8s.io/v1";
 const KIND = "AdmissionReview";
 
-/** What the API server asks, as far as it is used. What is in it was checked by nobody here. */
+/** The used fields of an AdmissionReview's request. The object in it is not validated. */
 export interface AdmissionRequest {
   readonly uid: string;
   /** Such as `EtcdCluster.v1beta1.etcd.improbable.io`. */
   readonly kind: string;
-  /** In which version of the API it was written; it is shown in the one that was asked for. Such as v1alpha1. */
+  /** The API version in which it was written, such as v1alpha1; it is sent in the version that the webhook asks for. */
   readonly written: string;
   /** CREATE, UPDATE, DELETE or CONNECT. */
   readonly operation: string;
-  /** Null on a deletion. */
+  /** Null for a deletion. */
   readonly object: unknown;
-  /** Null on a creation. */
+  /** Null for a creation. */
   readonly oldObject: unknown;
 }
 
-/** Why something is refused: the field as people write it, and what is wrong, in words that say what it may be. */
+/** Why an object is refused: the field as in the user's YAML, and what is wrong and allowed. */
 export interface Refusal {
   readonly field: string;
   readonly message: string;
 }
 
-/** What is said of an object. Without a refusal it is let through. */
+/** Result of the checks of an object. Without a refusal it is admitted. */
 export interface Findings {
   readonly refusals: readonly Refusal[];
-  /** Sentences that kubectl shows; legal all the same. */
+  /** Sentences that kubectl shows; the object is admitted anyway. */
   readonly warnings: readonly string[];
 }
 
 export const NO_FINDINGS: Findings = { refusals: [], warnings: [] };
 
-/** @throws OperatorError InvalidSpec when the body is no AdmissionReview that asks something */
+/** @throws OperatorError InvalidSpec when the body is not an AdmissionReview with a request */
 export function admissionRequest(body: unknown): AdmissionRequest {
   const review = record(body, "the body");
   expect("apiVersion", review.apiVersion, API_VERSION);
   expect("kind", review.kind, KIND);
   const request = record(review.request, "request");
   const { group, version, kind } = record(request.kind, "request.kind");
+  for (const part of [group, version, kind])
+    if (typeof part !== "string") throw invalid(`request.kind has ${told(part)}; it must have texts`);
   const { uid, operation, object, oldObject, requestKind } = request;
+  const written = isMap(requestKind) && typeof requestKind.version === "string" ? requestKind.version : version;
   return {
-    written: String((isMap(requestKind) ? requestKind.version : undefined) ?? version),
+    written: String(written),
     uid: text(uid, "request.uid"),
     kind: `${kind}.${version}.${group}`,
     operation: text(operation, "request.operation"),
@@ -54,21 +57,38 @@ export function admissionRequest(body: unknown): AdmissionRequest {
   };
 }
 
-/** The API server cuts each warning off behind so many characters. */
+/** Length in characters at which the API server truncates a warning. */
 const MAX_WARNING_LENGTH = 256;
 
-/** What a refusal is about; kubectl says it in front of the reasons. */
+/** Refusals reported at once: after fixing these the user sees the next ones. */
+const MAX_REFUSALS = 20;
+/** Length in characters at which a message is truncated: it may quote its input, which may be 1.5 MiB long. */
+const MAX_MESSAGE_LENGTH = 2_000;
+
+/** The refusals, limited in number and length. */
+export function limitedRefusals(refusals: readonly Refusal[]): readonly Refusal[] {
+  const reported = refusals
+    .slice(0, MAX_REFUSALS)
+    .map(({ field, message }) => ({ field, message: cut(message, MAX_MESSAGE_LENGTH) }));
+  const left = refusals.length - reported.length;
+  const more = { field: "spec", message: `has ${left} more errors; correct those above to see them` };
+  return left > 0 ? [...reported, more] : reported;
+}
+
+function cut(text: string, maxLength: number): string {
+  return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
+}
+
+/** The object of a refusal; kubectl prints it before the reasons. */
 export interface Subject {
   readonly group: string;
   readonly kind: string;
   readonly name: string;
 }
 
-/** The answer. @param of is needed for a refusal */
+/** The AdmissionReview with the response. @param of is needed for a refusal */
 export function admissionReview(uid: string, of: Subject | undefined, { refusals, warnings }: Findings): object {
-  const texts = warnings.map((text) =>
-    text.length > MAX_WARNING_LENGTH ? `${text.slice(0, MAX_WARNING_LENGTH - 1)}…` : text,
-  );
+  const texts = warnings.slice(0, MAX_REFUSALS).map((text) => cut(text, MAX_WARNING_LENGTH));
   const response = {
     uid,
     allowed: refusals.length === 0,
@@ -78,7 +98,7 @@ export function admissionReview(uid: string, of: Subject | undefined, { refusals
   return { apiVersion: API_VERSION, kind: KIND, response };
 }
 
-/** As the API server itself refuses what its schema forbids. */
+/** A status like the API server's own for an object that violates its schema. */
 function statusOf(of: Subject | undefined, refusals: readonly Refusal[]): object {
   const causes = refusals.map(({ field, message }) => ({ reason: "FieldValueInvalid", field, message }));
   const message = refusals.map((refusal) => `${refusal.field}: ${refusal.message}`).join("; ");

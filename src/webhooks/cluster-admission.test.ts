@@ -6,9 +6,9 @@ import { systemClock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
-import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
-import { nested } from "#kit/nested.ts";
-import { withResources } from "#kit/pod-template.ts";
+import { claim, claimIdentity, cluster } from "#kit/snapshots/cluster.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { nested } from "#kit/tables/nested.ts";
 import { fromRefusal } from "#kube/error.ts";
 import type { Draft, KubeObject, Pod } from "#kube/kinds.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
@@ -98,7 +98,7 @@ async function ask(asked: Asked): Promise<Response> {
   return (answer as { response: Response }).response;
 }
 
-test("a new cluster is tried out and its claims are looked for; nothing else is done", async () => {
+test("a new cluster causes a dry run and a search for its claims, and no other calls", async () => {
   expect(await ask({ object: object() })).toEqual({ uid: "uid-1", allowed: true });
   expect(calls.sort()).toEqual([
     "create replicasets dryRun=true",
@@ -119,13 +119,13 @@ const secret = (...keys: readonly string[]) =>
   present({ metadata: FOR_CLUSTERS, data: Object.fromEntries(keys.map((key) => [key, ""])) });
 
 describe("certificates", () => {
-  test("that somebody brings are looked for, and what is lacking is told", async () => {
+  test("of users are looked up, and missing keys and labels result in warnings", async () => {
     secrets.set("peers", secret("tls.crt", "tls.key", "ca.crt"));
     secrets.set("own", secret("tls.crt"));
     const { allowed, warnings } = await ask({ object: object({ tls: BROUGHT }) });
     expect(allowed).toBe(true);
     expect(warnings).toEqual([
-      'spec.tls.client.secret.serverSecretName is server: there is no such Secret yet; it must have tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls: "true"',
+      'spec.tls.client.secret.serverSecretName is server: this Secret does not exist yet; it must have tls.crt, tls.key and ca.crt, and the label etcd.improbable.io/tls: "true"',
       "spec.tls.client.secret.operatorClientSecretName is own: this Secret has no tls.key and no ca.crt; it must have tls.crt, tls.key and ca.crt",
     ]);
     expect(calls.filter((call) => call.startsWith("find")).sort()).toEqual([
@@ -135,20 +135,20 @@ describe("certificates", () => {
     ]);
   });
 
-  test("of what is not for EtcdClusters no more is told than what to do about it", async () => {
+  test("in a Secret without the label result in a warning that reveals nothing of the Secret", async () => {
     for (const name of ["peers", "server"]) secrets.set(name, secret("tls.crt", "tls.key", "ca.crt"));
     secrets.set("own", present({ metadata: { namespace: "foo", name: "own" }, data: {} }));
     expect((await ask({ object: object({ tls: BROUGHT }) })).warnings).toEqual([
-      "spec.tls.client.secret.operatorClientSecretName is own: it does not say that EtcdClusters may have it: kubectl -n foo label secret own etcd.improbable.io/tls=true",
+      "spec.tls.client.secret.operatorClientSecretName is own: it lacks the label that lets EtcdClusters use it: kubectl -n foo label secret own etcd.improbable.io/tls=true",
     ]);
   });
 
-  test("of which nobody knows whether they are there are not told of", async () => {
+  test("that cannot be read result in no warnings", async () => {
     for (const name of ["peers", "own", "server"]) secrets.set(name, unknown("it is forbidden"));
     expect(await ask({ object: object({ tls: BROUGHT }) })).not.toHaveProperty("warnings");
   });
 
-  test("are looked for when they are named, not with every other edit", async () => {
+  test("are looked up when their names change, not at every edit", async () => {
     const before = object({ tls: BROUGHT });
     await ask({ operation: "UPDATE", object: object({ tls: BROUGHT, replicas: 5 }), oldObject: before });
     const moved = { ...BROUGHT, peer: { provider: "Secret", secret: { secretName: "others" } } };
@@ -156,7 +156,7 @@ describe("certificates", () => {
     expect(calls.filter((call) => call.startsWith("find"))).toEqual(["find secrets others"]);
   });
 
-  test("are tried out in the places that they will have", async () => {
+  test("are mounted in the dry run", async () => {
     await ask({ object: object({ tls: { peer: { provider: "None" }, client: BROUGHT.client } }) });
     const template = (tried as unknown as { spec: { template: Pod } }).spec.template;
     expect(template.spec?.volumes?.map(({ name, projected }) => projected?.sources?.[0]?.secret?.name ?? name)).toEqual(
@@ -164,7 +164,7 @@ describe("certificates", () => {
     );
   });
 
-  test("carry names and addresses, and not what only looks like one", async () => {
+  test("accept names and addresses, and nothing else", async () => {
     const named = (...extraNames: readonly string[]) => object({ tls: { client: { extraNames } } });
     const { status } = await ask({ object: named("::1", "a.b", "1::2::3", "12345::", "fd00::1.2.3.4") });
     expect(status?.message).toContain(
@@ -174,29 +174,29 @@ describe("certificates", () => {
     expect((await ask({ object: named("::1"), oldObject: object(), operation: "UPDATE" })).allowed).toBe(true);
   });
 
-  test("are in no Secret of the operator's own, nor in one of an EtcdUser; what was named before stays", async () => {
+  test("may not be in the operator's own Secrets, nor in one of an EtcdUser; unchanged names are accepted", async () => {
     const named = (secretName: string) => object({ tls: { peer: { provider: "Secret", secret: { secretName } } } });
     const own = named("my-etcd-peer-tls");
     expect((await ask({ object: own })).status?.message).toContain(
-      "spec.tls.peer.secret.secretName: it is my-etcd-peer-tls: so the operator's own Secrets of EtcdCluster my-etcd are called; it must be another one, which may hold the same",
+      "spec.tls.peer.secret.secretName: it is my-etcd-peer-tls: this name is reserved for the operator's own Secrets of EtcdCluster my-etcd; copy the Secret to another name",
     );
     for (const name of ["my-app-binding", "my-app-binding-tls"])
       expect((await ask({ object: named(name) })).status?.message).toContain(
-        `it is ${name}: so Secrets by which an application connects as an EtcdUser are called; it must be another one`,
+        `it is ${name}: the operator uses such names for Secrets of EtcdUsers; it must be another name`,
       );
     expect((await ask({ object: named("my-app-binding-2") })).allowed).toBe(true);
     expect((await ask({ object: own, oldObject: own, operation: "UPDATE" })).allowed).toBe(true);
   });
 
-  test("are not taken away, and may come from somewhere else: v1alpha1 drops spec.tls with its annotation, and asks no rule of v1beta1", async () => {
+  test("may change their provider but not disappear, as they do when v1alpha1 drops spec.tls with its annotation", async () => {
     const before = object({ tls: { ...BROUGHT, client: { provider: "Operator" } } });
     const edited = async (tls: object | undefined, oldObject = before) =>
       (await ask({ operation: "UPDATE", object: object({ tls }), oldObject })).status?.message;
     const where =
-      "in v1alpha1 spec.tls stands in metadata.annotations[etcd.improbable.io/v1beta1], which must be left as it was read";
-    const explicit = "it must be there: as it was, or with the provider None for a cluster that is to go on without";
+      "in v1alpha1 spec.tls is in metadata.annotations[etcd.improbable.io/v1beta1], which must be left as it was read";
+    const explicit = "set it as it was, or set provider None to turn TLS off";
     expect(await edited(undefined)).toContain(
-      `spec.tls: it is missing, and members have TLS (peer); ${explicit}; ${where}; spec.tls: it is missing, and members have TLS (client); ${explicit}; ${where}`,
+      `spec.tls: it is missing, but members use TLS (peer); ${explicit}; ${where}; spec.tls: it is missing, but members use TLS (client); ${explicit}; ${where}`,
     );
     const [manager, off] = [{ provider: "CertManager" }, { provider: "None" }];
     expect(await edited({ ...before.spec.tls, client: manager })).toBeUndefined();
@@ -205,11 +205,11 @@ describe("certificates", () => {
     expect(await edited({ ...before.spec.tls, peer: others })).toBeUndefined();
     expect(await edited(before.spec.tls)).toBeUndefined();
     expect(await edited({ peer: BROUGHT.peer })).toBeUndefined();
-    // Who has lost it gets it back.
+    // A cluster that lost spec.tls gets it back.
     expect(await edited(before.spec.tls, object())).toBeUndefined();
   });
 
-  test("and a template that touches them are refused, also when only they are new", async () => {
+  test("refuse a template that mounts over them, even when only they are new", async () => {
     const podTemplate = { spec: { volumes: [{ name: "etcd-peer-tls", emptyDir: {} }] } };
     expect((await ask({ object: object({ podTemplate }) })).allowed).toBe(true);
     const { status } = await ask({ object: object({ podTemplate, tls: BROUGHT }) });
@@ -223,11 +223,11 @@ describe("certificates", () => {
   });
 });
 
-describe("a cluster that leaves open whether it speaks TLS", () => {
+describe("a cluster without spec.tls", () => {
   const { tls: _, ...spec } = object().spec;
   const left = { ...object(), spec };
 
-  test("is tried out as it will be: with TLS", async () => {
+  test("has TLS in its dry run", async () => {
     expect((await ask({ object: left })).allowed).toBe(true);
     const { template } = (tried as Draft<KubeObject> & { spec: { template: Pod } }).spec;
     expect(template.spec?.volumes?.map(({ name }) => name)).toContain("etcd-client-tls");
@@ -236,7 +236,7 @@ describe("a cluster that leaves open whether it speaks TLS", () => {
     expect(next.spec?.volumes?.map(({ name }) => name)).not.toContain("etcd-client-tls");
   });
 
-  test("is not tried out once more when the operator writes that into its spec, but when it comes to be without, or the cluster is no new one", async () => {
+  test("has no second dry run when the operator sets spec.tls, unless that removes TLS or the cluster is not new", async () => {
     const edit = { object: { ...left, spec: { ...spec, tls: DEFAULT_TLS } }, oldObject: left, operation: "UPDATE" };
     expect((await ask(edit)).allowed).toBe(true);
     expect(calls).toEqual([]);
@@ -248,7 +248,7 @@ describe("a cluster that leaves open whether it speaks TLS", () => {
   });
 
   test.each([{}, { "etcd.improbable.io/peer-scheme": "https" }])(
-    "takes kept claims, whatever they say: %j",
+    "accepts kept claims with and without TLS: %j",
     async (more) => {
       const items = [0, 1, 2].map((n) => claim(`my-etcd-${n}`, { ...claimIdentity("abc", `${n + 1}`), ...more }));
       claims = () => Promise.resolve({ items, resourceVersion: "1" });
@@ -257,7 +257,7 @@ describe("a cluster that leaves open whether it speaks TLS", () => {
   );
 });
 
-test("warnings let it through", async () => {
+test("a cluster with warnings is accepted", async () => {
   const { allowed, warnings } = await ask({ object: object({ replicas: 2, podTemplate: {} }) });
   expect(allowed).toBe(true);
   expect(warnings).toHaveLength(2);
@@ -276,7 +276,7 @@ const INVALID = refusal(422, {
   },
 });
 
-test("what the API server would refuse of the pod is refused, in its words", async () => {
+test("a pod that the API server would refuse is refused, with its message", async () => {
   triedOut = () => Promise.reject(INVALID);
   expect(await ask({ object: object() })).toEqual({
     uid: "uid-1",
@@ -302,7 +302,7 @@ test("what the API server would refuse of the pod is refused, in its words", asy
   expect(logged).toHaveLength(1);
 });
 
-test("what is not for a pod template to say is refused in our words, and not tried", async () => {
+test("a pod template with reserved fields is refused with the operator's message, without a dry run", async () => {
   const spec = {
     hostname: "x",
     containers: [
@@ -335,7 +335,7 @@ test("what is not for a pod template to say is refused in our words, and not tri
   expect(calls).toEqual([expect.stringMatching(/^list persistentvolumeclaims /)]);
 });
 
-test("flags that the release cannot be given are refused, and those that a later one will not take are warned of", async () => {
+test("unknown flags are refused, and flags that a later release lacks result in warnings", async () => {
   const extraArgs = { "data-dir": "/x", "max-txn-op": "1", "experimental-watch-progress-notify-interval": "1s" };
   const { allowed, status, warnings } = await ask({ object: object({ version: "3.6.16", etcd: { extraArgs } }) });
   expect(allowed).toBe(false);
@@ -352,19 +352,19 @@ test("flags that the release cannot be given are refused, and those that a later
   ]);
 });
 
-test("claims that a person must look at are a refusal, too", async () => {
+test("kept claims that need a person's decision are refused", async () => {
   const items = ["a", "b"].map((id, ordinal) => claim(`my-etcd-${ordinal}`, claimIdentity(id, id)));
   claims = () => Promise.resolve({ items, resourceVersion: "1" });
   const { allowed, status } = await ask({ object: object() });
   expect(allowed).toBe(false);
-  expect(status?.message).toMatch(/^metadata\.name: my-etcd cannot be used: claims of an earlier cluster are there/);
+  expect(status?.message).toMatch(/^metadata\.name: my-etcd cannot be used: claims of an earlier cluster exist/);
   triedOut = () => Promise.reject(INVALID);
   expect((await ask({ object: object() })).status?.details.causes).toHaveLength(2);
 });
 
 const MOUNT = { spec: { ...RICH.spec, volumes: [{ name: "x", persistentVolumeClaim: { claimName: "other-0" } }] } };
 
-test("a pod template that mounts the claim of another cluster's member is refused, and one that mounts any other is not", async () => {
+test("a pod template that mounts the claim of another cluster's member is refused, and one with any other claim is not", async () => {
   const { metadata, ...rest } = claim("other-0");
   const labels = { ...metadata.labels, "etcd.improbable.io/cluster-name": "other" };
   const asked =
@@ -376,7 +376,7 @@ test("a pod template that mounts the claim of another cluster's member is refuse
   for (const { allowed, status } of [await update(), await ask({ object: object({ podTemplate: MOUNT }) })]) {
     expect(allowed).toBe(false);
     expect(status?.message).toContain(
-      'spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another one: this is the claim of a member of other, and whoever else writes there destroys its data',
+      'spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another claim: this one belongs to a member of other, and another writer would destroy its data',
     );
   }
   const kept = object({ podTemplate: MOUNT, replicas: 5 });
@@ -385,22 +385,22 @@ test("a pod template that mounts the claim of another cluster's member is refuse
   );
 });
 
-test("claims that cannot be asked about are let through, and that is told", async () => {
+test("a failed check of claims accepts the cluster, and is logged", async () => {
   claims = () => Promise.reject(new OperatorError("KubeUnavailable", "no answer within 3000 ms"));
   const now = object({ podTemplate: MOUNT });
   expect((await ask({ operation: "UPDATE", object: now, oldObject: object() })).allowed).toBe(true);
   expect(logged).toEqual([
-    "a pod template was let through without a look at the claims that it mounts: no answer within 3000 ms",
+    "admitted a pod template without checking the claims that it mounts: no answer within 3000 ms",
   ]);
 });
 
-describe("what cannot be asked is let through:", () => {
+describe("a cluster is accepted when a check fails:", () => {
   const failures: readonly { name: string; error: unknown }[] = [
     { name: "no answer", error: new OperatorError("KubeUnavailable", "no answer within 3000 ms") },
     { name: "no right", error: refusal(403, { reason: "Forbidden", message: 'User "o" cannot create resource' }) },
     { name: "too many requests", error: refusal(429, { reason: "TooManyRequests", message: "slow down" }) },
-    { name: "given up", error: new OperatorError("Cancelled", "over") },
-    { name: "a defect of ours", error: new TypeError("x is undefined") },
+    { name: "a cancelled call", error: new OperatorError("Cancelled", "over") },
+    { name: "a defect of the operator", error: new TypeError("x is undefined") },
   ];
   for (const { name, error } of failures) {
     test(name, async () => {
@@ -408,23 +408,23 @@ describe("what cannot be asked is let through:", () => {
       claims = () => Promise.reject(error);
       expect(await ask({ object: object() })).toEqual({ uid: "uid-1", allowed: true });
       expect(logged.sort()).toEqual([
-        expect.stringContaining("a new cluster was let through without a look at its claims"),
-        expect.stringContaining("a pod template was let through untried"),
+        expect.stringContaining("admitted a new cluster without checking its claims"),
+        expect.stringContaining("admitted a pod template without a dry run"),
       ]);
     });
   }
 
-  test("a quota of the namespace, with a warning", async () => {
+  test("a quota that is exceeded results in a warning", async () => {
     const message = 'replicasets.apps "x" is forbidden: exceeded quota: few';
     triedOut = () => Promise.reject(refusal(403, { reason: "Forbidden", message }));
     expect(await ask({ object: object() })).toEqual({
       uid: "uid-1",
       allowed: true,
-      warnings: [`members could not be started at this moment: ${message}`],
+      warnings: [`members could not be started at present: ${message}`],
     });
   });
 
-  test("a warning that is too long is cut", async () => {
+  test("a warning that is too long is cut off", async () => {
     const message = `replicasets.apps "x" is forbidden: ${"much ".repeat(200)}`;
     triedOut = () => Promise.reject(refusal(403, { reason: "Forbidden", message }));
     const { warnings } = await ask({ object: object() });
@@ -437,16 +437,16 @@ describe("an edit", () => {
   const update = (now: EtcdCluster, before: EtcdCluster) =>
     ask({ operation: "UPDATE", object: now, oldObject: before });
 
-  test("of something else asks nothing and says nothing", async () => {
-    const poor = object({ replicas: 4, podTemplate: {} });
-    expect(await update(object({ replicas: 4, podTemplate: {} }, { labels: { a: "b" } }), poor)).toEqual({
+  test("of other fields causes no calls and no warnings", async () => {
+    const questionable = object({ replicas: 4, podTemplate: {} });
+    expect(await update(object({ replicas: 4, podTemplate: {} }, { labels: { a: "b" } }), questionable)).toEqual({
       uid: "uid-1",
       allowed: true,
     });
     expect(calls).toEqual([]);
   });
 
-  test("of the pod template is tried out", async () => {
+  test("of the pod template causes a dry run", async () => {
     triedOut = () => Promise.reject(INVALID);
     const { allowed } = await update(object({ podTemplate: { spec: { ...RICH.spec, affinity: {} } } }), object());
     expect(allowed).toBe(false);
@@ -457,14 +457,14 @@ describe("an edit", () => {
     ["the version", { version: "3.6.1" }],
     ["the image", { image: { repository: "registry.example/other" } }],
     ["etcd's options", { etcd: { snapshotCount: 5_000 } }],
-  ])("of %s is tried out, since the pod is another one", async (_, spec) => {
+  ])("of %s causes a dry run, since it changes the pod", async (_, spec) => {
     triedOut = () => Promise.reject(INVALID);
     const { allowed } = await update(object({ podTemplate: { spec: RICH.spec }, ...spec }), object());
     expect(allowed).toBe(false);
     expect(calls).toEqual(["create replicasets dryRun=true"]);
   });
 
-  test("of something else is let through, though what is there would be refused today", async () => {
+  test("of other fields is accepted, although the old spec would be refused today", async () => {
     const old = { podTemplate: { spec: { ...RICH.spec, hostNetwork: true } }, etcd: { extraArgs: { nonsense: "1" } } };
     expect(await update(object({ ...old, replicas: 5 }), object(old))).toEqual({ uid: "uid-1", allowed: true });
     expect((await update(object({ ...old, version: "3.6.1" }), object(old))).status?.message).toBe(
@@ -477,12 +477,12 @@ describe("an edit", () => {
     );
   });
 
-  test("of the number of members is warned of", async () => {
+  test("of the number of members may result in a warning", async () => {
     expect((await update(object({ replicas: 4 }), object())).warnings).toEqual([expect.stringContaining("is 4: ")]);
     expect(calls).toEqual([]);
   });
 
-  test("by kubectl scale is warned of, too", async () => {
+  test("by kubectl scale may result in a warning, too", async () => {
     const kind = { group: "autoscaling", version: "v1", kind: "Scale" };
     const scale = (replicas: number | undefined) => ({ metadata: { name: "my-etcd" }, spec: { replicas } });
     const scaled = (now: unknown, before: unknown) =>
@@ -502,21 +502,21 @@ describe("an edit", () => {
     expect(calls).toEqual([]);
   });
 
-  test("of a cluster that goes is never held up", async () => {
+  test("of a cluster that is being deleted is always accepted", async () => {
     triedOut = () => Promise.reject(INVALID);
     const going = object({ podTemplate: {}, replicas: 2 }, { deletionTimestamp: "2026-01-01T00:00:00Z" });
     expect(await update(going, object())).toEqual({ uid: "uid-1", allowed: true });
     expect(calls).toEqual([]);
   });
 
-  test("that deletes is none of ours", async () => {
+  test("that deletes is not checked", async () => {
     for (const operation of ["DELETE", "CONNECT"])
       expect(await ask({ operation, oldObject: object() })).toEqual({ uid: "uid-1", allowed: true });
     expect(calls).toEqual([]);
   });
 });
 
-describe("what is no question gets no answer, but words:", () => {
+describe("a request that is invalid is refused with a message:", () => {
   const answer = (body: unknown) => admission.answer(body, new AbortController().signal);
   const good = { object: object() };
   const cases: readonly { name: string; body: unknown; says: string }[] = [
@@ -532,7 +532,7 @@ describe("what is no question gets no answer, but words:", () => {
     {
       name: "another object",
       body: review({ ...good, kind: { group: "apps", version: "v1", kind: "Deployment" } }),
-      says: 'request.kind is "Deployment.v1.apps"; what is checked here is an EtcdCluster',
+      says: 'request.kind is "Deployment.v1.apps"; this webhook checks EtcdClusters',
     },
     { name: "no object", body: review({}), says: "request.object is null; it must be an object" },
     { name: "no old object", body: review({ ...good, operation: "UPDATE" }), says: "request.oldObject is null" },
@@ -546,7 +546,7 @@ describe("what is no question gets no answer, but words:", () => {
     {
       name: "no flags",
       body: review({ object: object({ etcd: { extraArgs: { a: 1 } } }) }),
-      says: 'spec.etcd.extraArgs["a"] is 1; it must be a text',
+      says: 'spec.etcd.extraArgs["a"] is 1; it must be a string',
     },
     { name: "no template", body: review({ object: object({ podTemplate: 1 }) }), says: "spec.podTemplate is 1" },
   ];
@@ -558,7 +558,7 @@ describe("what is no question gets no answer, but words:", () => {
     });
   }
 
-  test("whatever it is, it is answered or refused, and what is said of it is short", async () => {
+  test("any object is accepted or refused, with short messages", async () => {
     const anything = fc.oneof(
       fc.jsonValue(),
       fc.jsonValue().map((request) => ({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request })),
@@ -584,10 +584,10 @@ describe("what is no question gets no answer, but words:", () => {
   });
 });
 
-describe("what is nested so deep that no stack holds it", () => {
+describe("an object nested deeper than any stack allows", () => {
   const affine = (levels: number) => object({ podTemplate: { spec: { affinity: nested(levels) } } });
 
-  test("is refused by the field in which it stands", async () => {
+  test("is refused with the field that contains it", async () => {
     const { allowed, status } = await ask({ object: affine(9_900) });
     expect([allowed, status?.message]).toEqual([
       false,
@@ -596,7 +596,7 @@ describe("what is nested so deep that no stack holds it", () => {
     expect(calls).toEqual([]);
   });
 
-  test("is refused where it was there before, and may be taken away, by itself or with its cluster", async () => {
+  test("is refused when it is unchanged, and accepted when it is removed or the cluster is deleted", async () => {
     const deep = affine(9_900);
     expect((await ask({ operation: "UPDATE", object: deep, oldObject: deep })).allowed).toBe(false);
     expect((await ask({ operation: "UPDATE", object: object(), oldObject: deep })).allowed).toBe(true);
@@ -604,12 +604,12 @@ describe("what is nested so deep that no stack holds it", () => {
     expect((await ask({ operation: "UPDATE", object: going, oldObject: deep })).allowed).toBe(true);
   });
 
-  test("is refused wherever it stands", async () => {
+  test("is refused wherever the nesting is", async () => {
     const storage = { ...settled.spec.storage, selector: nested(33) };
     expect((await ask({ object: object({ storage }) })).status?.message).toContain("spec.storage: is nested");
   });
 
-  test("is thirty-two levels or less where it is let through", async () => {
+  test("is accepted with thirty-two levels or less", async () => {
     expect((await ask({ object: affine(30) })).allowed).toBe(true);
     expect((await ask({ object: affine(31) })).allowed).toBe(false);
   });

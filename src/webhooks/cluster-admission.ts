@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { CLUSTER_ADMISSION_PATH, CLUSTER_LABEL, GROUP, MANAGED_BY_LABEL, OPERATOR, selectorText } from "#api/names.ts";
 import { askedIn } from "#api/revision.ts";
+import { whyNotShape } from "#api/shape.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Clock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { isSameData } from "#base/hash.ts";
-import { told } from "#base/json.ts";
+import { isMap, told } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { PERSISTENT_VOLUME_CLAIMS, type PersistentVolumeClaim, REPLICA_SETS, SECRETS } from "#kube/kinds.ts";
@@ -14,8 +15,10 @@ import {
   admissionRequest,
   admissionReview,
   type Findings,
+  limitedRefusals,
   NO_FINDINGS,
 } from "#webhooks/admission-review.ts";
+import type { BodyLimits } from "#webhooks/body.ts";
 import { authRefusals } from "#webhooks/checks/auth.ts";
 import { beyondFindings } from "#webhooks/checks/beyond.ts";
 import { depthRefusals } from "#webhooks/checks/depth.ts";
@@ -26,8 +29,9 @@ import { mountedClaimRefusals, mountsClaims } from "#webhooks/checks/mounted-cla
 import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
-import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
 import { rotationRefusals } from "#webhooks/checks/rotation.ts";
+import { sizeRefusals } from "#webhooks/checks/size.ts";
 import { switchedTlsRefusals } from "#webhooks/checks/switched-tls.ts";
 import { templateRefusals } from "#webhooks/checks/template.ts";
 import { extraNameRefusals, newlyNamed, ownSecretRefusals, secretWarnings } from "#webhooks/checks/tls.ts";
@@ -35,45 +39,53 @@ import { topologyWarnings } from "#webhooks/checks/topology.ts";
 import { trialReplicaSet, triedSpec } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
 import { waiverRefusals } from "#webhooks/checks/waivers.ts";
-import type { Webhook } from "#webhooks/server.ts";
+import type { WebhookHere } from "#webhooks/server.ts";
 import { invalid, record, text } from "#webhooks/untrusted.ts";
 
 // What is checked here, and what by the schema?
-//   The schema and its rules check all that one object can tell; they are there whether or not an operator runs. Here stands what needs
-//   a question to the API server, and what is only unwise.
-// What if a question cannot be asked? Then the edit is let through: the operator tells what hinders it, as it would have anyway.
+//   The schema and its rules check all that one object can show, even while no operator runs. Here are checks that need
+//   a request to the API server, and warnings.
+// What if such a request fails? The edit is admitted: the operator later reports the problem in the status.
 
-/** Both versions of an object, each up to what etcd stores, and room for what JSON adds. */
-const MAX_BYTES = 8 * 1024 * 1024;
-/** For questions to the API server, which asks us and waits: in milliseconds. */
+/**
+ * Limits of a request. Bytes: an object of 3 MiB, the most that an API server accepts, the stored 1.5 MiB, and overhead
+ * of JSON. Parts: parsing and checking take 2 us each, at most 120 ms; 1,000 environment variables are 10,000 parts, a
+ * usual EtcdCluster 500.
+ */
+const LIMITS: BodyLimits = { maxBytes: 6 * 1024 * 1024, maxParts: 60_000, maxDepth: 10_100, bytesOfPart: 60 };
+/** Deadline in milliseconds for requests to the API server, which itself waits for this webhook. */
 const ASK_WITHIN_MS = 3_000;
 
-/** What `kubectl scale` writes. */
+/** The kind that `kubectl scale` writes. */
 const SCALE = "Scale.v1.autoscaling";
 
 interface ClusterAdmission {
   readonly kube: Pick<KubeClient, "create" | "list" | "find">;
-  /** Where etcd's images come from, without tag: a setting of the operator. */
+  /** Repository of etcd's images without a tag, from the operator's flags. */
   readonly imageRepository: string;
   readonly clock: Pick<Clock, "wallMs">;
   readonly log: Log;
 }
 
-/** Checks EtcdClusters that are made or changed. */
-export function clusterAdmission(tools: ClusterAdmission): Webhook {
+/** Checks EtcdClusters on creation and update. */
+export function clusterAdmission(tools: ClusterAdmission): WebhookHere {
   return {
     path: CLUSTER_ADMISSION_PATH,
-    maxBytes: MAX_BYTES,
+    limits: LIMITS,
+    refuse: refusalOf,
     async answer(body, signal) {
       const request = admissionRequest(body);
       if (request.kind === SCALE) return admissionReview(request.uid, undefined, scaleFindings(request));
       if (!/^EtcdCluster\..*\.etcd\.improbable\.io$/.test(request.kind)) {
-        throw invalid(`request.kind is ${told(request.kind)}; what is checked here is an EtcdCluster`);
+        throw invalid(`request.kind is ${told(request.kind)}; this webhook checks EtcdClusters`);
       }
       if (request.operation !== "CREATE" && request.operation !== "UPDATE")
         return admissionReview(request.uid, undefined, NO_FINDINGS);
       const cluster = clusterIn(request.object, "request.object");
-      const findings = await findingsOf(tools, request, cluster, signal);
+      const found = await findingsOf(tools, request, cluster, signal).catch((thrown: unknown) => {
+        throw whyNotClusters(request) ?? thrown;
+      });
+      const findings = { ...found, refusals: limitedRefusals(found.refusals) };
       const { namespace, name } = cluster.metadata;
       const because = findings.refusals.map(({ field, message }) => `${field}: ${message}`).join("; ");
       if (because !== "") tools.log.info({ namespace, name, because }, "refused an EtcdCluster");
@@ -82,9 +94,36 @@ export function clusterAdmission(tools: ClusterAdmission): Webhook {
   };
 }
 
+/**
+ * Beginning of an API server's request: https://pkg.go.dev/k8s.io/api/admission/v1#AdmissionReview, fields in their
+ * order.
+ */
+const BEGINNING = /^\{"kind":"AdmissionReview","apiVersion":"admission\.k8s\.io\/v1","request":\{"uid":"([\w-]{1,64})"/;
+
+/**
+ * Refuses an object that is too large to be parsed. Without an answer to its uid the API server would admit it
+ * (`failurePolicy: Ignore`).
+ */
+function refusalOf(head: string, why: string): object | undefined {
+  const [, uid] = BEGINNING.exec(head) ?? [];
+  if (uid === undefined) return undefined;
+  const message = `${why}; an EtcdCluster that is stored with more can only be deleted: "kubectl delete --cascade=background" does, and keeps its volumes`;
+  return admissionReview(uid, undefined, { refusals: [{ field: "the AdmissionReview", message }], warnings: [] });
+}
+
 function scaleFindings({ object, oldObject }: AdmissionRequest): Findings {
   const [now, before] = [scaleIn(object, "request.object"), scaleIn(oldObject, "request.oldObject")];
   return { refusals: [], warnings: replicaWarnings(now, before) };
+}
+
+/**
+ * Why the object cannot be an EtcdCluster that an API server sends. Used only after a check has thrown: the API server
+ * has validated new fields, but not old ones that an earlier schema allowed.
+ */
+function whyNotClusters({ object, oldObject }: AdmissionRequest): Error | undefined {
+  const specs = [object, oldObject].filter(isMap).map(({ spec }) => spec);
+  const [why] = specs.flatMap((spec) => whyNotShape(spec, "EtcdCluster") ?? []);
+  return why === undefined ? undefined : invalid(why);
 }
 
 async function findingsOf(
@@ -93,9 +132,11 @@ async function findingsOf(
   cluster: EtcdCluster,
   signal: AbortSignal,
 ): Promise<Findings> {
-  if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // whoever lets go of it shall not be held up
+  if (cluster.metadata.deletionTimestamp !== undefined) return NO_FINDINGS; // removing a finalizer must not be held up
   const deep = depthRefusals(cluster.spec);
-  if (deep.length > 0) return { refusals: deep, warnings: [] }; // all else would walk through it
+  if (deep.length > 0) return { refusals: deep, warnings: [] }; // the other checks would traverse it
+  const large = sizeRefusals(cluster);
+  if (large.length > 0) return { refusals: large, warnings: [] };
   const isNew = operation === "CREATE";
   const before = isNew ? undefined : clusterIn(oldObject, "request.oldObject");
   const refusals = [
@@ -111,13 +152,13 @@ async function findingsOf(
   const beyond = beyondFindings(cluster, before);
   const isNewTemplate = before === undefined || !isSameData(wishOf(cluster), wishOf(before));
   const asked = await Promise.all([
-    // What is refused anyway would be tried without it.
+    // A dry run of a spec that is refused anyway would only repeat it.
     isNewTemplate && refusals.length === 0 ? triedOut(tools, cluster, signal) : NO_FINDINGS,
     isNewTemplate && refusals.length === 0 ? withMounts(tools, cluster, signal) : NO_FINDINGS,
     isNew ? withClaims(tools, cluster, signal) : NO_FINDINGS,
     withSecrets(tools, cluster, before, signal),
   ]);
-  const unwise = [replicaWarnings, resourceWarnings, topologyWarnings, unwiseFlags].flatMap((of) =>
+  const unwise = [replicaWarnings, resourceWarnings, quotaWarnings, topologyWarnings, unwiseFlags].flatMap((of) =>
     of(cluster.spec, before?.spec),
   );
   return {
@@ -133,13 +174,16 @@ async function findingsOf(
   };
 }
 
-/** All that decides what the pod of a member looks like. That of a new cluster does not change when the operator writes that it speaks TLS. */
+/**
+ * The part of the spec that determines members' pods. A new cluster's does not change when the operator writes its
+ * default spec.tls.
+ */
 function wishOf(cluster: EtcdCluster): object {
   const spec = triedSpec(cluster);
   return { ...askedIn(spec, undefined), tls: spec.tls };
 }
 
-/** Asks the API server whether it would take the ReplicaSet of a member. */
+/** Sends the ReplicaSet of a member to the API server as a dry run. */
 async function triedOut({ kube, imageRepository, log }: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
   const replicaSet = trialReplicaSet(cluster, imageRepository, randomBytes(4).toString("hex"));
   try {
@@ -148,19 +192,20 @@ async function triedOut({ kube, imageRepository, log }: ClusterAdmission, cluste
   } catch (thrown) {
     const error = asOperatorError(thrown);
     const findings = podTemplateFindings(error, { replicaSet, spec: cluster.spec });
-    if (findings.refusals.length === 0) untold(log, cluster, error.message, "a pod template was let through untried");
+    if (findings.refusals.length === 0)
+      logUnchecked(log, cluster, error.message, "admitted a pod template without a dry run");
     return findings;
   }
 }
 
-/** Asks whether claims that the pod template mounts are members'. */
+/** Checks whether the pod template mounts claims of members. */
 async function withMounts(tools: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
   if (!mountsClaims(cluster)) return NO_FINDINGS;
-  const message = "a pod template was let through without a look at the claims that it mounts";
+  const message = "admitted a pod template without checking the claims that it mounts";
   return await claimsAsked(tools, cluster, {}, mountedClaimRefusals, message, signal);
 }
 
-/** Asks whether the Secrets with certificates that the spec names now are there. */
+/** Checks whether the Secrets that the spec newly names exist. */
 async function withSecrets(
   { kube }: ClusterAdmission,
   cluster: EtcdCluster,
@@ -176,14 +221,14 @@ async function withSecrets(
   return { refusals: [], warnings: asked.flat() };
 }
 
-/** Asks whether there are claims of that name, and if so, what of them. */
+/** Checks a new cluster against existing claims of its name. */
 async function withClaims(tools: ClusterAdmission, cluster: EtcdCluster, signal: AbortSignal) {
   const labels = { [CLUSTER_LABEL]: cluster.metadata.name };
-  const message = "a new cluster was let through without a look at its claims";
+  const message = "admitted a new cluster without checking its claims";
   return await claimsAsked(tools, cluster, labels, keptClaimRefusals, message, signal);
 }
 
-/** @param labels of claims of ours that matter @param message for the log, if it cannot be asked */
+/** @param labels of the operator's claims to check @param message for the log when the list fails */
 async function claimsAsked(
   { kube, log }: ClusterAdmission,
   cluster: EtcdCluster,
@@ -199,17 +244,17 @@ async function claimsAsked(
     const { items } = await kube.list(PERSISTENT_VOLUME_CLAIMS, { namespace, labelSelector }, options);
     return { refusals: refusals(cluster, items), warnings: [] };
   } catch (thrown) {
-    untold(log, cluster, asOperatorError(thrown).message, message);
+    logUnchecked(log, cluster, asOperatorError(thrown).message, message);
     return NO_FINDINGS;
   }
 }
 
-function untold(log: Log, { metadata }: EtcdCluster, error: string, message: string): void {
+function logUnchecked(log: Log, { metadata }: EtcdCluster, error: string, message: string): void {
   log.warn({ namespace: metadata.namespace, name: metadata.name, error }, message);
 }
 
 /**
- * The object, if it has what every EtcdCluster has that passed the schema.
+ * The object, if it has the fields of every EtcdCluster that passed the schema.
  * @throws OperatorError InvalidSpec
  */
 function clusterIn(object: unknown, where: string): EtcdCluster {
@@ -217,6 +262,9 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
   const metadata = record(whole.metadata, `${where}.metadata`);
   const spec = record(whole.spec, `${where}.spec`);
   for (const field of ["namespace", "name"]) text(metadata[field], `${where}.metadata.${field}`);
+  for (const [key, value] of Object.entries(record(metadata.annotations ?? {}, `${where}.metadata.annotations`)))
+    if (typeof value !== "string")
+      throw invalid(`${where}.metadata.annotations[${told(key)}] is ${told(value)}; it must be a string`);
   text(spec.version, `${where}.spec.version`);
   replicasIn(spec, where);
   for (const field of ["storage", "podTemplate"]) record(spec[field], `${where}.spec.${field}`);
@@ -225,18 +273,18 @@ function clusterIn(object: unknown, where: string): EtcdCluster {
     const { secret, extraNames = [] } = record(tls[side] ?? {}, `${where}.spec.tls.${side}`);
     for (const [field, name] of Object.entries(record(secret ?? {}, `${where}.spec.tls.${side}.secret`)))
       text(name, `${where}.spec.tls.${side}.secret.${field}`);
-    if (!Array.isArray(extraNames)) throw invalid(`${where}.spec.tls.${side}.extraNames is no list`);
+    if (!Array.isArray(extraNames)) throw invalid(`${where}.spec.tls.${side}.extraNames must be a list`);
     for (const name of extraNames) text(name, `${where}.spec.tls.${side}.extraNames`);
   }
   record(spec.auth ?? {}, `${where}.spec.auth`);
   const { extraArgs = {} } = record(spec.etcd ?? {}, `${where}.spec.etcd`);
   for (const [flag, value] of Object.entries(record(extraArgs, `${where}.spec.etcd.extraArgs`)))
     if (typeof value !== "string")
-      throw invalid(`${where}.spec.etcd.extraArgs[${told(flag)}] is ${told(value)}; it must be a text`);
+      throw invalid(`${where}.spec.etcd.extraArgs[${told(flag)}] is ${told(value)}; it must be a string`);
   return object as EtcdCluster;
 }
 
-/** Kubernetes leaves the number out where it is none. */
+/** Kubernetes omits 0. */
 function scaleIn(object: unknown, where: string): { readonly replicas: number } {
   const spec = record(record(object, where).spec, `${where}.spec`);
   return { replicas: replicasIn({ replicas: 0, ...spec }, where) };

@@ -8,16 +8,16 @@ const KIND = "ConversionReview";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the API server asks. */
+/** The request of a ConversionReview. */
 export interface ConversionRequest {
   readonly uid: string;
-  /** Group and version that all objects are to have. */
+  /** Group and version to which all objects are to be converted. */
   readonly desiredAPIVersion: string;
-  /** Checked by nobody: they are converted before their schema is asked, too. */
+  /** Not validated: conversion comes before the schema. */
   readonly objects: readonly unknown[];
 }
 
-/** @throws OperatorError InvalidSpec when the body is no ConversionReview that asks something */
+/** @throws OperatorError InvalidSpec when the body is not a ConversionReview with a request */
 export function conversionRequest(body: unknown): ConversionRequest {
   const review = record(body, "the body");
   expect("apiVersion", review.apiVersion, API_VERSION);
@@ -31,12 +31,12 @@ export function conversionRequest(body: unknown): ConversionRequest {
   };
 }
 
-/** The answer: all objects, in the order in which they came. */
+/** The ConversionReview with the converted objects, in the order of the request. */
 export function conversionReview(uid: string, convertedObjects: readonly Json[]): object {
   return reviewWith({ uid, convertedObjects, result: { status: "Success" } });
 }
 
-/** The answer that nothing could be converted. @param message for who asked the API server */
+/** The ConversionReview with a failure. @param message for the client of the API server */
 export function conversionFailure(uid: string, message: string): object {
   return reviewWith({ uid, convertedObjects: [], result: { status: "Failure", message } });
 }

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND, CONVERSION_PATH } from "#api/names.ts";
 import { type Log, silentLog } from "#base/log.ts";
-import { conversion } from "#webhooks/conversion.ts";
+import { answerConversion, conversion } from "#webhooks/conversion.ts";
 
 const ALPHA = "etcd.improbable.io/v1alpha1";
 const BETA = "etcd.improbable.io/v1beta1";
-const signal = new AbortController().signal;
-const said: string[] = [];
-const log: Log = { ...silentLog, info: (fields) => void said.push(JSON.stringify(fields)) };
-const webhook = conversion({ log });
+const logged: string[] = [];
+const log: Log = { ...silentLog, info: (fields) => void logged.push(JSON.stringify(fields)) };
 
 function cluster(name: string, apiVersion: string, spec: object, annotations?: object): object {
   const metadata = { namespace: "foo", name, uid: `uid-of-${name}`, ...(annotations && { annotations }) };
@@ -29,20 +27,20 @@ interface Response {
   readonly result: { readonly status: string; readonly message?: string };
 }
 
-async function answered(body: object): Promise<Response> {
-  const answer = (await webhook.answer(body, signal)) as { apiVersion: string; kind: string; response: Response };
+function answered(body: object): Response {
+  const answer = answerConversion(body, log) as { apiVersion: string; kind: string; response: Response };
   expect(answer).toMatchObject({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview" });
   return answer.response;
 }
 
-describe("objects are answered in the version that is asked for", () => {
+describe("objects are returned in the requested version", () => {
   const storage = {
     volumeClaimTemplate: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "8Gi" } } },
   };
 
-  test("in their order, whatever version each of them has", async () => {
+  test("in their order, whatever version each of them has", () => {
     const objects = [cluster("a", ALPHA, { replicas: 3, storage }), cluster("b", BETA, { replicas: 5, paused: true })];
-    const up = await answered(review(BETA, objects, "my-uid"));
+    const up = answered(review(BETA, objects, "my-uid"));
     expect(up).toMatchObject({ uid: "my-uid", result: { status: "Success" } });
     expect(up.convertedObjects).toMatchObject([
       {
@@ -53,7 +51,7 @@ describe("objects are answered in the version that is asked for", () => {
       },
       objects[1]!,
     ]);
-    const down = await answered(review(ALPHA, objects));
+    const down = answered(review(ALPHA, objects));
     expect(down.convertedObjects[0]).toEqual(objects[0]);
     expect(down.convertedObjects[1]).toMatchObject({
       apiVersion: ALPHA,
@@ -62,35 +60,35 @@ describe("objects are answered in the version that is asked for", () => {
     });
   });
 
-  test("none, too", async () => {
-    expect(await answered(review(BETA, []))).toMatchObject({ convertedObjects: [], result: { status: "Success" } });
+  test("also when there are none", () => {
+    expect(answered(review(BETA, []))).toMatchObject({ convertedObjects: [], result: { status: "Success" } });
   });
 
-  test("one whose annotation is of nobody's making does not keep the others from it", async () => {
+  test("also beside one with an invalid annotation", () => {
     const objects = [
       cluster("bad", ALPHA, { replicas: 3 }, { [BEYOND]: "{" }),
       cluster("good", ALPHA, { replicas: 3 }),
     ];
-    const { result, convertedObjects } = await answered(review(BETA, objects));
+    const { result, convertedObjects } = answered(review(BETA, objects));
     expect(result).toEqual({ status: "Success" });
     expect(convertedObjects[0]).toMatchObject({ apiVersion: BETA, metadata: { annotations: { [BEYOND]: "{" } } });
     expect(convertedObjects[1]).toMatchObject({ apiVersion: BETA, metadata: { name: "good" } });
   });
 
-  test("what no schema would take passes", async () => {
+  test("also when no schema allows them", () => {
     const odd = [null, "text", 5, [], { storage: "much", podTemplate: 7, previous: [] }];
     for (const spec of odd) {
-      const { result } = await answered(review(BETA, [cluster("odd", ALPHA, spec as object)]));
+      const { result } = answered(review(BETA, [cluster("odd", ALPHA, spec as object)]));
       expect(result, JSON.stringify(spec)).toEqual({ status: "Success" });
     }
   });
 });
 
-describe("what cannot be converted", () => {
+describe("an object that cannot be converted", () => {
   const good = cluster("good", ALPHA, { replicas: 3 });
   const cases: readonly { what: string; object: unknown; says: string }[] = [
     {
-      what: "a version of nobody's",
+      what: "an unknown version",
       object: cluster("old", "etcd.improbable.io/v1", {}),
       says: `EtcdCluster foo/old: apiVersion is "etcd.improbable.io/v1"; it must be ${ALPHA} or ${BETA}`,
     },
@@ -108,35 +106,38 @@ describe("what cannot be converted", () => {
     { what: "nothing", object: null, says: "object 1: request.objects[1] is null; it must be an object" },
   ];
 
-  test.each(cases)("$what is a failure that names it, and its field", async ({ object, says }) => {
-    said.length = 0;
-    const { uid, convertedObjects, result } = await answered(review(BETA, [good, object], "u"));
+  test.each(cases)("$what causes a failure, and the message has its name and field", ({ object, says }) => {
+    logged.length = 0;
+    const { uid, convertedObjects, result } = answered(review(BETA, [good, object], "u"));
     expect({ uid, convertedObjects, status: result.status }).toEqual({
       uid: "u",
       convertedObjects: [],
       status: "Failure",
     });
     expect(result.message).toContain(says);
-    expect(said).toHaveLength(1);
+    expect(logged).toHaveLength(1);
   });
 
   test.each([
     ["no review", { kind: "Pod" }, "apiVersion is missing; it must be apiextensions.k8s.io/v1"],
     ["another review", { ...review(BETA, []), kind: "AdmissionReview" }, 'kind is "AdmissionReview"'],
-    ["no uid", review(BETA, [], ""), 'request.uid is ""; it must be a text'],
+    ["no uid", review(BETA, [], ""), 'request.uid is ""; it must be a string'],
     ["no list", review(BETA, {}), "request.objects is {}; it must be a list"],
-    ["no version", review(undefined, []), "request.desiredAPIVersion is missing; it must be a text"],
+    ["no version", review(undefined, []), "request.desiredAPIVersion is missing; it must be a string"],
     [
-      "a version of others",
+      "a version of another group",
       review("apps/v1", []),
       `request.desiredAPIVersion is "apps/v1"; it must be ${ALPHA} or ${BETA}`,
     ],
-  ])("a question that is %s is refused", async (_what, body, says) => {
+  ])("a request with %s is refused", async (_what, body, says) => {
     const failure = await Promise.resolve()
-      .then(() => webhook.answer(body, signal))
+      .then(() => answerConversion(body, log))
       .catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ code: "InvalidSpec", message: expect.stringContaining(says) });
   });
 });
 
-test("is where the API server is told to ask", () => expect(webhook.path).toBe(CONVERSION_PATH));
+test("the conversion webhook has the path in the definitions", () => {
+  const webhook = conversion(() => Promise.reject(new Error("not asked")));
+  expect(webhook.path).toBe(CONVERSION_PATH);
+});

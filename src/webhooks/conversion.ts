@@ -7,23 +7,26 @@ import { ETCD_RESTORES } from "#api/v1beta1/restore.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { told } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
+import type { BodyLimits } from "#webhooks/body.ts";
 import { conversionFailure, conversionRequest, conversionReview } from "#webhooks/conversion-review.ts";
-import type { Webhook } from "#webhooks/server.ts";
+import type { WebhookElsewhere } from "#webhooks/server.ts";
 import { invalid, record } from "#webhooks/untrusted.ts";
 
-// When is this asked?
-//   For each object that somebody reads, writes or watches in another version than it has: one request per object as API servers do it
-//   today, though the protocol allows for a whole list in one. What somebody writes has passed the schema of the version in which it was
-//   written; what is stored passed that of its own time. What is made of them here is asked no schema: so it is checked (api/shape.ts).
-// What if it fails? Then so does what the API server was asked for, be it a list of all. So what an API server can store is always converted;
-//   only what is none of its objects fails. Nothing is ever stored half converted.
+// When is this called?
+//   For each object that is read, written or watched in another version than its stored one. Today's API servers send
+//   one request per object, though the protocol allows a list. A written object has passed the schema of its version; a
+//   stored one passed that of its time. The result of a conversion is not validated against a schema, so it is checked
+//   here (api/shape.ts).
+// What if it fails?
+//   Then the API request fails, even a list of all objects. So everything that an API server can store is converted,
+//   and only other input fails. Nothing is ever stored half converted.
 
 /**
- * Longest question, in bytes: the API server takes 3 MiB of a client, and etcd stores half of that, so a single object is far below.
- * A list of 500, the page that clients ask for, may have 32 KiB for each. Half of what the server holds at all (server.ts), so that two
- * lists at a time are converted.
+ * Limits of a request: whatever an API server stores must be converted, or lists of all objects fail. That is up to 1.5
+ * MiB, in which JSON has at most 1.1 million parts (`[],[],…`) and 10,000 levels. A list of 500 objects, the usual page
+ * size, may have 8 KiB each.
  */
-const MAX_BYTES = 16 * 1024 * 1024;
+const LIMITS: BodyLimits = { maxBytes: 4 * 1024 * 1024, maxParts: 1_200_000, maxDepth: 10_100, bytesOfPart: 0 };
 
 const VERSIONS: readonly Version[] = ["v1alpha1", "v1beta1"];
 const API_VERSIONS = VERSIONS.map((version) => `${GROUP}/${version}`);
@@ -31,27 +34,30 @@ const KINDS = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_RESTORES, ETCD_BACK
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Turns objects of one version of the API into those of another. It asks nobody and knows nothing. */
-export function conversion({ log }: { readonly log: Log }): Webhook {
-  return {
-    path: CONVERSION_PATH,
-    maxBytes: MAX_BYTES,
-    answer(body) {
-      const { uid, desiredAPIVersion, objects } = conversionRequest(body);
-      const to = versionIn(desiredAPIVersion, "request.desiredAPIVersion");
-      const results: Json[] = [];
-      for (const [index, object] of objects.entries()) {
-        try {
-          results.push(inVersion(object, to, `request.objects[${index}]`));
-        } catch (thrown) {
-          const message = `${nameOf(object, index)}: ${thrown instanceof Error ? thrown.message : thrown}`;
-          log.info({ because: message }, "could not convert an object");
-          return Promise.resolve(conversionFailure(uid, message));
-        }
-      }
-      return Promise.resolve(conversionReview(uid, results));
-    },
-  };
+/** The conversion webhook. Another thread answers its requests. */
+export function conversion(answerBytes: WebhookElsewhere["answerBytes"]): WebhookElsewhere {
+  return { path: CONVERSION_PATH, limits: LIMITS, answerBytes };
+}
+
+/**
+ * Converts objects from one API version to another. Pure, without any requests.
+ * @param body a ConversionReview, if the client is an API server @returns the ConversionReview with its response
+ * @throws OperatorError InvalidSpec
+ */
+export function answerConversion(body: unknown, log: Pick<Log, "info">): object {
+  const { uid, desiredAPIVersion, objects } = conversionRequest(body);
+  const to = versionIn(desiredAPIVersion, "request.desiredAPIVersion");
+  const results: Json[] = [];
+  for (const [index, object] of objects.entries()) {
+    try {
+      results.push(inVersion(object, to, `request.objects[${index}]`));
+    } catch (thrown) {
+      const message = `${nameOf(object, index)}: ${thrown instanceof Error ? thrown.message : thrown}`;
+      log.info({ because: message }, "could not convert an object");
+      return conversionFailure(uid, message);
+    }
+  }
+  return conversionReview(uid, results);
 }
 
 function inVersion(object: unknown, to: Version, where: string): Json {
@@ -71,7 +77,7 @@ function versionIn(apiVersion: unknown, where: string): Version {
   throw invalid(`${where} is ${told(apiVersion)}; it must be ${API_VERSIONS.join(" or ")}`);
 }
 
-/** For people; of an object that may be anything. */
+/** Name of an unvalidated object, for a message. */
 function nameOf(object: unknown, index: number): string {
   const { kind, metadata } = (object ?? {}) as { kind?: unknown; metadata?: { namespace?: unknown; name?: unknown } };
   const { namespace, name } = metadata ?? {};

@@ -24,7 +24,7 @@ const ADMISSION: BundleHolder<ValidatingWebhookConfiguration> = {
   }),
 };
 
-/** A kind whose objects are converted. One of an earlier release of the operator calls nobody. */
+/** The definition of a kind with conversion. A definition of an earlier operator release has no conversion webhook. */
 function conversionOf(converted: AnyResource): BundleHolder<CustomResourceDefinition> {
   return {
     resource: CUSTOM_RESOURCE_DEFINITIONS,
@@ -39,7 +39,10 @@ function conversionOf(converted: AnyResource): BundleHolder<CustomResourceDefini
   };
 }
 
-/** Every object by which the API server is made to call us; first of all those without which nothing can be read. */
+/**
+ * Every object that configures the API server to call the webhooks. Conversions first: without them no object can be
+ * read.
+ */
 export const BUNDLE_HOLDERS = [
   conversionOf(ETCD_CLUSTERS),
   conversionOf(ETCD_PEERS),

@@ -5,14 +5,16 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { OperatorError } from "#base/error.ts";
 import { type Log, silentLog } from "#base/log.ts";
 import type { KeyPair } from "#certificates/pem.ts";
-import { SOON_MS } from "#kit/soon.ts";
+import { SOON_MS } from "#kit/time/soon.ts";
+import { FREE_BYTES } from "#webhooks/body.ts";
 import { newAuthority, newServing } from "#webhooks/certificate/issue.ts";
-import { serveWebhooks, type Webhook, type WebhookServer } from "#webhooks/server.ts";
+import { serveWebhooks, type WebhookHere, type WebhookServer } from "#webhooks/server.ts";
 
 const HOST = "etcd-cluster-operator-webhooks.operators.svc";
 const PATH = "/admission/things";
 const MAX_BYTES = 10_000;
-/** Computing, on a machine that may be busy. */
+const LIMITS = { maxBytes: MAX_BYTES, maxDepth: 20, maxParts: 100, bytesOfPart: 70 };
+/** Time to generate keys on a busy machine. */
 const MAKING_KEYS_MS = 60_000;
 
 let authority: KeyPair;
@@ -22,19 +24,28 @@ beforeAll(async () => {
   serving = await newServing(authority, HOST, Date.now());
 }, MAKING_KEYS_MS);
 
-let answer: Webhook["answer"];
+let answer: WebhookHere["answer"];
+let refuse: NonNullable<WebhookHere["refuse"]>;
 let server: WebhookServer;
 const outcomes: string[] = [];
-const said: string[] = [];
-const log: Log = { ...silentLog, error: (fields, message) => void said.push(`${message} ${JSON.stringify(fields)}`) };
+const logged: string[] = [];
+const log: Log = { ...silentLog, error: (fields, message) => void logged.push(`${message} ${JSON.stringify(fields)}`) };
 
 beforeEach(async () => {
   outcomes.length = 0;
-  said.length = 0;
+  logged.length = 0;
   answer = (body) => Promise.resolve({ heard: body });
+  refuse = () => undefined;
   server = await serveWebhooks({
     port: 0,
-    webhooks: [{ path: PATH, maxBytes: MAX_BYTES, answer: (body, signal) => answer(body, signal) }],
+    webhooks: [
+      {
+        path: PATH,
+        limits: LIMITS,
+        refuse: (head, why) => refuse(head, why),
+        answer: (body, signal) => answer(body, signal),
+      },
+    ],
     log,
     observe: (path, outcome) => outcomes.push(`${path} ${outcome}`),
   });
@@ -48,7 +59,7 @@ interface Asked {
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
   readonly ca?: string;
-  /** Keeps connections; none does without. */
+  /** Agent that keeps connections; without it each request has its own. */
   readonly agent?: Agent;
 }
 
@@ -89,8 +100,8 @@ function ask({
   );
 }
 
-/** A connection after its handshake, for what no client does. */
-function shaken(): Promise<TLSSocket> {
+/** A connection after its handshake, for requests that no HTTP client sends. */
+function connectedTls(): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const options = { port: server.port, host: "127.0.0.1", servername: HOST, ca: authority.certificate };
     const socket = tlsConnect(options, () => resolve(socket));
@@ -98,7 +109,7 @@ function shaken(): Promise<TLSSocket> {
   });
 }
 
-test("a body that is JSON is answered with JSON", async () => {
+test("a JSON body gets a JSON response", async () => {
   expect(await ask({ body: '{"a":1}' })).toMatchObject({ status: 200, text: '{"heard":{"a":1}}' });
   const types = ["application/json", "application/json; charset=utf-8", "Application/JSON"];
   for (const type of types) expect((await ask({ headers: { "content-type": type } })).status).toBe(200);
@@ -106,39 +117,39 @@ test("a body that is JSON is answered with JSON", async () => {
   expect(outcomes).toEqual(Array(5).fill(`${PATH} 200`));
 });
 
-test("a connection that is not used stays open for longer than the API server keeps one", async () => {
-  const socket = await shaken();
+test("an idle connection stays open for longer than the API server keeps one", async () => {
+  const socket = await connectedTls();
   socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   const answer = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
   expect(Number(/Keep-Alive: timeout=(\d+)/.exec(answer.toString())?.[1])).toBeGreaterThan(90);
   socket.destroy();
 });
 
-test("nor is one closed on which nothing has been asked yet: the API server keeps such a one, too, and asks on it later", async () => {
-  const socket = await shaken();
-  const heard = new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
+test("a connection without any request stays open as well, since the API server may use it later", async () => {
+  const socket = await connectedTls();
+  const received = new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
   const closed = new Promise<string>((resolve) => socket.once("close", () => resolve("closed")));
   const late = new Promise<string>((resolve) => setTimeout(resolve, 8_000, "open"));
-  expect(await Promise.race([heard, closed, late])).toBe("open");
+  expect(await Promise.race([received, closed, late])).toBe("open");
   socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-  expect(await Promise.race([heard, closed])).toContain("200 OK");
+  expect(await Promise.race([received, closed])).toContain("200 OK");
   const next = new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
-  socket.write("GET /healthz HTTP/1.1\r\nHost: "); // from now on it has to come to an end
+  socket.write("GET /healthz HTTP/1.1\r\nHost: "); // from now on the request has a time limit
   expect(await Promise.race([next, closed])).toMatch(/^HTTP\/1.1 408 /);
   await closed;
 });
 
-test("who never asks anything is hung up on in the end: there are only so many connections", async () => {
+test("a connection that is never used is closed in the end, since connections are limited", async () => {
   await server.close();
   server = await serveWebhooks({ port: 0, webhooks: [], log, observe: () => undefined, keepAliveMs: 1_000 });
   server.use(serving);
-  const socket = await shaken();
+  const socket = await connectedTls();
   socket.resume();
   await new Promise((resolve) => socket.once("close", resolve));
 });
 
-test("half a question's head is held for no longer than a question may take, and so is half a handshake", async () => {
-  const [socket, unshaken] = [await shaken(), await connected()];
+test("an incomplete head and an incomplete handshake are cut off after the time of a request", async () => {
+  const [socket, unshaken] = [await connectedTls(), await connected()];
   const startMs = performance.now();
   const ends = [socket, unshaken].map((each) => new Promise((resolve) => each.once("close", resolve)));
   socket.write(`POST ${PATH} HTTP/1.1\r\n`);
@@ -149,37 +160,37 @@ test("half a question's head is held for no longer than a question may take, and
   expect(performance.now() - startMs).toBeGreaterThan(4_000);
 });
 
-test("its health is asked for with GET", async () => {
+test("GET on the health path succeeds", async () => {
   expect(await ask({ method: "GET", path: "/healthz", body: "" })).toMatchObject({ status: 200, text: "ok\n" });
 });
 
 const refused: readonly (Asked & { name: string; status: number; says: string })[] = [
-  { name: "another path", path: "/", status: 404, says: `served here: /healthz ${PATH}` },
-  { name: "another method", method: "PUT", status: 405, says: "PUT is not served here; POST is" },
+  { name: "another path", path: "/", status: 404, says: `not found; paths of this server: /healthz ${PATH}` },
+  { name: "another method", method: "PUT", status: 405, says: "method PUT is not supported; use POST" },
   {
-    name: "another type",
+    name: "another content type",
     headers: { "content-type": "text/plain" },
     status: 415,
     says: 'content-type is "text/plain"; it must be application/json',
   },
-  { name: "no type", headers: { "content-type": "" }, status: 415, says: 'content-type is ""' },
+  { name: "no content type", headers: { "content-type": "" }, status: 415, says: 'content-type is ""' },
   {
-    name: "a type that only begins so",
+    name: "a content type that only begins like JSON",
     headers: { "content-type": "application/jsonp" },
     status: 415,
     says: "must be",
   },
-  { name: "what is no JSON", body: '{"a":', status: 400, says: "the body is not JSON: " },
+  { name: "a body that is not JSON", body: '{"a":', status: 400, says: "the body is not JSON: " },
   { name: "nothing", body: "", status: 400, says: "the body is not JSON: " },
   { name: "bytes", body: Buffer.from([0xff, 0x00, 0xfe]), status: 400, says: "the body is not JSON: " },
   {
-    name: "a body that is announced as too large",
+    name: "a body with a length above the limit",
     body: "x".repeat(MAX_BYTES + 1),
     status: 413,
     says: `the body has ${MAX_BYTES + 1} bytes; it may have ${MAX_BYTES}`,
   },
   {
-    name: "a body that turns out to be too large",
+    name: "a chunked body that exceeds the limit",
     headers: { "transfer-encoding": "chunked" },
     body: "x".repeat(3 * MAX_BYTES),
     status: 413,
@@ -187,21 +198,46 @@ const refused: readonly (Asked & { name: string; status: number; says: string })
   },
 ];
 for (const { name, status, says, ...asked } of refused) {
-  test(`${name} is refused in words`, async () => {
+  test(`${name} is refused with a message`, async () => {
     const got = await ask(asked);
     expect(got.text).toContain(says);
     expect(got.status).toBe(status);
-    expect(await ask()).toMatchObject({ status: 200 }); // and the server goes on
+    expect(await ask()).toMatchObject({ status: 200 }); // and the server continues
   });
 }
 
-describe("an answer that", () => {
-  test("is not there because the question was none says so", async () => {
+describe("a body with too many values or levels", () => {
+  const body = `{"uid":"1","many":[${"1,".repeat(100)}1]}`;
+
+  test("is not parsed, and is refused with a message", async () => {
+    answer = () => Promise.reject(new Error("was asked"));
+    expect(await ask({ body })).toMatchObject({
+      status: 413,
+      text: "the body has more than 100 keys and values; it may have 100\n",
+    });
+    expect(await ask({ body: "[".repeat(21) })).toMatchObject({
+      status: 413,
+      text: "the body is nested more than 20 levels deep; it may be nested 20\n",
+    });
+  });
+
+  test("gets the webhook's own response when its head suffices for one", async () => {
+    refuse = (head, why) => ({ head: head.slice(0, 9), why });
+    expect(await ask({ body })).toMatchObject({
+      status: 200,
+      text: '{"head":"{\\"uid\\":\\"1","why":"the body has more than 100 keys and values; it may have 100"}',
+    });
+    expect(await ask({ body: "x".repeat(MAX_BYTES + 1) })).toMatchObject({ status: 413 });
+  });
+});
+
+describe("a webhook that", () => {
+  test("refuses an invalid request has its message in the response", async () => {
     answer = () => Promise.reject(new OperatorError("InvalidSpec", "kind is Pod; it must be AdmissionReview"));
     expect(await ask()).toMatchObject({ status: 400, text: "kind is Pod; it must be AdmissionReview\n" });
   });
 
-  test("is a failure of ours says so, and the server goes on", async () => {
+  test("throws causes a 500 response, and the server continues", async () => {
     answer = () => {
       throw new TypeError("x is not a function");
     };
@@ -209,31 +245,31 @@ describe("an answer that", () => {
       status: 500,
       text: "the operator failed to answer: TypeError: x is not a function\n",
     });
-    expect(said).toHaveLength(1);
+    expect(logged).toHaveLength(1);
     answer = () => Promise.resolve({});
     expect(await ask()).toMatchObject({ status: 200 });
     expect(outcomes).toEqual([`${PATH} 500`, `${PATH} 200`]);
   });
 
-  test("cannot be written as JSON is a failure of ours", async () => {
+  test("returns a value without a JSON form causes a 500 response", async () => {
     const circle: { self?: object } = {};
     circle.self = circle;
     answer = () => Promise.resolve(circle);
     expect(await ask()).toMatchObject({ status: 500 });
   });
 
-  test("takes too long is given up, and whoever works on it hears of it", async () => {
+  test("takes too long is aborted by its signal", async () => {
     let signal: AbortSignal | undefined;
     answer = (_, given) => {
       signal = given;
       return new Promise(() => undefined);
     };
-    expect(await ask()).toMatchObject({ status: 503, text: "the operator found no answer within 4500 ms\n" });
+    expect(await ask()).toMatchObject({ status: 503, text: "the operator had no answer within 4500 ms\n" });
     expect(signal?.aborted).toBe(true);
   });
 
-  // Between the end of the answer's time and that of the body's lies half a second, in which a busy machine may stall: then it is 408.
-  test("is asked for by a body that took all the time there was is not looked for", {
+  // The webhook's time ends half a second before the body's. If a busy machine stalls in between, the status is 408.
+  test("gets its body only at the end of its time is not called", {
     timeout: 10_000,
     retry: 2,
   }, async () => {
@@ -242,28 +278,28 @@ describe("an answer that", () => {
       calls += 1;
       return new Promise(() => undefined);
     };
-    const socket = await shaken();
-    const said = new Promise<Buffer>((resolve) => socket.once("data", resolve));
+    const socket = await connectedTls();
+    const response = new Promise<Buffer>((resolve) => socket.once("data", resolve));
     socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
     await new Promise((resolve) => setTimeout(resolve, 4_700));
     socket.write("}");
-    expect((await said).toString()).toMatch(/^HTTP\/1.1 503 .*the operator found no answer within 4500 ms/s);
+    expect((await response).toString()).toMatch(/^HTTP\/1.1 503 .*the operator had no answer within 4500 ms/s);
     expect(calls).toBe(0);
     socket.destroy();
   });
 });
 
-test("half a body is held for as long as a body may take, and no longer", async () => {
-  const socket = await shaken();
-  const said = new Promise<Buffer>((resolve) => socket.once("data", resolve));
+test("an incomplete body is cut off after the time of a body", async () => {
+  const socket = await connectedTls();
+  const response = new Promise<Buffer>((resolve) => socket.once("data", resolve));
   const startMs = performance.now();
   socket.write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
-  expect((await said).toString()).toMatch(/^HTTP\/1.1 408 /);
+  expect((await response).toString()).toMatch(/^HTTP\/1.1 408 /);
   expect(performance.now() - startMs).toBeLessThan(15_000);
   socket.destroy();
 });
 
-/** One before its handshake. */
+/** A connection before its handshake. */
 function connected(): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(server.port, "127.0.0.1", () => resolve(socket));
@@ -271,7 +307,7 @@ function connected(): Promise<Socket> {
   });
 }
 
-test("who speaks no TLS is hung up on", async () => {
+test("a client without TLS is disconnected", async () => {
   const socket = await connected();
   const end = new Promise((resolve) => socket.on("close", resolve).on("error", () => undefined));
   socket.write("POST / HTTP/1.1\r\n\r\n");
@@ -279,17 +315,19 @@ test("who speaks no TLS is hung up on", async () => {
   expect(await ask()).toMatchObject({ status: 200 });
 });
 
-test("bodies that are held at the same time have a bound together, and what was held is given back", async () => {
+test("bodies in memory have a common limit, and their bytes are released", async () => {
   await server.close();
-  const large = 20_000;
+  const large = FREE_BYTES + 20_000;
   const held: (() => void)[] = [];
   answer = () => new Promise((resolve) => held.push(() => resolve({})));
   server = await serveWebhooks({
     port: 0,
-    webhooks: [{ path: PATH, maxBytes: large + 2, answer: (body, signal) => answer(body, signal) }],
+    webhooks: [
+      { path: PATH, limits: { ...LIMITS, maxBytes: large + 2 }, answer: (body, signal) => answer(body, signal) },
+    ],
     log,
     observe: () => undefined,
-    maxHeldBytes: 1.5 * large,
+    maxHeldBytes: 3 * (large - FREE_BYTES), // one address may have half of it
   });
   server.use(serving);
   const body = `"${"x".repeat(large)}"`;
@@ -304,8 +342,8 @@ test("bodies that are held at the same time have a bound together, and what was 
   expect(await second).toMatchObject({ status: 200 });
 });
 
-describe("the certificate", () => {
-  test("is not there at first: the handshake fails, and the port is open", async () => {
+describe("the serving certificate", () => {
+  test("is missing at first: the handshake fails, though the port is open", async () => {
     const bare = await serveWebhooks({ port: 0, webhooks: [], log, observe: () => undefined });
     const { port } = server;
     try {
@@ -319,19 +357,19 @@ describe("the certificate", () => {
     }
   });
 
-  test("is refused by who trusts another authority", async () => {
+  test("is refused by a client that trusts another CA", async () => {
     const other = await newAuthority(Date.now());
     await expect(ask({ ca: other.certificate })).rejects.toThrow(/unable to verify|self-signed/);
   });
 
-  test("that has ended is refused by who calls", async () => {
+  test("is refused by a client when it has expired", async () => {
     const past = Date.now() - 200 * 86_400_000;
     const ended = await newServing(authority, HOST, past);
     server.use(ended);
     await expect(ask()).rejects.toThrow("certificate has expired");
   });
 
-  test("changes for the next connection, and no request under way is lost", async () => {
+  test("changes for the next connection, and no request in flight is lost", async () => {
     const go = Promise.withResolvers<void>();
     answer = async (body) => {
       await go.promise;
@@ -349,8 +387,8 @@ describe("the certificate", () => {
   });
 });
 
-describe("a server that ends", () => {
-  test("answers who keeps a connection, and says that it was the last time", async () => {
+describe("a server that stops", () => {
+  test("answers on a kept connection, and closes it after the response", async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await ask({ agent })).connection).toBe("keep-alive");
     const closed = server.close();
@@ -360,7 +398,7 @@ describe("a server that ends", () => {
     agent.destroy();
   });
 
-  test("answers what is under way first, and waits for nobody for ever", async () => {
+  test("answers requests in flight first, for a limited time", async () => {
     const answers: (() => void)[] = [];
     answer = () => new Promise((resolve) => answers.push(() => resolve({})));
     const [slow, stuck] = [ask(), ask()];
@@ -379,7 +417,7 @@ describe("a server that ends", () => {
     expect(await end).toMatchObject([{ value: { status: 503 } }]);
   });
 
-  test("does not wait for who keeps a connection and asks nothing", async () => {
+  test("does not wait for an idle connection", async () => {
     const socket = await connected();
     const ended = new Promise((resolve) => socket.on("close", resolve));
     const since = performance.now();
@@ -388,7 +426,7 @@ describe("a server that ends", () => {
   });
 });
 
-test("a port that is taken is said", async () => {
+test("a port in use is an error", async () => {
   await expect(serveWebhooks({ port: server.port, webhooks: [], log, observe: () => undefined })).rejects.toThrow(
     "EADDRINUSE",
   );

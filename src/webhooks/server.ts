@@ -3,70 +3,115 @@ import { createServer, type Server } from "node:https";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { answerWithin, type ConnectionLimits } from "#base/connection-limit.ts";
 import { asOperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
-import { type BodyBudget, RefusedBody, readBody } from "./body.ts";
+import { BodyBudget, type BodyLimits, type HeldBody, parsed, RefusedBody, readBody } from "./body.ts";
 
-// Who calls?
-//   The API server, and whoever else reaches the port: a webhook cannot tell them apart. So a request gets nothing but an answer to
-//   its own question, and cannot take more memory or time than is set here.
-// What if we fail?
-//   The API server is told so by the status and in words. What it does then is the webhook's `failurePolicy`.
+// What reaches the port?
+//   The API server, and any other client: a webhook cannot tell them apart. So a request gets only an answer to its own
+//   question, and its memory and time are limited here.
+// What if an answer fails?
+//   The HTTP status and text report it to the API server, which applies the webhook's `failurePolicy`.
 
-/** One webhook: a path and what is answered there. */
-export interface Webhook {
+/** One webhook: a path and its handler. */
+export type Webhook = WebhookHere | WebhookElsewhere;
+
+interface AnyWebhook {
   /** Such as `/admission/etcdclusters`. */
   readonly path: string;
-  /** Longest body that makes sense here, in bytes. */
-  readonly maxBytes: number;
-  /**
-   * Answers a body that was JSON.
-   * @param signal aborts when the time for the answer is over
-   * @throws OperatorError InvalidSpec when the body is not what this webhook is asked with; whatever else is thrown is a failure of ours
-   */
-  readonly answer: (body: unknown, signal: AbortSignal) => Promise<object>;
+  /** Limits of the body. */
+  readonly limits: BodyLimits;
 }
 
-/** What the server shows of itself in TLS: both in PEM. */
+/** A webhook with requests that this thread parses and answers. */
+export interface WebhookHere extends AnyWebhook {
+  /**
+   * Answers a parsed JSON body.
+   * @param signal aborts when the time for the answer is over
+   * @throws OperatorError InvalidSpec when the body is not a request of this webhook; any other error is a failure of
+   * the operator
+   */
+  readonly answer: (body: unknown, signal: AbortSignal) => Promise<object>;
+  /**
+   * Answers a body beyond the limits, which is not parsed. @param head its first bytes @param why a whole sentence
+   * @returns undefined when it does not begin like a request of an API server
+   */
+  readonly refuse?: (head: string, why: string) => object | undefined;
+}
+
+/** A webhook with requests that another thread parses and answers. */
+export interface WebhookElsewhere extends AnyWebhook {
+  /**
+   * @param from address of the client @param signal aborts when the time for the answer is over
+   * @returns the answer as JSON
+   * @throws RefusedBody, or as `answer` of WebhookHere
+   */
+  readonly answerBytes: (body: Uint8Array<ArrayBuffer>, from: string, signal: AbortSignal) => Promise<Uint8Array>;
+}
+
+/** The server's TLS certificate and key, in PEM. */
 export interface ServingCertificate {
   readonly certificate: string;
   readonly key: string;
 }
 
 export interface WebhookServer {
-  /** Where it listens. */
+  /** The port on which it listens. */
   readonly port: number;
-  /** Shows this certificate from the next connection on; those that are open stay. */
+  /** Uses this certificate for new connections; existing ones stay open. */
   use(serving: ServingCertificate): void;
   /**
-   * Answers what has been asked, has whoever keeps a connection ask elsewhere, and ends. Takes {@link LINGER_MS} where one is kept, and
-   * {@link ANSWER_WITHIN_MS} more at the most where an answer or a handshake is awaited.
+   * Answers pending requests, closes each kept connection with its next answer, and ends. Takes up to {@link LINGER_MS}
+   * with kept connections, and at most {@link ANSWER_WITHIN_MS} more for pending answers and handshakes.
    */
   close(): Promise<void>;
 }
 
-/** Below the `timeoutSeconds` of every webhook of ours, so that the API server hears why, in milliseconds. */
+/**
+ * Deadline of an answer in milliseconds. Shorter than the `timeoutSeconds` of the webhooks, so that the API server
+ * receives the reason.
+ */
 const ANSWER_WITHIN_MS = 4_500;
-/** Time for a handshake, and from a request's first byte to its last, in milliseconds. What has come of its body is held until then. */
+/**
+ * Deadline in milliseconds for a handshake, and for a request from its first byte to its last. Until then the received
+ * part of a body stays in memory.
+ */
 const ARRIVE_WITHIN_MS = 5_000;
-/** Between looks at who takes longer, in milliseconds. Node looks every half minute otherwise. */
+/** Interval in milliseconds for checking these deadlines; Node's default is 30 s. */
 const CHECK_MS = 1_000;
-/** Longer than the API server keeps a connection that it does not use, or has yet to use (90 s): it never asks on one that we are closing. */
+/**
+ * Keep-alive time in milliseconds. Longer than the API server keeps an idle connection (90 s), so that it never sends a
+ * request on a connection that is being closed.
+ */
 const KEEP_ALIVE_MS = 120_000;
 /**
- * So much longer it is listened to who keeps a connection, in milliseconds: the answer to the next question says that the connection
- * ends with it. Who is closed on while a question is on its way has none answered, and an edit goes unchecked (`failurePolicy: Ignore`).
+ * Time in milliseconds for which a closing server still answers on kept connections, closing each with its answer.
+ * Closing a connection with a request on its way would lose the request, and an edit would stay unchecked
+ * (`failurePolicy: Ignore`).
  */
 const LINGER_MS = 1_000;
-/** Between looks whether somebody still keeps a connection, in milliseconds. */
+/** Interval in milliseconds for checking whether connections are still open. */
 const LOOK_MS = 50;
-/** An API server asks one question per connection at a time, and there are few API servers. */
-const MAX_CONNECTIONS = 256;
-/** Bodies that are held at the same time, in bytes; JSON takes several times as much when it is read. */
+/**
+ * Limits of connections. An API server sends one request per connection at a time, and the few API servers may share
+ * one address (a proxy, a tunnel). A new connection takes the place of an idle one, so the numbers only limit memory:
+ * 50 kB each.
+ */
+const LIMITS: ConnectionLimits = {
+  most: 384,
+  ofAddress: 128,
+  // Time to receive the body, to answer, and to send.
+  exchangeWithinMs: ARRIVE_WITHIN_MS + ANSWER_WITHIN_MS + 5_500,
+};
+/**
+ * Memory for all bodies being answered, in bytes, beyond the free part of each. If smaller, two of the largest requests
+ * could not be answered at the same time. If larger, hostile requests would take the memory that caches need.
+ */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /**
- * Serves webhooks over HTTPS. Without a certificate, which comes later and may change at any time, every handshake fails.
+ * Serves webhooks over HTTPS. Until a certificate is set, which may happen at any time, every handshake fails.
  * @param port 0 lets the system choose
  * @throws the system's error when the port is taken
  */
@@ -74,17 +119,20 @@ export async function serveWebhooks(options: {
   readonly port: number;
   readonly webhooks: readonly Webhook[];
   readonly log: Log;
-  /** Called once per request of a webhook. @param outcome the status that was answered, in digits */
+  /** Called once per request of a webhook. @param outcome the HTTP status in digits */
   readonly observe: (path: string, outcome: string) => void;
-  /** What all bodies that are held at the same time may take, in bytes. Default: {@link MAX_HELD_BYTES}. */
+  /**
+   * Memory for all bodies at the same time, beyond the free part of each, in bytes. Default: {@link MAX_HELD_BYTES}.
+   */
   readonly maxHeldBytes?: number;
-  /** How long a connection is kept on which nothing is asked, in milliseconds. Default: {@link KEEP_ALIVE_MS}. */
+  /** Time for which an idle connection is kept, in milliseconds. Default: {@link KEEP_ALIVE_MS}. */
   readonly keepAliveMs?: number;
 }): Promise<WebhookServer> {
-  const service = { ...options, budget: { leftBytes: options.maxHeldBytes ?? MAX_HELD_BYTES }, isLeaving: false };
+  const service = { ...options, budget: new BodyBudget(options.maxHeldBytes ?? MAX_HELD_BYTES), isLeaving: false };
   const times = { handshakeTimeout: ARRIVE_WITHIN_MS, connectionsCheckingInterval: CHECK_MS };
-  const server = createServer(times, (request, response) => void respond(service, request, response));
-  // Of its own connections a server of HTTP knows only those that have finished their handshake.
+  const server = createServer(times);
+  answerWithin(LIMITS, server, (request, response) => void respond(service, request, response));
+  // Node's HTTP server does not track connections with an unfinished handshake.
   const open = new Set<Duplex>();
   server.on("connection", (socket) => {
     open.add(socket);
@@ -93,8 +141,7 @@ export async function serveWebhooks(options: {
   server.requestTimeout = ARRIVE_WITHIN_MS;
   server.headersTimeout = ARRIVE_WITHIN_MS;
   server.keepAliveTimeout = options.keepAliveMs ?? KEEP_ALIVE_MS;
-  server.timeout = server.keepAliveTimeout; // for who has a connection and has asked nothing yet
-  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = server.keepAliveTimeout; // for connections without a first request
   server.on("clientError", (error, socket) => {
     if (!isUnasked(error, socket)) refuse(error, socket);
   });
@@ -103,7 +150,7 @@ export async function serveWebhooks(options: {
     server.once("error", reject);
     server.listen(options.port, resolve);
   });
-  server.on("error", (error) => options.log.error({ error: error.message }, "the webhook server has a failure"));
+  server.on("error", (error) => options.log.error({ error: error.message }, "the webhook server failed"));
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
@@ -116,14 +163,15 @@ export async function serveWebhooks(options: {
 }
 
 /**
- * Whether it was only too long until something was asked on the connection: the API server opens one for a question, may ask it on another one
- * that has become free meanwhile, and keeps the new one. Node forgets the time of who is not ended for it.
+ * Whether the connection only timed out before its first request. The API server opens a connection for a request, may
+ * then use a second one that became idle, and keeps the new one. Node applies no further timeout to a connection that
+ * is not closed now.
  */
 function isUnasked(error: NodeJS.ErrnoException, socket: Duplex): boolean {
   return error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket instanceof Socket && socket.bytesRead === 0;
 }
 
-/** Ends what is no HTTP, or takes too long to arrive. */
+/** Closes a connection that does not speak HTTP, or that is too slow. */
 function refuse({ code }: NodeJS.ErrnoException, socket: Duplex): void {
   const status = code === "ERR_HTTP_REQUEST_TIMEOUT" ? "408 Request Timeout" : "400 Bad Request";
   if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
@@ -135,7 +183,7 @@ interface Service {
   readonly log: Log;
   readonly observe: (path: string, outcome: string) => void;
   readonly budget: BodyBudget;
-  /** Whether it is about to end; that may begin while an answer is found. */
+  /** Whether the server is about to end; may change while an answer is prepared. */
   readonly isLeaving: boolean;
 }
 
@@ -144,7 +192,9 @@ async function respond(service: Service, request: IncomingMessage, response: Ser
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   const webhook = webhooks.find((each) => each.path === path);
   if (webhook === undefined) return send(response, notFound(request, path, webhooks), service.isLeaving);
-  const answer = await answered(webhook, budget, request, response).catch((thrown: unknown) => {
+  const held = budget.open(addressOf(request));
+  response.once("close", () => held.release()); // also when the client has disconnected before the answer
+  const answer = await answered(webhook, held, request, response).catch((thrown: unknown) => {
     const error = asOperatorError(thrown);
     log.error({ code: error.code, error: error.message }, `the webhook ${path} failed`);
     return text(500, `the operator failed to answer: ${error.message}`);
@@ -153,73 +203,84 @@ async function respond(service: Service, request: IncomingMessage, response: Ser
   send(response, answer, service.isLeaving);
 }
 
+/** Longest text of an answer in characters: it may quote its input, which may be megabytes long. */
+const MAX_SENTENCE_LENGTH = 2_000;
+
 interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly body: string;
+  readonly body: string | Uint8Array;
 }
 
 async function answered(
   webhook: Webhook,
-  budget: BodyBudget,
+  held: HeldBody,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<Answer> {
-  if (request.method !== "POST") return text(405, `${request.method} is not served here; POST is`);
+  if (request.method !== "POST") return text(405, `method ${request.method} is not supported; use POST`);
   const type = request.headers["content-type"] ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type)) {
-    return text(415, `content-type is "${type}"; it must be application/json`);
+    return text(415, `content-type is "${type.slice(0, 100)}"; it must be application/json`);
   }
   const over = new AbortController();
   const giveUp = (): void => over.abort();
   const timer = setTimeout(giveUp, ANSWER_WITHIN_MS);
-  response.once("close", giveUp); // nobody waits for it any more
+  response.once("close", giveUp); // the client has disconnected
   try {
-    return await readBody(request, webhook.maxBytes, budget, (body) => answerTo(webhook, body, over.signal));
+    const body = await readBody(request, webhook.limits, held);
+    return await answerTo(webhook, body, addressOf(request), over.signal);
   } catch (thrown) {
-    if (thrown instanceof RefusedBody) return text(thrown.status, thrown.message);
-    throw thrown;
+    if (!(thrown instanceof RefusedBody)) throw thrown;
+    const { status, message, head } = thrown;
+    const refusal = head !== "" && "refuse" in webhook ? webhook.refuse?.(head, message) : undefined;
+    return refusal === undefined ? text(status, message) : json(JSON.stringify(refusal));
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function answerTo(webhook: Webhook, body: string, signal: AbortSignal): Promise<Answer> {
-  const question = parsed(body);
+async function answerTo(
+  webhook: Webhook,
+  body: Uint8Array<ArrayBuffer>,
+  from: string,
+  signal: AbortSignal,
+): Promise<Answer> {
   try {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    late.catch(() => undefined); // when the webhook has ended already
-    signal.throwIfAborted(); // the body took all the time there was
+    late.catch(() => undefined); // unhandled when the webhook has already answered
+    signal.throwIfAborted(); // receiving the body took all the time
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    const answer = await Promise.race([webhook.answer(question, signal), late]);
-    return { status: 200, type: "application/json", body: JSON.stringify(answer) };
+    if ("answerBytes" in webhook) return json(await Promise.race([webhook.answerBytes(body, from, signal), late]));
+    return json(JSON.stringify(await Promise.race([webhook.answer(parsed(body), signal), late])));
   } catch (thrown) {
+    if (signal.aborted) return text(503, `the operator had no answer within ${ANSWER_WITHIN_MS} ms`);
+    if (thrown instanceof RefusedBody) throw thrown;
     const error = asOperatorError(thrown);
-    if (signal.aborted) return text(503, `the operator found no answer within ${ANSWER_WITHIN_MS} ms`);
     if (error.code === "InvalidSpec") return text(400, error.message);
     throw thrown;
   }
 }
 
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (cause) {
-    throw new RefusedBody(400, `the body is not JSON: ${cause instanceof Error ? cause.message : cause}`);
-  }
+function addressOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? "";
+}
+
+function json(body: string | Uint8Array): Answer {
+  return { status: 200, type: "application/json", body };
 }
 
 function notFound({ method }: IncomingMessage, path: string, webhooks: readonly Webhook[]): Answer {
   if (path === "/healthz" && method === "GET") return text(200, "ok");
-  return text(404, `served here: ${["/healthz", ...webhooks.map((each) => each.path)].join(" ")}`);
+  return text(404, `not found; paths of this server: ${["/healthz", ...webhooks.map((each) => each.path)].join(" ")}`);
 }
 
 function text(status: number, sentence: string): Answer {
-  return { status, type: "text/plain; charset=utf-8", body: `${sentence}\n` };
+  return { status, type: "text/plain; charset=utf-8", body: `${sentence.slice(0, MAX_SENTENCE_LENGTH)}\n` };
 }
 
 function send(response: ServerResponse, { status, type, body }: Answer, isLast: boolean): void {
-  // What has not been read of a body that is refused would be taken for the next request.
+  // The unread rest of a refused body would be parsed as the next request.
   const connection = status >= 400 || isLast ? { connection: "close" } : {};
   response.writeHead(status, { "content-type": type, ...connection }).end(body);
 }

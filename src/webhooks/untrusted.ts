@@ -1,25 +1,25 @@
 import { OperatorError } from "#base/error.ts";
 import { isMap, told } from "#base/json.ts";
 
-// What a webhook is asked with was checked by nobody: whoever reaches the port may ask.
+// Validation of requests to webhooks: any client that reaches the port can send them.
 
-/** @throws OperatorError InvalidSpec when it is no object. @param where for the words */
+/** @throws OperatorError InvalidSpec when it is not an object. @param where for the message */
 export function record(value: unknown, where: string): Readonly<Record<string, unknown>> {
   if (isMap(value)) return value;
   throw invalid(`${where} is ${told(value)}; it must be an object`);
 }
 
-/** @throws OperatorError InvalidSpec when it is no text, or an empty one */
+/** @throws OperatorError InvalidSpec when it is not a non-empty string */
 export function text(value: unknown, where: string): string {
   if (typeof value === "string" && value !== "") return value;
-  throw invalid(`${where} is ${told(value)}; it must be a text`);
+  throw invalid(`${where} is ${told(value)}; it must be a string`);
 }
 
 export function invalid(sentence: string): OperatorError {
   return new OperatorError("InvalidSpec", sentence);
 }
 
-/** @throws OperatorError InvalidSpec when it is not just this */
+/** @throws OperatorError InvalidSpec when it is not exactly this */
 export function expect(where: string, is: unknown, mustBe: string): void {
   if (is !== mustBe) throw invalid(`${where} is ${told(is)}; it must be ${mustBe}`);
 }

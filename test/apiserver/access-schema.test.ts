@@ -4,12 +4,12 @@ import { parseAllDocuments } from "yaml";
 import { OPERATOR } from "#api/names.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, KubeObject, Resource } from "#kube/kinds.ts";
 
-// What people write of roles and users is taken, completed or refused by the API server, before the operator is asked.
+// The API server accepts, completes or refuses the specs of roles and users before the operator sees them.
 
 const { signal } = new AbortController();
 const OPTIONS = { signal };
@@ -33,69 +33,69 @@ async function made<T extends KubeObject>(of: Resource<T>, spec: unknown, name =
 async function edited<T extends KubeObject>(of: Resource<T>, before: object, after: object): Promise<string> {
   const { metadata, ...rest } = await made(of, before);
   const draft = { ...rest, metadata, spec: after } as unknown as Draft<T>;
-  return await kube.replace(of, draft, OPTIONS).then(() => "it was taken", String);
+  return await kube.replace(of, draft, OPTIONS).then(() => "it was accepted", String);
 }
 
 const LEAST = { clusterName: "orders" };
 const role = (change: object) => ({ ...LEAST, ...change });
 const granting = (permission: object) => role({ permissions: [permission] });
 
-test("a role, and a user, that say nothing but their cluster get every default", async () => {
+test("a role and a user with only a cluster get every default", async () => {
   const { spec }: EtcdRole = await made(ETCD_ROLES, LEAST);
   expect(spec).toEqual({ clusterName: "orders", permissions: [], takeOver: false });
   const user: EtcdUser = await made(ETCD_USERS, LEAST);
   expect(user.spec).toEqual({ clusterName: "orders", roles: [], authentication: "Password", takeOver: false });
 });
 
-describe("is taken:", () => {
+describe("is accepted:", () => {
   test.each<[string, object]>([
     ["one key", granting({ access: "Read", key: "a" })],
     ["a prefix", granting({ access: "Write", prefix: "orders/" })],
     ["a range", granting({ access: "ReadWrite", range: { from: "a", to: "b" } })],
     ["all keys", granting({ access: "ReadWrite", range: { from: "" } })],
-    ["a name of its own", role({ roleName: "Team.orders_v2@prod" })],
+    ["a role name", role({ roleName: "Team.orders_v2@prod" })],
   ])("role: %s", async (_, spec) => expect((await made(ETCD_ROLES, spec)).spec).toMatchObject(spec));
 
   test.each<[string, object]>([
-    ["all of it", role({ userName: "u", roles: ["a", "b"], authentication: "Certificate", rotation: { every: "720h" }, keyPrefix: "orders/", takeOver: true })],
+    ["every field", role({ userName: "u", roles: ["a", "b"], authentication: "Certificate", rotation: { every: "720h" }, keyPrefix: "orders/", takeOver: true })],
     ["the longest name", role({ userName: "a".repeat(64) })],
   ])("user: %s", async (_, spec) => expect((await made(ETCD_USERS, spec)).spec).toMatchObject(spec)); // biome-ignore format: a table
 });
 
-describe("is refused, by field, value and what it may be:", () => {
+describe("is refused with the field, the value and what is allowed:", () => {
   test.each<[string, unknown, readonly string[]]>([
     ["no cluster", { permissions: [] }, ["spec.clusterName: Required value"]],
-    ["no kind of access", granting({ key: "a" }), ["spec.permissions[0].access: Required value"]],
-    ["an odd one", granting({ access: "All", key: "a" }), ["spec.permissions[0].access", "Unsupported value"]],
+    ["no access type", granting({ key: "a" }), ["spec.permissions[0].access: Required value"]],
+    ["an invalid access type", granting({ access: "All", key: "a" }), ["spec.permissions[0].access", "Unsupported value"]],
     ["no keys", granting({ access: "Read" }), ["spec.permissions[0]", "there is none of them; exactly one of key, prefix and range must be given"]],
     ["keys twice", granting({ access: "Read", key: "a", prefix: "b" }), ["there are several of them; exactly one of key, prefix and range must be given"]],
     ["an empty prefix, which would mean all keys", granting({ access: "Read", prefix: "" }), ["spec.permissions[0].prefix"]],
-    ["a range that ends before it begins", granting({ access: "Read", range: { from: "b", to: "a" } }), ["range.to must come behind range.from"]],
-    ["a range that ends before all keys, which etcd takes for all of them", granting({ access: "Read", range: { from: "", to: "\0" } }), ["range.to is the character NUL alone"]],
-    ["a range of nothing", granting({ access: "Read", range: { from: "b", to: "b" } }), ["range.to must come behind range.from"]],
+    ["a range that ends before it begins", granting({ access: "Read", range: { from: "b", to: "a" } }), ["range.to must come after range.from"]],
+    ["a range up to the character NUL, which etcd takes for all keys", granting({ access: "Read", range: { from: "", to: "\0" } }), ["range.to is the character NUL alone"]],
+    ["an empty range", granting({ access: "Read", range: { from: "b", to: "b" } }), ["range.to must come after range.from"]],
     ["etcd's own role", role({ roleName: "root" }), ["spec.roleName", "it is root; it must be another name"]],
     ["a name with a space", role({ roleName: "a b" }), ["spec.roleName", "it is a b; it must be letters, digits"]],
   ])("role: %s", async (_, spec, says) => {
-    const refusal = await made(ETCD_ROLES, spec).then(() => "it was taken", String);
+    const refusal = await made(ETCD_ROLES, spec).then(() => "it was accepted", String);
     for (const words of says) expect(refusal).toContain(words);
   }); // biome-ignore format: a table
 
   test.each<[string, unknown, readonly string[]]>([
     ["no cluster", {}, ["spec.clusterName: Required value"]],
-    ["root", role({ userName: "root" }), ["spec.userName", "it is root; it must be another name"]],
-    ["the operator", role({ userName: OPERATOR }), [`it is ${OPERATOR}; it must be another name: it is the operator's own`]],
+    ["the user root", role({ userName: "root" }), ["spec.userName", "it is root; it must be another name"]],
+    ["the operator's user", role({ userName: OPERATOR }), [`it is ${OPERATOR}; it must be another name: it is the operator's own`]],
     ["the role root", role({ roles: ["root"] }), ["spec.roles[0]", "it is root; it must be another name"]],
     ["a role twice", role({ roles: ["a", "a"] }), ["spec.roles[1]: Duplicate value"]],
-    ["an odd way to log in", role({ authentication: "Token" }), ["spec.authentication: Unsupported value"]],
-    ["an odd duration", role({ rotation: { every: "30d" } }), ["spec.rotation.every", "it is 30d; it must be a duration from 10m to 17520h"]],
-    ["too often", role({ rotation: { every: "1m" } }), ["it is 1m; it must be a duration from 10m to 17520h"]],
-    ["a name that no certificate can have", role({ userName: "a".repeat(65) }), ["spec.userName"]],
+    ["an invalid authentication", role({ authentication: "Token" }), ["spec.authentication: Unsupported value"]],
+    ["an invalid duration", role({ rotation: { every: "30d" } }), ["spec.rotation.every", "it is 30d; it must be a duration from 10m to 17520h"]],
+    ["a rotation that is too frequent", role({ rotation: { every: "1m" } }), ["it is 1m; it must be a duration from 10m to 17520h"]],
+    ["a name that is too long for a certificate", role({ userName: "a".repeat(65) }), ["spec.userName"]],
   ])("user: %s", async (_, spec, says) => {
-    const refusal = await made(ETCD_USERS, spec).then(() => "it was taken", String);
+    const refusal = await made(ETCD_USERS, spec).then(() => "it was accepted", String);
     for (const words of says) expect(refusal).toContain(words);
   }); // biome-ignore format: a table
 
-  test("a metadata.name that is reserved in etcd, unless the spec gives another one", async () => {
+  test("a metadata.name that etcd reserves, unless the spec has a different name", async () => {
     await expect(made(ETCD_USERS, LEAST, "root")).rejects.toThrow(
       "metadata.name is root, and there is no spec.userName",
     );
@@ -106,7 +106,7 @@ describe("is refused, by field, value and what it may be:", () => {
     expect((await made(ETCD_USERS, role({ userName: "admin" }), "root")).metadata.uid).toBeTruthy();
   });
 
-  test("a name that no label can hold", async () => {
+  test("a name that is too long for a label", async () => {
     await expect(made(ETCD_USERS, LEAST, "a".repeat(64))).rejects.toThrow(
       "metadata.name is too long; it may have at most 63",
     );
@@ -116,7 +116,7 @@ describe("is refused, by field, value and what it may be:", () => {
   });
 });
 
-test("the example is taken", async () => {
+test("the example is accepted", async () => {
   const objects = parseAllDocuments(readFileSync("examples/users.yaml", "utf8")).map(
     (each) => each.toJS() as KubeObject,
   );
@@ -130,18 +130,18 @@ test("the example is taken", async () => {
 describe("an edit", () => {
   const named = role({ userName: "u" });
   test.each<[string, object, object, string]>([
-    ["of what a user may do is taken", named, { ...named, roles: ["b"], keyPrefix: "b/" }, "it was taken"],
+    ["of its roles is accepted", named, { ...named, roles: ["b"], keyPrefix: "b/" }, "it was accepted"],
     ["to another cluster is refused", named, { ...named, clusterName: "other" }, "clusterName is other, and was orders; it must stay so"],
     ["to another name is refused", named, { ...named, userName: "v" }, "userName cannot be changed"],
     ["that takes the name away is refused", named, LEAST, "userName cannot be changed"],
     ["that gives a name is refused", LEAST, named, "userName cannot be changed"],
-    ["to another way to log in is refused", named, { ...named, authentication: "Certificate" }, "authentication is Certificate, and was Password; it must stay so"],
+    ["to a different authentication is refused", named, { ...named, authentication: "Certificate" }, "authentication is Certificate, and was Password; it must stay so"],
   ])("of a user %s", async (_, before, after, says) => {
     expect(await edited(ETCD_USERS, before, after)).toContain(says);
   }); // biome-ignore format: a table
 
   test.each<[string, object, object, string]>([
-    ["of its permissions is taken", LEAST, granting({ access: "Read", key: "a" }), "it was taken"],
+    ["of its permissions is accepted", LEAST, granting({ access: "Read", key: "a" }), "it was accepted"],
     ["to another cluster is refused", LEAST, { clusterName: "other" }, "clusterName is other, and was orders; it must stay so"],
     ["to another name is refused", LEAST, role({ roleName: "v" }), "roleName cannot be changed"],
   ])("of a role %s", async (_, before, after, says) => {

@@ -7,22 +7,29 @@ import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { ETCD_BACKUP_SCHEDULES } from "#api/v1beta1/schedule.ts";
 import { asOperatorError } from "#base/error.ts";
-import { disruptionBudget } from "#cluster/desired/disruption-budget.ts";
-import { networkPolicy } from "#cluster/desired/network-policy.ts";
-import { ownedBy } from "#cluster/desired/owned.ts";
-import { fencedPeer } from "#cluster/desired/peer.ts";
-import { podMonitor } from "#cluster/desired/pod-monitor.ts";
-import { clientService } from "#cluster/desired/services.ts";
+import { disruptionBudget } from "#cluster/exposure/desired/disruption-budget.ts";
+import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
+import { podMonitor } from "#cluster/exposure/desired/pod-monitor.ts";
+import { clientService } from "#cluster/exposure/desired/services.ts";
+import { fencedPeer } from "#cluster/members/desired/peer.ts";
+import { ownedBy } from "#cluster/owned.ts";
 import { identityOf } from "#cluster/snapshot.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { cluster } from "#kit/cluster.ts";
-import { definitionOf } from "#kit/foreign-kind.ts";
-import { peer } from "#kit/peer.ts";
-import { TLS_IN_PODS } from "#kit/pod-keys.ts";
-import { POD_MONITOR_DEFINITION } from "#kit/pod-monitor.ts";
-import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, type PodPart, UNCONFINED, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
-import { startShipped } from "#kit/shipped.ts";
-import { kindOf } from "#kit/webhooks-apiserver.ts";
+import { TLS_IN_PODS } from "#kit/pods/pod-keys.ts";
+import { POD_MONITOR_DEFINITION } from "#kit/pods/pod-monitor.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { definitionOf } from "#kit/servers/foreign-kind.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { kindOf } from "#kit/servers/webhooks-apiserver.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import {
+  ALLOWED,
+  CONFINED_OTHERWISE,
+  FORBIDDEN,
+  type PodPart,
+  UNCONFINED,
+  WHOLE_TEMPLATE,
+} from "#kit/tables/pod-power.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -54,10 +61,10 @@ import { secretFor } from "#webhooks/certificate/material.ts";
 import { VALIDATIONS } from "../../scripts/admission-policy.ts";
 import { crdManifests, OPERATOR_NAMESPACE, OPERATOR_USER } from "../../scripts/manifests.ts";
 
-/** A hook may have one handler only, so the one that a part of a template brings does not meet the operator's own. */
+/** Removes etcd's own lifecycle hook: a hook has one handler only, and some parts of a template bring a handler. */
 const HOOKLESS = { spec: { containers: [{ name: "etcd", lifecycle: null }] } };
 
-// What the operator's account may do is asked of a real API server, with the manifests that are shipped.
+// What the operator's account may do, according to a real API server with the shipped manifests.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "foo";
@@ -67,7 +74,7 @@ let admin: KubeClient;
 let operator: KubeClient;
 
 beforeAll(async () => {
-  // Some distributions have this plugin on: who sets an owner that blocks deletion must have a right on the owner.
+  // A plugin of some distributions: an owner that blocks deletion may be set only with a right on that owner.
   const flags = ["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"];
   const kinds = [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES, POD_MONITORS, CERTIFICATES];
   const foreign = [POD_MONITOR_DEFINITION, definitionOf(CERTIFICATES)];
@@ -75,18 +82,18 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-/** What the operator itself would write, under a name of the test's own. */
+/** An object as the operator writes it, under the test's own name. */
 function ours(of: AnyResource, name: string): Draft<KubeObject> {
   const draft = drafts(clusterIn(name))[of.plural]!;
   return { ...draft, metadata: { ...draft.metadata, name, namespace } };
 }
 
-/** The EtcdCluster whose name the test's own one begins with. */
+/** The EtcdCluster at the beginning of the test's name. */
 function clusterIn(name: string): string {
   return /^case-[0-9]+/.exec(name)?.[0] ?? "my-etcd";
 }
 
-/** @param its name of the EtcdCluster to which certificates belong */
+/** @param its name of the EtcdCluster that owns the certificates */
 function drafts(its: string): Readonly<Record<string, Draft<KubeObject>>> {
   const [member, whole] = [peer(), cluster()];
   const { metadata, spec } = podTemplate(member);
@@ -113,12 +120,12 @@ function drafts(its: string): Readonly<Record<string, Draft<KubeObject>>> {
   };
 }
 
-/** As the spec of a Certificate. */
+/** The spec of a Certificate for this Secret. */
 function asking(secretName: string) {
   return { spec: { secretName } };
 }
 
-/** As the operator makes what belongs to the cluster. */
+/** An object of the cluster, as the operator creates it. */
 function ofCluster(its: string, of: AnyResource, rest: object): Draft<KubeObject> {
   const metadata = { name: "", labels: clusterLabels(its), ownerReferences: [{ ...ownedBy(cluster()), name: its }] };
   return { apiVersion: apiVersionOf(of), kind: of.kind, metadata, ...rest };
@@ -132,7 +139,7 @@ const NO_PAIR = { certificate: "a", key: "b" };
 
 type Json = { [key: string]: unknown };
 
-/** A merge patch (RFC 7386), as far as tests need one. */
+/** A merge patch (RFC 7386), as far as these tests need it. */
 function merged(to: unknown, change: unknown): unknown {
   if (typeof change !== "object" || change === null || Array.isArray(change)) return change;
   const result: Json = { ...(to as Json) };
@@ -156,12 +163,12 @@ const OWNER = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: "111111
 interface Case {
   readonly what: string;
   readonly of: AnyResource;
-  /** How the object that somebody made before differs from what the operator would have made. */
+  /** How the existing object differs from one that the operator would have created. */
   readonly was?: object;
   readonly write: { create: object } | { patch: object } | "delete";
-  /** How its name ends. */
+  /** End of the object's name. */
   readonly suffix?: string;
-  /** What the answer says; absent: it is allowed. */
+  /** The refusal; absent when the write is allowed. */
   readonly says?: string;
 }
 
@@ -183,7 +190,7 @@ const NEW_VOLUME = "claims are for new volumes, neither for one by its name nor 
 const TYPE = "have the type ClusterIP";
 const ADDRESSES = "take no externalIPs";
 
-const REACHED = "say who may reach the members of the EtcdCluster of their name, and nothing else";
+const REACHED = "select the members of the EtcdCluster of their name, and limit only ingress";
 const MONITOR = "PodMonitors lead to pods of their own namespace, and name no Secrets";
 
 const MADE = [
@@ -196,13 +203,13 @@ const MADE = [
   ETCD_PEERS,
 ];
 
-/** What takes all of that away. */
+/** A patch that removes all of that. */
 const UNMONITORED = { namespaceSelector: null, podMetricsEndpoints: [{ port: "etcd-metrics", path: "/metrics" }] };
 
 const CASES: readonly Case[] = [
   ...MADE.flatMap((of): Case[] => [
-    { what: "make its own", of, write: { create: {} } },
-    { what: "make one without its label", of, write: { create: UNLABELLED }, says: NO_LABEL },
+    { what: "create its own", of, write: { create: {} } },
+    { what: "create one without its label", of, write: { create: UNLABELLED }, says: NO_LABEL },
     { what: "change its own", of, write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } } },
     { what: "delete its own", of, write: "delete" },
   ]),
@@ -210,48 +217,48 @@ const CASES: readonly Case[] = [
     .filter((of) => of !== ETCD_PEERS)
     .flatMap((of): Case[] => [
       {
-        what: "change somebody else's",
+        what: "change a foreign one",
         of,
         was: NOT_OURS,
         write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
         says: NOT_MANAGED,
       },
       {
-        what: "take somebody else's over",
+        what: "take over a foreign one",
         of,
         was: NOT_OURS,
         write: { patch: { metadata: { labels: { "app.kubernetes.io/managed-by": OPERATOR } } } },
         says: NOT_MANAGED,
       },
       { what: "take its label off", of, write: { patch: UNLABELLED }, says: KEEPS_LABEL },
-      { what: "delete somebody else's", of, was: NOT_OURS, write: "delete", says: NOT_MANAGED },
+      { what: "delete a foreign one", of, was: NOT_OURS, write: "delete", says: NOT_MANAGED },
     ]),
   {
-    what: "change somebody else's that calls itself a cluster's",
+    what: "change a foreign one with a cluster's annotation",
     of: SERVICES,
     was: { metadata: { labels: null, annotations: { "etcd.improbable.io/cluster-id": "1" } } },
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/new": "1" } } } },
     says: NOT_MANAGED,
   },
   {
-    what: "make one about all pods",
+    what: "create one for all pods",
     of: NETWORK_POLICIES,
     write: { create: { spec: { podSelector: { matchLabels: null } } } },
     says: REACHED,
   },
   {
-    what: "make one about members of another cluster",
+    what: "create one for members of another cluster",
     of: NETWORK_POLICIES,
     write: { create: { spec: { podSelector: { matchLabels: { "etcd.improbable.io/cluster-name": "my-etcd" } } } } },
     says: REACHED,
   },
   {
-    what: "keep members from reaching others",
+    what: "restrict egress of members",
     of: NETWORK_POLICIES,
     write: { patch: { spec: { policyTypes: ["Ingress", "Egress"] } } },
     says: REACHED,
   },
-  // A peer that lost its labels is still its cluster's.
+  // A peer that lost its labels still belongs to its cluster.
   {
     what: "change one without labels",
     of: ETCD_PEERS,
@@ -261,7 +268,7 @@ const CASES: readonly Case[] = [
   { what: "delete one without labels", of: ETCD_PEERS, was: UNLABELLED, write: "delete" },
 
   {
-    what: "fence a running one",
+    what: "fence a running pod",
     of: PODS,
     write: {
       patch: {
@@ -270,14 +277,14 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: "take an annotation of its own back",
+    what: "remove an annotation of its own",
     of: PODS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/initial-cluster": null } } } },
   },
-  { what: "make one", of: PODS, write: { create: {} }, says: "creates no pods" },
+  { what: "create one", of: PODS, write: { create: {} }, says: "creates no pods" },
   { what: "delete a member's", of: PODS, write: "delete" },
   {
-    what: "delete one that is no member's",
+    what: "delete one that is not a member's",
     of: PODS,
     was: { metadata: { labels: { "etcd.improbable.io/peer-name": null } } },
     write: "delete",
@@ -298,32 +305,32 @@ const CASES: readonly Case[] = [
   },
   { what: "add an owner", of: PODS, write: { patch: { metadata: { ownerReferences: [OWNER] } } }, says: PODS_OWNERS },
   {
-    what: "add somebody else's annotation",
+    what: "add a foreign annotation",
     of: PODS,
     write: { patch: { metadata: { annotations: { "example.com/new": "1" } } } },
     says: PODS_ANNOTATIONS,
   },
   {
-    what: "change somebody else's annotation",
+    what: "change a foreign annotation",
     of: PODS,
     write: { patch: { metadata: { annotations: { "example.com/of": "us" } } } },
     says: PODS_ANNOTATIONS,
   },
   {
-    what: "remove somebody else's annotation",
+    what: "remove a foreign annotation",
     of: PODS,
     write: { patch: { metadata: { annotations: { "example.com/of": null } } } },
     says: PODS_ANNOTATIONS,
   },
 
   {
-    what: "give one its labels back",
+    what: "restore its labels",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
     write: { patch: { metadata: { labels: ours(PERSISTENT_VOLUME_CLAIMS, "").metadata.labels } } },
   },
   {
-    what: "put one aside",
+    what: "quarantine one",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: {
       patch: merged(QUARANTINED, {
@@ -332,25 +339,25 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    what: "put one aside again that a person took back",
+    what: "quarantine one again after a person has released it",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: asideSince("2026-01-01T00:00:00Z", "lost", null),
     write: { patch: asideSince("2026-02-02T00:00:00Z", "lost once more", "true") },
   },
   {
-    what: "put one aside that lost its labels",
+    what: "quarantine one that lost its labels",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
     write: { patch: QUARANTINED },
   },
   {
-    what: "delete its own that lost its labels",
+    what: "delete its own one that lost its labels",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { labels: null } },
     write: "delete",
   },
   {
-    what: "delete one that was put aside",
+    what: "delete a quarantined one",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: QUARANTINED,
     write: "delete",
@@ -358,7 +365,7 @@ const CASES: readonly Case[] = [
   },
   ...[null, "false"].map(
     (label): Case => ({
-      what: `say that one was put aside no more (${label})`,
+      what: `release a quarantined one (${label})`,
       of: PERSISTENT_VOLUME_CLAIMS,
       was: QUARANTINED,
       write: { patch: { metadata: { labels: { "etcd.improbable.io/quarantined": label } } } },
@@ -385,13 +392,13 @@ const CASES: readonly Case[] = [
     says: "gives no claim an owner",
   },
   {
-    what: "put one aside that somebody gave an owner",
+    what: "quarantine one to which a person has given an owner",
     of: PERSISTENT_VOLUME_CLAIMS,
     was: { metadata: { ownerReferences: [OWNER] } },
     write: { patch: QUARANTINED },
   },
   {
-    what: "make one with an owner",
+    what: "create one with an owner",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { create: { metadata: { ownerReferences: [OWNER] } } },
     says: "gives no claim an owner",
@@ -402,29 +409,29 @@ const CASES: readonly Case[] = [
     { dataSourceRef: { apiGroup: "example.com", kind: "Image", name: "somebody-elses" } },
   ].map(
     (spec): Case => ({
-      what: `make one with ${Object.keys(spec)}`,
+      what: `create one with ${Object.keys(spec)}`,
       of: PERSISTENT_VOLUME_CLAIMS,
       write: { create: { spec } },
       says: NEW_VOLUME,
     }),
   ),
   {
-    what: "say that its data is another cluster's",
+    what: "write another cluster's ID on it",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/cluster-id": "1" } } } },
-    says: "does not rewrite what a claim says of its data",
+    says: "does not rewrite a claim's record of its data",
   },
   {
-    what: "say no more whose data it is",
+    what: "remove the member ID from it",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/member-id": null } } } },
-    says: "does not rewrite what a claim says of its data",
+    says: "does not rewrite a claim's record of its data",
   },
   {
-    what: "say that its data is that of another attempt",
+    what: "write another attempt's token on it",
     of: PERSISTENT_VOLUME_CLAIMS,
     write: { patch: { metadata: { annotations: { "etcd.improbable.io/cluster-token": "other" } } } },
-    says: "does not rewrite what a claim says of its data",
+    says: "does not rewrite a claim's record of its data",
   },
 
   ...["peer-ca", "client-ca", "peer-tls", "server-tls", "operator-tls", "client"].flatMap((name) =>
@@ -434,17 +441,17 @@ const CASES: readonly Case[] = [
   ...["peer-tls", "server-tls", "operator-tls", "client"].flatMap((name) =>
     ofName(CERTIFICATES, `${name}-0123abcd`, { metadata: { annotations: { a: "b" } } }, OTHER_CERTIFICATE),
   ),
-  { what: "delete one of a cluster's", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
-  { what: "delete one of a cluster's", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
+  { what: "delete a cluster's", of: SECRETS, write: "delete", says: OTHER_SECRET, suffix: "-client" },
+  { what: "delete a cluster's", of: CONFIG_MAPS, write: "delete", says: OTHER_MAP, suffix: "-ca" },
   {
-    what: "delete one of a cluster's",
+    what: "delete a cluster's",
     of: CERTIFICATES,
     write: "delete",
     says: OTHER_CERTIFICATE,
     suffix: "-client-0123abcd",
   },
   {
-    what: "make one that Kubernetes puts a token into",
+    what: "create one that Kubernetes fills with a token",
     of: SECRETS,
     suffix: "-client",
     write: {
@@ -456,41 +463,41 @@ const CASES: readonly Case[] = [
     says: OTHER_TYPE,
   },
   {
-    what: "make the one with the password of etcd's root",
+    what: "create the one with the password of etcd's root",
     of: SECRETS,
     suffix: "-root",
     write: { create: { type: "kubernetes.io/basic-auth", data: { username: "cm9vdA==", password: "YQ==" } } },
   },
   {
-    what: "make the one of etcd's root of another type",
+    what: "create the one of etcd's root with a different type",
     of: SECRETS,
     suffix: "-root",
     write: { create: { type: "kubernetes.io/tls" } },
     says: OTHER_TYPE,
   },
   {
-    what: "make another one with a password",
+    what: "create any other one with a password",
     of: SECRETS,
     suffix: "-client",
     write: { create: { type: "kubernetes.io/basic-auth", data: { username: "cm9vdA==", password: "YQ==" } } },
     says: OTHER_TYPE,
   },
   {
-    what: "ask for one in another Secret",
+    what: "request one in a different Secret",
     of: CERTIFICATES,
     suffix: "-client-0123abcd",
     write: { create: { spec: { secretName: "somebody-elses" } } },
     says: OTHER_CERTIFICATE,
   },
   {
-    what: "ask for one that fills what is the operator's own to fill",
+    what: "request one in a Secret that the operator fills itself",
     of: CERTIFICATES,
     suffix: "-client",
     write: { create: asking("CLUSTER-client") },
     says: OTHER_CERTIFICATE,
   },
   {
-    what: "ask for an authority",
+    what: "request a CA",
     of: CERTIFICATES,
     suffix: "-client-0123abcd",
     write: { create: { spec: { secretName: "CLUSTER-client-0123abcd", isCA: true } } },
@@ -508,20 +515,20 @@ const CASES: readonly Case[] = [
     "-client",
   ),
   ...inService(
-    "for clients with addresses of others",
+    "for clients with externalIPs",
     { type: "LoadBalancer", externalIPs: ["192.0.2.1"] },
     ADDRESSES,
     "-client",
   ),
   {
-    what: "make one for clients of the type NodePort without its label",
+    what: "create one for clients of the type NodePort without its label",
     of: SERVICES,
     suffix: "-client",
     write: { create: { ...UNLABELLED, spec: { type: "NodePort" } } },
     says: NO_LABEL,
   },
   {
-    what: "open somebody else's that is for clients",
+    what: "open a foreign one for clients",
     of: SERVICES,
     suffix: "-client",
     was: NOT_OURS,
@@ -529,23 +536,23 @@ const CASES: readonly Case[] = [
     says: NOT_MANAGED,
   },
   ...inService("of the type ExternalName", { type: "ExternalName", externalName: "example.com" }, TYPE),
-  ...inService("with addresses of others", { externalIPs: ["192.0.2.1"] }, ADDRESSES),
+  ...inService("with externalIPs", { externalIPs: ["192.0.2.1"] }, ADDRESSES),
   ...(
     [
-      ["that leads to other namespaces", { namespaceSelector: { any: true } }],
+      ["that selects other namespaces", { namespaceSelector: { any: true } }],
       [
         "that names a Secret",
         { podMetricsEndpoints: [{ port: "a", basicAuth: { password: { name: "a", key: "b" } } }] },
       ],
-      ["that leads to a port by another way", { podMetricsEndpoints: [{ targetPort: 22 }] }],
+      ["that selects a port by number", { podMetricsEndpoints: [{ targetPort: 22 }] }],
     ] as const
   ).flatMap(([what, spec]): Case[] => [
-    { what: `make one ${what}`, of: POD_MONITORS, write: { create: { spec } }, says: MONITOR },
-    { what: `make one of its own ${what}`, of: POD_MONITORS, write: { patch: { spec } }, says: MONITOR },
-    { what: `mend one ${what}`, of: POD_MONITORS, was: { spec }, write: { patch: { spec: UNMONITORED } } },
+    { what: `create one ${what}`, of: POD_MONITORS, write: { create: { spec } }, says: MONITOR },
+    { what: `turn its own one into one ${what}`, of: POD_MONITORS, write: { patch: { spec } }, says: MONITOR },
+    { what: `repair one ${what}`, of: POD_MONITORS, was: { spec }, write: { patch: { spec: UNMONITORED } } },
   ]),
   {
-    what: "mend one that a person opened to the outside",
+    what: "repair one that a person opened to the outside",
     of: SERVICES,
     was: { spec: { type: "LoadBalancer", externalIPs: ["192.0.2.1"], selector: { "example.com/of": "others" } } },
     write: { patch: { spec: { selector: { "example.com/of": null } } } },
@@ -557,7 +564,7 @@ const CASES: readonly Case[] = [
     write: { patch: { spec: { type: "ClusterIP", externalIPs: null } } },
   },
   {
-    what: "give one more addresses than a person did",
+    what: "add addresses to those of a person",
     of: SERVICES,
     was: { spec: { externalIPs: ["192.0.2.1"] } },
     write: { patch: { spec: { externalIPs: ["192.0.2.1", "192.0.2.2"] } } },
@@ -570,14 +577,14 @@ const CASES: readonly Case[] = [
 ];
 
 const DEFINITION = "CustomResourceDefinition";
-const WHOM_TO_TRUST = `of the spec of a ${DEFINITION} the operator changes only whom to trust for conversions`;
+const ONLY_CA_BUNDLE = `of the spec of a ${DEFINITION} the operator changes only the CA bundle for conversions`;
 const METADATA = `of the metadata of a ${DEFINITION} the operator changes nothing`;
 const STATUS = `of the status of a ${DEFINITION} the operator changes only its stored versions`;
 const STORED = `as stored versions of a ${DEFINITION} the operator sets only the one that is stored`;
 
 interface DefinitionCase {
   readonly what: string;
-  /** The definition as somebody has left it; a merge patch. Default: as it is shipped. */
+  /** A merge patch that a person applied before. Default: none, the definition is as shipped. */
   readonly was?: object;
   readonly patch: object;
   readonly subresource?: "status";
@@ -593,57 +600,57 @@ const AUTHORITY = caBundleOf([(await newAuthority(Date.now())).certificate]);
 const ONLY_TLS = "of an EtcdCluster the operator writes only spec.tls";
 const NOTHING_ELSE = "of an EtcdCluster the operator changes nothing but spec.tls";
 
-/** Of the definition of EtcdClusters. */
+/** Writes of the definition of EtcdClusters. */
 const DEFINITION_CASES: readonly DefinitionCase[] = [
-  { what: "say whom to trust", patch: inConversion({ clientConfig: { caBundle: AUTHORITY } }) },
+  { what: "set caBundle", patch: inConversion({ clientConfig: { caBundle: AUTHORITY } }) },
   {
-    what: "say whom to trust when somebody else is called",
+    what: "set caBundle for a foreign Service",
     was: inConversion({ clientConfig: { service: { name: "somebody-elses" }, caBundle: null } }),
     patch: inConversion({ clientConfig: { caBundle: AUTHORITY } }),
-    says: "the operator says whom to trust only for conversions by its own Service",
+    says: "the operator sets a CA bundle only for conversions by its own Service",
   },
   {
-    what: "have another Service called",
+    what: "redirect to a foreign Service",
     patch: inConversion({ clientConfig: { service: { name: "somebody-elses" } } }),
-    says: WHOM_TO_TRUST,
+    says: ONLY_CA_BUNDLE,
   },
   {
-    what: "have another namespace's Service called",
+    what: "redirect to another namespace's Service",
     patch: inConversion({ clientConfig: { service: { namespace: "foo" } } }),
-    says: WHOM_TO_TRUST,
+    says: ONLY_CA_BUNDLE,
   },
   {
-    what: "have another path called",
+    what: "redirect to a different path",
     patch: inConversion({ clientConfig: { service: { path: "/other" } } }),
-    says: WHOM_TO_TRUST,
+    says: ONLY_CA_BUNDLE,
   },
   {
-    what: "have somebody outside called",
+    what: "redirect to a URL",
     patch: inConversion({ clientConfig: { service: null, url: "https://example.com/" } }),
-    says: WHOM_TO_TRUST,
+    says: ONLY_CA_BUNDLE,
   },
   {
-    what: "ask in other words",
+    what: "change the review versions",
     patch: inConversion({ conversionReviewVersions: ["v1", "v1beta1"] }),
-    says: WHOM_TO_TRUST,
+    says: ONLY_CA_BUNDLE,
   },
   {
-    what: "switch conversions off",
+    what: "disable conversion",
     patch: { spec: { conversion: { strategy: "None", webhook: null } } },
-    says: WHOM_TO_TRUST,
+    says: ONLY_CA_BUNDLE,
   },
-  { what: "change its names", patch: { spec: { names: { shortNames: ["e"] } } }, says: WHOM_TO_TRUST },
+  { what: "change its names", patch: { spec: { names: { shortNames: ["e"] } } }, says: ONLY_CA_BUNDLE },
   { what: "label it", patch: { metadata: { labels: { a: "b" } } }, says: METADATA },
   { what: "annotate it", patch: { metadata: { annotations: { a: "b" } } }, says: METADATA },
-  { what: "hold it", patch: { metadata: { finalizers: ["example.com/hold"] } }, says: METADATA },
+  { what: "add a finalizer", patch: { metadata: { finalizers: ["example.com/hold"] } }, says: METADATA },
   { what: "give it an owner", patch: { metadata: { ownerReferences: [OWNER] } }, says: METADATA },
   {
-    what: "say that only the present version is stored",
+    what: "remove an old stored version",
     patch: { status: { storedVersions: ["v1beta1"] } },
     subresource: "status",
   },
   {
-    what: "say that something else is stored",
+    what: "add a stored version",
     patch: { status: { storedVersions: ["v1beta1", "v1alpha1"] } },
     subresource: "status",
     says: STORED,
@@ -658,8 +665,8 @@ const DEFINITION_CASES: readonly DefinitionCase[] = [
 ];
 
 /**
- * What of a cluster has a name that ends so: it is made and changed, and nothing else is made it, or taken over.
- * @param change that is allowed
+ * Cases for a cluster's object with this suffix: it is created and changed, unless its label or owner is wrong.
+ * @param change an allowed change
  */
 function ofName(of: AnyResource, suffix: string, change: object, says: string): readonly Case[] {
   const own = { of, suffix: `-${suffix}` };
@@ -671,52 +678,52 @@ function ofName(of: AnyResource, suffix: string, change: object, says: string): 
   const wrong: readonly (readonly [string, object])[] = [
     ["of another cluster", label("other")],
     ["of no cluster", label(null)],
-    ["of nobody", { metadata: { ownerReferences: null } }],
+    ["without an owner", { metadata: { ownerReferences: null } }],
     ["of another owner", owner({ name: "other" })],
     ["of another kind of owner", owner({ kind: "EtcdBackup" })],
     ["of another group's owner", owner({ apiVersion: "example.com/v1" })],
-    ["that its owner does not manage", owner({ controller: false })],
+    ["without a controller", owner({ controller: false })],
   ];
   const made = (part: object) => ({ ...asked, ...part });
   return [
-    { what: `make one named ${suffix}`, write: { create: asked }, ...own },
+    { what: `create one named ${suffix}`, write: { create: asked }, ...own },
     { what: `change one named ${suffix}`, was: asked, write: { patch: change }, ...own },
-    { what: `make one named ${suffix}-more`, write: { create: asked }, says, of, suffix: `-${suffix}-more` },
+    { what: `create one named ${suffix}-more`, write: { create: asked }, says, of, suffix: `-${suffix}-more` },
     ...wrong.flatMap(([what, part]): Case[] => [
-      { what: `make one named ${suffix} ${what}`, write: { create: made(part) }, says, ...own },
-      { what: `make one named ${suffix} one ${what}`, was: asked, write: { patch: part }, says, ...own },
+      { what: `create one named ${suffix} ${what}`, write: { create: made(part) }, says, ...own },
+      { what: `turn one named ${suffix} into one ${what}`, was: asked, write: { patch: part }, says, ...own },
       { what: `change one named ${suffix} ${what}`, was: made(part), write: { patch: change }, says, ...own },
     ]),
   ];
 }
 
-/** What the operator writes when it puts a claim aside. @param label null: a person took it off */
+/** The quarantine marks that the operator writes. @param label null after a person has removed it */
 function asideSince(at: string, reason: string, label: "true" | null): object {
   const annotations = { "etcd.improbable.io/quarantine-reason": reason, "etcd.improbable.io/quarantined-at": at };
   return { metadata: { labels: { "etcd.improbable.io/quarantined": label }, annotations } };
 }
 
-/** A Service that is made so, and one that is changed so. */
+/** Cases for a Service that is created like this, and for one that is changed to it. */
 function inService(what: string, spec: object, says: string | undefined, suffix = ""): readonly Case[] {
   const rest = { of: SERVICES, suffix, ...(says === undefined ? {} : { says }) };
   return [
-    { what: `make one ${what}`, write: { create: { spec } }, ...rest },
+    { what: `create one ${what}`, write: { create: { spec } }, ...rest },
     { what: `turn one into one ${what}`, write: { patch: { spec } }, ...rest },
   ];
 }
 
-/** A ReplicaSet that is made so, and one that is changed so. */
+/** Cases for a ReplicaSet that is created like this, and for one that is changed to it. */
 function inPods({ what, ...part }: PodPart, says?: string): readonly Case[] {
   const { metadata, spec } = mergePodTemplate(podTemplate(peer({ spec: { podTemplate: HOOKLESS } })), part);
   const gone = Object.fromEntries(Object.keys(part.spec).map((field) => [field, null]));
   const change = { spec: { template: { metadata, spec: { ...gone, ...spec } } } };
   return [
-    { what: `make one whose pods ${what}`, of: REPLICA_SETS, write: { create: change }, ...(says && { says }) },
+    { what: `create one with pods that ${what}`, of: REPLICA_SETS, write: { create: change }, ...(says && { says }) },
     { what: `let the pods of one ${what}`, of: REPLICA_SETS, write: { patch: change }, ...(says && { says }) },
   ];
 }
 
-/** Does it as the operator. @returns what the refusal says; undefined when it is done */
+/** Writes as the operator. @returns the refusal; undefined when the write is allowed */
 async function outcome(given: Case, name: string): Promise<string | undefined> {
   const { of } = given;
   const { was, write } = JSON.parse(JSON.stringify(given).replaceAll("CLUSTER", clusterIn(name))) as Case;
@@ -738,8 +745,8 @@ async function outcome(given: Case, name: string): Promise<string | undefined> {
   );
 }
 
-describe("with the rights that are shipped", () => {
-  test("owners that block deletion may be set, which takes a right on the owner's finalizers", async () => {
+describe("with the shipped rights", () => {
+  test("the operator may set owners that block deletion, which needs a right on the owner's finalizers", async () => {
     const peerOf = await operator.create(ETCD_PEERS, ours(ETCD_PEERS, "owned") as never, OPTIONS);
     expect(peerOf.metadata.ownerReferences).toMatchObject([{ kind: "EtcdCluster", blockOwnerDeletion: true }]);
     const set = await operator.create(REPLICA_SETS, ours(REPLICA_SETS, "owned") as never, OPTIONS);
@@ -754,7 +761,7 @@ describe("with the rights that are shipped", () => {
     }
   });
 
-  test("members may have all that people put beside etcd, and their pods are taken", async () => {
+  test("members may have everything that users add beside etcd, and their pods are accepted", async () => {
     const group = "scheduling.k8s.io";
     const important = {
       apiVersion: `${group}/v1`,
@@ -775,7 +782,7 @@ describe("with the rights that are shipped", () => {
     const draft = { ...rest, ...replicaSet(member), metadata: ours(REPLICA_SETS, "whole").metadata };
     const made = await operator.create(REPLICA_SETS, draft, OPTIONS);
     expect(made.spec?.selector?.matchLabels).not.toHaveProperty(["example.com/team"]);
-    // As the ReplicaSet controller does.
+    // The ReplicaSet controller creates this pod.
     const { metadata, spec } = made.spec!.template!;
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, namespace, name: "whole" }, spec };
     const taken = await admin.create(PODS, pod as never, OPTIONS);
@@ -791,7 +798,7 @@ describe("with the rights that are shipped", () => {
     });
   });
 
-  test("certificates of clusters are read and written by name; none is listed or deleted", async () => {
+  test("certificates of clusters are read and written by name, and neither listed nor deleted", async () => {
     const names = [
       [SECRETS, "mine-peer-ca"],
       [CONFIG_MAPS, "mine-ca"],
@@ -809,14 +816,14 @@ describe("with the rights that are shipped", () => {
     }
   });
 
-  test("nothing else of the API is open", async () => {
+  test("Secrets are not listed", async () => {
     for (const at of [namespace, OPERATOR_NAMESPACE]) {
       const lists = operator.list(SECRETS, { namespace: at }, OPTIONS);
       await expect(lists).rejects.toMatchObject({ code: "KubeForbidden" });
     }
   });
 
-  test("the certificate of the webhooks is read and written by its name, in the operator's namespace", async () => {
+  test("the webhooks' certificate is read and written by its name, in the operator's namespace only", async () => {
     const made = await operator.create(SECRETS, certificate(), OPTIONS);
     await operator.replace(SECRETS, { ...made, data: { ...made.data, "tls.key": "" } }, OPTIONS);
     await expect(
@@ -830,7 +837,7 @@ describe("with the rights that are shipped", () => {
     await expect(gone).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
-  test("of definitions the operator reads and writes its own three, and nothing else", async () => {
+  test("the operator reads and writes its own definitions and no others", async () => {
     for (const name of [ETCD_CLUSTERS, ETCD_PEERS, ETCD_BACKUPS, ETCD_BACKUP_SCHEDULES].map((of) => resourceName(of))) {
       const live = await operator.get(CUSTOM_RESOURCE_DEFINITIONS, { name }, OPTIONS);
       const same = await operator.replace(CUSTOM_RESOURCE_DEFINITIONS, live, OPTIONS);
@@ -845,7 +852,7 @@ describe("with the rights that are shipped", () => {
     for (const ask of refused) await expect(ask()).rejects.toMatchObject({ code: "KubeForbidden" });
   });
 
-  test("of what governs admission the operator writes its own webhooks, and nothing else", async () => {
+  test("the operator writes its own webhook configuration and no others", async () => {
     const own = await operator.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
     await operator.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, own, OPTIONS);
     const { metadata: _, ...rest } = own;
@@ -860,7 +867,7 @@ describe("with the rights that are shipped", () => {
   });
 });
 
-describe("with every right that there is, the policy alone lets the operator", () => {
+describe("with cluster-admin, the policy alone lets the operator", () => {
   beforeAll(async () => {
     const group = "rbac.authorization.k8s.io";
     const binding = {
@@ -913,11 +920,11 @@ describe("with every right that there is, the policy alone lets the operator", (
   const OWN_TLS = { spec: { tls: DEFAULT_TLS } };
   const CLUSTER_CASES: readonly { what: string; tls?: object; status?: object; patch: object; says?: string }[] = [
     { what: "write spec.tls where there is none", patch: OWN_TLS },
-    { what: "over what is there", tls: NO_TLS, patch: { spec: { tls: { minVersion: "TLS1.3" } } }, says: ONLY_TLS },
-    { what: "of a cluster that is made already", status: MADE, patch: { spec: { tls: NO_TLS } }, says: ONLY_TLS },
+    { what: "spec.tls that is set", tls: NO_TLS, patch: { spec: { tls: { minVersion: "TLS1.3" } } }, says: ONLY_TLS },
+    { what: "spec.tls of a cluster with an identity", status: MADE, patch: { spec: { tls: NO_TLS } }, says: ONLY_TLS },
     { what: "replicas", patch: { spec: { ...OWN_TLS.spec, replicas: 1 } }, says: NOTHING_ELSE },
-    { what: "by taking something away", patch: { spec: { ...OWN_TLS.spec, image: null } }, says: NOTHING_ELSE },
-    { what: "by giving something", patch: { spec: { ...OWN_TLS.spec, etcd: {} } }, says: NOTHING_ELSE },
+    { what: "the spec by removing a field", patch: { spec: { ...OWN_TLS.spec, image: null } }, says: NOTHING_ELSE },
+    { what: "the spec by adding a field", patch: { spec: { ...OWN_TLS.spec, etcd: {} } }, says: NOTHING_ELSE },
     { what: "labels", patch: { ...OWN_TLS, metadata: { labels: { a: "b" } } }, says: NOTHING_ELSE },
     { what: "annotations", patch: { ...OWN_TLS, metadata: { annotations: { a: "b" } } }, says: NOTHING_ELSE },
     { what: "finalizers", patch: { ...OWN_TLS, metadata: { finalizers: ["example.com/a"] } }, says: NOTHING_ELSE },
@@ -950,11 +957,11 @@ describe("with every right that there is, the policy alone lets the operator", (
         { ...live, spec: { ...live.spec, versions } },
         OPTIONS,
       );
-      await expect(written).rejects.toThrow(REFUSED(WHOM_TO_TRUST));
+      await expect(written).rejects.toThrow(REFUSED(ONLY_CA_BUNDLE));
     }
   });
 
-  test(`not change anybody else's ${DEFINITION}, nor make or delete one`, async () => {
+  test(`not change a foreign ${DEFINITION}, nor create or delete one`, async () => {
     const [{ spec }] = crdManifests() as unknown as [{ spec: object }];
     const names = { kind: "Thing", plural: "things", listKind: "ThingList", singular: "thing" };
     const draft = {
@@ -979,7 +986,7 @@ describe("with every right that there is, the policy alone lets the operator", (
     }
   });
 
-  test("each sentence of the policy refuses something here", () => {
+  test("each sentence of the policy refuses something in these tests", () => {
     const others = [
       ...[`neither makes nor deletes a ${DEFINITION}`, "changes only those of etcd.improbable.io"],
       // restore.test.ts
@@ -994,7 +1001,7 @@ describe("with every right that there is, the policy alone lets the operator", (
     expect(silent.map(({ message }) => message)).toEqual([]);
   });
 
-  test("others are not asked", async () => {
+  test("the policy does not restrict other accounts", async () => {
     const draft = merged(ours(PODS, "by-somebody"), NOT_OURS) as Draft<KubeObject>;
     expect(await admin.create(PODS, draft as never, OPTIONS)).toMatchObject({ apiVersion: apiVersionOf(PODS) });
   });

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, Resource } from "#kube/kinds.ts";
 
-// What people write of a backup is taken, completed or refused by the API server, before the operator is asked.
+// The API server accepts, completes or refuses the spec of a backup before the operator sees it.
 
 const { signal } = new AbortController();
 const OPTIONS = { signal };
@@ -16,7 +16,7 @@ const namespace = "default";
 let server: ApiServer;
 let kube: KubeClient;
 
-/** Nobody converts here: what is written is the version that is stored. */
+/** The version before v1beta1. Nothing converts it here, so none of it can be stored. */
 const ALPHA: Resource<EtcdBackup> = { ...ETCD_BACKUPS, version: "v1alpha1" };
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ let count = 0;
 async function made(spec: unknown, of = ETCD_BACKUPS, name = `b-${count++}`): Promise<EtcdBackup> {
   const apiVersion = `${of.group}/${of.version}`;
   const draft = { apiVersion, kind: of.kind, metadata: { namespace, name }, spec } as unknown as Draft<EtcdBackup>;
-  // What v1alpha1 writes would have to be converted to be stored; whether it is taken is found out before.
+  // A v1alpha1 object would need a conversion to be stored. The schema refuses it before that.
   return await kube.create(of, draft, OPTIONS);
 }
 
@@ -49,7 +49,7 @@ function template(text: string): object {
   return to({ url: { template: text } });
 }
 
-test("a backup that says nothing but whence and whither gets every default", async () => {
+test("a backup with only a source and a destination gets every default", async () => {
   expect((await made({ source: SOURCE, destination: DESTINATION })).spec).toEqual({
     source: SOURCE,
     destination: { s3: { bucket: "backups", pathStyle: false } },
@@ -60,19 +60,19 @@ test("a backup that says nothing but whence and whither gets every default", asy
   });
 });
 
-describe("is taken:", () => {
+describe("is accepted:", () => {
   test.each([
-    ["another etcd with TLS and a user", from({
+    ["endpoints with TLS and a user", from({
       endpoints: ["https://etcd.example.com:2379", "https://[fd00::1]:2379/"],
       tls: { secretName: "tls", serverName: "etcd.example.com" },
       auth: { secretName: "root" },
     })],
-    ["everything of S3", to({ s3: {
+    ["every field of S3", to({ s3: {
       bucket: "backups", prefix: "shop/orders", endpoint: "http://10.0.0.1:9000", region: "eu-west-1", pathStyle: true,
       credentials: { secretName: "s3" },
     } })],
-    ["Google's store", to({ gcs: { bucket: "backups", credentials: { secretName: "gcs" } } })],
-    ["Azure's store", to({ azure: { account: "mine", container: "$root", endpoint: "http://10.0.0.1:10000/mine" } })],
+    ["Google Cloud Storage", to({ gcs: { bucket: "backups", credentials: { secretName: "gcs" } } })],
+    ["Azure Blob Storage", to({ azure: { account: "mine", container: "$root", endpoint: "http://10.0.0.1:10000/mine" } })],
     ["a volume", to({ volume: { claimName: "backups", path: "a.b/c" } })],
     ["a URL", template("s3://b/{{ .Namespace }}/{{.Name}}-{{ .UID}}-{{- .CreationTimestamp -}}.db?region=eu-1")],
     ["encryption, with the usual key", {
@@ -82,24 +82,20 @@ describe("is taken:", () => {
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
 });
 
-describe("is refused, by field, value and what it may be:", () => {
+describe("is refused with the field, the value and what is allowed:", () => {
   test.each<[string, unknown, readonly string[]]>([
     ["no source", { destination: DESTINATION }, ["spec.source: Required value"]],
     ["an empty source", from({}), ["source must have exactly one of clusterName and endpoints"]],
     ["two sources", from({ ...SOURCE, endpoints: ["http://a:2379"] }), ["exactly one of clusterName and endpoints"]],
-    ["TLS of the operator's own", from({ ...SOURCE, tls: {} }), ["tls and auth go with endpoints"]],
+    ["TLS without endpoints", from({ ...SOURCE, tls: {} }), ["tls and auth go with endpoints"]],
+    ["a user without endpoints", from({ ...SOURCE, auth: { secretName: "s" } }), ["tls and auth go with endpoints"]],
     [
-      "a user of the operator's own",
-      from({ ...SOURCE, auth: { secretName: "s" } }),
-      ["tls and auth go with endpoints"],
-    ],
-    [
-      "TLS without TLS",
+      "TLS with an http endpoint",
       from({ endpoints: ["https://a:1", "http://b:1"], tls: {} }),
       ["every endpoint must begin with https://"],
     ],
     [
-      "a password without TLS",
+      "a password with an http endpoint",
       from({ endpoints: ["https://a:1", "http://b:1"], auth: { secretName: "s" } }),
       ["with auth, every endpoint must begin with https://"],
     ],
@@ -120,21 +116,25 @@ describe("is refused, by field, value and what it may be:", () => {
       to({ ...DESTINATION, gcs: { bucket: "b2" } }),
       ["exactly one of s3, gcs, azure, volume and url"],
     ],
-    ["an odd bucket", to({ s3: { bucket: "a/b" } }), ["bucket is a/b; it must be 2 to 222 letters"]],
+    ["an invalid bucket", to({ s3: { bucket: "a/b" } }), ["bucket is a/b; it must be 2 to 222 letters"]],
     [
-      "a way out of the prefix",
+      "a prefix with ..",
       to({ s3: { bucket: "bb", prefix: "a/../b" } }),
       ["prefix is a/../b; it must be names of letters"],
     ],
     ["a prefix that begins with /", to({ gcs: { bucket: "bb", prefix: "/a" } }), ["prefix is /a; it must be"]],
     ["a prefix that ends with /", to({ gcs: { bucket: "bb", prefix: "a/" } }), ["prefix is a/; it must be"]],
-    ["a way out of the volume", to({ volume: { claimName: "c", path: ".." } }), ["path is ..; it must be"]],
+    ["a path that leaves the volume", to({ volume: { claimName: "c", path: ".." } }), ["path is ..; it must be"]],
     [
       "an endpoint of a store with a query",
       to({ s3: { bucket: "bb", endpoint: "http://a?b" } }),
       ["it is http://a?b; it must be"],
     ],
-    ["an odd account", to({ azure: { account: "Mine", container: "con" } }), ["account is Mine; it must be 3 to 24"]],
+    [
+      "an invalid account",
+      to({ azure: { account: "Mine", container: "con" } }),
+      ["account is Mine; it must be 3 to 24"],
+    ],
     [
       "an unknown placeholder",
       template("s3://b/{{ .Name }}/{{ .Labels }}"),
@@ -145,21 +145,25 @@ describe("is refused, by field, value and what it may be:", () => {
       template("s3://b/{{ printf .Name }}"),
       ["the template has {{ printf .Name }}; it may have"],
     ],
-    ["a brace alone", template("s3://b/{ .Name }"), ["a brace that belongs to no placeholder"]],
-    ["an odd compression", { ...from(SOURCE), compression: "Gzip" }, ['spec.compression: Unsupported value: "Gzip"']],
+    ["a brace outside of a placeholder", template("s3://b/{ .Name }"), ["a brace that belongs to no placeholder"]],
     [
-      "no time at all",
+      "an invalid compression",
+      { ...from(SOURCE), compression: "Gzip" },
+      ['spec.compression: Unsupported value: "Gzip"'],
+    ],
+    [
+      "a deadline of zero",
       { ...from(SOURCE), activeDeadlineSeconds: 0 },
       ["spec.activeDeadlineSeconds", "greater than or equal to 1"],
     ],
-    ["no key", { ...from(SOURCE), encryption: {} }, ["spec.encryption.keySecret: Required value"]],
+    ["encryption without a key", { ...from(SOURCE), encryption: {} }, ["spec.encryption.keySecret: Required value"]],
   ])("%s", async (_, spec, says) => {
     // biome-ignore format: a table
-    const refusal = await made(spec).then(() => "it was taken", String);
+    const refusal = await made(spec).then(() => "it was accepted", String);
     for (const words of says) expect(refusal).toContain(words);
   });
 
-  test("a name that would not fit into a label", async () => {
+  test("a name that is too long for a label", async () => {
     const spec = { source: SOURCE, destination: DESTINATION };
     await expect(made(spec, ETCD_BACKUPS, "a".repeat(64))).rejects.toThrow(
       "metadata.name is too long; it may have at most 63",
@@ -173,7 +177,7 @@ describe("is refused, by field, value and what it may be:", () => {
   });
 });
 
-test("the example is taken", async () => {
+test("the example is accepted", async () => {
   const { spec } = parse(readFileSync("examples/backup.yaml", "utf8")) as { spec: object };
   expect((await made(spec)).spec).toMatchObject(spec);
 });
@@ -189,7 +193,7 @@ test.each<[what: string, change: object]>([
   ["an account", { serviceAccountName: "a" }],
   ["resources", { resources: { limits: { memory: "1Gi" } } }],
   ["a deadline", { activeDeadlineSeconds: 1 }],
-])("afterwards %s is neither changed nor taken away, also with a wish to verify it", async (_, change) => {
+])("%s cannot be changed or removed after creation, not even together with verify", async (_, change) => {
   const [bare, full] = [
     await made({ source: SOURCE, destination: DESTINATION }),
     await made({ source: SOURCE, destination: DESTINATION, ...change }),
@@ -204,7 +208,7 @@ test.each<[what: string, change: object]>([
   expect((await edit(full, { verify: true })).spec).toMatchObject({ ...change, verify: true });
 });
 
-test("a backup is verified when somebody says so, then or later, and not taken back", async () => {
+test("verify may be set at creation or later, and not taken back", async () => {
   const spec = { source: SOURCE, destination: DESTINATION };
   expect((await made({ ...spec, verify: true })).spec.verify).toBe(true);
   const { metadata } = await made(spec);
@@ -215,7 +219,7 @@ test("a backup is verified when somebody says so, then or later, and not taken b
   for (const value of [false, null]) await expect(verify(value)).rejects.toThrow("verify cannot be taken back");
 });
 
-test("afterwards nothing else of the spec is changed, and the rest is", async () => {
+test("after creation the rest of the spec cannot be changed, and metadata can", async () => {
   const { metadata } = await made({ source: SOURCE, destination: DESTINATION });
   const edit = (change: object) => kube.patch(ETCD_BACKUPS, metadata, change, { signal, type: "merge" });
   await expect(edit({ spec: { compression: "Zstd" } })).rejects.toThrow(LASTS);
@@ -223,7 +227,7 @@ test("afterwards nothing else of the spec is changed, and the rest is", async ()
   expect(edited.annotations).toEqual({ a: "1" });
 });
 
-test("a status may have all that the operator tells", async () => {
+test("a status may have every field that the operator writes", async () => {
   const backup = await made({ source: SOURCE, destination: DESTINATION });
   const status: EtcdBackup["status"] = {
     observedGeneration: 1,

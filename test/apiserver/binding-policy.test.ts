@@ -3,17 +3,17 @@ import { bindingLabels, clusterLabels, USER_FINALIZER } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
-import { etcdOf, etcdRole, etcdUser } from "#kit/access.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { definitionOf } from "#kit/foreign-kind.ts";
-import { startShipped } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { definitionOf } from "#kit/servers/foreign-kind.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { etcdOf, etcdRole, etcdUser } from "#kit/snapshots/access.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CERTIFICATES, type Resource, SECRETS } from "#kube/kinds.ts";
 import { patchFinalizers } from "#runtime/writes.ts";
 import { ownedBy } from "#user/desired/binding.ts";
 import { bindingRequest } from "#user/desired/request.ts";
 
-// What the operator's account may do for roles and users is asked of a real API server, with the manifests that are shipped.
+// What the operator's account may do for roles and users, according to a real API server with the shipped manifests.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "foo";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const kinds = [ETCD_CLUSTERS, ETCD_ROLES, ETCD_USERS, CERTIFICATES];
   const foreign = [definitionOf(CERTIFICATES)];
   ({ server, admin, operator } = await startShipped({ namespace, kinds, foreign }));
-  // A policy counts a moment after it was made.
+  // A policy applies a moment after its creation.
   const probe = () => operator.create(SECRETS, secret({}, "probe"), OPTIONS);
   await vi.waitFor(() => expect(probe()).rejects.toThrow("of Secrets the operator writes only"), { timeout: 60_000 });
 }, 120_000);
@@ -39,7 +39,7 @@ function secret(change: object = {}, name = "app-binding", metadata: object = {}
   return { apiVersion: "v1", kind: "Secret", metadata: its, type: "servicebinding.io/etcd", data: {}, ...change };
 }
 
-/** As another EtcdUser has it, of another name each time. */
+/** Number of Secrets so far: each belongs to a new EtcdUser. */
 let count = 0;
 function mine(change: object = {}, suffix = "-binding", metadata: object = {}) {
   const name = `case-${count++}`;
@@ -48,7 +48,7 @@ function mine(change: object = {}, suffix = "-binding", metadata: object = {}) {
 }
 
 describe("a binding Secret", () => {
-  test("of an EtcdUser is made, read and written by its name, and neither listed nor deleted", async () => {
+  test("of an EtcdUser is created, read and written by its name, and neither listed nor deleted", async () => {
     const made = await operator.create(SECRETS, mine(), OPTIONS);
     await operator.replace(SECRETS, { ...made, data: { password: "YQ==" } }, OPTIONS);
     await operator.get(SECRETS, made.metadata, OPTIONS);
@@ -58,19 +58,19 @@ describe("a binding Secret", () => {
   });
 
   test.each<[string, ReturnType<typeof secret>, string]>([
-    ["of another type", mine({ type: "Opaque" }), "the operator makes Secrets of the type"],
-    ["of the type of a cluster's", mine({ type: "kubernetes.io/tls", data: { "tls.crt": "", "tls.key": "" } }), "the operator makes Secrets of the type"],
-    ["of another name", mine({}, "-other"), "of Secrets the operator writes only"],
-    ["of nobody", mine({}, "-binding", { ownerReferences: [] }), "of Secrets the operator writes only"],
+    ["with a different type", mine({ type: "Opaque" }), "the operator makes Secrets of the type"],
+    ["with the type of a cluster's Secret", mine({ type: "kubernetes.io/tls", data: { "tls.crt": "", "tls.key": "" } }), "the operator makes Secrets of the type"],
+    ["with a different name", mine({}, "-other"), "of Secrets the operator writes only"],
+    ["without an owner", mine({}, "-binding", { ownerReferences: [] }), "of Secrets the operator writes only"],
     ["of another EtcdUser", mine({}, "-binding", { ownerReferences: [{ ...OWNER, name: "other" }] }), "of Secrets the operator writes only"],
     ["of another kind", mine({}, "-binding", { ownerReferences: [{ ...OWNER, kind: "EtcdCluster" }] }), "of Secrets the operator writes only"],
-    ["of a kind of somebody else's", mine({}, "-binding", { ownerReferences: [{ ...OWNER, apiVersion: "example.com/v1" }] }), "of Secrets the operator writes only"],
+    ["of a foreign group's kind", mine({}, "-binding", { ownerReferences: [{ ...OWNER, apiVersion: "example.com/v1" }] }), "of Secrets the operator writes only"],
     ["without its label", mine({}, "-binding", { labels: clusterLabels("app") }), "of Secrets the operator writes only"],
-  ])("%s is not made", async (_, draft, says) => {
+  ])("%s is not created", async (_, draft, says) => {
     await expect(operator.create(SECRETS, draft, OPTIONS)).rejects.toThrow(says);
   }); // biome-ignore format: a table
 
-  test("of somebody else is not taken over", async () => {
+  test("with a foreign owner is not taken over", async () => {
     const draft = mine();
     const theirs = await admin.create(
       SECRETS,
@@ -84,7 +84,7 @@ describe("a binding Secret", () => {
   });
 });
 
-test("cert-manager is asked for the certificate of a binding, in a Secret of its own, and for no authority", async () => {
+test("the operator requests the certificate of a binding in its own Secret, and no CA", async () => {
   const draft = bindingRequest(user, etcdOf());
   await operator.create(CERTIFICATES, draft, OPTIONS);
   const refused = (change: object) =>
@@ -103,7 +103,7 @@ test("cert-manager is asked for the certificate of a binding, in a Secret of its
       OPTIONS,
     );
   const says =
-    "asks cert-manager only for certificates of an EtcdCluster, whose names end in eight digits, or of an EtcdUser";
+    "asks cert-manager only for certificates of an EtcdCluster, with names that end in eight digits, or of an EtcdUser";
   await expect(refused({})).rejects.toThrow(says);
   await expect(refused({ spec: { ...draft.spec, secretName: "b-binding-tls", isCA: true } })).rejects.toThrow(says);
 });
@@ -114,7 +114,7 @@ describe.each<[string, Kind, () => EtcdRole]>([
   ["an EtcdRole", ETCD_ROLES, () => etcdRole({ name: "r" })],
   ["an EtcdUser", ETCD_USERS as unknown as Kind, () => etcdUser({ name: "u" }) as unknown as EtcdRole],
 ])("%s", (_, of, draft) => {
-  test("gets a finalizer and a status, and nothing else is changed of it; it is neither made nor deleted", async () => {
+  test("gets a finalizer and a status; the operator changes nothing else of it, and neither creates nor deletes it", async () => {
     const { metadata, status: __, ...wanted } = draft();
     const ref = { namespace, name: metadata.name };
     const made = await admin.create(of, { ...wanted, metadata: ref }, OPTIONS);

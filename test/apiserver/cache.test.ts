@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { type FaultProxy, startFaultProxy } from "#kit/servers/fault-proxy.ts";
 import { Cache, type CacheOptions, type Change } from "#kube/cache.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, keyOf, REPLICA_SETS, type Ref, type ReplicaSet, SECRETS, type Secret } from "#kube/kinds.ts";
@@ -12,7 +12,7 @@ const namespace = "default";
 let server: ApiServer;
 let kube: KubeClient;
 let serial = 0;
-/** What a test opened; closed after it, also when it failed. */
+/** Resources that a test opened. They are closed after it, also after a failure. */
 const opened: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close();
 });
 
-/** A label of its own for every test, so that one does not see the other's objects. */
+/** A separate label for each test, so that one does not see the objects of the others. */
 function newSet(): string {
   serial += 1;
   return `set-${serial}`;
@@ -45,7 +45,7 @@ async function remove(set: string, name: string): Promise<void> {
   await kube.delete(SECRETS, ref, { ...OPTIONS, preconditions: { uid } });
 }
 
-/** A running cache of one set, and the set as its changes tell it. */
+/** A running cache of one set, and the set according to its changes. */
 function follow(set: string, client: KubeClient = kube, more: Partial<CacheOptions<Secret>> = {}) {
   const cache = new Cache<Secret>({ client, resource: SECRETS, namespace, labelSelector: `set=${set}`, ...more });
   const told = new Map<string, string>();
@@ -55,7 +55,7 @@ function follow(set: string, client: KubeClient = kube, more: Partial<CacheOptio
   return { cache, told };
 }
 
-/** Adds only what is new, changes only what is there: a change out of order is a failure. */
+/** Adds only new objects and changes only existing ones: a change out of order is a failure. */
 function replay(told: Map<string, string>, { type, object }: Change<Secret>): void {
   const key = keyOf(object);
   expect(told.has(key)).toBe(type !== "added");
@@ -81,7 +81,7 @@ async function expectSame(set: string, followed: ReturnType<typeof follow>, with
   expect(followed.cache.stats.listenerFailures).toBe(0);
 }
 
-/** Many small changes, some of them one after another on the same name. */
+/** Many small changes, some of them in a row on the same name. */
 async function beBusy(set: string, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     await Promise.all([0, 1, 2, 3].map((n) => write(set, `o${n}`, String(round))));
@@ -102,7 +102,7 @@ describe("a cache", () => {
     expect(followed.cache.stats).toMatchObject({ syncs: 1, restarts: {} });
   });
 
-  test("shows the version of our own write before long", async () => {
+  test("shows the version of our own write soon", async () => {
     const set = newSet();
     const { cache } = follow(set);
     await cache.whenSynced(signal);
@@ -111,7 +111,7 @@ describe("a cache", () => {
     expect(cache.get(metadata)?.metadata.uid).toBe(metadata.uid);
   });
 
-  test("keeps what it is told to keep, never managedFields, and lets nobody change it", async () => {
+  test("keeps only the selected fields and never managedFields, and its objects cannot be changed", async () => {
     const set = newSet();
     await write(set, "a", "1");
     const { cache } = follow(set, kube, {
@@ -125,10 +125,10 @@ describe("a cache", () => {
     expect(() => Object.assign(only?.metadata.labels ?? {}, { set: "other" })).toThrow(TypeError);
   });
 
-  test("follows objects as large as they may be, of which four are more than an answer may be long", async () => {
+  test("follows objects as large as they may be, of which four exceed the limit of an answer", async () => {
     const set = newSet();
     const metadata = (name: string) => ({ name: `${set}-${name}`, namespace, labels: { set } });
-    /** Each `<` is stored as one byte, and sent as six. */
+    /** Objects with `<`: each is stored as one byte and sent as six. */
     const large = (name: string, characters = 1_480_000): Draft<ReplicaSet> => {
       const env = [{ name: "LARGE", value: "<".repeat(characters) }];
       const spec = { containers: [{ name: "none", image: "none", env }] };
@@ -168,7 +168,7 @@ describe("a cache", () => {
       await kube.delete(REPLICA_SETS, metadata as Ref, { ...OPTIONS, preconditions: { uid: metadata.uid } });
   });
 
-  test("tells an object that leaves the selection as deleted", async () => {
+  test("reports an object that leaves the selection as deleted", async () => {
     const set = newSet();
     const followed = follow(set);
     const { metadata } = await write(set, "a", "1");
@@ -179,7 +179,7 @@ describe("a cache", () => {
 });
 
 describe("a cache outlives", () => {
-  test("a killed API server, and shows afterwards what happened meanwhile", async () => {
+  test("a killed API server, and then shows the changes made while it was away", async () => {
     const set = newSet();
     const followed = follow(set);
     await beBusy(set, 3);
@@ -219,11 +219,11 @@ describe("a cache outlives", () => {
     await expectSame(set, followed, 30_000);
   });
 
-  test("a frozen link, which it gives up by itself after the idle time", async () => {
+  test("a frozen link, which it abandons after the idle time", async () => {
     const set = newSet();
     const idle = new AbortController();
     const { proxy, client } = await proxied();
-    // The idle time is a minute and a half: the clock of this cache runs so much faster that it is three seconds.
+    // The idle time is 90 s. This cache's clock runs so much faster that it takes three seconds.
     const hasty = { ...systemClock, after: (ms: number, run: () => void) => systemClock.after(ms / 30, run) };
     const followed = follow(set, client, { clock: hasty });
     await followed.cache.whenSynced(idle.signal);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { clientService, serviceDiffers, servicePut } from "#cluster/desired/services.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { cluster } from "#kit/cluster.ts";
+import { clientService, serviceDiffers, servicePut } from "#cluster/exposure/desired/services.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import { type Draft, SERVICES, type Service } from "#kube/kinds.ts";
 
-// What becomes of the client Service when somebody edits how it is to be, by the word of a real API server.
+// Edits of spec.clientService and their effect on the client Service, with a real API server.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "default";
@@ -18,11 +18,11 @@ afterAll(async () => await server?.stop());
 
 function wanted(given: EtcdCluster["spec"]["clientService"], name = "my-etcd-client"): Draft<Service> {
   const { metadata, ...draft } = clientService(cluster({ spec: { clientService: given } }));
-  const { ownerReferences: _, ...rest } = metadata; // there is no cluster that could own it
+  const { ownerReferences: _, ...rest } = metadata; // no cluster exists that could own it
   return { ...draft, metadata: { ...rest, namespace, name } };
 }
 
-/** Writes as the operator does, and looks whether anything is left to be written. */
+/** Writes like the operator, and checks that nothing is left to write. */
 async function put(live: Service, draft: Draft<Service>): Promise<Service> {
   const stored = await server.client.replace(SERVICES, servicePut(live, draft), OPTIONS);
   expect(serviceDiffers(stored, draft)).toBe(false);
@@ -37,7 +37,7 @@ function nodePort(service: Service): number | undefined {
   return service.spec?.ports?.[0]?.nodePort;
 }
 
-test("it is opened and closed again, and keeps its address; node ports stay as long as they are needed", async () => {
+test("the Service is opened and closed again, and keeps its address; node ports stay as long as they are needed", async () => {
   const made = await server.client.create(SERVICES, wanted({ type: "ClusterIP" }), OPTIONS);
   const byPort = await put(made, wanted({ type: "NodePort", metadata: { annotations: { "example.com/a": "1" } } }));
   expect(nodePort(byPort)).toBeGreaterThan(0);
@@ -53,7 +53,7 @@ test("it is opened and closed again, and keeps its address; node ports stay as l
   expect(closed.metadata.annotations).toEqual(made.metadata.annotations);
 });
 
-test("what a cloud controller puts on it stays while it is open: its class cannot be changed", async () => {
+test("fields of a cloud controller stay while the Service is open, and its class cannot be changed", async () => {
   const named = (given: EtcdCluster["spec"]["clientService"]) => wanted(given, "other-client");
   const made = await server.client.create(SERVICES, named({ type: "ClusterIP" }), OPTIONS);
   const loadBalancerClass = "example.com/lb";

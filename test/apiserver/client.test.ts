@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { hasCode } from "#base/error.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES } from "#kit/kinds.ts";
-import { oracleFor } from "#kit/kube-oracle.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { oracleFor } from "#kit/servers/kube-oracle.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES } from "#kit/tables/kinds.ts";
 import { FIELD_MANAGER, type KubeClient } from "#kube/client.ts";
 import {
   type Draft,
@@ -54,13 +54,13 @@ describe("objects", () => {
     });
   });
 
-  test("are tried out without being made", async () => {
+  test("are tried in a dry run without being created", async () => {
     const tried = await kube.create(SECRETS, secret("tried-out", { a: "1" }), { ...OPTIONS, dryRun: true });
     expect(tried.data).toEqual({ a: "MQ==" });
     expect(await kube.find(SECRETS, { namespace, name: "tried-out" }, OPTIONS)).toEqual({ is: "absent" });
   });
 
-  test("that are missing are absent, which is not the same as a kind that nobody serves", async () => {
+  test("that are missing are absent, which differs from a kind that is not served", async () => {
     const ref = { namespace, name: "missing" };
     await expect(kube.get(SECRETS, ref, OPTIONS)).rejects.toMatchObject({ code: "KubeNotFound" });
     expect(await kube.find(SECRETS, ref, OPTIONS)).toEqual({ is: "absent" });
@@ -171,7 +171,7 @@ describe("server-side apply", () => {
     expect(forced.spec?.selector).toEqual({ app: "mine" });
   });
 
-  test("with a uid changes that object only, and makes none", async () => {
+  test("with a uid changes only the object with that uid, and creates none", async () => {
     const draft = service("by-uid", 1);
     const withUid = { ...draft, metadata: { ...draft.metadata, uid: "00000000-0000-0000-0000-000000000000" } };
     const options = { ...OPTIONS, force: true };
@@ -201,13 +201,13 @@ describe("server-side apply", () => {
 
   test("owns its fields under the operator's name", async () => {
     const made = await kube.apply(SERVICES, service("owned", 1), { ...OPTIONS, force: true });
-    const { managedFields } = made.metadata as { managedFields?: { manager?: string }[] };
+    const { managedFields } = made.metadata;
     expect(managedFields?.map((entry) => entry.manager)).toEqual([FIELD_MANAGER]);
   });
 });
 
 describe("refusals", () => {
-  test("missing rights and admission are told apart", async () => {
+  test("missing rights and refused admissions have different codes", async () => {
     const nobody = await server.clientFor("nobody");
     await expect(nobody.list(SECRETS, { namespace }, OPTIONS)).rejects.toMatchObject({ code: "KubeForbidden" });
     expect(await nobody.find(SECRETS, { namespace, name: "x" }, OPTIONS)).toMatchObject({ is: "unknown" });
@@ -244,7 +244,7 @@ describe("refusals", () => {
       spec: { hard: { secrets: "0" } },
     };
     await kube.create(quotas, quota as Draft<KubeObject>, OPTIONS);
-    // Without controllers nobody else writes the status, and admission goes by it.
+    // Without controllers only this test writes the status, and admission uses it.
     const status = { hard: { secrets: "0" }, used: { secrets: "0" } };
     const { spec: _, ...bare } = quota;
     const options = { ...OPTIONS, force: true, subresource: "status" as const };
@@ -254,7 +254,7 @@ describe("refusals", () => {
       const draft = { ...secret(""), metadata: { name: `over-${number++}`, namespace: "kube-public" } };
       return await kube.create(SECRETS, draft, { ...OPTIONS, deadlineMs: 30_000 }).catch((thrown: unknown) => thrown);
     };
-    // The quota works once the server's own cache knows it.
+    // The quota applies once the server's own cache has it.
     await vi.waitFor(async () => {
       expect(await over()).toMatchObject({ code: "KubeInvalid", message: expect.stringContaining("quota") });
     }, 20_000);
@@ -289,7 +289,7 @@ describe("refusals", () => {
       () => "something came",
       (thrown: unknown) => (hasCode(thrown, "KubeExpired") ? "expired" : thrown),
     );
-    // The server still knows everything since it was started, so version 1 may be served; never may it be another error.
+    // The server still has everything since its start, so it may serve version 1. Any other error is wrong.
     expect(["expired", "something came"]).toContain(await first);
     await watch.return();
   });

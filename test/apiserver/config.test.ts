@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { inClusterConfig, type KubeConfig, kubeconfigFile } from "#kube/config.ts";
 
@@ -34,7 +34,7 @@ interface File {
   readonly clusters: readonly [{ readonly cluster: { readonly server: string } }];
 }
 
-/** The admin's kubeconfig with an exec plugin in place of the token. */
+/** The admin's kubeconfig with an exec plugin instead of the token. */
 function withPlugin(script: string): string {
   const file = JSON.parse(readFileSync(server.kubeconfig, "utf8")) as File & Record<string, unknown>;
   const exec = {
@@ -58,8 +58,8 @@ function adminToken(): string {
   return (JSON.parse(readFileSync(server.kubeconfig, "utf8")) as File).users[0].user.token;
 }
 
-test("an exec plugin gives the token, and is asked again when the token is refused", async () => {
-  // The first run gives a token that the server refuses.
+test("an exec plugin provides the token, and runs again when the token is refused", async () => {
+  // The first run returns a token that the server refuses.
   const marker = join(folder, "ran");
   const script = `if test -e ${marker}; then echo '${credential(adminToken())}'; else touch ${marker}; echo '${credential("old")}'; fi`;
   const config = await kubeconfigFile(withPlugin(script));
@@ -67,7 +67,7 @@ test("an exec plugin gives the token, and is asked again when the token is refus
   expect(await namespaces(config)).toBeGreaterThan(0);
 });
 
-test("an exec plugin that fails is told with file and field", async () => {
+test("a failing exec plugin is reported with its file and field", async () => {
   const path = withPlugin("exit 3");
   await expect(kubeconfigFile(path)).rejects.toMatchObject({
     code: "InvalidConfig",
@@ -75,7 +75,7 @@ test("an exec plugin that fails is told with file and field", async () => {
   });
 });
 
-test("a pod reaches the server with its mounted files, also after token and authority were replaced", async () => {
+test("a pod reaches the server with its mounted files, also after token and CA were replaced", async () => {
   const certificates = readFileSync(join(server.kubeconfig, "..", "certs", "apiserver.crt"), "utf8");
   const mount = (token: string, ca: string): void => {
     writeFileSync(join(folder, "token"), token);
@@ -86,16 +86,16 @@ test("a pod reaches the server with its mounted files, also after token and auth
   const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(server.port) };
   const config = await inClusterConfig({ env, serviceAccountDirectory: folder });
   expect(await namespaces(config)).toBeGreaterThan(0);
-  // Wrong files when the process starts, right ones before its first call: both must be read again without waiting.
+  // The files are wrong when the process starts and right before its first call: both must be read again at once.
   mount("old", strangersCertificate());
   const early = await inClusterConfig({ env, serviceAccountDirectory: folder });
   mount(adminToken(), certificates);
   expect(await namespaces(early)).toBeGreaterThan(0);
 });
 
-/** An authority that has nothing to do with the server: the first of the system's. */
+/** A CA that is unrelated to the server: the first of the system's. */
 function strangersCertificate(): string {
   const [first] = rootCertificates;
-  if (first === undefined) throw new Error("Node carries authorities");
+  if (first === undefined) throw new Error("Node has no CAs");
   return first;
 }

@@ -7,10 +7,10 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { ensureComponents } from "#dev/components.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { PLAIN } from "#kit/pod-power.ts";
-import { startShipped } from "#kit/shipped.ts";
-import { definitionOf, leadAdmission, leadConversions, type Served, serve } from "#kit/webhooks-apiserver.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { definitionOf, leadAdmission, leadConversions, type Served, serve } from "#kit/servers/webhooks-apiserver.ts";
+import { PLAIN } from "#kit/tables/pod-power.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -25,7 +25,7 @@ import { trustedBy } from "#webhooks/certificate/bundle.ts";
 import { NOT_ALL_SHOWN, NOT_BY_HAND, TLS_STAYS } from "../../scripts/conversion-policy.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
-// A real API server has EtcdClusters converted by the real webhook, as the shipped manifests tell it to.
+// A real API server converts EtcdClusters with the real webhook, as in the shipped manifests.
 
 const OPTIONS = { signal: new AbortController().signal };
 const MERGE = { ...OPTIONS, type: "merge" } as const;
@@ -38,7 +38,7 @@ interface Cluster extends KubeObject {
 const BETA = ETCD_CLUSTERS as unknown as Resource<Cluster>;
 const ALPHA: Resource<Cluster> = { ...BETA, version: "v1alpha1" };
 
-/** Secrets may have such names. */
+/** Valid names of Secrets that look like a provider. */
 const NAMED_NONE = { serverSecretName: "none", operatorClientSecretName: "provider-none" };
 
 const BINDINGS = resource<KubeObject>({
@@ -76,7 +76,9 @@ async function lead(): Promise<void> {
   await leadConversions(admin, webhooks.port);
   await leadAdmission(admin, webhooks.port);
   const { logged } = webhooks;
-  await vi.waitFor(() => expect(logged.join("\n")).toContain("shows a new certificate"), { timeout: 30_000 });
+  await vi.waitFor(() => expect(logged.join("\n")).toContain("the webhooks use a new certificate"), {
+    timeout: 30_000,
+  });
 }
 
 async function made(name: string, spec: object, as: Resource<Cluster> = BETA, annotations?: object): Promise<Cluster> {
@@ -89,7 +91,7 @@ async function read(name: string, as: Resource<Cluster> = BETA): Promise<Cluster
   return await admin.get(as, { namespace, name }, OPTIONS);
 }
 
-/** All that v1beta1 can say. */
+/** Every field of v1beta1. */
 const EVERYTHING = {
   replicas: 5,
   version: "3.6.16",
@@ -122,7 +124,7 @@ const EVERYTHING = {
 };
 
 describe("an EtcdCluster of v1alpha1", () => {
-  test("is read as v1beta1, and as it was written", async () => {
+  test("is read as v1beta1, and as v1alpha1 as it was written", async () => {
     const written = await made("slide", { replicas: 3 }, ALPHA);
     expect((await read("slide")).spec).toEqual({
       replicas: 3,
@@ -145,7 +147,7 @@ describe("an EtcdCluster of v1alpha1", () => {
     expect(webhooks.asked).toContain("/conversion 200");
   });
 
-  test("is checked by the webhook that is told of v1beta1, and by its own schema", async () => {
+  test("is checked by the webhook for v1beta1 and by its own schema", async () => {
     webhooks.asked.length = 0;
     await made("checked", { replicas: 3 }, ALPHA);
     expect(webhooks.asked).toContain("/admission/etcdclusters 200");
@@ -154,14 +156,14 @@ describe("an EtcdCluster of v1alpha1", () => {
   });
 });
 
-describe("what v1alpha1 cannot say, and a conversion has not made", () => {
-  // The schema of v1beta1 would not be asked.
+describe("an annotation that no conversion has written, with fields that v1alpha1 lacks,", () => {
+  // Its conversion would bypass the schema of v1beta1.
   const planted = JSON.stringify({ podTemplate: { spec: { containers: "text" } }, disruptionBudget: "Bogus" });
 
-  test("is refused when it is written by hand, and may be left alone or removed", async () => {
+  test("is refused when a person adds it, and may be left alone or removed", async () => {
     let number = 0;
     for (const text of [planted, "{"]) {
-      // A policy counts a moment after it was made.
+      // A policy applies a moment after its creation.
       const refused = async () =>
         await expect(made(`planted-${number++}`, { replicas: 3 }, ALPHA, { [BEYOND]: text })).rejects.toThrow(
           NOT_BY_HAND,
@@ -183,7 +185,7 @@ describe("what v1alpha1 cannot say, and a conversion has not made", () => {
   });
 });
 
-test("a manifest of v1alpha1 that knows nothing of TLS takes none away, also while the webhook is away", async () => {
+test("a v1alpha1 manifest without TLS removes no TLS, also while the webhook is away", async () => {
   const name = "of-before-tls";
   const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
   await made(name, { replicas: 3, tls });
@@ -192,7 +194,7 @@ test("a manifest of v1alpha1 that knows nothing of TLS takes none away, also whi
   expect(kept).toContain('"tls":{');
   const config = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
   const none = await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...config, webhooks: [] }, OPTIONS);
-  await systemClock.sleep(2_000, OPTIONS.signal); // until the API server knows
+  await systemClock.sleep(2_000, OPTIONS.signal); // until the API server has noticed
   const older = { ...alpha, metadata: { ...alpha.metadata, annotations: others } };
   await expect(admin.replace(ALPHA, older, OPTIONS)).rejects.toThrow(TLS_STAYS);
   await admin.replace(ALPHA, alpha, OPTIONS);
@@ -201,23 +203,23 @@ test("a manifest of v1alpha1 that knows nothing of TLS takes none away, also whi
   await deleted(ALPHA, name);
 });
 
-describe("what v1alpha1 cannot say of TLS may be dropped where there is none", () => {
+describe("the TLS fields that v1alpha1 lacks may be dropped where TLS is off", () => {
   const none = { provider: "None" };
   const cases: { name: string; tls: object; isDropped: boolean }[] = [
-    { name: "though a version is named", tls: { peer: none, client: none, minVersion: "TLS1.3" }, isDropped: true },
+    { name: "also with a version", tls: { peer: none, client: none, minVersion: "TLS1.3" }, isDropped: true },
     {
-      name: "though clients have further words",
+      name: "also with further fields for clients",
       tls: { peer: none, client: { ...none, verifyClients: false, plaintextFor: "5m" } },
       isDropped: true,
     },
-    { name: "but not towards clients", tls: { peer: none, client: { provider: "Operator" } }, isDropped: false },
+    { name: "but not where clients use it", tls: { peer: none, client: { provider: "Operator" } }, isDropped: false },
     {
-      name: "but not between members",
+      name: "but not where members use it",
       tls: { peer: { provider: "CertManager", certManager: { issuerRef: { name: "None" } } }, client: none },
       isDropped: false,
     },
     {
-      name: "nor by names that look like that",
+      name: "but not for names that look like none",
       tls: { peer: { provider: "Operator" }, client: { provider: "Secret", secret: NAMED_NONE } },
       isDropped: false,
     },
@@ -235,13 +237,13 @@ describe("what v1alpha1 cannot say of TLS may be dropped where there is none", (
   });
 });
 
-/** Without the policy and the webhook that check what is written, as before there were any. */
+/** Removes the policy and the webhook that check writes, as in releases before them. */
 async function unguarded(work: () => Promise<unknown>): Promise<void> {
   const policy = await admin.get(BINDINGS, { name: `${OPERATOR}-conversion` }, OPTIONS);
   const config = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
   await admin.delete(BINDINGS, policy.metadata, { ...OPTIONS, preconditions: { uid: policy.metadata.uid } });
   const none = await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...config, webhooks: [] }, OPTIONS);
-  await systemClock.sleep(2_000, OPTIONS.signal); // until the API server knows
+  await systemClock.sleep(2_000, OPTIONS.signal); // until the API server has noticed
   await work();
   await admin.replace(VALIDATING_WEBHOOK_CONFIGURATIONS, { ...none, webhooks: config.webhooks! }, OPTIONS);
   const { uid: _, resourceVersion: __, ...metadata } = policy.metadata;
@@ -254,7 +256,7 @@ async function deleted(as: Resource<Cluster>, name: string): Promise<void> {
   await admin.delete(as, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
 }
 
-/** Has v1alpha1 stored, as the release before did. */
+/** Makes v1alpha1 the stored version, as in the previous release. */
 async function storedAs(version: string): Promise<void> {
   const definition = await definitionOf(admin, BETA);
   const versions = definition.spec.versions.map((each) => ({ ...each, storage: each.name === version }));
@@ -263,10 +265,10 @@ async function storedAs(version: string): Promise<void> {
   await systemClock.sleep(3_000, OPTIONS.signal);
 }
 
-describe("an EtcdCluster that a release before has stored with an annotation of somebody's own", () => {
+describe("an EtcdCluster that the previous release stored with a person's own annotation", () => {
   const texts = ["{", '{"podTemplate":{"spec":{"containers":[null]}}}', '{"paused":"maybe"}', TOO_LARGE];
 
-  test("hides no other one, can be written in both versions, and be deleted", async () => {
+  test("does not hide others, can be written in both versions, and can be deleted", async () => {
     const name = (index: number) => `of-old-${index}`;
     await unguarded(async () => {
       await storedAs("v1alpha1");
@@ -292,17 +294,17 @@ describe("an EtcdCluster that a release before has stored with an annotation of 
   }, 120_000);
 });
 
-describe("an EtcdCluster that says more than an annotation of v1alpha1 can hold", () => {
+describe("an EtcdCluster with more than an annotation of v1alpha1 can hold", () => {
   const large = (name: string, bytes: number) => made(name, { replicas: 3, podTemplate: podTemplateOf(bytes) });
   const podTemplateOf = (bytes: number) => ({
     spec: { containers: [{ name: "side", image: "i", ...PLAIN, env: [{ name: "A", value: "x".repeat(bytes) }] }] },
   });
 
   test("is refused", async () => {
-    await expect(large("too-large", 300_000)).rejects.toThrow("v1alpha1 could not show it");
+    await expect(large("too-large", 300_000)).rejects.toThrow("its spec has 300400 characters");
   });
 
-  test("and came while nobody checked it ends no list, and is written as v1beta1 alone", async () => {
+  test("stored without a check breaks no list, and can be made smaller as v1beta1", async () => {
     const name = "unchecked";
     await unguarded(async () => await vi.waitFor(() => large(name, 300_000), { timeout: 30_000, interval: 200 }));
     const { items } = await admin.list(ALPHA, {}, OPTIONS);
@@ -316,18 +318,20 @@ describe("an EtcdCluster that says more than an annotation of v1alpha1 can hold"
     await expect(admin.patch(ALPHA, { namespace, name }, { status: { ready: "3/3" } }, status)).rejects.toThrow(
       NOT_ALL_SHOWN,
     );
-    await admin.patch(BETA, { namespace, name }, edit, MERGE);
-    expect((await read(name)).spec).toMatchObject({ replicas: 5, podTemplate: podTemplateOf(300_000) });
+    await expect(admin.patch(BETA, { namespace, name }, edit, MERGE)).rejects.toThrow("Make it smaller");
+    const smaller = { spec: { replicas: 5, podTemplate: podTemplateOf(1_000) } };
+    await admin.patch(BETA, { namespace, name }, smaller, MERGE);
+    expect((await read(name)).spec).toMatchObject(smaller.spec);
     await deleted(ALPHA, name);
   });
 
-  test("nobody writes the annotation as v1beta1 either", async () => {
+  test("cannot get its annotation through v1beta1 either", async () => {
     for (const text of ["{", '{"paused":true}'])
       await expect(made("by-hand-beta", { replicas: 3 }, BETA, { [BEYOND]: text })).rejects.toThrow(NOT_BY_HAND);
   });
 });
 
-describe("an EtcdCluster of v1beta1 that says everything", () => {
+describe("an EtcdCluster of v1beta1 with every field", () => {
   let number = 0;
   let name: string;
   beforeEach(async () => {
@@ -335,7 +339,7 @@ describe("an EtcdCluster of v1beta1 that says everything", () => {
     expect((await made(name, EVERYTHING)).spec).toEqual(EVERYTHING);
   });
 
-  test("is read as v1alpha1, and put back as it was read", async () => {
+  test("is read as v1alpha1 and written back as it was read", async () => {
     const alpha = await read(name, ALPHA);
     expect(alpha.apiVersion).toBe("etcd.improbable.io/v1alpha1");
     expect(alpha.spec).toEqual({
@@ -360,25 +364,25 @@ describe("an EtcdCluster of v1beta1 that says everything", () => {
     expect((await read(name)).spec).toEqual(EVERYTHING);
   });
 
-  test("keeps all of it when its release is edited as v1alpha1", async () => {
+  test("keeps every field when its version is edited as v1alpha1", async () => {
     await admin.patch(ALPHA, { namespace, name }, { spec: { version: "3.6.17" } }, MERGE);
     expect((await read(name)).spec).toEqual({ ...EVERYTHING, version: "3.6.17" });
   });
 
-  test("keeps all of it when it is scaled as v1alpha1", async () => {
+  test("keeps every field when it is scaled as v1alpha1", async () => {
     const scale = { ...MERGE, subresource: "scale" };
     await admin.patch(ALPHA, { namespace, name }, { spec: { replicas: 7 } }, scale);
     expect((await read(name)).spec).toEqual({ ...EVERYTHING, replicas: 7 });
   });
 
-  test("keeps all of it when v1alpha1 is applied by the server", async () => {
+  test("keeps every field with a server-side apply of v1alpha1", async () => {
     const metadata = { namespace, name };
     const draft = { apiVersion: "etcd.improbable.io/v1alpha1", kind: ALPHA.kind, metadata, spec: { replicas: 3 } };
     await admin.apply(ALPHA, draft, { ...OPTIONS, force: true });
     expect((await read(name)).spec).toEqual({ ...EVERYTHING, replicas: 3 });
   });
 
-  test("keeps all of it when kubectl applies the manifest of v1alpha1, and applies it again with another number", async () => {
+  test("keeps every field when kubectl applies the v1alpha1 manifest twice, with different numbers of members", async () => {
     const { kubectl } = await ensureComponents(["kubectl"], async (_text, work) => await work(() => {}));
     const apply = async (replicas: number): Promise<string> => {
       const metadata = { name, namespace };
@@ -409,7 +413,7 @@ describe("many EtcdClusters", () => {
     await Promise.all(Array.from({ length: count }, worker));
   }
 
-  test("are listed and written in both versions, also while another certificate is made and trusted: no call fails", async () => {
+  test("are listed and written in both versions while a new certificate is issued and trusted, and no call fails", async () => {
     await side(8, (name) => made(name, { ...EVERYTHING, replicas: 3 }));
     const load = { lists: 0, writes: 0, failed: [] as string[] };
     let isOver = false;
@@ -419,7 +423,7 @@ describe("many EtcdClusters", () => {
     };
     const lister = (as: Resource<Cluster>) =>
       again(async () => {
-        // When a definition has changed, the API server reads all its objects anew, and has each of them converted.
+        // After a change of the definition, the API server reads all its objects again and has each converted.
         const { items } = await admin.list(as, { namespace }, { ...OPTIONS, deadlineMs: 60_000 });
         const many = items.filter(({ metadata }) => metadata.name.startsWith("many-"));
         if (many.length !== COUNT) load.failed.push(`${many.length} in a list of ${as.version}`);
@@ -440,7 +444,8 @@ describe("many EtcdClusters", () => {
       await systemClock.sleep(3_000);
       const { metadata } = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
       await admin.delete(SECRETS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
-      const shown = () => webhooks.logged.filter((line) => line.startsWith("shows a new certificate")).length;
+      const shown = () =>
+        webhooks.logged.filter((line) => line.startsWith("the webhooks use a new certificate")).length;
       await vi.waitFor(() => expect(shown()).toBe(2), { timeout: 60_000 });
       await systemClock.sleep(3_000);
     } finally {
@@ -465,7 +470,7 @@ describe("many EtcdClusters", () => {
 });
 
 describe("while no operator runs", () => {
-  test("v1beta1 goes on, v1alpha1 fails in words that say why, and goes on when there is one again", async () => {
+  test("v1beta1 works; v1alpha1 fails with the reason, and works again with a new operator", async () => {
     await made("lonely", { replicas: 3 });
     await webhooks.close();
     try {

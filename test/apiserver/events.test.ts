@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import { EventRecorder, type Regarding } from "#kube/events.ts";
 import { EVENTS } from "#kube/kinds.ts";
 
@@ -24,7 +24,7 @@ async function told(reason: string, namespace = "default") {
   return items.filter((event) => event.reason === reason);
 }
 
-test("the server takes our events and their counts", async () => {
+test("the server accepts events and their counts", async () => {
   const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
   const note = { type: "Warning" as const, reason: "replace-dead", action: "RemoveMember", note: "ö".repeat(2_000) };
   for (let n = 0; n < 3; n++) recorder.record(db, note);
@@ -35,7 +35,7 @@ test("the server takes our events and their counts", async () => {
   expect(event).toMatchObject({ type: "Warning", regarding: db, series: { count: 3 }, note: "ö".repeat(512) });
 });
 
-test("events of cluster-scoped objects and of very long names are taken", async () => {
+test("events of cluster-scoped objects and with very long names are accepted", async () => {
   const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
   const [space] = (await server.client.list(NAMESPACES, {}, { signal })).items;
   const { name, uid } = space!.metadata;
@@ -47,7 +47,7 @@ test("events of cluster-scoped objects and of very long names are taken", async 
   expect(await told("seen")).toHaveLength(2);
 });
 
-test("an event for a namespace that is gone is dropped, and the next one is written", async () => {
+test("an event in a deleted namespace is dropped, and the next one is written", async () => {
   const recorder = new EventRecorder({ client: server.client, instance: "operator-0" });
   const note = { type: "Normal" as const, reason: "after-gone", action: "Look", note: "n" };
   recorder.record({ ...db, namespace: "gone" }, note);

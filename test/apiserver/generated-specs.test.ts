@@ -9,15 +9,15 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
-import { newIdentity } from "#cluster/desired/identity.ts";
-import { newPeer } from "#cluster/desired/peer.ts";
+import { newIdentity } from "#cluster/identity/desired/identity.ts";
+import { newPeer } from "#cluster/members/desired/peer.ts";
 import { ensureComponents } from "#dev/components.ts";
 import { silentStep } from "#dev/progress.ts";
 import { listedMinor } from "#etcd/flags/span.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { ETCD_VERSIONS } from "#kit/etcd.ts";
-import { type GeneratedSpec, generatedSpecs } from "#kit/generated-specs.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+import { ETCD_VERSIONS } from "#kit/etcd/etcd.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
+import { type GeneratedSpec, generatedSpecs } from "#kit/tables/generated-specs.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
@@ -26,10 +26,10 @@ import { newCluster } from "#webhooks/checks/new-cluster.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
 import { EtcdBinary } from "../../scripts/etcd-flags/binary.ts";
 
-// Any spec: what is good becomes members whose objects the API server takes and whose flags the parser of that etcd release takes, and
-// what is wrong is refused, before anything is made of it, in words that name it.
+// A valid generated spec becomes members: the API server accepts their objects, and the etcd release their flags.
+// An invalid spec is refused before anything is created, with a message that names the error.
 
-/** Each takes four questions to the API server and a start of etcd; more by hand. */
+/** Number of specs. Each takes four requests to the API server and a start of etcd. More are tried by hand. */
 const RUNS = Number(process.env.GENERATED_SPECS ?? 150);
 const SEED = process.env.GENERATED_SPECS_SEED;
 const OPTIONS = { signal: new AbortController().signal };
@@ -58,7 +58,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What the API server makes of it, or its words against it, as a person reads them. */
+/** The EtcdCluster as the API server would store it, or the refusal as a person reads it. */
 async function stored({ name, spec }: GeneratedSpec): Promise<EtcdCluster | string> {
   const draft = { apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: "EtcdCluster", metadata: { name, namespace }, spec };
   try {
@@ -74,7 +74,7 @@ interface Review {
   readonly response: { readonly allowed: boolean; readonly status?: { readonly message: string } };
 }
 
-/** The words of the webhook against it. */
+/** The webhook's refusal. */
 async function refusal(cluster: EtcdCluster): Promise<string | undefined> {
   const webhook = clusterAdmission({ kube, imageRepository: REPOSITORY, clock: systemClock, log: silentLog });
   const kind = { group: "etcd.improbable.io", version: "v1beta1", kind: "EtcdCluster" };
@@ -84,7 +84,7 @@ async function refusal(cluster: EtcdCluster): Promise<string | undefined> {
   return response.allowed ? undefined : (response.status?.message ?? "");
 }
 
-/** The ReplicaSet of the cluster's last first member, and what the API server makes of its EtcdPeer. */
+/** The ReplicaSet of the last of the first members, from its EtcdPeer as the API server would store it. */
 async function lastMember(cluster: EtcdCluster): Promise<Draft<ReplicaSet>> {
   const snapshot = newCluster(cluster, []);
   const name = peerName(cluster.metadata.name, cluster.spec.replicas - 1);
@@ -98,7 +98,7 @@ async function lastMember(cluster: EtcdCluster): Promise<Draft<ReplicaSet>> {
   );
 }
 
-/** What etcd gets in this pod, all of it as flags: the parser reads values of variables in the same way, and ignores unknown ones. */
+/** All flags and variables of the pod's etcd as flags. The parser reads both alike and ignores unknown variables. */
 function flagsOf({ spec }: Draft<ReplicaSet>): readonly string[] {
   const { metadata, spec: pod } = spec?.template ?? {};
   const { args = [], env = [] } = pod?.containers.find(({ name }) => name === "etcd") ?? {};
@@ -120,7 +120,7 @@ async function mustBecomeMembers(cluster: EtcdCluster): Promise<void> {
   expect(await binary?.refusal(...flags), flags.join(" ")).toBeUndefined();
 }
 
-test(`any of ${RUNS} specs: the good become members, the wrong are refused in words`, {
+test(`${RUNS} generated specs: the valid ones become members, the invalid ones are refused with the reason`, {
   timeout: 60_000 + RUNS * 2_000,
 }, async () => {
   const seen = { good: 0, schema: 0, webhook: 0 };
@@ -130,14 +130,14 @@ test(`any of ${RUNS} specs: the good become members, the wrong are refused in wo
     const taken = await stored(generated);
     const words = typeof taken === "string" ? taken : await refusal(taken);
     if (words !== undefined) {
-      expect(wrong, `it is good, and was refused: ${words}`).toBeDefined();
+      expect(wrong, `the spec is valid, and was refused: ${words}`).toBeDefined();
       expect(words).toContain(wrong);
-      expect(words).toMatch(/[A-Za-z]+ [a-z]+/); // of Kubernetes: "Required value"
+      expect(words).toMatch(/[A-Za-z]+ [a-z]+/); // Kubernetes' shortest is "Required value"
       seen[typeof taken === "string" ? "schema" : "webhook"] += 1;
       wrongs.add(wrong ?? "");
       return;
     }
-    expect(wrong, "it is wrong, and was taken").toBeUndefined();
+    expect(wrong, "the spec is invalid, and was accepted").toBeUndefined();
     await mustBecomeMembers(taken as EtcdCluster);
     seen.good += 1;
   });

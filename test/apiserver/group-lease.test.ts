@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { rfc3339Micro } from "#base/timestamp.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
 import { LEASES } from "#kube/kinds.ts";
 import type { LeaseClient } from "#kube/lease.ts";
 import { GroupLease } from "#shards/group-lease.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-/** One process that holds the lease with its group, and by which calls it has changed it. */
+/** A process that holds the lease with its group, and the verbs of its changes. */
 async function member(process: string) {
   const client = await server.clientFor("admin");
   const made: string[] = [];
@@ -45,7 +45,7 @@ async function member(process: string) {
 
 const rollNow = async () => rollOf(await server.client.get(LEASES, REF, OPTIONS), GROUP);
 
-test("an API server takes the patches by which processes count on and leave, and refuses one that is late", async () => {
+test("an API server accepts the patches by which processes renew and leave, and refuses a late one", async () => {
   const a = await member("a");
   await vi.waitFor(() => expect(a.lease.mayAct()).toBe(true), 10_000);
   const b = await member("b");

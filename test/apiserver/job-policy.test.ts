@@ -10,17 +10,17 @@ import {
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { backup, goodTarget, verified } from "#kit/etcd-backup.ts";
-import { schedule } from "#kit/schedule.ts";
-import { startShipped } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { backup, goodTarget, verified } from "#kit/snapshots/etcd-backup.ts";
+import { schedule } from "#kit/snapshots/schedule.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, EVENTS, JOBS, type Job, type KubeObject, resource } from "#kube/kinds.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
 import { jobValidations } from "../../scripts/job-policy.ts";
 
-// Whoever may make Jobs may run anything. What the operator's account may make of them is asked of a real API server, with the manifests
-// that are shipped.
+// An account that may create Jobs may run anything.
+// A real API server with the shipped manifests decides which Jobs the operator's account may create.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "foo";
@@ -58,7 +58,7 @@ function verification(spec: object = {}, etcd = "registry.example/etcd:v3.6.16")
 
 type Json = { [key: string]: unknown };
 
-/** A merge patch (RFC 7386), as far as tests need one; `containers` and `volumes` are of the one that is there. */
+/** A merge patch (RFC 7386), as far as these tests need it. `containers` and `volumes` change the existing item. */
 function merged(to: unknown, change: unknown): unknown {
   if (typeof change !== "object" || change === null || Array.isArray(change)) return change;
   if (Array.isArray(to)) return to.map((each, n) => (n === 0 ? merged(each, change) : each));
@@ -91,11 +91,11 @@ function secret(items: readonly object[], more: object = {}): object {
   return pod({ volumes: [{ name: "credentials", projected: { sources } }] });
 }
 
-describe("the operator makes", () => {
+describe("the operator creates", () => {
   test.each([
     ["the Job of a backup", draft()],
     [
-      "the Job of a backup with everything",
+      "the Job of a backup with every option",
       draft({
         ...ALL,
         serviceAccountName: "backup",
@@ -111,7 +111,7 @@ describe("the operator makes", () => {
     ],
     ["the Job of a verification", verification()],
     [
-      "the Job of a verification with everything",
+      "the Job of a verification with every option",
       verification({ ...ALL, serviceAccountName: "backup" }, `${ETCD_REPOSITORY}:v3.6.16`),
     ],
     ["the Job of a verification on a volume", verification({ destination: { volume: { claimName: "c" } } })],
@@ -122,7 +122,7 @@ describe("the operator makes", () => {
     await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
   });
 
-  test("neither an EtcdBackup nor a change of one, but for its finalizers and its status", async () => {
+  test("no EtcdBackup of its own, and changes only finalizers and status of others", async () => {
     const spec = { source: { clusterName: "my-etcd" }, destination: { s3: { bucket: "bb" } } };
     const manifest = {
       apiVersion: "etcd.improbable.io/v1beta1",
@@ -131,7 +131,7 @@ describe("the operator makes", () => {
       spec,
     };
     const create = () => operator.create(ETCD_BACKUPS, manifest as never, { ...OPTIONS, dryRun: true });
-    // The policy takes hold a moment after it is there.
+    // The policy applies a moment after its creation.
     const refused = async () => await expect(create()).rejects.toThrow("nothing without the label");
     await vi.waitFor(refused, { timeout: 30_000 });
     const live = await admin.create(ETCD_BACKUPS, manifest as never, OPTIONS);
@@ -148,7 +148,7 @@ describe("the operator makes", () => {
     await expect(gone).rejects.toThrow("only what has the label");
   });
 
-  test("an EtcdBackup of a schedule, and deletes it; of its spec and labels it changes nothing", async () => {
+  test("an EtcdBackup of a schedule, and deletes it, but changes neither its spec nor its labels", async () => {
     const draft = backupFor(schedule(), Date.UTC(2026, 0, 1), 0);
     const manifest = { ...draft, metadata: { ...draft.metadata, namespace } };
     const live = await operator.create(ETCD_BACKUPS, manifest, OPTIONS);
@@ -162,7 +162,7 @@ describe("the operator makes", () => {
     await operator.delete(ETCD_BACKUPS, live.metadata, asRead(live));
   });
 
-  test("but deletes none that only looks like one of its own", async () => {
+  test("EtcdBackups of schedules, and deletes none that only looks like one", async () => {
     const { spec, metadata: own } = backupFor(schedule(), Date.UTC(2027, 0, 1), 0);
     const metadata = { namespace };
     const manifest = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdBackup", spec };
@@ -178,7 +178,7 @@ describe("the operator makes", () => {
     await expect(operator.delete(ETCD_BACKUPS, now.metadata, asRead(now))).rejects.toThrow("only what has the label");
   });
 
-  test("a question about events of one object, in the words that the API server takes", async () => {
+  test("a query for events of one object, which the API server accepts", async () => {
     const query = { namespace, fieldSelector: "regarding.uid=abc,type=Warning" };
     expect((await operator.list(EVENTS, query, OPTIONS)).items).toEqual([]);
   });
@@ -191,6 +191,8 @@ function asRead({ metadata: { uid } }: KubeObject) {
 const RUN = "run the agent of operator:test, and nothing else";
 const ENVIRONMENT = "is AGENT_TASK, which holds no secret, and nothing else";
 const MOUNTS = "mount claims, empty volumes, and of Secrets only keys that a backup needs";
+const PLACE = "mount whole volumes, each in its own place, and no devices";
+const SHARE = "share no processes, and have no working directory";
 const NODE = "have nothing of their node, and no place or priority of their own";
 const TOOL = "run etcdutl only to restore a snapshot";
 const PRIVILEGES = "do not gain privileges";
@@ -217,11 +219,21 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["a whole Secret in the environment", agent({ envFrom: [{ secretRef: { name: "s" } }] }), ENVIRONMENT],
   ["a whole Secret", secret([]), MOUNTS],
   ["a Secret as it is", pod({ volumes: [{ name: "credentials", secret: { secretName: "s" } }] }), MOUNTS],
-  ["what is an authority's", secret([{ key: "tls.key", path: "tls.key" }], { name: "my-etcd-client-ca" }), MOUNTS],
-  ["what is another authority's", secret([{ key: "tls.key", path: "tls.key" }], { name: "my-etcd-peer-ca" }), MOUNTS],
+  ["the key of the client CA", secret([{ key: "tls.key", path: "tls.key" }], { name: "my-etcd-client-ca" }), MOUNTS],
+  ["the key of the peer CA", secret([{ key: "tls.key", path: "tls.key" }], { name: "my-etcd-peer-ca" }), MOUNTS],
   ["any key of a Secret", secret([{ key: "tls-key", path: "tls-key" }]), MOUNTS],
   ["a password that is not etcd's", secret([{ key: "password", path: "password" }]), MOUNTS],
   ["a key of a Secret under another name", secret([{ key: "tls.key", path: "password" }]), MOUNTS],
+  ["any key of a Secret in the volume that tools mount", pod({ volumes: [{ name: "etcd-data", projected: { sources: [{ secret: { name: "s", items: [{ key: "any", path: "key" }] } }] } }], containers: { volumeMounts: [] } }), MOUNTS],
+  ["any key of a Secret beside the encryption's", secret([{ key: "any", path: "key" }]), MOUNTS],
+  ["a key of another use", secret([{ key: "ETCD_PASSWORD", path: "ETCD_PASSWORD" }]), MOUNTS],
+  ["a volume of another name", pod({ volumes: [{ name: "more", emptyDir: {} }], containers: { volumeMounts: [] } }), MOUNTS],
+  ["a volume in the place of its program", agent({ volumeMounts: [{ name: "credentials", mountPath: "/usr/local/bin" }] }), PLACE],
+  ["a key of a Secret as a file of another name", agent({ volumeMounts: [{ name: "credentials", mountPath: "/run/agent/credentials", subPath: "AWS_ACCESS_KEY_ID" }] }), PLACE],
+  ["a key of a Secret by a variable", agent({ volumeMounts: [{ name: "credentials", mountPath: "/run/agent/credentials", subPathExpr: "$(AGENT_TASK)" }] }), PLACE],
+  ["a device", pod({ volumes: [{ name: "destination", persistentVolumeClaim: { claimName: "c" } }], containers: { volumeDevices: [{ name: "destination", devicePath: "/dev/x" }], volumeMounts: [] } }), PLACE],
+  ["processes that containers share", pod({ shareProcessNamespace: true }), SHARE],
+  ["a working directory", agent({ workingDir: "/volume" }), SHARE],
   ["a token", pod({ volumes: [{ name: "credentials", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }] }), MOUNTS],
   ["a path of the node", pod({ volumes: [{ name: "credentials", hostPath: { path: "/" } }] }), MOUNTS],
   ["a driver's volume", pod({ volumes: [{ name: "credentials", csi: { driver: "d" } }] }), MOUNTS],
@@ -229,12 +241,12 @@ const CASES: readonly (readonly [what: string, change: object, says: string])[] 
   ["the network of the node", pod({ hostNetwork: true }), NODE],
   ["the processes of the node", pod({ hostPID: true }), NODE],
   ["the memory of the node", pod({ hostIPC: true }), NODE],
-  ["a place", pod({ nodeName: "node-1" }), NODE],
+  ["a node name", pod({ nodeName: "node-1" }), NODE],
   ["a priority", pod({ priorityClassName: "system-node-critical" }), NODE],
   ["a port of the node", agent({ ports: [{ containerPort: 1, hostPort: 1 }] }), NODE],
   ["a device", pod({ resourceClaims: [{ name: "d", resourceClaimName: "d" }] }), NODE],
   ["privileges", agent({ securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
-  ["escalation by default", agent({ securityContext: { allowPrivilegeEscalation: null } }), PRIVILEGES],
+  ["privilege escalation by default", agent({ securityContext: { allowPrivilegeEscalation: null } }), PRIVILEGES],
   ["etcdutl instead of the agent", { spec: { podFailurePolicy: null, template: { spec: { containers: { name: "etcdutl" } } } } }, TOOL],
   ["no seccomp profile", pod({ securityContext: { seccompProfile: { type: "Unconfined" } } }), CONFINED],
   ["a container without seccomp profile", agent({ securityContext: { seccompProfile: { type: "Unconfined" } } }), CONFINED],
@@ -250,7 +262,7 @@ function containerOf(job: Draft<Job>): object {
   return job.spec?.template.spec?.containers[0] ?? {};
 }
 
-/** Of the pod of a verification the container of this name is another one. */
+/** The Job of a verification with a change in the container of this name. */
 function other(name: string, change: object, spec: object = {}): Draft<Job> {
   const job = verification(spec);
   const pod = job.spec?.template.spec as unknown as {
@@ -264,38 +276,38 @@ function other(name: string, change: object, spec: object = {}): Draft<Job> {
 
 const TOOLS = "run etcdutl only to restore a snapshot, and etcd only for the pod itself, without Secrets";
 test.each<[what: string, of: Draft<Job>, says: string]>([
-  ["an etcd that others reach", other("etcd", { command: ["etcd", "--listen-client-urls=http://0.0.0.0:2379"] }), TOOLS],
-  ["another program in its place", other("etcd", { command: ["sh"] }), TOOLS],
+  ["an etcd that other pods can reach", other("etcd", { command: ["etcd", "--listen-client-urls=http://0.0.0.0:2379"] }), TOOLS],
+  ["a different program as etcd", other("etcd", { command: ["sh"] }), TOOLS],
   ["an etcd with a Secret", other("etcd", { volumeMounts: [{ name: "credentials", mountPath: "/a" }] }), TOOLS],
   ["an etcd with an environment", other("etcd", { env: [{ name: "AGENT_TASK", value: "{}" }] }), TOOLS],
   ["an etcd with arguments", other("etcd", { args: ["--listen-client-urls=http://0.0.0.0:2379"] }), RUN],
-  ["another etcd's image under an account of its own", verification({ serviceAccountName: "backup" }), TOOLS],
-  ["an etcdutl that does something else", other("etcdutl", { command: ["etcdutl", "snapshot", "status", "a"] }), TOOLS],
+  ["a custom etcd image under a service account", verification({ serviceAccountName: "backup" }), TOOLS],
+  ["an etcdutl that runs a different command", other("etcdutl", { command: ["etcdutl", "snapshot", "status", "a"] }), TOOLS],
   ["an agent that never ends", other("fetch", { restartPolicy: "Always" }), RUN],
-  ["another image of the agent", other("fetch", { image: "busybox" }), RUN],
-  ["another image of the agent beside etcd", other("verify", { image: "busybox" }), RUN],
+  ["a different image of the agent", other("fetch", { image: "busybox" }), RUN],
+  ["a different image of the agent beside etcd", other("verify", { image: "busybox" }), RUN],
   ["an etcd without seccomp profile", other("etcd", { securityContext: { seccompProfile: { type: "Unconfined" } } }), CONFINED],
   ["a privileged etcd", other("etcd", { securityContext: { allowPrivilegeEscalation: true } }), PRIVILEGES],
-])("the policy lets the operator make no verification with %s", async (_, of, says) => {
-  const answer = await made(next(), {}, of).then(() => "it was made", String);
+])("the policy lets the operator create no verification with %s", async (_, of, says) => {
+  const answer = await made(next(), {}, of).then(() => "it was created", String);
   expect(answer).toContain(`ValidatingAdmissionPolicy '${OPERATOR}'`);
   expect(answer).toContain(says);
 }); // biome-ignore format: a table
 
-describe("the policy lets the operator make no Job with", () => {
+describe("the policy lets the operator create no Job with", () => {
   test.each(CASES)("%s", async (_, change, says) => {
-    const answer = await made(next(), change).then(() => "it was made", String);
+    const answer = await made(next(), change).then(() => "it was created", String);
     expect(answer).toContain(`ValidatingAdmissionPolicy '${OPERATOR}'`);
     expect(answer).toContain(says);
   });
 
-  test("and lets others make what they may", async () => {
+  test("all this, but lets other accounts create such Jobs", async () => {
     for (const [, change] of CASES.filter(([what]) => ["another image", "no owner", "a whole Secret"].includes(what)))
       await made(next(), change, draft(), admin);
   });
 });
 
-describe("with every right that there is, the policy alone lets the operator", () => {
+describe("with cluster-admin, the policy alone lets the operator", () => {
   beforeAll(async () => {
     const group = "rbac.authorization.k8s.io";
     const binding = {
@@ -318,13 +330,13 @@ describe("with every right that there is, the policy alone lets the operator", (
     await vi.waitFor(() => expect(change()).rejects.toThrow("the operator changes no Job"), { timeout: 30_000 });
   });
 
-  test("not change a Job, its own included", async () => {
+  test("not change a Job, not even its own", async () => {
     const own = await made(next());
     const change = operator.patch(JOBS, own.metadata, { spec: { suspend: true } }, { ...OPTIONS, type: "merge" });
     await expect(change).rejects.toThrow("the operator changes no Job");
   });
 
-  test("not delete somebody else's Job", async () => {
+  test("not delete a foreign Job", async () => {
     const labels = { "etcd.improbable.io/backup-name": null };
     const { metadata } = await made(next(), { metadata: { labels, ownerReferences: null } }, draft(), admin);
     const gone = operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
@@ -332,7 +344,7 @@ describe("with every right that there is, the policy alone lets the operator", (
   });
 });
 
-test("each sentence of the policy refuses something here", () => {
+test("each sentence of the policy refuses something in these tests", () => {
   const said = [...CASES.map(([, , says]) => says), "the operator changes no Job"];
   const silent = jobValidations(IMAGE).filter(({ message }) => !said.some((says) => message.includes(says)));
   expect(silent.map(({ message }) => message)).toEqual([]);

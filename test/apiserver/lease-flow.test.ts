@@ -1,13 +1,13 @@
 import { request } from "node:https";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { startShipped } from "#kit/shipped.ts";
-import { kindOf } from "#kit/webhooks-apiserver.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { kindOf } from "#kit/servers/webhooks-apiserver.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import type { KubeObject, Resource } from "#kube/kinds.ts";
 import { leaseFlow } from "../../scripts/lease-flow.ts";
 
-// In whose line a request of the operator waits, by the word of a real API server: it names the FlowSchema in each answer, whatever that is.
+// The queue in which a request of the operator waits: a real API server names the FlowSchema in each answer.
 
 const OPTIONS = { signal: new AbortController().signal };
 const FLOW_SCHEMAS = kindOf(leaseFlow()) as Resource<KubeObject>;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-/** @param method and path of a request @returns the FlowSchema by which the API server let it wait */
+/** @param method and path of a request @returns the FlowSchema that the API server used for it */
 async function lineOf(method: string, path: string): Promise<string | undefined> {
   const { credentials } = await kubeconfigFile(server.kubeconfigFor("operator"));
   const { token, tls } = await credentials(false);
@@ -44,7 +44,7 @@ test.each([
   ["PATCH", `${LEASES}/kube-system/${LEASE}`],
   ["POST", `${LEASES}/kube-system/leases`],
   ["GET", `${LEASES}/etcd-operator-system/${LEASE}-shard-0`],
-])("what keeps the operator's leases does not wait for what else it asks: %s %s", async (method, path) => {
+])("requests that keep the operator's leases do not wait for its other requests: %s %s", async (method, path) => {
   await vi.waitFor(async () => expect(await lineOf(method, path)).toBe("etcd-cluster-operator-leases"), 10_000);
 });
 
@@ -52,6 +52,6 @@ test.each([
   ["GET", "/api/v1/pods?limit=1"],
   ["GET", "/apis/etcd.improbable.io/v1beta1/etcdclusters?limit=1"],
   ["GET", `${LEASES}/default/${LEASE}`],
-])("all else waits where every account's requests do: %s %s", async (method, path) => {
+])("all other requests wait with those of every account: %s %s", async (method, path) => {
   expect(await lineOf(method, path)).toBe("service-accounts");
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { systemClock } from "#base/clock.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { startFaultProxy } from "#kit/fault-proxy.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { startFaultProxy } from "#kit/servers/fault-proxy.ts";
 import { LEASES } from "#kube/kinds.ts";
 import { Election, type LeaseDurations } from "#kube/lease.ts";
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-/** A fifth of the real times, so that nobody waits for 15 s. */
+/** A fifth of the real times, so that a test does not wait for 15 s. */
 const QUICK: LeaseDurations = { durationMs: 3_000, renewDeadlineMs: 2_000, renewEveryMs: 400, lookEveryMs: 200 };
 
 async function candidate(name: string, identity: string, port?: number, durations?: LeaseDurations) {
@@ -77,7 +77,7 @@ test("a leader that is cut off stops before the next one begins", async () => {
   await proxy.stop();
 });
 
-test("of two that start together one leads, and goes on through a restart of the API server", async () => {
+test("of two processes that start together one leads, and continues through a restart of the API server", async () => {
   const both = await Promise.all([candidate("together", "a"), candidate("together", "b")]);
   await vi.waitFor(() => expect(both.filter(({ election }) => election.mayAct())).toHaveLength(1), 10_000);
   const leader = both.find(({ election }) => election.mayAct());

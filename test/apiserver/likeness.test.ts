@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { expectAlike, type Listed, strayLines } from "#kit/likeness.ts";
+import { expectAlike, type Listed, strayLines } from "#kit/likeness/likeness.ts";
 import {
   type ApiSide,
   claim,
@@ -16,8 +15,9 @@ import {
   replicaSet,
   service,
   simulatedApi,
-} from "#kit/likeness-apiserver.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+} from "#kit/likeness/likeness-apiserver.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
 import {
   type Draft,
   type KubeObject,
@@ -31,24 +31,24 @@ import {
   type Service,
 } from "#kube/kinds.ts";
 
-// The simulated API server answers as the real one does: see test/kit/likeness.ts.
+// The simulated API server answers as the real one does: see test/kit/likeness/likeness.ts.
 
-/** Where it differs, and is meant to. */
+/** Intended differences. */
 const ON_PURPOSE: Listed = {
-  "Lists come in the order in which the objects were made, not by name: no decision may depend on their order.": [
+  "Lists are in the order of creation, not by name: no decision may depend on their order.": [
     "watch: from the present state on",
     "watch: a list",
   ],
-  "A pod without a node goes in one write, not in two of the same moment.": ["pod: what a watch tells"],
-  "The people of the simulated world write whole and valid EtcdClusters only; schema.test.ts has the others.": [
-    "defaults: an EtcdCluster that says only how many",
-    "what the schemas forbid: fewer members than none",
+  "A pod without a node is deleted in one write, not in two at the same moment.": ["pod: the events of a watch"],
+  "The people of the simulated world write complete and valid EtcdClusters only; schema.test.ts has the others.": [
+    "defaults: an EtcdCluster with only its size",
+    "what the schemas forbid: a negative number of members",
     "what the schemas forbid: too many members",
-    "what the schemas forbid: a version of nobody's",
+    "what the schemas forbid: an unknown version",
     "what the schemas forbid: a cluster's storage stays",
   ],
   "Defaults of an EtcdPeer are not filled in: the operator writes all that it later reads.": [
-    "defaults: an EtcdPeer that says only whose",
+    "defaults: an EtcdPeer with only its cluster",
   ],
 };
 
@@ -65,17 +65,17 @@ const STORIES: readonly Story[] = [
     name: "create",
     async tell({ kube, namespace, diary }) {
       const draft = peer(namespace, "a", { labels: { of: "story" }, annotations: { note: "x" } });
-      await diary.note("it is made", () => kube.create(ETCD_PEERS, draft, OPTIONS));
+      await diary.note("it is created", () => kube.create(ETCD_PEERS, draft, OPTIONS));
       await diary.note("it is read", () => kube.get(ETCD_PEERS, { namespace, name: "a" }, OPTIONS));
       await diary.note("it is found", () => kube.find(ETCD_PEERS, { namespace, name: "a" }, OPTIONS));
       await diary.note("its name is taken", () => kube.create(ETCD_PEERS, draft, OPTIONS));
-      await diary.note("another name is not there", () => kube.get(ETCD_PEERS, { namespace, name: "b" }, OPTIONS));
-      await diary.note("nor found", () => kube.find(ETCD_PEERS, { namespace, name: "b" }, OPTIONS));
+      await diary.note("a missing name cannot be read", () => kube.get(ETCD_PEERS, { namespace, name: "b" }, OPTIONS));
+      await diary.note("a missing name is absent", () => kube.find(ETCD_PEERS, { namespace, name: "b" }, OPTIONS));
       const status = { memberID: "1" };
-      await diary.note("a status in it counts for nothing", () =>
+      await diary.note("a status in the draft is ignored", () =>
         kube.create(ETCD_PEERS, { ...peer(namespace, "b"), status }, OPTIONS),
       );
-      await diary.note("it may be held from the start", () =>
+      await diary.note("it may have a finalizer from the start", () =>
         kube.create(ETCD_PEERS, peer(namespace, "c", { finalizers: ["test/one"] }), OPTIONS),
       );
     },
@@ -83,7 +83,7 @@ const STORIES: readonly Story[] = [
   {
     name: "replace",
     async tell({ kube, namespace, diary }) {
-      const first = await diary.need("it is made", () =>
+      const first = await diary.need("it is created", () =>
         kube.create(ETCD_PEERS, peer(namespace, "a", { labels: { of: "story" } }), OPTIONS),
       );
       const replaced = (line: string, object: Draft<EtcdPeer>) =>
@@ -100,8 +100,8 @@ const STORIES: readonly Story[] = [
       });
       await replaced("another uid is refused", { ...second, metadata: { ...second.metadata, uid: OTHER_UID } });
       const { labels: __, ...unlabelled } = second.metadata;
-      const third = await replaced("what is not said goes", { ...second, metadata: unlabelled });
-      await replaced("what identifies it cannot be changed", {
+      const third = await replaced("labels that are left out are removed", { ...second, metadata: unlabelled });
+      await replaced("its identity cannot be changed", {
         ...second,
         metadata: {
           name: "a",
@@ -111,7 +111,7 @@ const STORIES: readonly Story[] = [
           generation: 77,
         },
       });
-      await replaced("what is not there cannot be replaced", {
+      await replaced("a missing object cannot be replaced", {
         ...second,
         metadata: { ...second.metadata, name: "nobody" },
       });
@@ -120,10 +120,10 @@ const STORIES: readonly Story[] = [
   {
     name: "status",
     async tell({ kube, namespace, diary }) {
-      const made = await diary.need("it is made", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
+      const made = await diary.need("it is created", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
       const status = (line: string, object: Draft<EtcdPeer>) =>
         diary.note(line, () => kube.replace(ETCD_PEERS, object, { signal, subresource: "status" }));
-      const written = await status("it is written, and nothing else", {
+      const written = await status("only the status is written", {
         ...made,
         metadata: { ...made.metadata, labels: { more: "labels" }, finalizers: ["test/one"] },
         spec: { ...made.spec, memberID: "77" },
@@ -131,18 +131,22 @@ const STORIES: readonly Story[] = [
       });
       await status("the same once more", { ...made, ...written, status: { memberID: "1" } });
       await status("an old version is refused", { ...made, status: { memberID: "2" } });
-      await diary.note("a replacement leaves it", () =>
+      await diary.note("a replacement keeps the status", () =>
         kube.replace(ETCD_PEERS, { ...made, ...written, status: { memberID: "3" } }, OPTIONS),
       );
       const { status: _, ...without } = written ?? made;
-      await diary.note("also one that has none", () => kube.replace(ETCD_PEERS, without, OPTIONS));
-      await status("of what is not there", { ...made, metadata: { ...made.metadata, name: "nobody" }, status: {} });
+      await diary.note("a replacement without a status keeps it", () => kube.replace(ETCD_PEERS, without, OPTIONS));
+      await status("the status of a missing object cannot be written", {
+        ...made,
+        metadata: { ...made.metadata, name: "nobody" },
+        status: {},
+      });
     },
   },
   {
     name: "patch",
     async tell({ kube, namespace, diary }) {
-      const made = await diary.need("it is made", () =>
+      const made = await diary.need("it is created", () =>
         kube.create(ETCD_PEERS, peer(namespace, "a", { annotations: { note: "x" }, labels: { of: "story" } }), OPTIONS),
       );
       const { uid, resourceVersion } = made.metadata;
@@ -154,20 +158,20 @@ const STORIES: readonly Story[] = [
       await patched("an annotation is added", { annotations: { more: "y" } }, { uid, resourceVersion });
       await patched("an old version is refused", { annotations: { more: "z" } }, { uid, resourceVersion });
       await patched("the same once more", { annotations: { more: "y" } }, { uid });
-      await patched("a label is added, an annotation taken away", {
+      await patched("a label is added, an annotation removed", {
         labels: { more: "y" },
         annotations: { note: null },
       });
-      await patched("the last annotation is taken away", { annotations: { more: null } });
+      await patched("the last annotation is removed", { annotations: { more: null } });
       await patched("a finalizer is added", { finalizers: ["test/one"] });
-      await patched("and taken away", { finalizers: [] });
-      await patched("what is not there cannot be patched", { annotations: { more: "y" } }, { uid }, "nobody");
+      await patched("a finalizer is removed", { finalizers: [] });
+      await patched("a missing object cannot be patched", { annotations: { more: "y" } }, { uid }, "nobody");
     },
   },
   {
     name: "delete",
     async tell({ kube, namespace, diary }) {
-      const first = await diary.need("it is made", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
+      const first = await diary.need("it is created", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
       const second = await diary.need("it is changed", () =>
         kube.replace(ETCD_PEERS, { ...first, metadata: { ...first.metadata, labels: { of: "story" } } }, OPTIONS),
       );
@@ -180,46 +184,44 @@ const STORIES: readonly Story[] = [
       await deleted("it is gone", { uid });
       await diary.note("nothing is left", () => kube.get(ETCD_PEERS, { namespace, name: "a" }, OPTIONS));
       await diary.note("its name is free", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
-      await deleted("it is another one now", { uid });
+      await deleted("the new object has a different uid", { uid });
     },
   },
   {
-    name: "deletion that finalizers hold up",
+    name: "deletion with finalizers",
     async tell({ kube, namespace, diary, events }) {
       const ref = { namespace, name: "a" };
       const finalizers = ["test/one", "test/two"];
-      const made = await diary.need("it is made", () =>
+      const made = await diary.need("it is created", () =>
         kube.create(ETCD_PEERS, peer(namespace, "a", { finalizers }), OPTIONS),
       );
       const { uid, resourceVersion } = made.metadata;
       const patched = (line: string, metadata: object) =>
         diary.note(line, () => kube.patch(ETCD_PEERS, ref, { metadata }, { signal, type: "merge" }));
       const read = () => kube.get(ETCD_PEERS, ref, OPTIONS);
-      await diary.note("its deletion is asked for", () =>
-        kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } }),
-      );
+      await diary.note("it is deleted", () => kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } }));
       const going = await diary.need("it stays", read);
-      await diary.note("asked again", () => kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } }));
-      await diary.note("that changes nothing", read);
+      await diary.note("it is deleted again", () => kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } }));
+      await diary.note("a second deletion changes nothing", read);
       await diary.note("its name is taken", () => kube.create(ETCD_PEERS, peer(namespace, "a"), OPTIONS));
-      await patched("it is still written to", { annotations: { note: "x" } });
+      await patched("it can still be written", { annotations: { note: "x" } });
       const { bootstrap: _, ...joined } = going.spec;
       await diary.note("its spec still changes", async () =>
         kube.replace(ETCD_PEERS, { ...(await read()), spec: joined }, OPTIONS),
       );
-      await diary.note("it cannot be called back", async () => {
+      await diary.note("its deletion cannot be undone", async () => {
         const { deletionTimestamp: __, ...metadata } = (await read()).metadata;
         return await kube.replace(ETCD_PEERS, { ...going, spec: joined, metadata }, OPTIONS);
       });
-      await patched("one finalizer goes", { finalizers: ["test/two"] });
-      await patched("the last one goes, and it with it", { finalizers: [] });
+      await patched("one finalizer is removed", { finalizers: ["test/two"] });
+      await patched("the last finalizer is removed, and so is the object", { finalizers: [] });
       await diary.note("nothing is left", read);
       await kube.create(ETCD_PEERS, peer(namespace, "end"), OPTIONS);
-      await diary.note("what a watch tells", () => events(ETCD_PEERS, { resourceVersion }, "end"));
+      await diary.note("the events of a watch", () => events(ETCD_PEERS, { resourceVersion }, "end"));
     },
   },
   {
-    name: "finalizers that come too late",
+    name: "finalizers added after the deletion",
     async tell({ kube, namespace, diary }) {
       const going = async (name: string) => {
         const { metadata } = await kube.create(
@@ -235,7 +237,7 @@ const STORIES: readonly Story[] = [
       await diary.note("patched", () =>
         kube.patch(ETCD_PEERS, patched.metadata, { metadata: { finalizers } }, { signal, type: "merge" }),
       );
-      await diary.note("instead of the one before", () =>
+      await diary.note("patched with a different finalizer", () =>
         kube.patch(
           ETCD_PEERS,
           patched.metadata,
@@ -250,22 +252,22 @@ const STORIES: readonly Story[] = [
     },
   },
   {
-    name: "finalizers that a replacement takes away",
+    name: "finalizers removed by a replacement",
     async tell({ kube, namespace, diary, events }) {
       const ref = { namespace, name: "a" };
-      const made = await diary.need("it is made", () =>
+      const made = await diary.need("it is created", () =>
         kube.create(ETCD_PEERS, peer(namespace, "a", { finalizers: ["test/one"] }), OPTIONS),
       );
       const { uid, resourceVersion } = made.metadata;
       await kube.delete(ETCD_PEERS, ref, { signal, preconditions: { uid } });
       const going = await kube.get(ETCD_PEERS, ref, OPTIONS);
       const { finalizers: _, ...released } = going.metadata;
-      await diary.note("the last one goes, and it with it", () =>
+      await diary.note("the last finalizer is removed, and so is the object", () =>
         kube.replace(ETCD_PEERS, { ...going, metadata: released }, OPTIONS),
       );
       await diary.note("nothing is left", () => kube.get(ETCD_PEERS, ref, OPTIONS));
       await kube.create(ETCD_PEERS, peer(namespace, "end"), OPTIONS);
-      await diary.note("what a watch tells", () => events(ETCD_PEERS, { resourceVersion }, "end"));
+      await diary.note("the events of a watch", () => events(ETCD_PEERS, { resourceVersion }, "end"));
     },
   },
   {
@@ -303,7 +305,7 @@ const STORIES: readonly Story[] = [
       await patch("start", { labels: { of: "story" } });
       await kube.delete(ETCD_PEERS, start.metadata, { signal, preconditions: { uid: start.metadata.uid } });
       await kube.create(ETCD_PEERS, peer(namespace, "end", labelled), OPTIONS);
-      await diary.note("who leaves it counts as deleted", () =>
+      await diary.note("an object that leaves the selection counts as deleted", () =>
         events(ETCD_PEERS, { resourceVersion, labelSelector }, "end"),
       );
       await diary.note("a list", () => kube.list(ETCD_PEERS, { namespace, labelSelector }, OPTIONS));
@@ -314,10 +316,10 @@ const STORIES: readonly Story[] = [
     async tell({ kube, namespace, diary }) {
       const few = <T extends KubeObject>(resource: Resource<T>, name: string, spec: object) =>
         ({ ...headOf(resource, namespace, name), spec }) as unknown as Draft<T>;
-      await diary.note("an EtcdCluster that says only how many", () =>
+      await diary.note("an EtcdCluster with only its size", () =>
         kube.create(ETCD_CLUSTERS, few(ETCD_CLUSTERS, "a", { replicas: 3 }), OPTIONS),
       );
-      await diary.note("an EtcdPeer that says only whose", () =>
+      await diary.note("an EtcdPeer with only its cluster", () =>
         kube.create(ETCD_PEERS, few(ETCD_PEERS, "a", { clusterName: "a" }), OPTIONS),
       );
     },
@@ -348,7 +350,7 @@ const STORIES: readonly Story[] = [
       await tried("a peer's version is one of etcd's", ETCD_PEERS, peerNamed, { version: "latest" });
       await tried("a peer joins", ETCD_PEERS, peerNamed, { bootstrap: undefined });
       await tried(
-        "a peer's bootstrap is not given back",
+        "a peer's bootstrap cannot be given back",
         ETCD_PEERS,
         peerNamed,
         { bootstrap: undefined },
@@ -356,9 +358,9 @@ const STORIES: readonly Story[] = [
       );
       const clusterNamed = (name: string) => clusterOf(namespace, name);
       await tried("more members", ETCD_CLUSTERS, clusterNamed, { replicas: 5 });
-      await tried("fewer members than none", ETCD_CLUSTERS, clusterNamed, { replicas: -1 });
+      await tried("a negative number of members", ETCD_CLUSTERS, clusterNamed, { replicas: -1 });
       await tried("too many members", ETCD_CLUSTERS, clusterNamed, { replicas: 8 });
-      await tried("a version of nobody's", ETCD_CLUSTERS, clusterNamed, { version: "3.4.0" });
+      await tried("an unknown version", ETCD_CLUSTERS, clusterNamed, { version: "3.4.0" });
       await tried("a cluster's storage stays", ETCD_CLUSTERS, clusterNamed, { storage: OTHER_STORAGE });
     },
   },
@@ -366,7 +368,7 @@ const STORIES: readonly Story[] = [
     name: "claim",
     async tell({ kube, namespace, diary, events }) {
       const ref = { namespace, name: "a" };
-      const made = await diary.need("it is made, and protected", () =>
+      const made = await diary.need("it is created and protected", () =>
         kube.create(PERSISTENT_VOLUME_CLAIMS, claim(namespace, "a", { annotations: { note: "x" } }), OPTIONS),
       );
       const { uid, resourceVersion } = made.metadata;
@@ -393,11 +395,11 @@ const STORIES: readonly Story[] = [
       const deleted = (line: string, of: string) =>
         diary.note(line, () => kube.delete(PERSISTENT_VOLUME_CLAIMS, ref, { signal, preconditions: { uid: of } }));
       await deleted("another uid is refused", OTHER_UID);
-      await deleted("its deletion is asked for", uid);
-      await diary.note("it stays until nobody uses it", () => kube.get(PERSISTENT_VOLUME_CLAIMS, ref, OPTIONS));
-      await deleted("asked again", uid);
+      await deleted("it is deleted", uid);
+      await diary.note("it stays while it is protected", () => kube.get(PERSISTENT_VOLUME_CLAIMS, ref, OPTIONS));
+      await deleted("it is deleted again", uid);
       await kube.create(PERSISTENT_VOLUME_CLAIMS, claim(namespace, "end"), OPTIONS);
-      await diary.note("what a watch tells", () => events(PERSISTENT_VOLUME_CLAIMS, { resourceVersion }, "end"));
+      await diary.note("the events of a watch", () => events(PERSISTENT_VOLUME_CLAIMS, { resourceVersion }, "end"));
     },
   },
   {
@@ -425,7 +427,7 @@ const STORIES: readonly Story[] = [
         await diary.note(`${metadata.name} after that`, () => kube.get(PODS, metadata, OPTIONS));
       }
       await kube.create(PODS, pod(namespace, "end"), OPTIONS);
-      await diary.note("what a watch tells", () => events(PODS, { resourceVersion }, "end"));
+      await diary.note("the events of a watch", () => events(PODS, { resourceVersion }, "end"));
     },
   },
   {
@@ -451,7 +453,7 @@ const STORIES: readonly Story[] = [
       let live = await kube.create(SERVICES, service(namespace, "a", {}), OPTIONS);
       const { clusterIP } = live.spec ?? {};
       const ports: unknown[] = [undefined];
-      // Of addresses and ports only which are the same.
+      // Addresses and ports are random: only their equality is compared.
       const drawn = ({ spec = {} }: Service) => {
         const nodePort = spec.ports?.[0]?.nodePort;
         if (!ports.includes(nodePort)) ports.push(nodePort);
@@ -469,21 +471,21 @@ const STORIES: readonly Story[] = [
           return drawn(live);
         });
       await put("nothing changes", {});
-      await put("it gets a port on nodes", { type: "NodePort" });
-      await put("and keeps it", { type: "NodePort" });
-      await put("also behind a load balancer", { type: "LoadBalancer" });
-      await put("all of that goes when it is closed", {});
-      await put("it gets another one", { type: "LoadBalancer" });
-      await put("closed with all that it says, it is closed", { ...live.spec, type: "ClusterIP" });
-      await put("closed it has no such port", { ports: [{ ...PORT, nodePort: 30_080 }] });
-      await put("nor such a policy", { externalTrafficPolicy: "Local" });
+      await put("it gets a node port", { type: "NodePort" });
+      await put("it keeps the node port", { type: "NodePort" });
+      await put("it keeps the node port with a load balancer", { type: "LoadBalancer" });
+      await put("all of that is removed when it is closed", {});
+      await put("it gets a new node port", { type: "LoadBalancer" });
+      await put("it is closed with its other fields unchanged", { ...live.spec, type: "ClusterIP" });
+      await put("a closed Service cannot have a node port", { ports: [{ ...PORT, nodePort: 30_080 }] });
+      await put("a closed Service cannot have externalTrafficPolicy", { externalTrafficPolicy: "Local" });
       await put("its address stays", { clusterIP: "None" });
-      await put("one that is asked for is given", { type: "NodePort", ports: [{ ...PORT, nodePort: 30_080 }] });
-      await diary.note("one without an address has none", async () => {
+      await put("a requested node port is given", { type: "NodePort", ports: [{ ...PORT, nodePort: 30_080 }] });
+      await diary.note("a headless Service has no address", async () => {
         const { spec } = await kube.create(SERVICES, service(namespace, "b", { clusterIP: "None" }), OPTIONS);
         return { clusterIP: spec?.clusterIP };
       });
-      await diary.note("one may be open from the start", async () =>
+      await diary.note("a Service may be open from the start", async () =>
         drawn(await kube.create(SERVICES, service(namespace, "c", { type: "NodePort" }), OPTIONS)),
       );
     },
@@ -491,7 +493,9 @@ const STORIES: readonly Story[] = [
   {
     name: "replica set",
     async tell({ kube, namespace, diary }) {
-      const made = await diary.need("it is made", () => kube.create(REPLICA_SETS, replicaSet(namespace, "a"), OPTIONS));
+      const made = await diary.need("it is created", () =>
+        kube.create(REPLICA_SETS, replicaSet(namespace, "a"), OPTIONS),
+      );
       const spec = made.spec as NonNullable<ReplicaSet["spec"]>;
       await diary.note("its selector stays", () =>
         kube.replace(
@@ -530,6 +534,6 @@ describe.concurrent("the simulated API server answers as the real one", () => {
   });
 });
 
-test("what is listed is told", () => {
+test("each listed difference belongs to a story", () => {
   expect(strayLines(STORIES, ON_PURPOSE)).toEqual([]);
 });

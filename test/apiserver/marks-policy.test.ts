@@ -6,16 +6,16 @@ import {
   SCHEDULE_UID_ANNOTATION,
 } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { schedule } from "#kit/schedule.ts";
-import { startShipped } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { schedule } from "#kit/snapshots/schedule.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft } from "#kube/kinds.ts";
 import { backupFor } from "#schedule/desired/backup.ts";
 import { notByHand } from "../../scripts/marks-policy.ts";
 
-// Nobody but the operator says of an EtcdBackup that a schedule has made it. Asked of a real API server, with the manifests that are shipped;
-// whoever asks here has every right that there is, or the operator's account.
+// Only the operator may mark an EtcdBackup as made by a schedule. A real API server with the shipped manifests decides.
+// The requests come from an account with every right, or from the operator's account.
 
 const OPTIONS = { signal: new AbortController().signal };
 const MERGE = { ...OPTIONS, type: "merge" } as const;
@@ -27,14 +27,14 @@ let operator: KubeClient;
 
 beforeAll(async () => {
   ({ server, admin, operator } = await startShipped({ namespace, kinds: [ETCD_BACKUPS] }));
-  // A policy counts a moment after it was made.
+  // A policy applies a moment after its creation.
   await vi.waitFor(() => expect(posed("probe", {}, "v1alpha1")).rejects.toThrow("by the operator alone"), {
     timeout: 30_000,
   });
 });
 afterAll(async () => await server?.stop());
 
-/** What a schedule makes, under another name. */
+/** An EtcdBackup as a schedule creates it, with a different name. */
 function draft(name: string, metadata: object = {}): Draft<EtcdBackup> {
   const made = backupFor(schedule(), Date.UTC(2027, 0, 1), 0);
   return { ...made, metadata: { ...made.metadata, namespace, name, ...metadata } };
@@ -53,14 +53,14 @@ const [UID, DELETE, FIRST] = [SCHEDULE_UID_ANNOTATION, DELETE_OBJECT_ANNOTATION,
   (mark) => [mark, notByHand("annotations", mark)] as const,
 ) as [readonly [string, string], readonly [string, string], readonly [string, string]];
 
-describe("whoever may create EtcdBackups", () => {
+describe("an account that may create EtcdBackups", () => {
   test.each<[string, object, string]>([
     ["a schedule's label", { annotations: {} }, LABEL],
-    ["a label of none", { annotations: {}, labels: { [SCHEDULE_LABEL]: "" } }, LABEL],
+    ["a label without a schedule", { annotations: {}, labels: { [SCHEDULE_LABEL]: "" } }, LABEL],
     ["a schedule's uid", { labels: {} }, UID[1]],
     ["the mark of a retention", { labels: {}, annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
     ["the mark of an upgrade", { labels: {}, annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
-  ])("makes none with %s", async (_, metadata, because) => {
+  ])("creates none with %s", async (_, metadata, because) => {
     await expect(posed("posed", metadata)).rejects.toThrow(because);
     await expect(posed("posed", metadata, "v1alpha1")).rejects.toThrow(because);
   });
@@ -70,7 +70,7 @@ describe("whoever may create EtcdBackups", () => {
     ["a schedule's uid", { annotations: { [UID[0]]: "uid" } }, UID[1]],
     ["the mark of a retention", { annotations: { [DELETE[0]]: "true" } }, DELETE[1]],
     ["the mark of an upgrade", { annotations: { [FIRST[0]]: "uid" } }, FIRST[1]],
-  ])("does not give one %s", async (_, metadata, because) => {
+  ])("does not add %s to one", async (_, metadata, because) => {
     const plain = await posed("plain", { labels: { team: "storage" }, annotations: {} });
     await expect(admin.patch(ETCD_BACKUPS, plain.metadata, { metadata }, MERGE)).rejects.toThrow(because);
     const { uid, labels } = await admin.get(ETCD_BACKUPS, plain.metadata, OPTIONS).then(({ metadata: now }) => now);
@@ -78,7 +78,7 @@ describe("whoever may create EtcdBackups", () => {
     await admin.delete(ETCD_BACKUPS, plain.metadata, { ...OPTIONS, preconditions: { uid } });
   });
 
-  test("changes none that is there, and may take each away", async () => {
+  test("does not change such marks, and may remove each", async () => {
     const made = await operator.create(ETCD_BACKUPS, draft("nightly-20270101-000000"), OPTIONS);
     await operator.patch(ETCD_BACKUPS, made.metadata, { metadata: { annotations: { [DELETE[0]]: "true" } } }, MERGE);
     const edit = async (metadata: object) => await admin.patch(ETCD_BACKUPS, made.metadata, { metadata }, MERGE);

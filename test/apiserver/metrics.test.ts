@@ -4,15 +4,15 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WEBHOOKS } from "#api/names.ts";
-import { type ApiServer, startApiServer, type User } from "#kit/apiserver.ts";
-import { expectGoodServing } from "#kit/openssl.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
+import { expectGoodServing } from "#kit/etcd/openssl.ts";
+import { type ApiServer, startApiServer, type User } from "#kit/servers/apiserver.ts";
+import { install } from "#kit/servers/webhooks-apiserver.ts";
 import { SECRETS } from "#kube/kinds.ts";
 import { webhookHost } from "#webhooks/certificate/keeper.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
 import { METRICS_READER_ROLE } from "../../src/bin/permissions.ts";
 
-// Who may read the operator's metrics, by the word of a real API server; the operator runs with the rights that are shipped.
+// Access to the operator's metrics, according to a real API server. The operator has the shipped rights.
 
 const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
 const OPTIONS = { signal: new AbortController().signal };
@@ -32,7 +32,7 @@ beforeAll(async () => {
   const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
   operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [operator.stdout, operator.stderr]) stream?.on("data", (bytes) => (log += bytes));
-  await vi.waitFor(() => expect(log).toContain("shows a new certificate"), { timeout: 60_000 });
+  await vi.waitFor(() => expect(log).toContain("the webhooks use a new certificate"), { timeout: 60_000 });
   const port = (words: string) =>
     Number(/"address":":(\d+)"/.exec(log.split("\n").find((line) => line.includes(words)) ?? "")?.[1]);
   ports = { metrics: port("serves metrics"), http: port("started"), webhooks: port("serves webhooks") };
@@ -58,7 +58,7 @@ interface Answer {
   readonly challenge: string | undefined;
 }
 
-/** As a Prometheus asks: it trusts the authority of the Secret, and knows the name. */
+/** Requests like Prometheus: with trust in the Secret's CA, and with the Service's name. */
 async function ask(token?: string, { path = "/metrics", method = "GET", from = "127.0.0.1" } = {}): Promise<Answer> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const to = { host: "127.0.0.1", port: ports.metrics, servername: webhookHost(OPERATOR_NAMESPACE), ca };
@@ -76,27 +76,24 @@ async function ask(token?: string, { path = "/metrics", method = "GET", from = "
   });
 }
 
-test.each(["metrics", "webhooks"] as const)(
-  "what the port of %s shows is good by the word of openssl",
-  async (what) => {
-    await expectGoodServing(ports[what], webhookHost(OPERATOR_NAMESPACE), ca);
-  },
-);
+test.each(["metrics", "webhooks"] as const)("openssl accepts the certificate on the port of %s", async (what) => {
+  await expectGoodServing(ports[what], webhookHost(OPERATOR_NAMESPACE), ca);
+});
 
-test("who shows no token, or one that nobody knows, is asked for one", async () => {
+test("a client without a token, or with an unknown token, has to authenticate", async () => {
   expect(await ask()).toMatchObject({ status: 401, challenge: "Bearer" });
   const { status, text } = await ask("nobody-has-this-one");
   expect(status).toBe(401);
   expect(text).toBe("the API server does not know this token\n");
 });
 
-test("who has no right hears as whom", async () => {
+test("a client without the right gets its name in the refusal", async () => {
   const { status, text } = await ask(tokenOf("nobody"));
   expect(status).toBe(403);
   expect(text).toContain("nobody may not get the path /metrics");
 });
 
-test("who has it is shown the metrics", async () => {
+test("a client with the right reads the metrics", async () => {
   const rbac = "rbac.authorization.k8s.io";
   await install(server.client, {
     apiVersion: `${rbac}/v1`,
@@ -115,7 +112,7 @@ test("who has it is shown the metrics", async () => {
   expect(text).toContain("process_cpu_seconds_total");
 });
 
-test("nothing else is served there, nor metrics elsewhere", async () => {
+test("the metrics port serves nothing else, and no other port serves metrics", async () => {
   expect((await ask(tokenOf("nobody"), { path: "/healthz" })).status).toBe(404);
   expect((await ask(tokenOf("nobody"), { method: "POST" })).status).toBe(405);
   const plain = await fetch(`http://127.0.0.1:${ports.http}/metrics`);
@@ -124,10 +121,10 @@ test("nothing else is served there, nor metrics elsewhere", async () => {
   expect((await fetch(`http://127.0.0.1:${ports.http}/healthz`)).status).toBe(200);
 });
 
-describe("while somebody shows tokens without end", () => {
-  test("the API server is asked about few of them, and who was let in goes on reading", async () => {
+describe("during a flood of tokens", () => {
+  test("the API server reviews few of them, and a known client still reads", async () => {
     const before = await reviews();
-    // Of one address eight connections are held.
+    // Eight connections of one address are accepted at once.
     const from = (n: number) => `127.0.1.${1 + (n % 10)}`;
     const flood = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(`wrong-${n}`, { from: from(n) })));
     expect(new Set(flood.map(({ status }) => status))).toEqual(new Set([401, 429]));
@@ -137,7 +134,7 @@ describe("while somebody shows tokens without end", () => {
     expect(more).toBeLessThan(60);
   });
 
-  /** How many requests that are about no resource have been made, reviews among them. */
+  /** Number of requests without a resource, such as reviews. */
   async function reviews(): Promise<number> {
     const { text } = await ask(tokenOf("nobody"));
     const lines = text.split("\n").filter((line) => line.startsWith('etcd_operator_kube_requests_total{verb="raw"'));
@@ -145,10 +142,10 @@ describe("while somebody shows tokens without end", () => {
   }
 });
 
-test("while the API server is away, who is not known is told so, and the operator goes on", async () => {
+test("while the API server is away, an unknown client gets the reason, and the operator keeps running", async () => {
   server.pause();
   try {
-    // What is left of the flood above holds it up for a moment.
+    // The rest of the flood above delays it for a moment.
     const { text } = await vi.waitFor(
       async () => {
         const answer = await ask(tokenOf("admin"));
@@ -166,7 +163,7 @@ test("while the API server is away, who is not known is told so, and the operato
   await vi.waitFor(async () => expect((await ask(tokenOf("admin"))).status).toBe(200), { timeout: 30_000 });
 }, 90_000);
 
-test("no token is told in the log", () => {
+test("no token is in the log", () => {
   for (const token of ["nobody-has-this-one", "wrong-1", tokenOf("nobody"), tokenOf("admin")])
     expect(log).not.toContain(token);
 });

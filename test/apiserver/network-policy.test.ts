@@ -3,17 +3,17 @@ import { MANAGED_BY_LABEL, OPERATOR } from "#api/names.ts";
 import { whyNotNetworkPolicy } from "#api/network-peers.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
-import { networkPolicy } from "#cluster/desired/network-policy.ts";
-import { networkPolicyRule } from "#cluster/rules/exposure/network-policy.ts";
+import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
+import { networkPolicyRule } from "#cluster/exposure/rules/network-policy.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { cluster } from "#kit/cluster.ts";
-import { install } from "#kit/webhooks-apiserver.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { install } from "#kit/servers/webhooks-apiserver.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, NETWORK_POLICIES, type NetworkPolicy } from "#kube/kinds.ts";
 import { crdManifests, operatorManifests } from "../../scripts/manifests.ts";
 
-// The NetworkPolicy of a cluster, by the word of a real API server and with the operator's own rights.
+// A cluster's NetworkPolicy, with a real API server and the operator's own rights.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "default";
@@ -28,15 +28,18 @@ beforeAll(async () => {
   operator = await server.clientFor("operator");
   await vi.waitFor(() => server.client.list(ETCD_CLUSTERS, { namespace }, OPTIONS), { timeout: 30_000 });
   await vi.waitFor(() => operator.list(NETWORK_POLICIES, { namespace }, OPTIONS), { timeout: 30_000 });
-  // The policy counts a moment after it was made.
+  // The policy applies a moment after its creation.
   await vi.waitFor(
-    () => expect(operator.create(NETWORK_POLICIES, selecting({}), OPTIONS)).rejects.toThrow("say who may reach"),
+    () =>
+      expect(operator.create(NETWORK_POLICIES, selecting({}), OPTIONS)).rejects.toThrow(
+        "NetworkPolicies select the members",
+      ),
     { timeout: 30_000, interval: 500 },
   );
 }, 90_000);
 afterAll(async () => await server?.stop());
 
-/** As the operator would make it, about other pods. */
+/** A NetworkPolicy as the operator creates it, for other pods. */
 function selecting(podSelector: object): Draft<NetworkPolicy> {
   const { metadata, spec } = networkPolicy(asking({ enabled: true }));
   const name = `other-${Math.random().toString(36).slice(2, 8)}`;
@@ -54,7 +57,7 @@ function asking(wish: object): ClusterSnapshot {
   return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, namespace } } };
 }
 
-/** Looks and does what is to be done, until nothing is. @returns what was done */
+/** Reconciles until nothing is left to do. @returns the steps */
 async function settle(wish: object): Promise<readonly string[]> {
   const done: string[] = [];
   for (let turn = 0; turn < 3; turn++) {
@@ -75,14 +78,14 @@ describe("a cluster's NetworkPolicy", () => {
     { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
   ];
 
-  test("is made on wish, and is then as it was meant", async () => {
+  test("is created when spec.networkPolicy enables it, with the intended spec", async () => {
     expect(await settle({ enabled: true })).toEqual(["createNetworkPolicy"]);
     const { metadata, spec } = await server.client.get(NETWORK_POLICIES, REF, OPTIONS);
     expect(metadata.labels?.[MANAGED_BY_LABEL]).toBe(OPERATOR);
     expect(spec).toEqual(networkPolicy(asking({ enabled: true })).spec);
   });
 
-  test("follows another wish, and is put right when somebody edits it", async () => {
+  test("follows an edit of spec.networkPolicy, and is repaired after a person has edited it", async () => {
     expect(await settle({ enabled: true, clients: CLIENTS, metrics: [{ namespaceSelector: {} }] })).toEqual([
       "replaceNetworkPolicy",
     ]);
@@ -93,7 +96,7 @@ describe("a cluster's NetworkPolicy", () => {
     expect(spec?.ingress?.[1]?.from?.slice(-2)).toEqual(CLIENTS);
   });
 
-  test("is written once, however empty the words are by which people name others", async () => {
+  test("is written once, also with empty selectors", async () => {
     const podSelector = { matchLabels: {}, matchExpressions: [{ key: "a", operator: "Exists", values: [] }] };
     const clients = [
       { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector },
@@ -103,7 +106,7 @@ describe("a cluster's NetworkPolicy", () => {
     expect(await settle({ enabled: true, clients })).toEqual([]);
   });
 
-  test("goes when nobody wants it any more", async () => {
+  test("is deleted when it is disabled", async () => {
     expect(await settle({ enabled: false })).toEqual(["deleteNetworkPolicy"]);
     expect(await server.client.find(NETWORK_POLICIES, REF, OPTIONS)).toEqual({ is: "absent" });
   });
@@ -113,13 +116,13 @@ test.each([
   ["other pods", { matchLabels: { app: "others" } }],
   ["all pods", {}],
   ["members of another cluster", { matchLabels: { "etcd.improbable.io/cluster-name": "my-etcd" } }],
-])("the operator's account may make none about %s", async (_, podSelector) => {
+])("the operator's account may create none for %s", async (_, podSelector) => {
   await expect(operator.create(NETWORK_POLICIES, selecting(podSelector), OPTIONS)).rejects.toThrow(
-    "say who may reach the members of the EtcdCluster of their name, and nothing else",
+    "the operator's NetworkPolicies select the members of the EtcdCluster of their name, and limit only ingress",
   );
 });
 
-test("nor one that keeps members from reaching others", async () => {
+test("the operator's account may create none that restricts egress of members", async () => {
   const { metadata, ...rest } = networkPolicy(asking({ enabled: true }));
   const spec: NonNullable<NetworkPolicy["spec"]> = { ...rest.spec!, policyTypes: ["Ingress", "Egress"] };
   await expect(operator.create(NETWORK_POLICIES, { ...rest, metadata, spec }, OPTIONS)).rejects.toThrow(OPERATOR);
@@ -138,7 +141,7 @@ describe("spec.networkPolicy", () => {
       OPTIONS,
     );
 
-  test("is off unless somebody says otherwise, and is stored as it was written", async () => {
+  test("is off by default, and is stored as written", async () => {
     const wish = { clients: [{ podSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] } }] };
     const { spec } = await made("off", wish);
     expect(spec.networkPolicy).toEqual({ enabled: false, ...wish });
@@ -146,33 +149,33 @@ describe("spec.networkPolicy", () => {
   });
 
   test.each([
-    ["nobody", [{}]],
+    ["an empty client", [{}]],
     ["addresses and pods at once", [{ ipBlock: { cidr: "192.0.2.0/24" }, podSelector: {} }]],
-  ])("names not %s", async (_, clients) => {
+  ])("refuses %s", async (_, clients) => {
     await expect(made("wrong", { clients })).rejects.toThrow(
       "it must have either ipBlock, or podSelector, namespaceSelector or both",
     );
   });
 
   test.each([
-    ["addresses that are none", [{ ipBlock: { cidr: "10.0.0.0/33" } }], "must be of type cidr"],
-    ["exceptions that are none", [{ ipBlock: { cidr: "10.0.0.0/8", except: ["10"] } }], "must be of type cidr"],
+    ["invalid addresses", [{ ipBlock: { cidr: "10.0.0.0/33" } }], "must be of type cidr"],
+    ["invalid exceptions", [{ ipBlock: { cidr: "10.0.0.0/8", except: ["10"] } }], "must be of type cidr"],
     [
-      "labels by an operator of their own",
+      "an unknown operator of a selector",
       [{ podSelector: { matchExpressions: [{ key: "a", operator: "Is" }] } }],
       'Unsupported value: "Is"',
     ],
     [
-      "labels in no value",
+      "a selector without values",
       [{ podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } }],
       "it must have values with In and NotIn",
     ],
-    ["labels that are no texts", [{ podSelector: { matchLabels: { a: 1 } } }], "must be of type string"],
-  ])("nor %s", async (_, clients, says) => {
+    ["labels that are not texts", [{ podSelector: { matchLabels: { a: 1 } } }], "must be of type string"],
+  ])("refuses %s", async (_, clients, says) => {
     await expect(made("worse", { clients })).rejects.toThrow(says);
   });
 
-  test("keeps a field that nobody knows, so that it is seen and refused, and not taken for everybody", async () => {
+  test("keeps an unknown field, so that it is refused instead of matching every client", async () => {
     const clients = [{ namespaceSelector: { matchlabels: { team: "a" } } }];
     const { spec } = await made("misspelt", { enabled: true, clients });
     expect(spec.networkPolicy?.clients).toEqual(clients);

@@ -2,16 +2,19 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { OPERATOR } from "#api/names.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
-import { LEASES } from "#kube/kinds.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { FAULTS, type Faults } from "#kit/sweeps/operator-faults.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/tables/kinds.ts";
+import { apiVersionOf, LEASES } from "#kube/kinds.ts";
 import { Election } from "#kube/lease.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
 import { LEASE_PERMISSIONS } from "../../src/bin/permissions.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
-/** What a person or the kubelet waits for without wondering; a start of Node on a busy machine is not part of it. */
+const FAULTY = join(import.meta.dirname, "../kit/sweeps/faulty-operator.ts");
+/** The time in which a person or the kubelet expects an answer, without the start of Node on a busy machine. */
 const PROMPTLY_MS = 3_000;
 
 let server: ApiServer;
@@ -20,29 +23,33 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-function startOperator(
-  namespace = "default",
-  ...more: readonly string[]
-): {
-  process: ChildProcess;
-  log: () => string;
-  end: Promise<number | null>;
-} {
-  const args = [
-    PROGRAM,
-    "--kubeconfig",
-    server.kubeconfig,
-    "--http-port",
-    "0",
-    "--webhook-port",
-    "0",
-    "--metrics-port",
-    "0",
-    "--namespace",
-    namespace,
-    ...more,
-  ];
-  const operator = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+interface Started {
+  readonly process: ChildProcess;
+  readonly log: () => string;
+  readonly end: Promise<number | null>;
+}
+
+function startOperator(namespace = "default", ...more: readonly string[]): Started {
+  return start(PROGRAM, {}, namespace, more);
+}
+
+/** An operator with these faults. */
+function startFaulty(faults: Faults, ...more: readonly string[]): Started {
+  return start(FAULTY, { [FAULTS]: JSON.stringify(faults) }, "default", more);
+}
+
+function start(
+  program: string,
+  env: Readonly<Record<string, string>>,
+  namespace: string,
+  more: readonly string[],
+): Started {
+  const ports = ["--http-port", "0", "--webhook-port", "0", "--metrics-port", "0"];
+  const args = [program, "--kubeconfig", server.kubeconfig, ...ports, "--namespace", namespace, ...more];
+  const operator = spawn(process.execPath, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
   let log = "";
   for (const stream of [operator.stdout, operator.stderr]) stream?.on("data", (bytes) => (log += bytes));
   return { process: operator, log: () => log, end: new Promise((resolve) => operator.once("exit", resolve)) };
@@ -76,15 +83,23 @@ describe("one operator per Kubernetes cluster", () => {
     (await server.client.get(LEASES, { namespace, name: OPERATOR }, options)).spec?.holderIdentity;
   const said = (operator: { log: () => string }, words: string) =>
     vi.waitFor(() => expect(operator.log()).toContain(words), { timeout: 60_000, interval: 100 });
+  const NONE = { provider: "None" };
+  /** The last line of the log with these words. */
+  const lineWith = (operator: Started, words: string): string =>
+    operator
+      .log()
+      .split("\n")
+      .findLast((line) => line.includes(words)) ?? "{}";
+  const timeOf = (line: string): number => Date.parse((JSON.parse(line) as { time: string }).time);
   const AT_WORK = "this process leads: at work";
-  const RIVAL = "an operator that is installed elsewhere leads in this Kubernetes cluster";
+  const RIVAL = "an operator of another installation leads in this Kubernetes cluster";
 
   beforeAll(async () => {
     for (const crd of crdManifests())
       await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, crd as unknown as CustomResourceDefinition, options);
   });
 
-  test("of two installations one acts, the other says whom it waits for, and takes over when that one is gone", async () => {
+  test("of two installations one acts; the other reports which one it waits for, and takes over after its end", async () => {
     const here = startOperator("default");
     await said(here, AT_WORK);
     const there = startOperator("kube-public");
@@ -92,7 +107,7 @@ describe("one operator per Kubernetes cluster", () => {
       await said(there, RIVAL);
       expect(there.log()).toMatch(/"level":"warn".*"name":"default\//);
       expect(await holderIn("kube-system")).toMatch(/^default\//);
-      // Its own is not enough. Which of the two it asks for first is nobody's business.
+      // Its own lease is not enough. The order of the two requests does not matter.
       await vi.waitFor(async () => expect(await holderIn("kube-public")).toBeDefined(), { timeout: 15_000 });
       expect(there.log()).not.toContain(AT_WORK);
       here.process.kill("SIGTERM");
@@ -125,7 +140,51 @@ describe("one operator per Kubernetes cluster", () => {
     }
   });
 
-  test("while a process of an older release holds the own lease, which is all it knows, nobody else acts", async () => {
+  test.each([
+    ["exception", "1"],
+    ["rejection", "1"],
+    ["exception", "2"],
+  ] as const)(
+    "an %s that no code handles ends one of two processes, with %s shards: the other one acts within seconds, before leases expire",
+    async (as, shards) => {
+      for (const namespace of ["default", "kube-system"]) await forget(namespace);
+      const metadata = { namespace: "default", name: `crash-${as}-${shards}` };
+      const faults: Faults = {
+        throwAfter: { write: `POST services/${metadata.name}`, nth: 1, as },
+        notes: "/dev/null",
+      };
+      const atWork = shards === "1" ? AT_WORK : "this process leads the shard: at work";
+      const terms = (operator: Started): number => operator.log().split(atWork).length - 1;
+      const operators: Started[] = [];
+      try {
+        for (let n = 0; n < 2; n++) {
+          operators.push(startFaulty(faults, "--shards", shards));
+          await said(operators[n]!, n === 0 || shards === "2" ? atWork : '"started"');
+        }
+        const spec = { replicas: 1, version: "3.6.16", storage: { size: "1Gi" }, tls: { peer: NONE, client: NONE } };
+        await server.client.create(
+          ETCD_CLUSTERS,
+          { apiVersion: apiVersionOf(ETCD_CLUSTERS), kind: "EtcdCluster", metadata, spec } as never,
+          options,
+        );
+        const ended = await Promise.race(operators.map((each) => each.end.then((code) => ({ each, code }))));
+        expect(ended.code, ended.each.log()).toBe(1);
+        const line = lineWith(ended.each, "an unhandled exception ends this process");
+        expect(JSON.parse(line)).toMatchObject({ level: "error", controller: "cluster", ...metadata });
+        expect(line).toContain("nobody has thought of this");
+        const left = operators.find((each) => each !== ended.each)!;
+        // The ended process led nothing, or one of two shards.
+        await vi.waitFor(() => expect(terms(left)).toBe(Number(shards)), { timeout: 30_000, interval: 50 });
+        const tookMs = timeOf(lineWith(left, atWork)) - timeOf(line);
+        expect(tookMs).toBeLessThan(8_000);
+      } finally {
+        for (const operator of operators) operator.process.kill("SIGKILL");
+        await Promise.all(operators.map((each) => each.end));
+      }
+    },
+  );
+
+  test("while a process of an older release holds the only lease that it knows, no other process acts", async () => {
     await forget("default");
     const old = new Election({ client: server.client, namespace: "default", name: OPERATOR, identity: "old-release" });
     const stop = new AbortController();
@@ -147,7 +206,7 @@ describe("one operator per Kubernetes cluster", () => {
     }
   });
 
-  /** So that nobody has to wait for the lease of a process that was killed. */
+  /** Clears the lease of a killed process, so that no test waits for it to expire. */
   async function forget(namespace: string): Promise<void> {
     const ref = { namespace, name: OPERATOR };
     const found = await server.client.find(LEASES, ref, options);
@@ -155,7 +214,7 @@ describe("one operator per Kubernetes cluster", () => {
     await server.client.delete(LEASES, ref, { ...options, preconditions: { uid: found.value.metadata.uid } });
   }
 
-  test("the rights that the operator has suffice for its lease, and for no other", async () => {
+  test("the operator's rights suffice for its own lease and for no other", async () => {
     const rbac = "rbac.authorization.k8s.io";
     const metadata = { namespace: "kube-system", name: "lease-test" };
     const role = { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules: LEASE_PERMISSIONS };

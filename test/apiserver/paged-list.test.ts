@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
 import { Cache } from "#kube/cache.ts";
 import type { Reader } from "#kube/client.ts";
 import { SECRETS, type Secret } from "#kube/kinds.ts";
@@ -17,7 +17,7 @@ async function create(name: string): Promise<void> {
   await server.client.create(SECRETS, draft, { signal });
 }
 
-test("where the server does not stream the state, it is listed page by page and then watched", async () => {
+test("where the server does not stream the initial state, it is listed page by page and then watched", async () => {
   for (let n = 0; n < 7; n++) await create(`before-${n}`);
   const client: Reader = {
     list: (resource, query, options) => server.client.list(resource, { ...query, limit: 2 }, options),

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
-import { Monitoring } from "#cluster/monitoring.ts";
-import { podMonitorRule } from "#cluster/rules/exposure/pod-monitor.ts";
+import { Monitoring } from "#cluster/exposure/monitoring.ts";
+import { podMonitorRule } from "#cluster/exposure/rules/pod-monitor.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { cluster } from "#kit/cluster.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS } from "#kit/kinds.ts";
-import { POD_MONITOR_DEFINITION } from "#kit/pod-monitor.ts";
+import { POD_MONITOR_DEFINITION } from "#kit/pods/pod-monitor.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS } from "#kit/tables/kinds.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { POD_MONITORS } from "#kube/kinds.ts";
 
-// A PodMonitor on wish, by the word of a real API server that knows the kind only from a certain moment on.
+// The optional PodMonitor, with a real API server that serves the kind only from some moment on.
 
 const OPTIONS = { signal: new AbortController().signal };
 const REF = { namespace: "default", name: "my-etcd" };
@@ -36,12 +36,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await server?.stop());
 
-/** The cluster with this wish. */
+/** Sets spec.monitoring.podMonitor of the cluster. */
 function wish(podMonitor: boolean): void {
   live = { ...live, spec: { ...live.spec, monitoring: { podMonitor } } };
 }
 
-/** Looks and does what is to be done, until nothing is, a minute apart. @returns what the condition says then */
+/** Reconciles a few times, a minute apart. @returns the condition after that */
 async function settle(): Promise<string | undefined> {
   for (let turn = 0; turn < 5; turn++) {
     await clock.advance(60_000);
@@ -62,14 +62,14 @@ async function settle(): Promise<string | undefined> {
   return told === undefined ? undefined : `${told.status} ${told.reason}`;
 }
 
-test("where the kind is not served a condition says so, and it is asked for every five minutes", async () => {
+test("while the kind is not served, the condition reports it, and the API server is asked every five minutes", async () => {
   wish(true);
   asked = [];
   expect(await settle()).toBe("False MonitorsNotServed");
   expect(asked).toEqual(["/apis"]);
 });
 
-test("once it is served a PodMonitor is made", async () => {
+test("once the kind is served, a PodMonitor is created", async () => {
   await server.client.create(CUSTOM_RESOURCE_DEFINITIONS, POD_MONITOR_DEFINITION, OPTIONS);
   await vi.waitFor(() => server.client.list(POD_MONITORS, {}, OPTIONS), { timeout: 60_000 });
   expect(await settle()).toBe("True Monitored");
@@ -78,7 +78,7 @@ test("once it is served a PodMonitor is made", async () => {
   expect(made.metadata.ownerReferences).toMatchObject([{ kind: "EtcdCluster", name: "my-etcd", controller: true }]);
 });
 
-test("what somebody edits is put right, and labels that people give to it stay", async () => {
+test("an edited PodMonitor is repaired, and labels that people add stay", async () => {
   const edit = {
     metadata: { labels: { release: "prometheus" } },
     spec: { podMetricsEndpoints: [{ port: "other" }], namespaceSelector: { any: true } },
@@ -91,7 +91,7 @@ test("what somebody edits is put right, and labels that people give to it stay",
   expect(now.metadata).toMatchObject({ uid: metadata.uid, labels: { release: "prometheus" } });
 });
 
-test("deleted by somebody it is made again; switched off it goes, and nobody asks any more", async () => {
+test("a deleted PodMonitor is created again; a disabled one is deleted, and the API server is asked no more", async () => {
   const { metadata } = await server.client.get(POD_MONITORS, REF, OPTIONS);
   const preconditions = { uid: metadata.uid };
   await server.client.delete(POD_MONITORS, REF, { ...OPTIONS, preconditions });
@@ -105,7 +105,7 @@ test("deleted by somebody it is made again; switched off it goes, and nobody ask
   expect(asked).toEqual([]);
 });
 
-test("somebody else's of that name is left alone", async () => {
+test("a foreign PodMonitor of that name is left alone", async () => {
   const theirs = await server.client.create(
     POD_MONITORS,
     { apiVersion: "monitoring.coreos.com/v1", kind: "PodMonitor", metadata: REF },

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { mergePodTemplate } from "#api/pod-template/merge.ts";
 import { asOperatorError } from "#base/error.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { peer } from "#kit/peer.ts";
-import { CONFINED_OTHERWISE, type PodPart, UNCONFINED } from "#kit/pod-power.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
+import { CONFINED_OTHERWISE, type PodPart, UNCONFINED } from "#kit/tables/pod-power.ts";
 import { PODS } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 
-// What leads out of a pod is for Kubernetes to say: its own judge is asked about the same as whyNotTemplate.
+// Kubernetes decides what leads out of a pod: Pod Security judges the same pods as whyNotTemplate.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "baseline";
@@ -20,13 +20,13 @@ beforeAll(async () => {
   const labels = { "pod-security.kubernetes.io/enforce": namespace };
   const draft = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } };
   await server.client.create(NAMESPACES, draft, OPTIONS);
-  // The judge learns of the namespace after a moment.
+  // Pod Security notices the namespace after a moment.
   const probe = async () => expect(await refusalOf({ spec: { hostPID: true } })).toBeDefined();
   await vi.waitFor(probe, { timeout: 30_000, interval: 200 });
 });
 afterAll(async () => await server?.stop());
 
-/** Why the pod of a member with this would not be taken; undefined when it would. */
+/** Refusal of a member's pod with this part; undefined when it is accepted. */
 async function refusalOf({ spec, metadata = {} }: Omit<PodPart, "what">): Promise<string | undefined> {
   const template = mergePodTemplate(podTemplate(peer()), { spec, metadata });
   const pod = {

@@ -3,12 +3,12 @@ import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mergePodTemplate, type PartialPodTemplate } from "#api/pod-template/merge.ts";
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { peer } from "#kit/peer.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { peer } from "#kit/snapshots/peer.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 
-// The API server merges a patch into a pod template, and so does the operator: both come to the same.
+// The API server and the operator merge a patch into a pod template with the same result.
 
 let server: ApiServer;
 let agent: Agent;
@@ -16,9 +16,9 @@ let headers: Record<string, string>;
 
 const COLLECTION = "/api/v1/namespaces/default/podtemplates";
 const STORED = "ours";
-/** Two questions each. */
+/** Number of random patches, with two requests each. */
 const RUNS = 200;
-/** Of a pod of ours, what is there for who says nothing else: it is no part of what is merged. */
+/** Topology spread constraints are only a default: they are not part of what is merged. */
 const { topologySpreadConstraints: _, ...spec } = podTemplate(peer()).spec;
 const OURS = { ...podTemplate(peer()), spec };
 
@@ -56,17 +56,17 @@ function podTemplateObject(name: string, template: object) {
   return { apiVersion: "v1", kind: "PodTemplate", metadata: { name }, template };
 }
 
-/** What the API server makes of ours with this patch. */
+/** The API server's result of the patch. */
 async function patched(template: PartialPodTemplate): Promise<Answer> {
   return await ask("PATCH", `${COLLECTION}/${STORED}?dryRun=All`, { template });
 }
 
-/** What we make of it, as the API server completes it with its defaults. */
+/** The operator's result of the patch, completed with the API server's defaults. */
 async function merged(template: PartialPodTemplate): Promise<Answer> {
   return await ask("POST", `${COLLECTION}?dryRun=All`, podTemplateObject("merged", mergePodTemplate(OURS, template)));
 }
 
-/** The same for every order of the items that have a merge key. */
+/** Sorts items that have a merge key, so that their order does not matter. */
 function inOrder(value: unknown, path = ""): unknown {
   if (Array.isArray(value)) {
     const key = MERGE_KEYS[path];
@@ -94,7 +94,7 @@ test("the API server's own description of a pod template has these merge keys an
   const { body } = await ask("GET", "/openapi/v2");
   const { keys, scalars } = mergedLists((body as unknown as OpenApi).definitions);
   expect(MERGE_KEYS).toEqual(keys);
-  // Merging these would need more than a key; of ours no volume has any, and metadata of a pod template are labels and annotations.
+  // A merge key is not enough for these lists. No volume of the operator has them, and a template has no finalizers.
   expect(scalars).toEqual(["metadata.finalizers", "spec.volumes.ephemeral.volumeClaimTemplate.metadata.finalizers"]);
 });
 
@@ -131,7 +131,7 @@ function container(part: object): PartialPodTemplate {
 
 const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
   ["nothing", {}],
-  ["nothing in particular", { metadata: {}, spec: {} }],
+  ["an empty patch", { metadata: {}, spec: {} }],
   ["labels and annotations", { metadata: { labels: { team: "shop" }, annotations: { "example.com/scrape": "true" } } }],
   [
     "a sidecar, resources, tolerations and a priority",
@@ -146,13 +146,16 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
       },
     },
   ],
-  ["another user for all", { spec: { securityContext: { runAsUser: 1000, supplementalGroups: [1, 2] } } }],
-  ["no user at all", { spec: { securityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } } }],
+  [
+    "a different user for all containers",
+    { spec: { securityContext: { runAsUser: 1000, supplementalGroups: [1, 2] } } },
+  ],
+  ["no user", { spec: { securityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } } }],
   ["no security context", { spec: { securityContext: null } }],
-  ["one more capability", container({ securityContext: { capabilities: { add: ["NET_BIND_SERVICE"] } } })],
+  ["an additional capability", container({ securityContext: { capabilities: { add: ["NET_BIND_SERVICE"] } } })],
   ["a capability list that is replaced", container({ securityContext: { capabilities: { drop: ["NET_RAW"] } } })],
   [
-    "a variable, and another value for one",
+    "a new variable, and a new value of one",
     container({
       env: [
         { name: "TZ", value: "UTC" },
@@ -161,7 +164,7 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
     }),
   ],
   [
-    "a port, and another name for one",
+    "a new port, and a new name of one",
     container({
       ports: [
         { containerPort: 9, name: "x" },
@@ -170,15 +173,15 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
     }),
   ],
   ["the same port for another protocol", container({ ports: [{ containerPort: 2379, protocol: "UDP" }] })],
-  ["other times of a probe", container({ livenessProbe: { failureThreshold: 3 } })],
+  ["different times of a probe", container({ livenessProbe: { failureThreshold: 3 } })],
   ["no probe", container({ startupProbe: null })],
   ["a command that is replaced", container({ command: ["sh", "-c", "etcd"] })],
   [
-    "another variable under no condition",
+    "a variable with a value instead of a source",
     container({ env: [{ name: "ETCD_INITIAL_CLUSTER", valueFrom: null, value: "x" }] }),
   ],
   [
-    "a name of one's own for this host",
+    "host aliases",
     {
       spec: {
         hostAliases: [
@@ -189,7 +192,7 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
     },
   ],
   [
-    "a volume and where it is mounted, twice",
+    "a volume with two mounts",
     {
       spec: {
         volumes: [{ name: "scratch", emptyDir: { medium: "Memory", sizeLimit: null } }],
@@ -207,7 +210,7 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
     },
   ],
   [
-    "the same variable twice, once for all",
+    "the same variable twice, in every container",
     container({
       env: [
         { name: "A", value: "1" },
@@ -216,15 +219,15 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
     }),
   ],
   [
-    "null for what is not there",
+    "null for a missing field",
     { metadata: { labels: { a: null as never } }, spec: { nodeSelector: null, dnsConfig: { options: null } } },
   ],
-  ["null for what is ours", { metadata: { annotations: { "etcd.improbable.io/revision": null as never } } }],
+  ["null for a field of the operator", { metadata: { annotations: { "etcd.improbable.io/revision": null as never } } }],
   [
-    "null inside of what is new",
+    "null inside of a new field",
     { spec: { dnsConfig: { nameservers: null, options: [{ name: "ndots", value: null }] } } },
   ],
-  ["a label that every object has", { metadata: { labels: { constructor: "x", toString: "y" } } }],
+  ["a label with the name of an object's property", { metadata: { labels: { constructor: "x", toString: "y" } } }],
   [
     "an affinity",
     {
@@ -239,7 +242,7 @@ const taken: (readonly [name: string, template: PartialPodTemplate])[] = [
   ],
 ];
 
-describe("what the API server makes of our template and a patch is what we make of them", () => {
+describe("the API server and the operator merge a patch with the same result:", () => {
   for (const [name, template] of taken) {
     test(name, async () => expect(isTaken(await expectSame(template))).toBe(true));
   }
@@ -254,27 +257,27 @@ const refused: typeof taken = [
   ],
   ["a sidecar without an image", { spec: { containers: [{ name: "sidecar" }] } }],
   ["a container without a name", { spec: { containers: [{ image: "busybox" }] } }],
-  ["a word for a list", { spec: { containers: "etcd" } }],
+  ["a text instead of a list", { spec: { containers: "etcd" } }],
   ["no container", { spec: { containers: null } }],
   ["no spec", { spec: null as never }],
 ];
 
-describe("what the API server refuses of a patch, it refuses of what we make of it", () => {
+describe("a patch that the API server refuses is refused as the operator merges it, too:", () => {
   for (const [name, template] of refused) {
     test(name, async () => expect(isTaken(await expectSame(template))).toBe(false));
   }
 });
 
-test("what is new comes behind ours, and the API server puts it before: the one difference, on purpose", async () => {
+test("new items come after the operator's, while the API server puts them first: the only difference, on purpose", async () => {
   const sidecar = { spec: { containers: [{ name: "shipper", image: "busybox" }] } };
   const names = ({ body }: Answer) => body.template?.spec.containers.map(({ name }) => name);
   expect(names(await patched(sidecar))).toEqual(["shipper", "etcd"]);
   expect(names(await merged(sidecar))).toEqual(["etcd", "shipper"]);
 });
 
-// Any wishes: values and lists from small pools, so that they often meet what is ours, with null here and there.
+// Random patches: values and lists come from small pools, so that they often meet the operator's own, with some nulls.
 
-/** A map with some of these fields. */
+/** An object with some of these fields. */
 function some(fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<object> {
   const orNull = Object.entries(fields).map(([field, value]) => [
     field,
@@ -283,7 +286,7 @@ function some(fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<objec
   return fc.record(Object.fromEntries(orNull), { requiredKeys: [] });
 }
 
-/** Up to three items: the key and a part of the rest. */
+/** Up to three items, each with its key and some of the other fields. */
 function items(key: string, of: readonly (string | number)[], rest: Record<string, fc.Arbitrary<unknown>>) {
   const item = fc.tuple(fc.constantFrom(...of), some(rest)).map(([value, more]) => ({ [key]: value, ...more }));
   return fc.uniqueArray(item, { maxLength: 3, selector: (each) => (each as Record<string, unknown>)[key] });
@@ -332,7 +335,7 @@ const wishes = fc.record({
     .map(([part, sidecars, rest]) => ({ ...rest, containers: [...sidecars, { name: "etcd", ...part }] })),
 });
 
-test("any patch: the API server and the operator come to the same", { timeout: 120_000 }, async () => {
+test("any patch: the API server and the operator merge it with the same result", { timeout: 120_000 }, async () => {
   let isTakenOften = 0;
   const property = fc.asyncProperty(wishes, async (template) => {
     if (isTaken(await expectSame(template as PartialPodTemplate))) isTakenOften++;

@@ -4,13 +4,13 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import { httpTransport } from "#kube/transport.ts";
 
-/** A name that only the proxy knows. */
+/** A name that only the proxy can resolve. */
 const NAME = "kube-apiserver.test:6443";
 const options = { signal: new AbortController().signal };
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
     });
     for (const socket of [client, upstream]) {
       sockets.add(socket);
-      socket.on("error", () => socket.destroy()); // either side may go away at any time
+      socket.on("error", () => socket.destroy()); // either side may close it at any time
     }
     return undefined;
   });
@@ -43,7 +43,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** The admin's kubeconfig with the server under its other name. */
+/** The admin's kubeconfig with the server's other name. */
 function kubeconfig(): string {
   const config = parse(readFileSync(server.kubeconfig, "utf8")) as { clusters: { cluster: Record<string, unknown> }[] };
   Object.assign(config.clusters[0]?.cluster ?? {}, {
@@ -60,7 +60,7 @@ async function clientWith(env: Record<string, string>): Promise<KubeClient> {
   return new KubeClient({ config, userAgent: "test", transport: httpTransport(config, env) });
 }
 
-test("calls, changes and watches go through the proxy of the environment, and are asked for the lease as ever", async () => {
+test("calls, changes and watches use the proxy of the environment, and changes still need the lease", async () => {
   const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const client = await clientWith({ HTTPS_PROXY: `http://me:secret@${address}` });
   const { metadata } = await client.get(NAMESPACES, { name: "kube-system" }, options);
@@ -77,7 +77,7 @@ test("calls, changes and watches go through the proxy of the environment, and ar
   await Promise.all([client.close(), standby.close()]);
 });
 
-test("without the proxy, or with an exception from it, the name is not found: nothing goes another way", async () => {
+test("without the proxy, or with an exception from it, the name is not found: no request bypasses the proxy", async () => {
   const address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   for (const env of [{}, { HTTPS_PROXY: `http://${address}`, NO_PROXY: "kube-apiserver.test" }]) {
     asked = [];

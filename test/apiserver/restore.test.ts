@@ -5,9 +5,9 @@ import { DEFAULT_BACKUP_RESOURCES } from "#api/backup-conversion.ts";
 import { OPERATOR, RESTORED_FROM } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_RESTORES, type EtcdRestore } from "#api/v1beta1/restore.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { goodObject, ON_VOLUME, restore } from "#kit/etcd-restore.ts";
-import { startShipped } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { goodObject, ON_VOLUME, restore } from "#kit/snapshots/etcd-restore.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type Draft,
@@ -21,8 +21,8 @@ import { restoredCluster } from "#restore/desired/cluster.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { restoredClaim } from "#restore/desired/member.ts";
 
-// What people write of a restore is taken, completed or refused by the API server before the operator is asked; and what the operator's
-// account may do for one is asked of it, too, with the manifests that are shipped.
+// The API server accepts, completes or refuses the spec of a restore before the operator sees it.
+// It also decides what the operator's account may do for a restore, with the shipped manifests.
 
 const OPTIONS = { signal: new AbortController().signal };
 const namespace = "foo";
@@ -35,7 +35,7 @@ let operator: KubeClient;
 
 beforeAll(async () => {
   const flags = ["--enable-admission-plugins=OwnerReferencesPermissionEnforcement"];
-  // Nobody answers for the operator here.
+  // No operator serves webhooks here.
   const isInstalled = ({ kind }: { kind: string }) => kind !== "ValidatingWebhookConfiguration";
   ({ server, admin, operator } = await startShipped({ namespace, kinds: [ETCD_RESTORES], flags, isInstalled }));
   await vi.waitFor(() => expect(job({ metadata: { ownerReferences: null } })).rejects.toThrow(OPERATOR), {
@@ -67,7 +67,7 @@ function into(template: object, more: object = {}): object {
   return { source: SOURCE, clusterTemplate: { ...TEMPLATE, ...template }, ...more };
 }
 
-test("a restore that says nothing but whence and whither gets every default, those of a cluster, too", async () => {
+test("a restore with only a source and a cluster gets every default, also those of the cluster", async () => {
   const { spec } = await made({ source: SOURCE, clusterTemplate: TEMPLATE });
   expect(spec).toMatchObject({
     source: SOURCE,
@@ -76,65 +76,65 @@ test("a restore that says nothing but whence and whither gets every default, tho
   });
 });
 
-describe("is taken:", () => {
+describe("is accepted:", () => {
   test.each([
     ["S3", object({ s3: { bucket: "backups", key: "a b/c+d.db", endpoint: "http://10.0.0.1:9000", region: "eu-1", pathStyle: true } })],
-    ["Google's store", object({ gcs: { bucket: "backups", key: "k", credentials: { secretName: "gcs" } } })],
-    ["Azure's store", object({ azure: { account: "mine", container: "con", key: "k" } })],
-    ["a volume, encrypted", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecret: { name: "key" } } })],
+    ["Google Cloud Storage", object({ gcs: { bucket: "backups", key: "k", credentials: { secretName: "gcs" } } })],
+    ["Azure Blob Storage", object({ azure: { account: "mine", container: "con", key: "k" } })],
+    ["an encrypted backup on a volume", object({ volume: { claimName: "c", key: "a/b.db" }, encryption: { keySecret: { name: "key" } } })],
     ["a URL", object({ url: { url: "s3://b/k.db?region=eu-1", credentials: { secretName: "s3" } } })],
-    ["an account of its own", into({}, { serviceAccountName: "cloud" })],
+    ["a service account", into({}, { serviceAccountName: "cloud" })],
     ["until a revision", into({}, { until: { revision: "12" } })],
     ["until a time", into({}, { until: { time: "2026-01-31T12:00:00.5+01:00" } })],
-    ["an account, and when an image is pulled", into({ spec: { replicas: 1, image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
+    ["a service account and a pull policy", into({ spec: { replicas: 1, image: { pullPolicy: "Always" } } }, { serviceAccountName: "cloud" })],
   ])("%s", async (_, spec) => expect((await made(spec)).metadata.uid).toBeTruthy()); // biome-ignore format: a table
 });
 
-describe("is refused, by field, value and what it may be:", () => {
+describe("is refused with the field, the value and what is allowed:", () => {
   test.each<[string, unknown, string]>([
     ["no source", { clusterTemplate: TEMPLATE }, "spec.source: Required value"],
     ["an empty source", from({}), "it must have exactly one of backupName and object"],
     ["two sources", from({ ...SOURCE, object: { url: { url: "gs://b/k" } } }), "it must have exactly one of backupName and object"],
-    ["an object that is nowhere", object({}), "object must have exactly one of s3, gcs, azure, volume and url"],
-    ["an object at two places", object({ url: { url: "gs://b/k" }, gcs: { bucket: "bb", key: "k" } }), "object must have exactly one of s3, gcs, azure, volume and url"],
+    ["an object without a place", object({}), "object must have exactly one of s3, gcs, azure, volume and url"],
+    ["an object in two places", object({ url: { url: "gs://b/k" }, gcs: { bucket: "bb", key: "k" } }), "object must have exactly one of s3, gcs, azure, volume and url"],
     ["no key", object({ gcs: { bucket: "bb" } }), "spec.source.object.gcs.key: Required value"],
-    ["a way out of the volume", object({ volume: { claimName: "c", key: "a/../b" } }), "key is a/../b; it must be names with / between them"],
+    ["a key that leaves the volume", object({ volume: { claimName: "c", key: "a/../b" } }), "key is a/../b; it must be names with / between them"],
     ["a key that begins with /", object({ s3: { bucket: "bb", key: "/a" } }), "key is /a; it must be names"],
     ["a key that is a dot", object({ s3: { bucket: "bb", key: "." } }), "key is .; it must be names"],
-    ["an odd bucket", object({ s3: { bucket: "a/b", key: "k" } }), "bucket is a/b; it must be 2 to 222 letters"],
-    ["no name of a cluster", { source: SOURCE, clusterTemplate: { spec: { replicas: 1 } } }, "spec.clusterTemplate.clusterName: Required value"],
-    ["an odd name of a cluster", into({ clusterName: "1st" }), "clusterName is 1st; it must be a-z, 0-9 and -, begin with a letter"],
-    ["a name that ends with a dash", into({ clusterName: "a-" }), "clusterName is a-; it must be"],
-    ["a long name of a cluster", into({ clusterName: "a".repeat(53) }), "may not be more than 52"],
-    ["what a cluster does not take", into({ spec: { replicas: 8 } }), "spec.clusterTemplate.spec.replicas"],
+    ["an invalid bucket", object({ s3: { bucket: "a/b", key: "k" } }), "bucket is a/b; it must be 2 to 222 letters"],
+    ["no cluster name", { source: SOURCE, clusterTemplate: { spec: { replicas: 1 } } }, "spec.clusterTemplate.clusterName: Required value"],
+    ["an invalid cluster name", into({ clusterName: "1st" }), "clusterName is 1st; it must be a-z, 0-9 and -, begin with a letter"],
+    ["a cluster name that ends with a dash", into({ clusterName: "a-" }), "clusterName is a-; it must be"],
+    ["a cluster name that is too long", into({ clusterName: "a".repeat(53) }), "may not be more than 52"],
+    ["too many members", into({ spec: { replicas: 8 } }), "spec.clusterTemplate.spec.replicas"],
     ["a cluster without members", into({ spec: { replicas: 0 } }), "clusterTemplate.spec.replicas is 0; it must be 1 to 7"],
-    ["no point in time", into({}, { until: {} }), "until must have exactly one of revision and time"],
+    ["an empty until", into({}, { until: {} }), "until must have exactly one of revision and time"],
     ["two points in time", into({}, { until: { revision: "1", time: "2026-01-31T12:00:00Z" } }), "until must have exactly one of revision and time"],
-    ["a revision that is none", into({}, { until: { revision: "0" } }), "spec.until.revision"],
-    ["a time that is none", into({}, { until: { time: "yesterday" } }), "spec.until.time"],
-    ["a release that nobody has", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
-    ["an account with an image of one's own", into({ spec: { replicas: 1, image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
-    ["an account with an image by its digest", into({ spec: { replicas: 1, image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],
-  ])("%s", async (_, spec, says) => expect(await made(spec).then(() => "it was taken", String)).toContain(says)); // biome-ignore format: a table
+    ["an invalid revision", into({}, { until: { revision: "0" } }), "spec.until.revision"],
+    ["an invalid time", into({}, { until: { time: "yesterday" } }), "spec.until.time"],
+    ["an unknown etcd release", into({ spec: { replicas: 1, version: "2.0.0" } }), "version is 2.0.0; it must be an etcd release"],
+    ["a service account with a custom image", into({ spec: { replicas: 1, image: { repository: "example.test/etcd" } } }, { serviceAccountName: "a" }), "serviceAccountName is given, and an image in clusterTemplate.spec"],
+    ["a service account with an image by its digest", into({ spec: { replicas: 1, image: { digest: `sha256:${"0".repeat(64)}` } } }, { serviceAccountName: "a" }), "give only one of them"],
+  ])("%s", async (_, spec, says) => expect(await made(spec).then(() => "it was accepted", String)).toContain(says)); // biome-ignore format: a table
 
-  test("a name that would not fit into a label", async () => {
+  test("a name that is too long for a label", async () => {
     await expect(made(from(SOURCE), ETCD_RESTORES, "a".repeat(64))).rejects.toThrow("metadata.name is too long");
     expect((await made(from(SOURCE), ETCD_RESTORES, "a".repeat(63))).metadata.uid).toBeTruthy();
   });
 
-  test("no URL in v1alpha1", async () => {
+  test("v1alpha1 without a URL", async () => {
     await expect(made({ source: {}, clusterTemplate: TEMPLATE }, ALPHA)).rejects.toThrow(
       "spec.source.objectURL: Required value",
     );
   });
 });
 
-test("the example is taken", async () => {
+test("the example is accepted", async () => {
   const { spec } = parse(readFileSync("examples/restore.yaml", "utf8")) as { spec: object };
   expect((await made(spec)).spec).toMatchObject(spec);
 });
 
-test("afterwards nothing of the spec is changed, and the rest is", async () => {
+test("after creation the spec cannot be changed, and metadata can", async () => {
   const { metadata } = await made(from(SOURCE));
   const edit = (change: object) => admin.patch(ETCD_RESTORES, metadata, change, { ...OPTIONS, type: "merge" });
   for (const spec of [
@@ -145,7 +145,7 @@ test("afterwards nothing of the spec is changed, and the rest is", async () => {
   expect((await edit({ metadata: { annotations: { a: "1" } } })).metadata.annotations).toEqual({ a: "1" });
 });
 
-describe("an EtcdCluster that begins with a backup", () => {
+describe("an EtcdCluster that starts from a backup", () => {
   async function begun(spec: object, name = `c-${count++}`): Promise<EtcdCluster> {
     const draft = {
       apiVersion: "etcd.improbable.io/v1beta1",
@@ -159,7 +159,7 @@ describe("an EtcdCluster that begins with a backup", () => {
   const edit = (of: EtcdCluster, change: object) =>
     admin.patch(ETCD_CLUSTERS, of.metadata, change, { ...OPTIONS, type: "merge" });
 
-  test("says so when it is made; afterwards that can only be taken away", async () => {
+  test("has bootstrap from its creation on; later it can only be removed", async () => {
     const cluster = await begun({ replicas: 3, bootstrap });
     await expect(edit(cluster, { spec: { bootstrap: { fromBackup: { backupName: "other" } } } })).rejects.toThrow(
       "bootstrap cannot be changed after creation; it can be taken away",
@@ -171,7 +171,7 @@ describe("an EtcdCluster that begins with a backup", () => {
     );
   });
 
-  test("has one source, at most one point in time, and no account together with an image of one's own", async () => {
+  test("has one source, at most one point in time, and no service account together with a custom image", async () => {
     await expect(begun({ replicas: 3, bootstrap: { fromBackup: {} } })).rejects.toThrow(
       "exactly one of backupName and object",
     );
@@ -195,7 +195,7 @@ function draft(spec: object = {}): Draft<Job> {
   return restoreJob(snapshot, snapshot.members[0]!, goodObject(snapshot), IMAGE);
 }
 
-/** A merge patch, as far as tests need one; a list is changed by `{ 0: … }`. */
+/** A merge patch, as far as these tests need it. `{ 0: … }` changes an item of a list. */
 function merged(to: unknown, change: unknown): unknown {
   if (typeof change !== "object" || change === null || Array.isArray(change)) return change;
   if (Array.isArray(to)) return to.map((each, n) => (n in change ? merged(each, (change as unknown[])[n]) : each));
@@ -216,25 +216,25 @@ function pod(spec: object): object {
   return { spec: { template: { spec } } };
 }
 
-/** The same without a policy that speaks of its containers by their names. */
+/** A change of the pod that removes the failure policy, because that names containers. */
 function bare(spec: object): object {
   return { spec: { podFailurePolicy: null, template: { spec } } };
 }
 
-describe("the operator makes", () => {
+describe("the operator creates", () => {
   const image = { repository: "example.test/etcd" };
   test.each([
     ["the Job of a restore", draft()],
-    ["of one from a volume, encrypted", draft(ON_VOLUME)],
-    ["with an image of somebody else", draft(into({ spec: { replicas: 3, image } }))],
-    ["with an account", draft({ serviceAccountName: "cloud" })],
-    ["to a point in time", draft({ until: { revision: "12" } })],
+    ["the Job of an encrypted restore from a volume", draft(ON_VOLUME)],
+    ["the Job of a restore with a custom image", draft(into({ spec: { replicas: 3, image } }))],
+    ["the Job of a restore with a service account", draft({ serviceAccountName: "cloud" })],
+    ["the Job of a restore to a point in time", draft({ until: { revision: "12" } })],
   ])("%s, and deletes it", async (_, of) => {
     const { metadata } = await job({}, of);
     await operator.delete(JOBS, metadata, { ...OPTIONS, preconditions: { uid: metadata.uid } });
   });
 
-  test("the claims, says whose data they hold, and deletes them", async () => {
+  test("claims, writes on them the identity of their data, and deletes them", async () => {
     const claim = restoredClaim(restore({ stage: "new" }), "restored-0");
     const { metadata } = await operator.create(PERSISTENT_VOLUME_CLAIMS, claim, OPTIONS);
     const patch = { metadata: { annotations: { "etcd.improbable.io/cluster-id": "abc" } } };
@@ -243,7 +243,7 @@ describe("the operator makes", () => {
     await operator.delete(PERSISTENT_VOLUME_CLAIMS, metadata, { ...OPTIONS, preconditions: { uid, resourceVersion } });
   });
 
-  test("the EtcdCluster of a restore, and no other one", async () => {
+  test("the EtcdCluster of a restore, and no other EtcdCluster", async () => {
     const cluster = restoredCluster(restore());
     expect((await operator.create(ETCD_CLUSTERS, cluster, OPTIONS)).metadata.annotations).toHaveProperty([
       RESTORED_FROM,
@@ -255,7 +255,7 @@ describe("the operator makes", () => {
     );
   });
 
-  test("an EtcdRestore for an EtcdCluster, and for nobody else", async () => {
+  test("an EtcdRestore of an EtcdCluster, and no other EtcdRestore", async () => {
     const { apiVersion, kind, spec } = restore().restore;
     const labels = { "app.kubernetes.io/managed-by": OPERATOR };
     const owner = { apiVersion, kind: "EtcdCluster", name: "c", uid: "u", controller: true };
@@ -273,35 +273,35 @@ describe("the operator makes", () => {
   });
 });
 
-describe("the operator makes no Job", () => {
+describe("the operator creates no Job", () => {
   const TOOL = "run etcdutl only to restore a snapshot";
   const AGENT = "run the agent of operator:test, and nothing else";
   test.each<[string, object, string]>([
-    ["whose etcdutl does something else", pod({ initContainers: { 1: { command: ["etcdutl", "snapshot", "status", "x"] } } }), TOOL],
-    ["whose etcdutl is something else", pod({ initContainers: { 1: { command: ["/bin/sh", "snapshot", "restore", "x"] } } }), TOOL],
-    ["whose etcdutl has a Secret mounted", pod({ initContainers: { 1: { volumeMounts: [{ name: "credentials", mountPath: "/x" }] } } }), TOOL],
-    ["whose etcdutl has a task", pod({ initContainers: { 1: { env: [{ name: "AGENT_TASK", value: "{}" }] } } }), TOOL],
-    ["whose etcdutl has arguments", pod({ initContainers: { 1: { args: ["x"] } } }), AGENT],
-    ["of somebody else's image under an account", pod({ serviceAccountName: "cloud", initContainers: { 1: { image: "example.test/etcd:v3.6.16" } } }), "under an account of their own only that of gcr.io/etcd-development/etcd"],
-    ["that brings the snapshot with another image", pod({ initContainers: { 0: { image: "example.test/agent" } } }), AGENT],
-    ["that ends with another image", pod({ containers: { 0: { image: "example.test/agent" } } }), AGENT],
+    ["with an etcdutl that runs a different command", pod({ initContainers: { 1: { command: ["etcdutl", "snapshot", "status", "x"] } } }), TOOL],
+    ["with a different program as etcdutl", pod({ initContainers: { 1: { command: ["/bin/sh", "snapshot", "restore", "x"] } } }), TOOL],
+    ["with a Secret mounted into etcdutl", pod({ initContainers: { 1: { volumeMounts: [{ name: "credentials", mountPath: "/x" }] } } }), TOOL],
+    ["with a task for etcdutl", pod({ initContainers: { 1: { env: [{ name: "AGENT_TASK", value: "{}" }] } } }), TOOL],
+    ["with arguments for etcdutl", pod({ initContainers: { 1: { args: ["x"] } } }), AGENT],
+    ["with a custom image under a service account", pod({ serviceAccountName: "cloud", initContainers: { 1: { image: "example.test/etcd:v3.6.16" } } }), "With a service account other than default, etcd's image is from gcr.io/etcd-development/etcd"],
+    ["that fetches the snapshot with a different image", pod({ initContainers: { 0: { image: "example.test/agent" } } }), AGENT],
+    ["that ends with a different image", pod({ containers: { 0: { image: "example.test/agent" } } }), AGENT],
     ["that ends with etcdutl", bare({ initContainers: null, containers: { 0: { name: "etcdutl" } } }), TOOL],
-    ["with a container that goes on", pod({ initContainers: { 1: { restartPolicy: "Always" } } }), AGENT],
-    ["with other containers first", bare({ initContainers: { 0: { name: "other" } } }), AGENT],
+    ["with an init container that keeps running", pod({ initContainers: { 1: { restartPolicy: "Always" } } }), AGENT],
+    ["with a different first container", bare({ initContainers: { 0: { name: "other" } } }), AGENT],
     ["with a Secret in the environment", pod({ initContainers: { 0: { envFrom: [{ secretRef: { name: "s" } }] } } }), "the environment of pods"],
     ["that gains privileges", pod({ initContainers: { 1: { securityContext: { allowPrivilegeEscalation: true } } } }), "do not gain privileges"],
     ["that takes a port of the node", pod({ initContainers: { 1: { ports: [{ containerPort: 1, hostPort: 1 }] } } }), "nothing of their node"],
     ["without the label", { metadata: { labels: { "etcd.improbable.io/restore-name": null } } }, "makes and deletes only Jobs of backups and restores"],
-    ["of somebody else", { metadata: { ownerReferences: { 0: { kind: "EtcdCluster" } } } }, "a Job of the operator belongs to an EtcdBackup or EtcdRestore"],
+    ["of a different owner", { metadata: { ownerReferences: { 0: { kind: "EtcdCluster" } } } }, "a Job of the operator belongs to an EtcdBackup or EtcdRestore"],
   ])("%s", async (_, change, says) => await expect(job(change)).rejects.toThrow(says)); // biome-ignore format: a table
 
   test.each<[string, object, string]>([
-    ["whose throw-away etcd is something else", pod({ initContainers: { 2: { command: ["/bin/sh", "-c", "x", "y"] } } }), TOOL],
-    ["whose throw-away etcd has a Secret mounted", pod({ initContainers: { 2: { volumeMounts: [{ name: "credentials", mountPath: "/x" }] } } }), TOOL],
-    ["whose first etcdutl is etcd", pod({ initContainers: { 1: { command: ["etcd", "snapshot", "restore", "x"] } } }), TOOL],
-    ["whose throw-away etcd ends", pod({ initContainers: { 2: { restartPolicy: null } } }), AGENT],
-    ["whose agent goes on", pod({ initContainers: { 3: { restartPolicy: "Always" } } }), AGENT],
-    ["that replays with another image", pod({ initContainers: { 3: { image: "example.test/agent" } } }), AGENT],
+    ["with a different program as the throw-away etcd", pod({ initContainers: { 2: { command: ["/bin/sh", "-c", "x", "y"] } } }), TOOL],
+    ["with a Secret mounted into the throw-away etcd", pod({ initContainers: { 2: { volumeMounts: [{ name: "credentials", mountPath: "/x" }] } } }), TOOL],
+    ["with etcd as the first etcdutl", pod({ initContainers: { 1: { command: ["etcd", "snapshot", "restore", "x"] } } }), TOOL],
+    ["with a throw-away etcd that ends", pod({ initContainers: { 2: { restartPolicy: null } } }), AGENT],
+    ["with an agent that keeps running", pod({ initContainers: { 3: { restartPolicy: "Always" } } }), AGENT],
+    ["that replays with a different image", pod({ initContainers: { 3: { image: "example.test/agent" } } }), AGENT],
   ])("to a point in time, %s", async (_, change, says) => {
     await expect(job(change, draft({ until: { revision: "12" } }))).rejects.toThrow(says);
   }); // biome-ignore format: a table

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { DEFAULT_BACKUP_SPEC } from "#api/backup-conversion.ts";
 import { ETCD_BACKUP_SCHEDULES, type EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
 import type { KubeClient } from "#kube/client.ts";
 import type { Draft, Resource } from "#kube/kinds.ts";
 import { calendarOf } from "#schedule/cron.ts";
 
-// What people write of a schedule is taken, completed or refused by the API server, before the operator is asked.
+// The API server accepts, completes or refuses the spec of a schedule before the operator sees it.
 
 const { signal } = new AbortController();
 const OPTIONS = { signal };
@@ -40,7 +40,7 @@ function with_(change: object): object {
   return { ...LEAST, ...change };
 }
 
-test("a schedule that says nothing but when, whence and whither gets every default", async () => {
+test("a schedule with only a time, a source and a destination gets every default", async () => {
   expect((await made(LEAST)).spec).toEqual({
     schedule: "@daily",
     timeZone: "UTC",
@@ -83,7 +83,7 @@ const BAD = [
   "0 3 * * mo",
 ];
 
-describe("is taken:", () => {
+describe("is accepted:", () => {
   test.each(GOOD)("%s", async (schedule) => {
     expect((await made(with_({ schedule }))).spec.schedule).toBe(schedule);
     expect(typeof calendarOf({ schedule, timeZone: "UTC" }, 0)).toBe("object");
@@ -91,15 +91,15 @@ describe("is taken:", () => {
 
   test.each<[string, object]>([
     ["a time zone", { timeZone: "America/Argentina/Buenos_Aires" }],
-    ["all of a retention", { retention: { keepLast: 1, keepFor: "30d12h", keepDaily: 7, keepWeekly: 4, keepMonthly: 12 } }],
+    ["every field of a retention", { retention: { keepLast: 1, keepFor: "30d12h", keepDaily: 7, keepWeekly: 4, keepMonthly: 12 } }],
     ["limits of the history", { successfulBackupsHistoryLimit: 1, failedBackupsHistoryLimit: 0 }],
-    ["all the rest", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verifyEvery: 10 }],
+    ["every other field", { suspend: true, immediate: true, startingDeadlineSeconds: 60, concurrencyPolicy: "Replace", verifyEvery: 10 }],
   ])("%s", async (_, change) => expect((await made(with_(change))).spec).toMatchObject(change)); // biome-ignore format: a table
 });
 
-describe("is refused, by field, value and what it may be:", () => {
-  test.each(BAD)("schedule %j, by the operator, too", async (schedule) => {
-    const refusal = await made(with_({ schedule })).then(() => "it was taken", String);
+describe("is refused with the field, the value and what is allowed:", () => {
+  test.each(BAD)("schedule %j, which the operator refuses, too", async (schedule) => {
+    const refusal = await made(with_({ schedule })).then(() => "it was accepted", String);
     expect(refusal).toContain("spec.schedule");
     expect(refusal).toContain(`it is ${schedule}; it must be five fields`);
     expect(typeof calendarOf({ schedule, timeZone: "UTC" }, 0)).toBe("string");
@@ -108,30 +108,30 @@ describe("is refused, by field, value and what it may be:", () => {
   test.each<[string, unknown, readonly string[]]>([
     ["no schedule", { backupTemplate: TEMPLATE }, ["spec.schedule: Required value"]],
     ["no template", { schedule: "@daily" }, ["spec.backupTemplate: Required value"]],
-    ["a time zone that is none", with_({ timeZone: "Mars/Phobos" }), ["spec.timeZone", "unknown time zone Mars/Phobos"]],
-    ["an offset", with_({ timeZone: "+02:00" }), ["it is +02:00; it must be the name of a time zone, such as Europe/Berlin"]],
-    ["the zone of whoever reads it", with_({ timeZone: "Local" }), ["it is Local; it must be the name of a time zone"]],
-    ["a retention of nothing", with_({ retention: {} }), ["retention must have at least one of keepLast, keepFor"]],
-    ["to keep none", with_({ retention: { keepLast: 0 } }), ["spec.retention.keepLast", "greater than or equal to 1"]],
-    ["an odd duration", with_({ retention: { keepFor: "1y" } }), ["it is 1y; it must be a duration such as 30d or 12h"]],
-    ["no duration", with_({ retention: { keepFor: "0d" } }), ["it is 0d; it must be a duration such as 30d or 12h"]],
-    ["two ways to keep", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
-    ["no good backup at all", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],
-    ["an odd policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
-    ["a template that is no backup", with_({ backupTemplate: { source: {}, destination: TEMPLATE.destination } }), ["source must have exactly one of clusterName and endpoints"]],
+    ["an unknown time zone", with_({ timeZone: "Mars/Phobos" }), ["spec.timeZone", "unknown time zone Mars/Phobos"]],
+    ["an offset as time zone", with_({ timeZone: "+02:00" }), ["it is +02:00; it must be the name of a time zone, such as Europe/Berlin"]],
+    ["the local time zone", with_({ timeZone: "Local" }), ["it is Local; it must be the name of a time zone"]],
+    ["an empty retention", with_({ retention: {} }), ["retention must have at least one of keepLast, keepFor"]],
+    ["a retention of no backup", with_({ retention: { keepLast: 0 } }), ["spec.retention.keepLast", "greater than or equal to 1"]],
+    ["an invalid duration", with_({ retention: { keepFor: "1y" } }), ["it is 1y; it must be a duration such as 30d or 12h"]],
+    ["a duration of zero", with_({ retention: { keepFor: "0d" } }), ["it is 0d; it must be a duration such as 30d or 12h"]],
+    ["a retention together with a history limit", with_({ retention: { keepLast: 1 }, successfulBackupsHistoryLimit: 1 }), ["retention and successfulBackupsHistoryLimit exclude each other"]],
+    ["a history without good backups", with_({ successfulBackupsHistoryLimit: 0 }), ["spec.successfulBackupsHistoryLimit", "greater than or equal to 1"]],
+    ["an invalid concurrency policy", with_({ concurrencyPolicy: "Queue" }), ['spec.concurrencyPolicy: Unsupported value: "Queue"']],
+    ["a template that is not a backup", with_({ backupTemplate: { source: {}, destination: TEMPLATE.destination } }), ["source must have exactly one of clusterName and endpoints"]],
   ])("%s", async (_, spec, says) => {
-    const refusal = await made(spec).then(() => "it was taken", String);
+    const refusal = await made(spec).then(() => "it was accepted", String);
     for (const words of says) expect(refusal).toContain(words);
   }); // biome-ignore format: a table
 
-  test("a name that would leave no room for a time", async () => {
+  test("a name that leaves no room for a time", async () => {
     await expect(made(LEAST, ETCD_BACKUP_SCHEDULES, "a".repeat(48))).rejects.toThrow(
       "metadata.name is too long; it may have at most 47",
     );
     expect((await made(LEAST, ETCD_BACKUP_SCHEDULES, "a".repeat(47))).metadata.uid).toBeTruthy();
   });
 
-  test("an odd schedule in v1alpha1", async () => {
+  test("an invalid schedule in v1alpha1", async () => {
     const backupTemplate = { source: { clusterURL: "http://a:2379" }, destination: { objectURLTemplate: "s3://b/k" } };
     await expect(made({ schedule: "daily", backupTemplate }, ALPHA)).rejects.toThrow(
       "it is daily; it must be five fields",
@@ -139,7 +139,7 @@ describe("is refused, by field, value and what it may be:", () => {
   });
 });
 
-test("all of the spec may be edited", async () => {
+test("the whole spec may be edited", async () => {
   const { metadata } = await made(LEAST);
   const backupTemplate = { compression: "Zstd", source: { clusterName: "other" } };
   const edit = { spec: { schedule: "@every 1h", timeZone: "Europe/Berlin", suspend: true, backupTemplate } };
@@ -147,12 +147,12 @@ test("all of the spec may be edited", async () => {
   expect(edited.spec).toMatchObject(edit.spec);
 });
 
-test("the example is taken", async () => {
+test("the example is accepted", async () => {
   const { spec } = parse(readFileSync("examples/backup-schedule.yaml", "utf8")) as { spec: object };
   expect((await made(spec)).spec).toMatchObject(spec);
 });
 
-test("a status may have all that the operator tells", async () => {
+test("a status may have every field that the operator writes", async () => {
   const schedule = await made(LEAST);
   const time = "2026-01-01T12:00:00Z";
   const condition = {

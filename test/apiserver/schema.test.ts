@@ -3,14 +3,14 @@ import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { DEFAULT_STORAGE_SPEC } from "#api/v1beta1/storage-schema.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS } from "#kit/kinds.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, type KubeObject, type Resource } from "#kube/kinds.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
 
-// What people write is taken, completed or refused by the API server, before the operator is asked.
+// The API server accepts, completes or refuses specs before the operator sees them.
 
 const { signal } = new AbortController();
 const OPTIONS = { signal };
@@ -29,7 +29,7 @@ async function conditionsOf(definition: string): Promise<Record<string, string>>
   return Object.fromEntries(status?.conditions?.map(({ type, status }) => [type, status]) ?? []);
 }
 
-/** What a person wrote, however wrong it may be. */
+/** An object as a person wrote it, however wrong. */
 function written<T extends KubeObject>(resource: Resource<T>, name: string, spec: unknown): Draft<T> {
   return {
     apiVersion: apiVersionOf(resource),
@@ -47,15 +47,15 @@ async function edit<T extends KubeObject>(resource: Resource<T>, name: string, s
   return await kube.patch(resource, { namespace, name }, { spec }, { signal, type: "merge" });
 }
 
-test("the API server accepts the definitions without reservation", async () => {
+test("the API server accepts the definitions without a condition against them", async () => {
   for (const { metadata } of crdManifests()) {
     const conditions = await conditionsOf(metadata.name);
-    expect(conditions).toEqual({ Established: "True", NamesAccepted: "True" }); // NonStructuralSchema would stand here
+    expect(conditions).toEqual({ Established: "True", NamesAccepted: "True" }); // a fault would add NonStructuralSchema
   }
 });
 
-describe("the manifests of the talk", () => {
-  test("a cluster that says nothing but its size gets every default", async () => {
+describe("manifests as users write them", () => {
+  test("a cluster with only a size gets every default", async () => {
     const { spec } = await clusterOf("my-etcd", { replicas: 3 });
     expect(spec).toEqual({
       replicas: 3,
@@ -75,7 +75,7 @@ describe("the manifests of the talk", () => {
     expect((await edit(ETCD_CLUSTERS, "scaled", { replicas: 5 })).spec.replicas).toBe(5);
   });
 
-  test("a cluster may be put to sleep and woken, and made asleep", async () => {
+  test("a cluster may be put to sleep and woken, and may be created asleep", async () => {
     await clusterOf("sleeper");
     const sleep = { spec: { replicas: 0 } };
     expect((await edit(ETCD_CLUSTERS, "sleeper", sleep.spec)).spec.replicas).toBe(0);
@@ -88,7 +88,7 @@ describe("the manifests of the talk", () => {
     ["my-etcd-0", "New", hosts.slice(0, 3)],
     ["my-etcd-3", "Existing", hosts],
   ] as const) {
-    test(`a peer of state ${initialClusterState} gets what it leaves out`, async () => {
+    test(`a peer of state ${initialClusterState} gets its defaults`, async () => {
       const bootstrap = { initialClusterState, static: { initialCluster } };
       const { spec } = await kube.create(
         ETCD_PEERS,
@@ -120,11 +120,11 @@ function limited(resources: object) {
 
 const SUPPORTED = "it must be an etcd release without a leading v: 3.5.11 or later, 3.6.x or 3.7.x";
 const LONG = `a${"b".repeat(52)}`;
-/** What it is, the spec, what the answer says; for names, the name. */
+/** Each row: what is wrong, the spec, parts of the refusal, and the cluster's name where it matters. */
 const refused: (readonly [name: string, spec: unknown, says: readonly string[], cluster?: string])[] = [
   ["-1 members", { replicas: -1 }, ["spec.replicas: Invalid value: -1", "greater than or equal to 0"]],
   ["8 members", { replicas: 8 }, ["spec.replicas: Invalid value: 8", "less than or equal to 7"]],
-  ["a word for a number", { replicas: "three" }, ["spec.replicas", "three", "of type integer"]],
+  ["a word as a number", { replicas: "three" }, ["spec.replicas", "three", "of type integer"]],
   ["half a member", { replicas: 2.5 }, ["spec.replicas", "float64", "integer"]],
   ["no number of members", {}, ["spec.replicas: Required value"]],
   ...["latest", "4.0.0", "3.2.28", "3.5.10", "3.4.99", "v3.6.16", "3.6", "3.6.16-rc.0", "3.6.01", ""].map(
@@ -143,15 +143,19 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
         ["spec.storage.size", `it is ${size}; it must be a size greater than zero, such as 8Gi`],
       ] as const,
   ),
-  ["a volume for many", storage({ accessModes: ["ReadWriteMany"] }), ["accessModes[0]", "Many", "ReadWriteOncePod"]],
-  ["a volume to read", storage({ accessModes: ["ReadOnlyMany"] }), ["accessModes[0]", "Only", "ReadWriteOncePod"]],
   [
-    "annotations in the operator's name",
+    "a volume for many nodes",
+    storage({ accessModes: ["ReadWriteMany"] }),
+    ["accessModes[0]", "Many", "ReadWriteOncePod"],
+  ],
+  ["a read-only volume", storage({ accessModes: ["ReadOnlyMany"] }), ["accessModes[0]", "Only", "ReadWriteOncePod"]],
+  [
+    "annotations with the operator's prefix",
     { replicas: 3, podTemplate: { metadata: { annotations: { "etcd.improbable.io/cluster-id": "1" } } } },
     ["spec.podTemplate.metadata.annotations", "etcd.improbable.io/cluster-id", "anything that does not start with"],
   ],
   [
-    "a limit that is no quantity",
+    "a limit that is not a quantity",
     limited({ limits: { cpu: "many" } }),
     [
       "spec.podTemplate.spec.containers[0].resources.limits[cpu]",
@@ -164,12 +168,12 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     ["spec.podTemplate.spec.containers[0].resources.requests[memory]", "it is -1Gi; it must be a quantity"],
   ],
   [
-    "labels in the operator's name",
+    "labels with the operator's prefix",
     { replicas: 3, podTemplate: { metadata: { labels: { "etcd.improbable.io/peer-name": "1" } } } },
     ["spec.podTemplate.metadata.labels", "etcd.improbable.io/peer-name is one of the operator's own labels"],
   ],
   [
-    "two containers of one name",
+    "two containers with the same name",
     { replicas: 3, podTemplate: { spec: { containers: [{ name: "etcd" }, { name: "etcd" }] } } },
     ["spec.podTemplate.spec.containers[1]", "Duplicate value"],
   ],
@@ -230,7 +234,7 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     ],
   ],
   [
-    "a tag for a digest",
+    "a tag as a digest",
     { replicas: 3, image: { digest: "v3.6.16" } },
     ["spec.image.digest", "digest is v3.6.16; it must be sha256: and 64 hexadecimal digits"],
   ],
@@ -240,22 +244,22 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
     ["spec.image.pullPolicy", '"IfNotPresent"'],
   ],
   [
-    "an unknown Service",
+    "an unknown type of Service",
     { replicas: 3, clientService: { type: "ExternalName" } },
     ["spec.clientService.type", '"ClusterIP"'],
   ],
   [
-    "a member that is waited for too shortly",
+    "a memberTimeout that is too short",
     { replicas: 3, updateStrategy: { memberTimeout: "1s" } },
     ["spec.updateStrategy.memberTimeout", "it is 1s; it must be a duration from 10s to 24h"],
   ],
   [
-    "patience without a measure",
+    "an invalid replacement time",
     { replicas: 3, replacement: { after: "never" } },
     ["spec.replacement.after", "it is never; it must be Never or a duration from 0s to 24h"],
   ],
   [
-    "no budget by another name",
+    "an invalid disruption budget",
     { replicas: 3, disruptionBudget: "Off" },
     ["spec.disruptionBudget", '"Quorum"', '"None"'],
   ],
@@ -266,7 +270,7 @@ const refused: (readonly [name: string, spec: unknown, says: readonly string[], 
   ["capitals in the name", { replicas: 3 }, ["metadata.name", "lower case"], "MyEtcd"],
 ];
 
-describe("a cluster is refused, by field, value and what it may be, for", () => {
+describe("a cluster is refused, with the field, the value and what is allowed, for", () => {
   for (const [name, spec, says, cluster = "refused"] of refused) {
     test(name, async () => {
       const error = await clusterOf(cluster, spec).then(
@@ -287,7 +291,7 @@ describe("a cluster is accepted with", () => {
       spec: { replicas: 1, version },
     })),
     ...[1_073_741_824, "1e9", "1.5Gi", "500M"].map((size) => ({ name: `storage ${size}`, spec: storage({ size }) })),
-    { name: "a volume for one pod alone", spec: storage({ accessModes: ["ReadWriteOncePod"] }) },
+    { name: "a volume for a single pod", spec: storage({ accessModes: ["ReadWriteOncePod"] }) },
     ...["Auto", "64Mi", 8_589_934_592, "1Ti"].map((quota) => ({
       name: `a quota of ${quota}`,
       spec: etcd({ quotaBackendBytes: quota }),
@@ -311,7 +315,7 @@ describe("a cluster is accepted with", () => {
       }),
     },
     {
-      name: "all that a Pod may say",
+      name: "everything that a Pod may have",
       spec: {
         replicas: 3,
         podTemplate: {
@@ -324,7 +328,7 @@ describe("a cluster is accepted with", () => {
         },
       },
     },
-    { name: "patience without an end", spec: { replicas: 3, replacement: { after: "Never" } } },
+    { name: "replacement: Never", spec: { replicas: 3, replacement: { after: "Never" } } },
     { name: "the longest name", cluster: LONG.slice(0, 52), spec: { replicas: 1 } },
   ];
   for (const [index, { name, cluster = `accepted-${index}`, spec }] of accepted.entries()) {
@@ -332,7 +336,7 @@ describe("a cluster is accepted with", () => {
   }
 });
 
-describe("afterwards", () => {
+describe("after creation", () => {
   const frozen: { name: string; to: unknown; says: string }[] = [
     {
       name: "the size of volumes",
@@ -356,25 +360,25 @@ describe("afterwards", () => {
   }
 
   const edits: { name: string; from?: object; to: object }[] = [
-    { name: "another version", to: { version: "3.7.0" } },
+    { name: "a different version", to: { version: "3.7.0" } },
     {
-      name: "resources that were not given at first",
+      name: "resources where there were none",
       to: { podTemplate: { spec: { containers: [{ name: "etcd", resources: { limits: { cpu: 1 } } }] } } },
     },
     {
-      name: "no annotations any more",
+      name: "no annotations",
       from: { metadata: { annotations: { team: "a" } } },
       to: { podTemplate: null },
     },
   ];
   for (const [index, { name, from, to }] of edits.entries()) {
-    test(`${name} may be asked for`, async () => {
+    test(`${name} may be set`, async () => {
       await clusterOf(`edited-${index}`, { replicas: 3, ...(from === undefined ? {} : { podTemplate: from }) });
       await expect(edit(ETCD_CLUSTERS, `edited-${index}`, to)).resolves.toBeDefined();
     });
   }
 
-  test("a manifest may be applied again, and may spell the defaults out", async () => {
+  test("a manifest may be applied again, also with its defaults written out", async () => {
     await clusterOf("again");
     const { metadata } = await edit(ETCD_CLUSTERS, "again", {
       storage: DEFAULT_STORAGE_SPEC,
@@ -383,7 +387,7 @@ describe("afterwards", () => {
     expect(metadata.generation).toBe(1);
   });
 
-  test("a peer that has joined cannot get the means to bootstrap back", async () => {
+  test("bootstrap cannot be given back to a peer that has joined", async () => {
     const bootstrap = { initialClusterState: "New", static: { initialCluster: [{ host: "a-0.a.foo.svc" }] } };
     await kube.create(ETCD_PEERS, written<EtcdPeer>(ETCD_PEERS, "a-0", { clusterName: "a", bootstrap }), OPTIONS);
     expect((await edit(ETCD_PEERS, "a-0", { bootstrap: null })).spec).not.toHaveProperty("bootstrap");
@@ -395,7 +399,7 @@ describe("afterwards", () => {
   });
 });
 
-describe("what the API server keeps beside the spec:", () => {
+describe("beside the spec:", () => {
   const scalePath = (name: string) =>
     `/apis/${apiVersionOf(ETCD_CLUSTERS)}/namespaces/default/etcdclusters/${name}/scale`;
 
@@ -416,7 +420,7 @@ describe("what the API server keeps beside the spec:", () => {
     await expect(scaleTo(-1)).rejects.toThrow("greater than or equal to 0");
   });
 
-  test("status is written apart from the spec, and the spec apart from it", async () => {
+  test("status is written without the spec, and the spec without the status", async () => {
     const made = await clusterOf("apart");
     const ref = { namespace, name: "apart" };
     const both = { spec: { replicas: 5 }, status: { ready: "3/3" } };
@@ -427,7 +431,7 @@ describe("what the API server keeps beside the spec:", () => {
     expect(edited.status).toEqual({ ready: "3/3" });
   });
 
-  test("a field that nobody knows is dropped, and refused to those who ask for it", async () => {
+  test("an unknown field is dropped, and refused with strict validation", async () => {
     const { spec } = await clusterOf("pruned", { replicas: 3, size: 5 });
     expect(spec).not.toHaveProperty("size");
     const path = scalePath("").replace("//scale", "?fieldValidation=Strict");

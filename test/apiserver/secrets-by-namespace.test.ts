@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { TLS_ROLE } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { startShipped } from "#kit/shipped.ts";
-import { install, kindOf } from "#kit/webhooks-apiserver.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startShipped } from "#kit/servers/shipped.ts";
+import { install, kindOf } from "#kit/servers/webhooks-apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, EVENTS, type KubeObject, SECRETS } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 import { secretsEverywhere, secretsIn } from "../../scripts/rights.ts";
 
-// An install that grants Secrets by namespace: the operator, with the rights that are shipped, makes certificates where somebody has bound the
-// ClusterRole for it, and says elsewhere what is missing, by the word of a real API server.
+// An install that grants Secrets by namespace, with the shipped rights and a real API server.
+// The operator issues certificates where its ClusterRole is bound, and reports the missing right elsewhere.
 
 const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
 const OPTIONS = { signal: new AbortController().signal };
@@ -44,7 +44,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A cluster as people write it: with TLS. */
+/** A cluster with TLS, as a user writes it. */
 async function make(namespace: string): Promise<void> {
   const draft = {
     apiVersion: "etcd.improbable.io/v1beta1",
@@ -69,26 +69,26 @@ async function secretNames(namespace: string): Promise<readonly string[]> {
   return items.map(({ metadata }) => metadata.name).sort();
 }
 
-test("where the role is bound, certificates are made", async () => {
+test("certificates are issued where the role is bound", async () => {
   await untilValid(BOUND);
   expect(await secretNames(BOUND)).toContain("my-etcd-client-ca");
 });
 
-test("where it is not, the cluster says which right is missing, and the command that grants it", async () => {
+test("a cluster without the role reports the missing right and the command that grants it", async () => {
   await vi.waitFor(async () => expect(await tlsReady(UNBOUND), log).toMatchObject({ status: "Unknown", reason: "RightMissing" }), SOON); // biome-ignore format: one line
   expect((await tlsReady(UNBOUND))?.message).toBe(
-    `the operator may not get secrets in namespace ${UNBOUND}; who may grant that does so by: ${COMMAND(UNBOUND)}`,
+    `the operator may not get secrets in namespace ${UNBOUND}; an administrator grants it with: ${COMMAND(UNBOUND)}`,
   );
   expect(await secretNames(UNBOUND)).toEqual([]);
 });
 
-test("once somebody has granted it, the cluster goes on by itself", async () => {
+test("the cluster continues once the role has been granted", async () => {
   await install(admin, secretsIn(UNBOUND));
   await untilValid(UNBOUND);
   expect(await secretNames(UNBOUND)).toEqual(await secretNames(BOUND));
 });
 
-test("taken away again, the cluster says so within two minutes, by an event too, and goes on by itself when it is back", async () => {
+test("a removed role is reported within two minutes, also by an event, and the cluster continues when it is back", async () => {
   const binding = { namespace: BOUND, name: TLS_ROLE };
   const manifest = secretsIn(BOUND);
   const { metadata } = await admin.get(kindOf(manifest), binding, OPTIONS);
@@ -100,14 +100,14 @@ test("taken away again, the cluster says so within two minutes, by an event too,
   expect((await tlsReady(BOUND))?.message).toContain(COMMAND(BOUND));
   await vi.waitFor(async () => {
     const { items } = await admin.list(EVENTS, { namespace: BOUND }, OPTIONS);
-    const told = items.filter(({ reason, type }) => reason === "right-missing" && type === "Warning");
+    const told = items.filter(({ reason, type }) => reason === "secret-access-missing" && type === "Warning");
     expect(told.map(({ note }) => note)).toContainEqual(expect.stringContaining(COMMAND(BOUND)));
   }, SOON);
   await install(admin, manifest);
   await untilValid(BOUND);
 }, 240_000);
 
-test("who may bind roles in a namespace binds this one there, by what the install gives administrators, and no other", async () => {
+test("an account that may bind roles in a namespace binds this role with the install's binder role, and no other role", async () => {
   const rbac = "rbac.authorization.k8s.io";
   const nobody = await server.clientFor("nobody");
   const bind = (manifest: object) => nobody.create(kindOf(manifest), manifest as Draft<KubeObject>, OPTIONS);

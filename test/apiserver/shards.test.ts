@@ -5,19 +5,19 @@ import { OPERATOR, shardLeaseName } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { startFaultProxy } from "#kit/fault-proxy.ts";
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/kinds.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { startFaultProxy } from "#kit/servers/fault-proxy.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from "#kit/tables/kinds.ts";
 import { EVENTS, LEASES } from "#kube/kinds.ts";
 import { shardNumber } from "#shards/belonging.ts";
 import { crdManifests } from "../../scripts/manifests.ts";
 
-// Several processes of the operator, with shards, at a real API server. No kubelet: clusters are begun, and never come up.
+// Several processes of the operator with shards, at a real API server. No kubelet runs: clusters start and never form.
 
 const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
 const AT_WORK = "this process leads the shard: at work";
 const OPTIONS = { signal: new AbortController().signal };
-/** A lease's time, and what a look and a start of work take. */
+/** The duration of a lease, and the time to look at it and to start work. */
 const TAKEN_OVER_MS = 20_000;
 
 let server: ApiServer;
@@ -63,10 +63,10 @@ async function until(what: string, isSo: () => Promise<boolean> | boolean, withi
 }
 
 const count = (operator: Operator, words: string): number => operator.log().split(words).length - 1;
-/** How many shards it leads by its own word. */
-const led = (operator: Operator): number => count(operator, AT_WORK) - count(operator, "leads the shard no more");
+/** Number of shards that the process leads, according to its log. */
+const led = (operator: Operator): number => count(operator, AT_WORK) - count(operator, "no longer leads the shard");
 
-/** How often it has read the state of anything from the start on, by its metrics. */
+/** Number of full reads of all caches since the start, according to the process's metrics. */
 async function readsOf(operator: Operator): Promise<number> {
   const [, port] =
     /"address":":(\d+)"/.exec(
@@ -99,12 +99,12 @@ async function makeCluster(name: string): Promise<void> {
   await server.client.create(ETCD_CLUSTERS, manifest as never, OPTIONS);
 }
 
-/** Whether somebody has begun it. */
+/** Whether the operator has created the cluster's first member. */
 async function isBegun(name: string): Promise<boolean> {
   return (await server.client.find(ETCD_PEERS, { namespace: "default", name: `${name}-0` }, OPTIONS)).is === "present";
 }
 
-/** Names of which each of so many shards has one. */
+/** Names of clusters, one for each shard. */
 function namesFor(prefix: string, shards: number): readonly string[] {
   return Array.from({ length: shards }, (_, shard) => {
     for (let n = 0; ; n++) if (shardNumber("default", `${prefix}-x${n}`, shards) === shard) return `${prefix}-x${n}`;
@@ -112,10 +112,10 @@ function namesFor(prefix: string, shards: number): readonly string[] {
 }
 
 describe("shards", () => {
-  test("three processes lead one each; one that is killed is followed within a lease's time, one that is stopped at once; another number is taken over when the last has ended", async () => {
+  test("three processes lead one shard each, others take over after a kill or stop, and a new number of shards waits for their end", async () => {
     const all = [startOperator(3), startOperator(3), startOperator(3)];
     const [a, b, c] = all as [Operator, Operator, Operator];
-    await until("each leads one", () => all.every((each) => led(each) === 1), 60_000);
+    await until("each process leads one", () => all.every((each) => led(each) === 1), 60_000);
     expect(new Set(await holders(3)).size).toBe(3);
     const own = await server.client.get(LEASES, { namespace: "default", name: OPERATOR }, OPTIONS);
     const whole = await server.client.get(LEASES, { namespace: "kube-system", name: OPERATOR }, OPTIONS);
@@ -126,7 +126,7 @@ describe("shards", () => {
 
     const first = namesFor("first", 3);
     for (const name of first) await makeCluster(name);
-    for (const name of first) await until(`${name} is begun`, () => isBegun(name), 20_000);
+    for (const name of first) await until(`${name} has its first member`, () => isBegun(name), 20_000);
     const deciders = await decidersOf(first);
     for (const name of first) expect([name, deciders.get(name)?.size]).toEqual([name, 1]);
     expect(new Set([...deciders.values()].flatMap((each) => [...each])).size).toBe(3);
@@ -135,53 +135,53 @@ describe("shards", () => {
     c.process.kill("SIGKILL");
     const second = namesFor("second", 3);
     for (const name of second) await makeCluster(name);
-    for (const name of second) await until(`${name} is begun after a death`, () => isBegun(name), TAKEN_OVER_MS);
+    for (const name of second)
+      await until(`${name} has its first member after a kill`, () => isBegun(name), TAKEN_OVER_MS);
     expect([led(a), led(b)].toSorted()).toEqual([1, 2]);
 
     const d = startOperator(2);
     const e = startOperator(2);
     await until(
-      "they say for whom they wait",
+      "the new processes report the replica that they wait for",
       () => [d, e].every((each) => each.log().includes("a replica with another number of shards leads")),
       30_000,
     );
     a.process.kill("SIGTERM");
     expect(await a.end, a.log()).toBe(0);
-    expect(await until("who is left leads all", () => led(b) === 3, 15_000)).toBeLessThan(10_000);
+    expect(await until("the last process leads all shards", () => led(b) === 3, 15_000)).toBeLessThan(10_000);
     expect([led(d), led(e)]).toEqual([0, 0]);
     b.process.kill("SIGTERM");
     expect(await b.end, b.log()).toBe(0);
-    await until("those with the new number lead", () => [d, e].every((each) => led(each) === 1), 15_000);
+    await until("the processes with the new number lead", () => [d, e].every((each) => led(each) === 1), 15_000);
     const third = namesFor("third", 2);
     for (const name of third) await makeCluster(name);
-    for (const name of third) await until(`${name} is begun by the others`, () => isBegun(name), 20_000);
+    for (const name of third)
+      await until(`${name} has its first member from the new processes`, () => isBegun(name), 20_000);
     for (const { log } of [...all, d, e]) expect(log()).not.toMatch(/"level":"error"/);
   }, 180_000);
 
-  test("a process that stands still acts no more when it goes on, and whoever has followed it goes on, too", async () => {
+  test("a process that was suspended does not act when it continues, and shards are shared again", async () => {
     const [a, b] = [startOperator(2), startOperator(2)] as [Operator, Operator];
-    await until("each leads one", () => [a, b].every((each) => led(each) === 1), 60_000);
+    await until("each process leads one", () => [a, b].every((each) => led(each) === 1), 60_000);
     await systemClock.sleep(3_000);
     b.process.kill("SIGSTOP");
-    await until("the other one leads both", () => led(a) === 2, TAKEN_OVER_MS + 5_000);
+    await until("the other process leads both", () => led(a) === 2, TAKEN_OVER_MS + 5_000);
     const names = namesFor("frozen", 2);
     for (const name of names) await makeCluster(name);
-    for (const name of names) await until(`${name} is begun`, () => isBegun(name), 20_000);
+    for (const name of names) await until(`${name} has its first member`, () => isBegun(name), 20_000);
     const reads = await readsOf(a);
     expect(reads).toBeGreaterThan(0);
     b.process.kill("SIGCONT");
     await until("shards are shared again", () => led(a) === 1 && led(b) === 1, 30_000);
-    expect(await readsOf(a), "what was counted for a shard that has gone is still counted").toBeGreaterThanOrEqual(
-      reads,
-    );
+    expect(await readsOf(a), "reads of a shard that is no longer led still count").toBeGreaterThanOrEqual(reads);
     const deciders = await decidersOf(names);
     for (const name of names) expect([name, deciders.get(name)?.size]).toEqual([name, 1]);
   }, 120_000);
 
-  test("a process that is stopped while the API server is silent has ended after eleven seconds", async () => {
+  test("a process that is stopped while the API server is silent ends within eleven seconds", async () => {
     const proxy = await startFaultProxy(server.port);
     const a = startOperator(2, server.kubeconfigFor("admin", proxy.port));
-    await until("it leads both", () => led(a) === 2, 60_000);
+    await until("the process leads both", () => led(a) === 2, 60_000);
     proxy.freeze();
     const startMs = performance.now();
     a.process.kill("SIGTERM");
@@ -191,7 +191,7 @@ describe("shards", () => {
   }, 120_000);
 });
 
-/** Which processes have told something of each cluster. */
+/** The processes that have recorded events about each cluster. */
 async function decidersOf(names: readonly string[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { items } = await server.client.list(EVENTS, { namespace: "default" }, OPTIONS);
   const told = new Map(names.map((name) => [name, new Set<string>()]));

@@ -7,9 +7,9 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { systemClock } from "#base/clock.ts";
 import { silentLog } from "#base/log.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { definitionOf, install, leadConversions } from "#kit/webhooks-apiserver.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { definitionOf, install, leadConversions } from "#kit/servers/webhooks-apiserver.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   type AnyResource,
@@ -24,7 +24,8 @@ import { migrate } from "#kube/storage-migration.ts";
 import { startWebhooks } from "#webhooks/start.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
 
-// The release before knew only v1alpha1. A real API server holds what it wrote; then the definitions and the operator of today come.
+// A real API server holds objects of the previous release, which had only v1alpha1.
+// Then today's definitions and operator are installed.
 
 const OPTIONS = { signal: new AbortController().signal };
 const PROGRAM = join(import.meta.dirname, "../../src/bin/operator.ts");
@@ -52,7 +53,7 @@ const podTemplate = {
   },
 };
 
-/** What members run, and the name that the release before gave to it: its pods have it, and restart when it is another one. */
+/** Templates of members, each with the revision that the previous release computed: pods restart when it changes. */
 const TEMPLATES = [
   { version: "3.6.16", podTemplate: {}, revision: "21e53824edcfea7e" },
   { version: "3.5.21", podTemplate, revision: "4cb0b1a24c4095f5" },
@@ -81,7 +82,7 @@ afterEach(async () => {
   await server?.stop();
 }, 60_000);
 
-/** As it was when there was no other version; a kind that is younger, as it is. */
+/** The definition with v1alpha1 as its only version. A newer kind is unchanged. */
 function before({ spec, ...rest }: Definition): object {
   const { conversion: _, versions, ...others } = spec as Definition["spec"] & { conversion: unknown };
   const [only] = versions.filter(({ name }) => name === "v1alpha1");
@@ -106,13 +107,13 @@ async function stored(of: Resource<Stored>, name: string, spec: object): Promise
   );
 }
 
-/** As `kubectl apply` of the definitions of today. */
+/** Like `kubectl apply` of today's definitions. */
 async function upgrade(): Promise<void> {
   for (const { metadata, spec } of crdManifests() as unknown as readonly Definition[])
     await admin.patch(CUSTOM_RESOURCE_DEFINITIONS, metadata, { spec }, { ...OPTIONS, type: "merge" });
 }
 
-/** With the rights that are shipped. @returns what it has said so far */
+/** Starts the operator with the shipped rights. @returns its log so far, and how to stop it */
 function startOperator(): { log: () => string; end: () => Promise<void> } {
   const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
   const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
@@ -128,7 +129,7 @@ function startOperator(): { log: () => string; end: () => Promise<void> } {
   return { log: () => log, end };
 }
 
-/** Another process of the operator leads. */
+/** Lets another process of the operator lead. */
 async function holdLease(): Promise<void> {
   const stop = new AbortController();
   const old = new Election({
@@ -149,7 +150,7 @@ async function holdLease(): Promise<void> {
 
 const storedVersions = async (of: AnyResource) => (await definitionOf(admin, of)).status?.storedVersions;
 
-/** What the release before left: clusters, and a member of each. */
+/** Stores clusters, and a member of each, as the previous release did. */
 async function storeAll(): Promise<void> {
   for (const [index, { version, podTemplate: given }] of TEMPLATES.entries()) {
     const name = `my-etcd-${index}`;
@@ -160,7 +161,7 @@ async function storeAll(): Promise<void> {
   }
 }
 
-/** Everything as it is in the version of today, read by who has nobody to convert and remembers nothing. */
+/** All objects in today's version, read by a restarted API server without cache and webhook. */
 async function readFromDisk(of: AnyResource): Promise<readonly Stored[]> {
   await server.kill();
   await server.start();
@@ -168,7 +169,7 @@ async function readFromDisk(of: AnyResource): Promise<readonly Stored[]> {
   return (await vi.waitFor(read, { timeout: 60_000 })).items;
 }
 
-test("objects are stored anew with the rights that are shipped, whoever else writes; nothing of them changes", async () => {
+test("objects are rewritten in the new version with the shipped rights, also during other writes, and keep their content", async () => {
   await storeAll();
   await upgrade();
   const stop = new AbortController();
@@ -219,7 +220,7 @@ test("objects are stored anew with the rights that are shipped, whoever else wri
   }
 }, 300_000);
 
-test("an installation of the release before is read, converted by an operator that does not lead yet, and stored anew: nobody restarts", async () => {
+test("objects of the previous release are converted before the operator leads, and rewritten after: no member restarts", async () => {
   await storeAll();
   const was = new Map<string, KubeObject["metadata"]>();
   for (const each of KINDS)
@@ -231,7 +232,7 @@ test("an installation of the release before is read, converted by an operator th
     await vi.waitFor(async () => expect(await storedVersions(each)).toEqual(["v1alpha1", "v1beta1"]), {
       timeout: 30_000,
     });
-    // Nobody converts: what is asked for in the version of today fails.
+    // No webhook converts yet: a request in today's version fails.
     const list = admin.list(beta(each), { namespace }, { ...OPTIONS, deadlineMs: 2_000 });
     await expect(list).rejects.toMatchObject({ code: "KubeUnavailable" });
   }
@@ -249,7 +250,7 @@ test("an installation of the release before is read, converted by an operator th
       { timeout: 60_000, interval: 500 },
     );
     expect(operator.log()).toContain(
-      `"name":"${resourceName(each)}","count":1,"msg":"told the API server whom to trust`,
+      `"name":"${resourceName(each)}","count":1,"msg":"published the webhooks' CA to the API server`,
     );
   }
   expect(operator.log()).not.toContain("this process leads");
@@ -263,7 +264,7 @@ test("an installation of the release before is read, converted by an operator th
       interval: 500,
     });
   await operator.end();
-  expect(operator.log()).not.toContain("could not be stored anew");
+  expect(operator.log()).not.toContain("could not be rewritten");
 
   for (const each of KINDS) {
     const items = await readFromDisk(each);
@@ -271,7 +272,7 @@ test("an installation of the release before is read, converted by an operator th
     for (const [index, { metadata, spec }] of items.entries()) {
       const { uid, generation, annotations } = metadata;
       expect(was.get(`${each.kind} ${metadata.name}`)).toMatchObject({ uid, generation, annotations });
-      // Whether there is TLS is asked of a cluster otherwise than of a member, and none of these has any.
+      // A cluster's tls has a different form than a member's, and none of these has TLS.
       const { tls: _, ...template } = spec as { readonly tls?: object };
       expect(revisionOf(template as never)).toBe(TEMPLATES[index]!.revision);
     }

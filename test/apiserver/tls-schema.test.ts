@@ -4,15 +4,15 @@ import { parseAllDocuments } from "yaml";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
-import type { ApiServer } from "#kit/apiserver.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { peer } from "#kit/peer.ts";
-import { startWithKinds } from "#kit/shipped.ts";
+import type { ApiServer } from "#kit/servers/apiserver.ts";
+import { startWithKinds } from "#kit/servers/shipped.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { apiVersionOf, type Draft, PODS } from "#kube/kinds.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 
-// What of spec.tls is taken, completed or refused by the API server, in which words.
+// What the API server accepts, completes or refuses in spec.tls, and with which messages.
 
 const { signal } = new AbortController();
 const OPTIONS = { signal };
@@ -42,7 +42,7 @@ async function edited({ metadata: { name } }: EtcdCluster, tls: unknown): Promis
   return await kube.patch(ETCD_CLUSTERS, { namespace, name }, { spec: { tls } }, { signal, type: "merge" });
 }
 
-/** As the operator makes it, when it is about to. */
+/** Writes the identity, as the operator does before it creates the members. */
 async function identified(cluster: EtcdCluster): Promise<EtcdCluster> {
   const identity = { clusterID: "1", token: "a", initialMembers: [{ name: "a-0", id: "2", joined: false }] };
   return await kube.replace(ETCD_CLUSTERS, { ...cluster, status: { identity } }, { signal, subresource: "status" });
@@ -51,11 +51,11 @@ async function identified(cluster: EtcdCluster): Promise<EtcdCluster> {
 const ISSUER = { issuerRef: { name: "corp" } };
 const SERVED = { serverSecretName: "a", operatorClientSecretName: "b" };
 
-test("a cluster that says nothing of TLS has none, and nothing is filled in", async () => {
+test("a cluster without spec.tls has no TLS, and nothing is filled in", async () => {
   expect((await madeWith(undefined)).spec).not.toHaveProperty("tls");
 });
 
-test("a cluster that asks for TLS gets what is usual", async () => {
+test("a cluster with an empty spec.tls gets the defaults", async () => {
   expect((await madeWith({})).spec.tls).toEqual({
     peer: { provider: "Operator" },
     client: { provider: "Operator", verifyClients: true },
@@ -86,7 +86,7 @@ const taken = [
   },
   { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], minVersion: "TLS1.2" },
 ];
-test.each(taken)("it takes %j", async (tls) => {
+test.each(taken)("%j is accepted", async (tls) => {
   await madeWith(tls);
 });
 
@@ -144,7 +144,7 @@ const refused: { tls: object; says: string }[] = [
   },
   {
     tls: { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"], minVersion: "TLS1.3" },
-    says: "tls.cipherSuites is given, and tls.minVersion is TLS1.3, whose suites cannot be chosen; give only one of them",
+    says: "tls.cipherSuites is given, and tls.minVersion is TLS1.3, which has no choice of suites; give only one of them",
   },
   {
     tls: { cipherSuites: ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"] },
@@ -153,7 +153,7 @@ const refused: { tls: object; says: string }[] = [
   { tls: { cipherSuites: ["TLS_RSA_WITH_AES_128_CBC_SHA"] }, says: "Unsupported value" },
   { tls: { minVersion: "TLS1.1" }, says: 'supported values: "TLS1.2", "TLS1.3"' },
 ];
-describe("the API server refuses in words", () => {
+describe("the API server refuses, with the reason,", () => {
   test.each(refused)("$tls", async ({ tls, says }) => {
     await expect(madeWith(tls)).rejects.toMatchObject({
       code: "KubeInvalid",
@@ -167,7 +167,7 @@ describe("on a cluster that exists", () => {
   const BROUGHT = { provider: "Secret", secret: SERVED };
   const ISSUED = { provider: "CertManager", certManager: ISSUER };
 
-  test("TLS may be switched on, also where nobody has said that there is none", async () => {
+  test("TLS may be switched on, also without an explicit None before", async () => {
     const plain = await madeWith({ peer: NONE, client: NONE });
     const { spec } = await edited(plain, { peer: { provider: "Operator" } });
     expect(spec.tls).toMatchObject({ peer: { provider: "Operator" }, client: NONE });
@@ -175,7 +175,7 @@ describe("on a cluster that exists", () => {
     expect((await edited(old, {})).spec.tls).toEqual(DEFAULT_TLS);
   });
 
-  test("clients have a time for it", async () => {
+  test("plaintextFor may be changed", async () => {
     const plain = await madeWith({ peer: NONE, client: { ...NONE, plaintextFor: "0s" } });
     expect((await edited(plain, { client: { plaintextFor: "30m" } })).spec.tls?.client.plaintextFor).toBe("30m");
     await expect(edited(plain, { client: { plaintextFor: "soon" } })).rejects.toThrow(
@@ -183,16 +183,16 @@ describe("on a cluster that exists", () => {
     );
   });
 
-  test("before it is made, whoever is first says whether there is TLS", async () => {
+  test("spec.tls may be set or defaulted before the cluster has an identity", async () => {
     expect((await edited(await madeWith(undefined), {})).spec.tls).toEqual(DEFAULT_TLS);
     expect((await edited(await madeWith(undefined), NO_TLS)).spec.tls).toEqual(NO_TLS);
   });
 
-  test("what was written is not taken away by a manifest that does not have it", async () => {
+  test("spec.tls is not removed by a manifest without it", async () => {
     const secure = await identified(await edited(await madeWith(undefined), DEFAULT_TLS));
     const { tls: _, ...spec } = secure.spec;
     await expect(kube.replace(ETCD_CLUSTERS, { ...secure, spec }, OPTIONS)).rejects.toThrow(
-      "tls is missing, and was given; it must be written as it stands",
+      "tls is missing, and was given; it must be given",
     );
     const draft = { apiVersion: secure.apiVersion, kind: secure.kind, spec: { replicas: 5 } };
     const ref = { namespace, name: secure.metadata.name };
@@ -200,14 +200,14 @@ describe("on a cluster that exists", () => {
     expect(applied.spec).toMatchObject({ replicas: 5, tls: DEFAULT_TLS });
   });
 
-  test("it is switched off by saying so", async () => {
+  test("TLS is switched off with the provider None", async () => {
     const secure = await madeWith({});
     await expect(edited(secure, null)).rejects.toThrow("tls is missing, and was given");
     expect((await edited(secure, { peer: NONE })).spec.tls?.peer.provider).toBe("None");
     expect((await edited(secure, { client: NONE })).spec.tls?.client.provider).toBe("None");
   });
 
-  test("everybody may follow everybody who issues, and what is named may be another one", async () => {
+  test("every provider may follow every other, and names of Secrets and issuers may change", async () => {
     const peers = { provider: "Secret", secret: { secretName: "a" } };
     const secure = await madeWith({});
     await edited(secure, { peer: peers, client: BROUGHT });
@@ -222,7 +222,7 @@ describe("on a cluster that exists", () => {
     await expect(edited(secure, { peer: { provider: "Secret" } })).rejects.toThrow("peer.secret is missing");
   });
 
-  test("everything else may change: names, lives, whether clients are asked, and the protocol", async () => {
+  test("everything else may change: names, durations, verifyClients and minVersion", async () => {
     const secure = await madeWith({});
     await edited(secure, { peer: { duration: "24h" } });
     await edited(secure, { client: { extraNames: ["a.b"], verifyClients: false, renewBefore: "24h" } });
@@ -230,13 +230,13 @@ describe("on a cluster that exists", () => {
   });
 });
 
-test("the example is taken", async () => {
+test("the example is accepted", async () => {
   const [cluster] = parseAllDocuments(readFileSync("examples/tls.yaml", "utf8"));
   const { tls } = (cluster!.toJS() as EtcdCluster).spec;
   expect((await madeWith(tls)).spec.tls).toMatchObject(tls ?? {});
 });
 
-test("the pod of a member with certificates is taken as it is, under the strictest Pod Security", async () => {
+test("the pod of a member with certificates is accepted unchanged under the Pod Security level restricted", async () => {
   const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
   const draft = { apiVersion: "v1", kind: "Namespace", metadata: { name: "restricted", labels } };
   await kube.create(NAMESPACES, draft, OPTIONS);
@@ -249,7 +249,7 @@ test("the pod of a member with certificates is taken as it is, under the stricte
     ...template,
     metadata: { ...template.metadata, namespace: "restricted", name: "a" },
   };
-  // The judge learns of the namespace after a moment: then it refuses what is less confined.
+  // Pod Security notices the namespace after a moment: then it refuses a less confined pod.
   const loose = { ...pod, spec: { ...pod.spec, hostPID: true } };
   const judged = () =>
     expect(kube.create(PODS, loose as never, { ...OPTIONS, dryRun: true })).rejects.toThrow("restricted");
@@ -264,7 +264,7 @@ test("the pod of a member with certificates is taken as it is, under the stricte
   expect(made.spec?.volumes).toEqual(template.spec.volumes);
 });
 
-test("a member's certificates, and those to which it goes back, are kept as they are written", async () => {
+test("a member's certificates, and those of its previous template, are stored as written", async () => {
   const trust = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
   const signer = "0a".repeat(32);
   const tls = { peer: { secretName: "a", trust, signer }, client: { secretName: "b", trust, verifyClients: false } };

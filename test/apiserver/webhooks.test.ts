@@ -2,15 +2,22 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { CLUSTER_ADMISSION, MANAGED_BY_LABEL, memberLabels, OPERATOR, WEBHOOKS } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLUSTER_ADMISSION,
+  MANAGED_BY_LABEL,
+  memberLabels,
+  OPERATOR,
+  WEBHOOKS,
+} from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { systemClock } from "#base/clock.ts";
 import { asOperatorError } from "#base/error.ts";
-import { type ApiServer, startApiServer } from "#kit/apiserver.ts";
-import { claimIdentity } from "#kit/cluster.ts";
-import { NAMESPACES } from "#kit/kinds.ts";
-import { PLAIN, SIDECAR, WHOLE_TEMPLATE } from "#kit/pod-power.ts";
-import { install, leadAdmission, type Served, serve } from "#kit/webhooks-apiserver.ts";
+import { type ApiServer, startApiServer } from "#kit/servers/apiserver.ts";
+import { install, leadAdmission, type Served, serve } from "#kit/servers/webhooks-apiserver.ts";
+import { claimIdentity } from "#kit/snapshots/cluster.ts";
+import { NAMESPACES } from "#kit/tables/kinds.ts";
+import { PLAIN, SIDECAR, WHOLE_TEMPLATE } from "#kit/tables/pod-power.ts";
 import { KubeClient } from "#kube/client.ts";
 import { kubeconfigFile } from "#kube/config.ts";
 import {
@@ -26,7 +33,7 @@ import { trustedBy } from "#webhooks/certificate/bundle.ts";
 import { webhookHost } from "#webhooks/certificate/keeper.ts";
 import { crdManifests, OPERATOR_NAMESPACE, operatorManifests } from "../../scripts/manifests.ts";
 
-// A real API server asks the real webhooks, as the shipped manifests tell it to. The Service leads to this machine instead of to pods.
+// A real API server calls the real webhooks, as in the shipped manifests. The Service points to this machine.
 
 const OPTIONS = { signal: new AbortController().signal };
 const DAY_MS = 86_400_000;
@@ -50,13 +57,13 @@ async function trusted(): Promise<readonly string[]> {
   return trustedBy(webhooks![0]!.clientConfig);
 }
 
-/** Warnings and the refusal that a person would read. */
+/** Warnings and the refusal, as a person sees them. */
 interface Said {
   readonly warnings: readonly string[];
   readonly refusal: string | undefined;
 }
 
-/** Writes as a person does. */
+/** Writes like a person. */
 class Person {
   readonly #client: KubeClient;
   #warnings: string | undefined;
@@ -94,7 +101,7 @@ class Person {
     return await this.#said(this.#client.patch(ETCD_CLUSTERS, ref, patch, { ...OPTIONS, type: "merge" }));
   }
 
-  /** As `kubectl scale` does. */
+  /** Scales like `kubectl scale`. */
   async scale(name: string, replicas: number): Promise<Said> {
     const options = { ...OPTIONS, type: "merge", subresource: "scale" } as const;
     return await this.#said(this.#client.patch(ETCD_CLUSTERS, { namespace, name }, { spec: { replicas } }, options));
@@ -122,18 +129,18 @@ function cluster(name: string, spec: object): Draft<EtcdCluster> {
 const AMPLE = { requests: { cpu: "1", memory: "2Gi" } };
 const GOOD = { replicas: 3, podTemplate: template(AMPLE) };
 
-/** With resources of etcd's own container. */
+/** A pod template with these resources of etcd's container. */
 function template(resources: object, spec: object = {}): object {
   return { spec: { ...spec, containers: [{ name: "etcd", resources }] } };
 }
 
-/** With one more container, or of etcd's own more than resources. */
+/** A pod template with a further container, or with further fields of etcd's container. */
 function beside(container: { readonly name: string; readonly [field: string]: unknown }): object {
   const { name } = container;
   return { spec: { containers: [...(name === "etcd" ? [] : [{ name: "etcd", resources: AMPLE }]), container] } };
 }
 
-/** Nothing to say, and done. */
+/** The answer to a write without warnings and without refusal. */
 const SILENCE: Said = { warnings: [], refusal: undefined };
 
 describe("a process of the operator", () => {
@@ -148,7 +155,7 @@ describe("a process of the operator", () => {
     }
   });
 
-  /** With the rights that are shipped. @returns what it has said so far */
+  /** Starts a process with the shipped rights. @returns its log so far */
   function startOperator(): () => string {
     const flags = ["--http-port=0", "--webhook-port=0", "--metrics-port=0", `--namespace=${OPERATOR_NAMESPACE}`];
     const args = [PROGRAM, "--kubeconfig", server.kubeconfigFor("operator"), ...flags];
@@ -159,7 +166,7 @@ describe("a process of the operator", () => {
     return () => log;
   }
 
-  /** The address that a line of its log tells. */
+  /** The port in a line of the log. */
   function addressIn(log: string, message: string): number {
     const line = log.split("\n").find((each) => each.includes(message));
     return Number(/"address":":(\d+)"/.exec(line ?? "")?.[1]);
@@ -184,11 +191,11 @@ describe("a process of the operator", () => {
     });
   }
 
-  test("answers before it has read anything, does not wait for the lease, and is ready when nobody else can be asked", async () => {
-    // There are no EtcdClusters yet, as kinds go: no cache of theirs can be read.
+  test("serves webhooks without caches and without the lease, and becomes ready", async () => {
+    // The definitions of EtcdClusters are not installed yet, so no cache of them can be filled.
     const logs = [startOperator(), startOperator()];
     for (const log of logs) {
-      await vi.waitFor(() => expect(log()).toContain("shows a new certificate"), { timeout: 30_000 });
+      await vi.waitFor(() => expect(log()).toContain("the webhooks use a new certificate"), { timeout: 30_000 });
       const port = addressIn(log(), "serves webhooks");
       await vi.waitFor(async () => expect(await healthz(port)).toBe("ok\n"), { timeout: 60_000 });
       expect(log()).not.toContain("this process leads");
@@ -197,7 +204,7 @@ describe("a process of the operator", () => {
       await vi.waitFor(async () => expect(await readyz()).not.toContain("[-]"), { timeout: 60_000, interval: 500 });
       expect(log()).not.toMatch(/PRIVATE KEY|LS0tLS1/);
     }
-    // Both show the certificate of the one Secret.
+    // Both processes serve the certificate of the same Secret.
     const secret = await admin.get(SECRETS, { namespace: OPERATOR_NAMESPACE, name: WEBHOOKS }, OPTIONS);
     expect(secret.metadata.labels).toEqual({ [MANAGED_BY_LABEL]: OPERATOR });
     expect(await trusted()).toHaveLength(1);
@@ -207,7 +214,7 @@ describe("a process of the operator", () => {
 describe("EtcdClusters", () => {
   let person: Person;
   let webhooks: Served;
-  /** By how much the webhooks' clock is off. */
+  /** Error of the webhooks' clock. */
   let offMs: number;
   let number = 0;
 
@@ -229,7 +236,7 @@ describe("EtcdClusters", () => {
     await isAsked();
   }
 
-  /** The API server hears of a changed configuration after a moment. */
+  /** Waits until the API server uses the changed configuration. */
   async function isAsked(): Promise<void> {
     const probe = async () =>
       expect((await person.create(`probe-${number++}`, { ...GOOD, replicas: 2 })).warnings).toHaveLength(1);
@@ -246,12 +253,12 @@ describe("EtcdClusters", () => {
 
   const refusals: readonly { what: string; podTemplate: object; says: string }[] = [
     {
-      what: "more requested than is the limit",
+      what: "requests above the limits",
       podTemplate: template({ requests: { cpu: "2", memory: "2Gi" }, limits: { cpu: "1" } }),
       says: 'spec.podTemplate.spec.containers[etcd].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1',
     },
     {
-      what: "a resource that there is none of",
+      what: "an unknown resource",
       podTemplate: template({ requests: { ...AMPLE.requests, RAM: "1Gi" } }),
       says: 'spec.podTemplate.spec.containers[etcd].resources.requests[RAM]: Invalid value: "RAM": must be a standard resource type or fully qualified',
     },
@@ -266,7 +273,7 @@ describe("EtcdClusters", () => {
       says: "json: cannot unmarshal string into Go struct field Affinity.spec.podTemplate.spec.affinity.nodeAffinity of type v1.NodeAffinity",
     },
     {
-      what: "an operator that there is none of",
+      what: "an unknown operator of the affinity",
       podTemplate: template(AMPLE, {
         affinity: {
           nodeAffinity: {
@@ -279,14 +286,14 @@ describe("EtcdClusters", () => {
       says: 'spec.podTemplate.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator',
     },
     {
-      what: "a pod affinity without topology",
+      what: "a pod affinity without topologyKey",
       podTemplate: template(AMPLE, {
         affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ labelSelector: {} }] } },
       }),
       says: "spec.podTemplate.spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Required value: can not be empty",
     },
     {
-      what: "an annotation with a key that is none",
+      what: "an annotation with an invalid key",
       podTemplate: { ...template(AMPLE), metadata: { annotations: { "not a key": "x" } } },
       says: 'spec.podTemplate.metadata.annotations: Invalid value: "not a key": name part must consist of',
     },
@@ -301,7 +308,7 @@ describe("EtcdClusters", () => {
       says: "spec.podTemplate.spec.containers[agent].image: Required value",
     },
     {
-      what: "a sidecar that mounts what is not there",
+      what: "a sidecar that mounts a missing volume",
       podTemplate: beside({ ...SIDECAR, volumeMounts: [{ name: "settings", mountPath: "/etc/agent" }] }),
       says: 'spec.podTemplate.spec.containers[agent].volumeMounts[/etc/agent].name: Not found: "settings"',
     },
@@ -311,23 +318,23 @@ describe("EtcdClusters", () => {
       says: "json: cannot unmarshal string into Go struct field Container.spec.podTemplate.spec.containers.tty of type bool",
     },
     {
-      what: "a variable of etcd's container that is none",
+      what: "an invalid variable of etcd's container",
       podTemplate: beside({ name: "etcd", resources: AMPLE, env: [{ name: "A=B", value: "x" }] }),
       says: 'spec.podTemplate.spec.containers[etcd].env[A=B].name: Invalid value: "A=B"',
     },
     {
-      what: "what is not for a pod template to say",
+      what: "a field that is the operator's own",
       podTemplate: beside({ name: "etcd", resources: AMPLE, command: ["sh"] }),
       says: "spec.podTemplate.spec.containers[0].command: is set; it must be left out: the operator starts etcd",
     },
     {
-      what: "a Secret",
+      what: "a Secret as volume",
       podTemplate: template(AMPLE, { volumes: [{ name: "x", secret: { secretName: "s" } }] }),
       says: "spec.podTemplate.spec.volumes[0].secret: is set; it must be configMap or downwardAPI or emptyDir or ephemeral or persistentVolumeClaim or projected instead: the operator may not hand out Secrets",
     },
   ];
 
-  test("are refused in Kubernetes' words, by the fields that people write", async () => {
+  test("are refused in Kubernetes' words, with the fields that users write", async () => {
     await lead();
     for (const { what, podTemplate, says } of refusals) {
       const name = named();
@@ -337,11 +344,11 @@ describe("EtcdClusters", () => {
       expect((await admin.find(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).is, what).toBe("absent");
     }
     expect(webhooks.asked).toEqual(refusals.map(() => "/admission/etcdclusters 200"));
-    // Nothing was made by asking.
+    // None of them has been created.
     expect((await admin.list(REPLICA_SETS, { namespace }, OPTIONS)).items).toEqual([]);
   });
 
-  test("that several things are wrong with hear all of them", async () => {
+  test("with several errors are refused with all of them", async () => {
     await lead();
     const resources = { requests: { cpu: "2" }, limits: { cpu: "1", RAM: "1Gi" } };
     const { refusal } = await person.create(named(), { replicas: 3, podTemplate: template(resources) });
@@ -349,11 +356,11 @@ describe("EtcdClusters", () => {
     expect(refusal).toContain("; spec.podTemplate.spec.containers[etcd].resources.limits[RAM]: Invalid value");
   });
 
-  test("that are good are made without a word, also with all that a pod template may have", async () => {
+  test("that are valid are created without a warning, also with everything that a pod template may have", async () => {
     await lead();
     webhooks.logged.length = 0;
     expect(await person.create(named(), GOOD)).toEqual(SILENCE);
-    expect(webhooks.logged).toEqual([]); // it was tried out to the end
+    expect(webhooks.logged).toEqual([]); // the dry run was complete
     const term = { matchExpressions: [{ key: "disk", operator: "In", values: ["ssd"] }] };
     const resources = { requests: { cpu: "500m", memory: "2Gi" }, limits: { memory: "4Gi", "hugepages-2Mi": "4Mi" } };
     const affinity = {
@@ -370,7 +377,7 @@ describe("EtcdClusters", () => {
     expect(webhooks.logged).toEqual([]);
   });
 
-  test("whose flags the release does not take are refused, and other edits of them are not held up", async () => {
+  test("with flags unknown to the release are refused, and other edits of them are not", async () => {
     await lead();
     const name = named();
     const given = (flags: object) => ({ ...GOOD, version: "3.6.16", etcd: { extraArgs: flags } });
@@ -385,7 +392,7 @@ describe("EtcdClusters", () => {
     expect(await person.patch(name, { spec: { replicas: 5 } })).toEqual(SILENCE);
   });
 
-  test("that are legal and unwise are made, with warnings", async () => {
+  test("that are valid but unwise are created with warnings", async () => {
     await lead();
     const name = named();
     const { warnings, refusal } = await person.create(name, {
@@ -394,7 +401,7 @@ describe("EtcdClusters", () => {
     });
     expect(refusal).toBeUndefined();
     expect(warnings).toEqual([
-      "spec.replicas is 2: it stands the loss of no more members than 1 would, and writes wait for one more; use an odd number",
+      "spec.replicas is 2: it tolerates the loss of no more members than 1, and writes wait for one more; use an odd number",
       "spec.podTemplate.spec.containers[etcd].resources.requests has no cpu: on a busy node members are slowed down or evicted first, and etcd loses its leader",
       "spec.podTemplate.spec.containers[etcd].resources.limits.memory is 1Gi: etcd's database may grow to its quota of 2Gi, and members that need more memory are killed; use 2Gi or more",
     ]);
@@ -406,18 +413,18 @@ describe("EtcdClusters", () => {
     expect(
       (await person.create(named(), { replicas: 3, podTemplate: template(AMPLE, { affinity }) })).warnings,
     ).toEqual([
-      "spec.podTemplate.spec lets members run in two zones alone, a and b: with one of the two the quorum is lost; use three zones",
+      "spec.podTemplate.spec restricts members to two zones, a and b: the loss of one of them may lose the quorum; use three zones",
     ]);
     webhooks.asked.length = 0;
     expect(await person.patch(name, { metadata: { labels: { a: "b" } } })).toEqual(SILENCE);
-    expect(webhooks.asked).toEqual([]); // what does not change the spec is not even asked about
+    expect(webhooks.asked).toEqual([]); // an edit outside of the spec is not sent
     expect(await person.patch(name, { spec: { replicas: 3 } })).toEqual(SILENCE);
     expect((await person.patch(name, { spec: { replicas: 1 } })).warnings).toEqual([
-      "spec.replicas is 1: each restart of the member is an outage, and with its volume the data is lost; use 3 or 5",
+      "spec.replicas is 1: each restart of the member is an outage, and the loss of its volume loses the data; use 3 or 5",
     ]);
   });
 
-  test("that are scaled are warned of, as by any other edit", async () => {
+  test("get the same warnings when they are scaled", async () => {
     await lead();
     const name = named();
     await person.create(name, GOOD);
@@ -426,7 +433,7 @@ describe("EtcdClusters", () => {
     expect((await admin.get(ETCD_CLUSTERS, { namespace, name }, OPTIONS)).spec.replicas).toBe(5);
   });
 
-  test("whose name's claims nobody could adopt are refused as long as the claims are there", async () => {
+  test("are refused while claims of their name do not clearly identify a cluster", async () => {
     await lead();
     const name = named();
     for (const [ordinal, id] of ["1d7f0a5bb4fdd2f0", "ffffffffffffffff"].entries()) {
@@ -434,7 +441,10 @@ describe("EtcdClusters", () => {
         namespace,
         name: `${name}-${ordinal}`,
         labels: memberLabels(name, `${name}-${ordinal}`),
-        annotations: claimIdentity(id, "8e9e05c52164694d"),
+        annotations: {
+          ...claimIdentity(id, `8e9e05c52164694${ordinal}`),
+          [CLAIM_CLUSTER_TOKEN_ANNOTATION]: `${namespace}/${name}/uid-of-cluster`,
+        },
       };
       const resources = { requests: { storage: "1Gi" } };
       const spec = { accessModes: ["ReadWriteOnce"], resources, volumeName: `volume-${ordinal}` };
@@ -443,9 +453,9 @@ describe("EtcdClusters", () => {
     }
     const { refusal } = await person.create(name, GOOD);
     expect(refusal).toContain(
-      `${REFUSED(name)}metadata.name: ${name} cannot be used: claims of an earlier cluster are there (${name}-0, ${name}-1) and are not overwritten: `,
+      `${REFUSED(name)}metadata.name: ${name} cannot be used: claims of an earlier cluster exist (${name}-0, ${name}-1) and are not overwritten: `,
     );
-    expect(refusal).toContain("delete those whose data is not needed, or choose another name");
+    expect(refusal).toContain("Delete those with data that is not needed, or choose another name");
     const ref = { namespace, name: `${name}-1` };
     const { metadata } = await admin.get(PERSISTENT_VOLUME_CLAIMS, ref, OPTIONS);
     await admin.patch(PERSISTENT_VOLUME_CLAIMS, ref, { metadata: { finalizers: null } }, { ...OPTIONS, type: "merge" });
@@ -466,12 +476,12 @@ describe("EtcdClusters", () => {
     const name = named();
     const { refusal } = await person.create(name, { replicas: 3, podTemplate: mounting("other-0") });
     expect(refusal).toContain(
-      `${REFUSED(name)}spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another one: this is the claim of a member of other, `,
+      `${REFUSED(name)}spec.podTemplate.spec.volumes[0].persistentVolumeClaim.claimName: is "other-0"; it must be another claim: this one belongs to a member of other, `,
     );
     expect(await person.create(name, { replicas: 3, podTemplate: mounting("files") })).toEqual(SILENCE);
   });
 
-  test("are let through when a webhook of somebody else would refuse their members, with its words as a warning", async () => {
+  test("are admitted when a foreign policy would refuse their members, with its message as a warning", async () => {
     const policy = {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "ValidatingAdmissionPolicy",
@@ -499,7 +509,7 @@ describe("EtcdClusters", () => {
         const { warnings, refusal } = await person.create(named(), GOOD);
         expect(refusal).toBeUndefined();
         expect(warnings).toEqual([
-          expect.stringMatching(/^members could not be started at this moment: .*no ReplicaSets before noon/),
+          expect.stringMatching(/^members could not be started at present: .*no ReplicaSets before noon/),
         ]);
       };
       await vi.waitFor(probe, { timeout: 30_000, interval: 200 });
@@ -518,7 +528,7 @@ describe("EtcdClusters", () => {
     }
   });
 
-  test("are let through while nobody answers, and what the schema forbids is refused all the same", async () => {
+  test("are admitted while no webhook answers, and the schema still refuses what it forbids", async () => {
     await lead();
     const bad = { replicas: 3, podTemplate: refusals[0]!.podTemplate };
     expect((await person.create(named(), bad)).refusal).toBeDefined();
@@ -529,7 +539,7 @@ describe("EtcdClusters", () => {
     expect((await person.create(named(), bad)).refusal).toBeDefined();
   });
 
-  /** Edits without a pause, each of which fails when the webhook cannot be asked. @returns how many, and those that failed */
+  /** Edits without a pause; each fails if the webhook does not answer. @returns their number, and the failures */
   async function underLoad(work: () => Promise<void>): Promise<{ done: number; failed: string[] }> {
     const load = { done: 0, failed: [] as string[] };
     let isOver = false;
@@ -550,10 +560,11 @@ describe("EtcdClusters", () => {
     return load;
   }
 
-  const shownOften = () => webhooks.logged.filter((line) => line.startsWith("shows a new certificate")).length;
+  const shownOften = () =>
+    webhooks.logged.filter((line) => line.startsWith("the webhooks use a new certificate")).length;
 
-  test("are checked on while certificate and authority are renewed: no call fails", async () => {
-    // Made so long ago that the authority is due today. The Secret of the tests before is not valid yet then: it is made anew.
+  test("are checked while certificate and CA are renewed, and no call fails", async () => {
+    // The CA was issued so long ago that it is due today. The Secret of earlier tests is not valid yet and is replaced.
     offMs = -250 * DAY_MS;
     webhooks = await serve(operator, () => offMs);
     await vi.waitFor(() => expect(shownOften()).toBe(1), { timeout: 60_000 });
@@ -575,7 +586,7 @@ describe("EtcdClusters", () => {
     expect(after.slice(1)).toEqual(before);
   }, 300_000);
 
-  test("are checked on while the Secret is lost: another is made, trusted and shown, and no call fails", async () => {
+  test("are checked while the Secret is lost: a new one is created, trusted and served, and no call fails", async () => {
     await lead("Fail");
     const before = await trusted();
     const load = await underLoad(async () => {
@@ -592,7 +603,7 @@ describe("EtcdClusters", () => {
     expect(webhooks.logged.join("\n")).not.toMatch(/PRIVATE KEY|LS0tLS1/);
   }, 300_000);
 
-  test("are checked again when somebody has taken away whom to trust", async () => {
+  test("are checked again after a person has removed caBundle", async () => {
     await lead("Fail");
     const found = await admin.get(VALIDATING_WEBHOOK_CONFIGURATIONS, { name: OPERATOR }, OPTIONS);
     const [{ clientConfig, ...rest }] = found.webhooks as [NonNullable<typeof found.webhooks>[number]];

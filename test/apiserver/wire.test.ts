@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Clock } from "#base/clock.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
-import { allOf } from "#kit/kube-stream.ts";
+import { type FaultProxy, startFaultProxy } from "#kit/servers/fault-proxy.ts";
+import { allOf } from "#kit/servers/kube-stream.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { KubeClient, type Observation } from "#kube/client.ts";
 import type { KubeConfig } from "#kube/config.ts";
 import { type Draft, PODS, type Pod } from "#kube/kinds.ts";
 import { httpTransport } from "#kube/transport.ts";
 
-// What Node's client and TCP really do, which a scripted transport only claims.
+// The real behaviour of Node's client and of TCP, which a scripted transport only imitates.
 
 const { signal } = new AbortController();
 const ref = { namespace: "default", name: "x" };
@@ -43,7 +43,7 @@ function portOf(of: Server): number {
   return (of.address() as { port: number }).port;
 }
 
-/** @param clock by which it is told which calls take long */
+/** @param clock measures which calls take long */
 function clientOn(port: number, mayChange = () => true, clock?: Clock): KubeClient {
   const tls = { verify: true };
   const config: KubeConfig = {
@@ -68,7 +68,7 @@ const ok: Handler = (_request, response) => void response.end(JSON.stringify(pod
 const codes = (): string[] => observed.map(({ code }) => code);
 
 describe("calls of a process that has lost its lease", () => {
-  test("change nothing, read on, and may still give the lease back", async () => {
+  test("change nothing, still read, and may give the lease back", async () => {
     handle = ok;
     await withClient(
       clientOn(proxy.port, () => false),
@@ -86,7 +86,7 @@ describe("calls of a process that has lost its lease", () => {
     );
   });
 
-  test("are held back also when it is lost while they wait for a connection", async () => {
+  test("are held back also when the lease is lost while they wait for a connection", async () => {
     handle = ok;
     let isLeader = true;
     let asked = 0;
@@ -118,19 +118,19 @@ describe("calls", () => {
 
   test("share a few connections when they are answered soon", async () => {
     handle = (request, response, number) => setTimeout(() => ok(request, response, number), 20);
-    // It stands still: none takes long, however busy the machine is.
+    // This clock stands still: no call takes long, however busy the machine is.
     await withClient(clientOn(proxy.port, undefined, new FakeClock()), async (client) => {
       await Promise.all(Array.from({ length: 400 }, () => client.get(PODS, ref, { signal, deadlineMs: 60_000 })));
     });
-    // An answer may be read before its connection is free again.
+    // The client may read an answer before its connection is free again.
     expect(proxy.opened).toBeGreaterThanOrEqual(32);
     expect(proxy.opened).toBeLessThanOrEqual(40);
   });
 
   test.each([
-    ["256 at most", (n: number) => `of-${n}`, 256],
-    ["of one namespace two thirds of them", () => "default", 171],
-  ])("have ever more connections while all hang, and %s", async (_, namespaceOf, most) => {
+    ["use 256 at most", (n: number) => `of-${n}`, 256],
+    ["use two thirds of them for one namespace", () => "default", 171],
+  ])("open ever more connections while all calls hang, and %s", async (_, namespaceOf, most) => {
     handle = () => undefined;
     const stop = new AbortController();
     const options = { signal: stop.signal, deadlineMs: 60_000 };
@@ -143,7 +143,7 @@ describe("calls", () => {
     await Promise.all(hanging);
   });
 
-  test("that wait for a connection while all hang end at their deadline, and at once when they are cancelled", async () => {
+  test("that wait for a connection while all others hang end at their deadline, or at once when cancelled", async () => {
     handle = () => undefined;
     const hanging = Array.from({ length: 256 }, () => kube.get(PODS, ref, { signal }).catch(() => undefined));
     const startMs = performance.now();
@@ -157,7 +157,7 @@ describe("calls", () => {
     await Promise.all(hanging);
   });
 
-  test("of leases are not held up by others of leases that hang", async () => {
+  test("about leases do not wait for other calls about leases that hang", async () => {
     handle = (request, response, number) => (number > 17 ? ok(request, response, number) : undefined);
     const urgent = { signal, priority: "high", deadlineMs: 2_000 } as const;
     const hanging = Array.from({ length: 17 }, () => kube.get(PODS, ref, urgent).catch(() => undefined));
@@ -169,7 +169,7 @@ describe("calls", () => {
     await Promise.all(hanging);
   });
 
-  test("that certainly were not sent are repeated, a create too", async () => {
+  test("that were certainly not sent are repeated, even a create", async () => {
     const port = portOf(server);
     handle = ok;
     await proxy.stop();
@@ -181,10 +181,10 @@ describe("calls", () => {
     expect(codes().slice(-2)).toEqual(["unsent", "200"]);
     expect(requests).toBe(1);
     await lonely.close();
-    proxy = await startFaultProxy(port); // for the tidying up
+    proxy = await startFaultProxy(port); // for afterEach
   });
 
-  test("whose connection broke after sending are repeated only when they read", async () => {
+  test("are repeated after a connection broke only when they read", async () => {
     handle = (request, response, number) =>
       number === 1 ? void request.socket.destroy() : ok(request, response, number);
     await expect(kube.create(PODS, draft, { signal })).rejects.toMatchObject({ code: "KubeUnavailable" });
@@ -195,7 +195,7 @@ describe("calls", () => {
     expect(codes()).toEqual(["broken", "broken", "200"]);
   });
 
-  test("whose answer is cut are broken", async () => {
+  test("fail as broken when their answer is cut", async () => {
     handle = (_request, response) => {
       response.writeHead(200, { "content-length": "1000" });
       response.write('{"kind":');
@@ -208,7 +208,7 @@ describe("calls", () => {
     });
   });
 
-  test("fail at their deadline on a frozen link, and the next one gets a new connection and works", async () => {
+  test("fail at their deadline on a frozen link, and the next call works over a new connection", async () => {
     handle = ok;
     await Promise.all([kube.get(PODS, ref, { signal }), kube.get(PODS, ref, { signal })]);
     const before = proxy.opened;
@@ -222,7 +222,7 @@ describe("calls", () => {
     expect(proxy.opened).toBeGreaterThan(before);
   });
 
-  test("also end at their deadline when the head came and the body does not", async () => {
+  test("end at their deadline also when the head arrived and the body does not", async () => {
     handle = (_request, response) => {
       response.writeHead(200);
       response.write("{");
@@ -261,7 +261,7 @@ describe("watches", () => {
   });
 
   for (const how of ["end", "destroy"] as const) {
-    test(`are broken when the server ${how}s them within an event, and what came before is told`, async () => {
+    test(`are broken when the server ${how}s them within an event, and earlier events are delivered`, async () => {
       handle = (_request, response) => {
         response.write(event("1") + event("2").slice(0, 20));
         setTimeout(() => response[how](), 20);
@@ -275,7 +275,7 @@ describe("watches", () => {
     });
   }
 
-  test("live longer than the deadline of their head, and end at once by their signal", async () => {
+  test("live longer than the deadline of their head, and end at once when their signal is aborted", async () => {
     handle = (_request, response) => {
       response.write(event("1"));
       setTimeout(() => response.write(event("2")), 400);
@@ -294,7 +294,7 @@ describe("watches", () => {
     await expect(watch.next()).rejects.toMatchObject({ code: "KubeUnavailable" });
   });
 
-  test("that nobody reads any more close their connection", async () => {
+  test("close their connection when the reader stops", async () => {
     const closed = Promise.withResolvers<void>();
     handle = (request, response) => {
       request.socket.on("close", () => closed.resolve());

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { foundInBodies } from "#kit/audit-log.ts";
-import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { foundIn, needlesOf } from "#kit/needles.ts";
-import { metricsOfOperators } from "#kit/operator-metrics.ts";
-import { toldIn } from "#kit/told.ts";
-import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
+import { foundInBodies } from "#kit/e2e/audit-log.ts";
+import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
+import { RESTORED_MS, UserBackups } from "#kit/e2e/user-backups.ts";
+import { foundIn, needlesOf } from "#kit/tables/needles.ts";
+import { toldIn } from "#kit/tables/told.ts";
 import type { Secret } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
-// etcd's users as people handle them: they ask for them, take root's password from its Secret, and use etcdctl.
+// etcd users as people use them: they enable auth, read root's password from its Secret, and run etcdctl.
 
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
-/** What a person writes into the Secret. */
+/** The password that a person writes into root's Secret. */
 const CHOSEN = "chosen-by-hand-4711";
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
 
-/** An etcd of its own, which is nobody's: what the image has that runs and asks for nothing. */
+/** An idle etcd without clients. The pod needs a running process, and its image contains only etcd's binaries. */
 const IDLE = [
   "etcd",
   "--data-dir=/tmp/idle",
@@ -41,7 +41,9 @@ const IDLE = [
   "--listen-peer-urls=http://127.0.0.1:3380",
 ];
 
-/** The pod of the example of TLS, for a cluster of another name. It shows a certificate with a common name of its own, NAME-client. */
+/**
+ * Starts the pod of examples/tls.yaml for the named cluster. Its client certificate has the common name NAME-client.
+ */
 async function startApplication(name: string, of: string): Promise<void> {
   const text = readFileSync("examples/tls.yaml", "utf8").replaceAll("orders-client", `${of}-client`);
   const pod = parseAllDocuments(text)[1]?.toJS() as { metadata: object; spec: { containers: object[] } };
@@ -67,19 +69,19 @@ async function asRoot(app: string, ...args: readonly string[]): Promise<string> 
   return await etcdctl(app, `--user=root:${await rootPassword()}`, ...args);
 }
 
-/** All that root ever had. */
+/** All passwords that root ever had. */
 const passwords = new Set<string>();
 
 const untilOn = () => cluster.untilCondition("AuthReady", "True", "AuthEnabled");
 
-describe("a cluster that is born with users", () => {
-  test("asks for them, knows the operator, and says so", async () => {
+describe("a cluster that is created with auth enabled", () => {
+  test("enables auth, creates root and the operator's own user, and reports it", async () => {
     const { status } = await untilOn();
     expect(status?.auth).toEqual({ enabled: true });
     expect((await asRoot("app", "user", "list")).trim().split("\n").sort()).toEqual(["etcd-cluster-operator", "root"]);
   });
 
-  test("tells what people make with etcdctl, and leaves it alone; a name that steers terminals does not", async () => {
+  test("lists users and roles made with etcdctl in its status, keeps them, and escapes control characters in names", async () => {
     const hostile = "eve\u001b[2J\nall is well";
     await asRoot("app", "user", "add", "ann", "--no-password");
     await asRoot("app", "user", "add", hostile, "--no-password");
@@ -103,15 +105,15 @@ describe("a cluster that is born with users", () => {
     await eventually(async () => expect((await cluster.get()).status?.auth).toEqual({ enabled: true }), 120_000);
   }, 300_000);
 
-  test("lets root in by the password of its Secret, and a stranger with a good certificate nowhere", async () => {
+  test("lets root in with the password of its Secret; a valid certificate without a user gives no access", async () => {
     expect(await asRoot("app", "put", "a", "1")).toContain("OK");
     await expect(etcdctl("app", "get", "a")).rejects.toThrow(/permission denied/);
     await expect(etcdctl("app", "user", "list")).rejects.toThrow(/user name not found/);
     await expect(etcdctl("app", "--user=root:wrong", "get", "a")).rejects.toThrow(/authentication failed/);
   });
 
-  // Secrets are read once a minute: what else is told goes on meanwhile.
-  test("gets members, loses one, and restarts them all; root's password, which is lost, is followed by another one", async () => {
+  // The operator reads Secrets once a minute. Scaling, a lost pod and a rollout continue in between.
+  test("scales, replaces a pod and rolls out; root's lost Secret is replaced with a new password", async () => {
     const lost = await rootPassword();
     await cluster.kubectl("delete", "secret", "my-etcd-root");
     await cluster.patch({ replicas: 4 });
@@ -130,7 +132,7 @@ describe("a cluster that is born with users", () => {
     await expect(etcdctl("app", `--user=root:${lost}`, "get", "a")).rejects.toThrow(/authentication failed/);
   }, 800_000);
 
-  test("of which the operator was made anew is looked after as before, and root has the password that somebody writes", async () => {
+  test("stays managed when the operator's pods are replaced, and root gets the password that a person writes", async () => {
     const data = JSON.stringify({ stringData: { password: CHOSEN } });
     await cluster.kubectl("patch", "secret", "my-etcd-root", "-p", data);
     await kubectl.run(["-n", OPERATOR_NAMESPACE, "delete", "pods", "--all", "--wait=true"]);
@@ -142,7 +144,7 @@ describe("a cluster that is born with users", () => {
 });
 
 test(
-  "what is backed up is verified, and restored into a cluster that knows the same users",
+  "a verified backup is restored into a cluster with the same users",
   async () => {
     const restored = await backups.verifiedAndRestored({ replicas: 3, tls: TLS, auth: { enabled: true } });
     await restored.untilCondition("AuthReady", "True", "AuthEnabled");
@@ -156,8 +158,8 @@ test(
   RESTORED_MS + 300_000,
 );
 
-describe("users switched off and on again, while a client writes by its certificate", () => {
-  /** Writes as my-etcd-client until the switch has been seen. @returns how often */
+describe("auth disabled and enabled again while a client writes with its certificate", () => {
+  /** Writes as my-etcd-client until the switch is reported. @returns the number of writes */
   async function writing(switched: () => Promise<unknown>): Promise<number> {
     let done = false;
     const seen = switched().finally(() => {
@@ -165,7 +167,7 @@ describe("users switched off and on again, while a client writes by its certific
     });
     let writes = 0;
     while (!done) {
-      // One that is under way at the very moment may be refused, as one of nobody: see docs/limits.md.
+      // A write in flight at that moment may be refused for an empty user name: see docs/limits.md.
       const answer = await etcdctl("app", "put", "written", String(writes)).catch((thrown: Error) => thrown.message);
       expect(answer).toMatch(/OK|user name is empty/);
       writes++;
@@ -192,7 +194,7 @@ describe("users switched off and on again, while a client writes by its certific
     expect(Math.min(off, on)).toBeGreaterThan(0);
   }, 300_000);
 
-  test("left out of the spec they stay as they are, and people are told", async () => {
+  test("auth stays enabled when it is left out of the spec, and AuthReady reports it", async () => {
     await cluster.kubectl(
       "patch",
       "etcdcluster",
@@ -206,7 +208,7 @@ describe("users switched off and on again, while a client writes by its certific
   });
 });
 
-test("no password is told anywhere", async () => {
+test("no password appears in objects, events, logs, metrics or request bodies", async () => {
   passwords.add(await rootPassword());
   expect([...passwords]).toContain(CHOSEN);
   expect(passwords.size).toBeGreaterThan(3);

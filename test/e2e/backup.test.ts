@@ -6,12 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { Load } from "#kit/load.ts";
-import { restored, UserBackups } from "#kit/user-backups.ts";
-import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { Load } from "#kit/e2e/load.ts";
+import { restored, UserBackups } from "#kit/e2e/user-backups.ts";
+import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
 
-// A backup as people handle it: an EtcdBackup, a Job with the operator's own image, and an object that etcd's own tools restore.
+// Backups as people use them: an EtcdBackup, a Job with the operator's own image, and an object that etcd's own tools
+// restore.
 
 const KEYS = Array.from({ length: 8 }, (_, n) => `known-${n}`);
 
@@ -36,7 +37,7 @@ afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
 
-/** The folder of the machine that holds the claim's data. */
+/** The folder on this machine that holds the claim's data. */
 async function folderOf(claim: string): Promise<string> {
   const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", claim);
   const nodes = ["node-1", "node-2", "node-3"].map((node) =>
@@ -51,7 +52,7 @@ const volume = { volume: { claimName: "backups", path: "nightly" } };
 const source = { clusterName: "my-etcd" };
 
 describe("a backup to a volume", () => {
-  test("of a cluster under load holds everything that was acknowledged before, and etcdutl restores it", async () => {
+  test("of a cluster under load holds all earlier acknowledged writes, and etcdutl restores it", async () => {
     await Promise.all(KEYS.map((key) => cluster.put("my-etcd-0", key, `value of ${key}`)));
     const { revision } = (
       JSON.parse(await cluster.etcdctl("my-etcd-0", "get", "known-0", "-w", "json")) as { header: { revision: number } }
@@ -85,7 +86,7 @@ describe("a backup to a volume", () => {
     expect(await restored(file, KEYS)).toEqual(expected);
   });
 
-  test("tells kubectl its phase, source, size and revision", async () => {
+  test("kubectl get shows its phase, source, size and revision", async () => {
     const lines = (await cluster.kubectl("get", "etcdbackup", "nightly"))
       .trim()
       .split("\n")
@@ -95,7 +96,7 @@ describe("a backup to a volume", () => {
     expect(lines[1]?.slice(0, 5)).toEqual(["nightly", "Completed", "my-etcd", String(object?.bytes), object?.revision]);
   });
 
-  test("is not made a second time when its Job is deleted", async () => {
+  test("is not repeated when its Job is deleted", async () => {
     await cluster.kubectl("delete", "job", "nightly");
     const { status } = await backups.read("nightly");
     await backups.backUp("other", { source, destination: volume, compression: "Zstd" });
@@ -104,7 +105,7 @@ describe("a backup to a volume", () => {
     expect(await cluster.kubectl("get", "jobs", "-o", "name")).toBe("job.batch/other\n");
   });
 
-  test("takes its object along, if it was asked to", async () => {
+  test("deletes its object with objectPolicy Delete and leaves it otherwise", async () => {
     const { status } = await backups.read("nightly");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([true, true]);
@@ -115,12 +116,12 @@ describe("a backup to a volume", () => {
     expect(existsSync(join(await folderOf("backups"), kept))).toBe(true);
   });
 
-  test("waits for a Secret, says which, and goes on when it is there", async () => {
+  test("waits for a missing Secret, names it, and continues when it exists", async () => {
     await backups.backUp("locked", { source, destination: volume, encryption: { keySecret: { name: "backup-key" } } });
     const waiting = await eventually(async () => {
       const { status } = await backups.read("locked");
       const complete = status?.conditions?.find(({ type }) => type === "Complete");
-      if (complete?.reason !== "SecretMissing") throw new Error(`it says ${JSON.stringify(complete)}`);
+      if (complete?.reason !== "SecretMissing") throw new Error(`the condition is ${JSON.stringify(complete)}`);
       return complete;
     });
     expect(waiting.message).toContain('secret "backup-key" not found');
@@ -138,7 +139,7 @@ describe("a backup to a volume", () => {
   });
 });
 
-test("a backup whose Secret was never there has stored nothing, and goes when it is deleted", async () => {
+test("a backup that stored nothing because its Secret was missing can be deleted at once", async () => {
   const destination = { s3: { bucket: "backups", credentials: { secretName: "nobody" } } };
   await backups.backUp("nothing", { source, destination, objectPolicy: "Delete" });
   await backups.untilReason("nothing", "Complete", "SecretMissing");
@@ -153,7 +154,7 @@ describe("a backup to S3", () => {
   beforeAll(async () => {
     store = await startVersitygw({ host: "0.0.0.0" });
     store.bucket("backups");
-    // A pod reaches this machine, the network of the instance, by the first node's gateway.
+    // Pods reach this machine, which is the instance's network, through the first node's gateway.
     const endpoint = `http://10.88.1.1:${store.port}`;
     s3 = { bucket: "backups", prefix: "shop", endpoint, region: "us-east-1", pathStyle: true };
     const { id, secret } = S3_ACCESS;
@@ -169,7 +170,7 @@ describe("a backup to S3", () => {
   });
   afterAll(async () => await store?.stop());
 
-  test("stores the object with the credentials of a Secret, compressed, and takes it along", async () => {
+  test("stores the compressed object with credentials from a Secret and deletes it on request", async () => {
     const destination = { s3: { ...s3, credentials: { secretName: "s3" } } };
     await backups.backUp("remote", { source, destination, compression: "Zstd", objectPolicy: "Delete" });
     const { status } = await backups.until("remote", "Completed");
@@ -183,7 +184,7 @@ describe("a backup to S3", () => {
     expect([existsSync(file), existsSync(`${file}.manifest.json`)]).toEqual([false, false]);
   });
 
-  test("fails at once with a wrong key, and names the Secret", async () => {
+  test("fails at once with a wrong key and names the Secret", async () => {
     await backups.backUp("mistaken", { source, destination: { s3: { ...s3, credentials: { secretName: "wrong" } } } });
     const { status } = await backups.until("mistaken", "Failed", 60_000);
     const failed = status?.conditions?.find(({ type }) => type === "Failed");
@@ -192,7 +193,7 @@ describe("a backup to S3", () => {
     expect(pods.trim().split("\n")).toHaveLength(1);
   });
 
-  test("of 2020 takes its credentials from the Secret of the namespace that has the usual name", async () => {
+  test("of v1alpha1 takes credentials from the Secret with the default name in its namespace", async () => {
     const { id, secret } = S3_ACCESS;
     await cluster.kubectl(
       "create",
@@ -217,7 +218,7 @@ describe("a backup to S3", () => {
     });
   });
 
-  test("of 2020 whose bucket is not there fails at once, in the words of both versions", async () => {
+  test("of v1alpha1 to a bucket that does not exist fails at once, and both versions report it", async () => {
     const query = `endpoint=10.88.1.1:${store.port}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1`;
     const objectURLTemplate = `s3://nowhere/{{ .Namespace }}/{{ .Name }}-{{ .UID }}.db?${query}`;
     const spec = { source: { clusterURL: "http://my-etcd:2379" }, destination: { objectURLTemplate } };
@@ -230,7 +231,7 @@ describe("a backup to S3", () => {
   });
 });
 
-describe("a backup that is verified", () => {
+describe("a backup with verification", () => {
   async function untilVerified(name: string, verdict: "True" | "False", says: RegExp): Promise<EtcdBackup["status"]> {
     return await eventually(async () => {
       const { status } = await backups.read(name);
@@ -240,15 +241,15 @@ describe("a backup that is verified", () => {
     }, 120_000);
   }
 
-  test("is made an etcd of in a pod, which has every key, at the revision and with the hash of the member", async () => {
+  test("starts an etcd from the object, which has all keys, the revision and the hash of the member", async () => {
     const encryption = { keySecret: { name: "backup-key" } };
     await backups.backUp("proven", { source, destination: volume, compression: "Zstd", encryption, verify: true });
-    const status = await untilVerified("proven", "True", /and their hash is that of the manifest/);
+    const status = await untilVerified("proven", "True", /with the manifest's hash/);
     expect(status?.phase).toBe("Completed");
     const { verification, object } = status ?? {};
     expect(BigInt(verification?.revision ?? 0)).toBeGreaterThanOrEqual(BigInt(object?.revision ?? 0));
     expect(verification?.keys).toBeGreaterThanOrEqual(KEYS.length);
-    // Nothing of the data stays on the node.
+    // Both pods have ended, so none of the data stays on the node.
     const { items } = await cluster.json<{ items: { status: { phase: string } }[] }>(
       "get",
       "pods",
@@ -258,7 +259,7 @@ describe("a backup that is verified", () => {
     expect(items.map(({ status: { phase } }) => phase)).toEqual(["Succeeded", "Succeeded"]);
   });
 
-  test("later, and does not look right when a byte of its object is another one", async () => {
+  test("requested after completion reports a snapshot with a changed byte as corrupt", async () => {
     await backups.backUp("spoiled", { source, destination: volume });
     const { status } = await backups.until("spoiled", "Completed");
     const file = join(await folderOf("backups"), status?.objectKey ?? "");
@@ -274,7 +275,7 @@ describe("a backup that is verified", () => {
   });
 });
 
-test("a backup that a quota refuses says so", async () => {
+test("a backup reports PodRefused when a quota refuses its pod", async () => {
   await using other = await testNamespace("backup-quota");
   const elsewhere = new UserCluster(other.name);
   await elsewhere.kubectl("create", "quota", "nothing", "--hard=pods=0");
@@ -296,7 +297,7 @@ test("a backup that a quota refuses says so", async () => {
   });
 });
 
-test("a cluster that is not there is waited for, and a claim of a member is no destination", async () => {
+test("a backup waits for a missing cluster, and refuses a destination claim without the label or of a member", async () => {
   await backups.backUp("early", { source: { clusterName: "nobody" }, destination: volume });
   await eventually(async () => {
     const { status } = await backups.read("early");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DEFAULT_TLS } from "#api/tls.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 
 interface Listed {
   items: {
@@ -18,7 +18,7 @@ async function namesOf(cluster: UserCluster, kind: string): Promise<string[]> {
   return items.map(({ metadata }) => metadata.name).sort();
 }
 
-test("the talk's manifest becomes three healthy voters, with every object under the talk's names", async () => {
+test("the manifest of the talk creates three healthy voters and all objects under the talk's names", async () => {
   await using namespace = await testNamespace("bootstrap");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 }, "v1alpha1");
@@ -60,7 +60,7 @@ test("the talk's manifest becomes three healthy voters, with every object under 
   expect(columns[1]?.slice(0, 5)).toEqual(["my-etcd", "3/3", "3.6.16", status?.leader, "AllMembersHealthy"]);
 });
 
-test("clients reach the cluster by its Services, and SRV records name the members", async () => {
+test("clients reach the cluster through its Services, and SRV records name the members", async () => {
   await using namespace = await testNamespace("clients");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 });
@@ -81,7 +81,7 @@ test("clients reach the cluster by its Services, and SRV records name the member
   expect(found.trim()).toBe("a client");
 });
 
-test("a cluster of which nobody says whether it speaks TLS does, for good, and etcdctl in its pods needs no flags", async () => {
+test("a cluster without spec.tls gets TLS permanently, and etcdctl in its pods needs no flags", async () => {
   await using namespace = await testNamespace("default-tls");
   const cluster = new UserCluster(namespace.name);
   const open = { replicas: 3, tls: undefined } as never;
@@ -92,22 +92,22 @@ test("a cluster of which nobody says whether it speaks TLS does, for good, and e
   const told = await eventually(async () => {
     const { items } = await cluster.json<{ items: { reason: string; note: string }[] }>("get", "events.events.k8s.io");
     const found = items.filter(({ reason }) => reason === "default-tls");
-    if (found.length === 0) throw new Error("nobody was told");
+    if (found.length === 0) throw new Error("there is no event default-tls");
     return found;
   }, 30_000);
-  expect(told.map(({ note }) => note)).toEqual([expect.stringContaining("spec.tls is not given")]);
+  expect(told.map(({ note }) => note)).toEqual([expect.stringContaining("spec.tls is not set")]);
 
   const exec = (...words: readonly string[]) =>
     cluster.kubectl("exec", "rs/my-etcd-0", "-c", "etcd", "--", "etcdctl", ...words);
   expect(await exec("put", "greeting", "hello")).toContain("OK");
-  // The Service leads to members a moment after they are ready.
+  // The Service routes to members a moment after they are ready.
   const read = () => exec("--endpoints=my-etcd-client:2379", "get", "greeting", "--print-value-only");
   expect((await eventually(read, 60_000)).trim()).toBe("hello");
-  // Whom SRV records name has to show the name under which they were looked for, the short one and the full one alike.
+  // etcdctl checks certificates against the discovery domain: members' certificates cover its short and its full form.
   for (const domain of ["my-etcd", `my-etcd.${namespace.name}.svc.cluster.local`])
     expect((await exec(`--discovery-srv=${domain}`, "get", "greeting", "--print-value-only")).trim()).toBe("hello");
 
-  // Whoever applies the manifest again leaves it alone, by whichever way; an object in its place has to say it.
+  // Applying the manifest again, client-side or server-side, keeps the default. A replacing object must contain it.
   await cluster.create(open);
   const manifest = {
     apiVersion: "etcd.improbable.io/v1beta1",
@@ -119,11 +119,11 @@ test("a cluster of which nobody says whether it speaks TLS does, for good, and e
   await kubectl.run(["apply", "--server-side", "--force-conflicts", "-f", "-"], { input });
   expect((await cluster.get()).spec.tls).toEqual(DEFAULT_TLS);
   const { stderr } = await kubectl.run(["replace", "-f", "-"], { input, mayFail: true });
-  expect(stderr).toContain("tls is missing, and was given; it must be written as it stands");
+  expect(stderr).toContain("tls is missing, and was given; it must be given");
   await cluster.untilReady();
 }, 300_000);
 
-test("members of a cluster spread over nodes", async () => {
+test("members of a cluster are spread over nodes", async () => {
   await using namespace = await testNamespace("spread");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 });
@@ -132,13 +132,13 @@ test("members of a cluster spread over nodes", async () => {
   expect(new Set(items.map(({ spec }) => spec.nodeName)).size).toBe(3);
 });
 
-test("an operator that dies while members start leaves one cluster and nothing twice", async () => {
+test("an operator killed while members start leaves one cluster and no duplicate objects", async () => {
   await using namespace = await testNamespace("restart");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 3 });
   const recorded = await eventually(async () => {
     const { status } = await cluster.get();
-    if (status?.identity === undefined) throw new Error("no identity on record yet");
+    if (status?.identity === undefined) throw new Error("status.identity is not set yet");
     return status.identity;
   });
   await kubectl.run([
@@ -160,7 +160,7 @@ test("an operator that dies while members start leaves one cluster and nothing t
 });
 
 for (const version of ["3.5.35", "3.7.3"]) {
-  test(`a cluster of one runs etcd ${version}`, async () => {
+  test(`a cluster of one member runs etcd ${version}`, async () => {
     await using namespace = await testNamespace("version");
     const cluster = new UserCluster(namespace.name, "single");
     await cluster.create({ replicas: 1, version });

@@ -2,13 +2,13 @@ import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { peerHost, TLS_LABEL } from "#api/names.ts";
 import { newAuthority, newLeaf } from "#certificates/issue.ts";
-import { dataOf } from "#kit/certificates.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { metricsOfOperators } from "#kit/operator-metrics.ts";
-import { UserBackups } from "#kit/user-backups.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
+import { UserBackups } from "#kit/e2e/user-backups.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
+import { dataOf } from "#kit/snapshots/certificates.ts";
 
-// A cluster whose certificates come from Secrets that somebody else fills.
+// A cluster with TLS certificates from Secrets that other software fills.
 
 const LABEL = `${TLS_LABEL}=true`;
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -18,8 +18,9 @@ beforeAll(async () => {
   namespace = await testNamespace("brought");
   cluster = new UserCluster(namespace.name);
   const nowMs = Date.now();
-  // They were made for a month, of which an hour is left: whoever makes them should have made others long ago.
-  const times = { fromMs: nowMs - 30 * 86_400_000, untilMs: nowMs + 3_600_000 };
+  // Of the lifetime of 33 days, 3 are left. Renewal is overdue, so there is a Warning event. TLSReady stays True until
+  // a day is left.
+  const times = { fromMs: nowMs - 30 * 86_400_000, untilMs: nowMs + 3 * 86_400_000 };
   const authority = await newAuthority("somebody else", times);
   const host = peerHost(namespace.name, "my-etcd", "my-etcd-0");
   const names = [host, `my-etcd-client.${namespace.name}.svc`, "localhost"];
@@ -35,7 +36,7 @@ async function label(name: string, text: string): Promise<void> {
   await cluster.kubectl("label", "secret", name, text);
 }
 
-test("members wait for the label, with words that say what to type", async () => {
+test("members wait until the Secrets have the label, and the condition shows the command that sets it", async () => {
   await label("server", LABEL);
   await cluster.create({
     replicas: 1,
@@ -55,11 +56,11 @@ test("members wait for the label, with words that say what to type", async () =>
   await cluster.untilReady();
 });
 
-test("people are told of a pair that comes to its end, by an event and by a metric", async () => {
+test("an event and a metric report a certificate that expires soon", async () => {
   const { note, type } = await eventually(async () => {
     const { items } = await cluster.json<{ items: { reason: string; note: string; type: string }[] }>("get", "events.events.k8s.io"); // biome-ignore format: one line
-    const found = items.find(({ reason }) => reason === "certificate-ends");
-    if (found === undefined) throw new Error("nobody was told");
+    const found = items.find(({ reason }) => reason === "certificate-expires");
+    if (found === undefined) throw new Error("there is no event certificate-expires");
     return found;
   });
   expect(type).toBe("Warning");

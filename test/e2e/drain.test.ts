@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, kubectl } from "#kit/e2e.ts";
-import { evict } from "#kit/eviction.ts";
-import { expectPromised, LoadedCluster, type MemberPod, operatorPods } from "#kit/loaded-cluster.ts";
+import { eventually, kubectl } from "#kit/e2e/e2e.ts";
+import { evict } from "#kit/e2e/eviction.ts";
+import { expectPromised, LoadedCluster, type MemberPod, operatorPods } from "#kit/e2e/loaded-cluster.ts";
 import { isReady } from "#kube/pod.ts";
 
-// What an administrator does who upgrades all nodes: one after another is cordoned, emptied by evictions and let in again, and the
-// next one follows at once. Nothing but the disruption budget makes the loop wait. Volumes are local, so whoever was evicted comes back when
+// An administrator upgrades all nodes: each node is cordoned, drained by evictions and uncordoned, and the next one
+// follows at once. Only the disruption budget makes the loop wait. Volumes are local, so an evicted member returns when
 // its node does.
 
 const NODES = ["node-1", "node-2", "node-3"];
@@ -23,7 +23,7 @@ afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-/** @returns how often evictions were refused */
+/** @returns how often an eviction was refused */
 async function drain(node: string): Promise<number> {
   await kubectl.run(["cordon", node]);
   const isHere = ({ spec }: MemberPod) => spec.nodeName === node;
@@ -40,7 +40,7 @@ async function drain(node: string): Promise<number> {
   return refusals;
 }
 
-/** Looks again and again until `work` ends. @returns the fewest pods that were ready at any look */
+/** Polls until `work` ends. @returns the smallest number of ready pods that was observed */
 async function fewestReadyDuring(work: Promise<unknown>): Promise<number> {
   let isOver = false;
   const over = () => {
@@ -56,7 +56,7 @@ async function fewestReadyDuring(work: Promise<unknown>): Promise<number> {
   return fewest;
 }
 
-test("all nodes are drained one after another, and clients lose nothing that they are not promised to lose", async () => {
+test("all nodes are drained one after another, and clients lose nothing beyond what the promises allow", async () => {
   const before = await cluster.untilWhole(MEMBERS);
   const ids = (await cluster.members(before[0]!)).map(({ id }) => id);
   const refusals: number[] = [];
@@ -69,10 +69,10 @@ test("all nodes are drained one after another, and clients lose nothing that the
     expect(fewest).toBeGreaterThanOrEqual(QUORUM);
     expect(await cluster.untilWhole(MEMBERS)).toEqual(before);
   });
-  // The next node is cordoned before the members of the last one are back: the budget has to hold it up.
+  // The next node is cordoned before the last node's members are back: the budget must refuse evictions.
   expect(refusals.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(0);
   expectPromised(felt, NODES.length);
-  expect((await cluster.members(before[0]!)).map(({ id }) => id)).toEqual(ids); // nobody was replaced
+  expect((await cluster.members(before[0]!)).map(({ id }) => id)).toEqual(ids); // no member was replaced
 });
 
 test("no acknowledged write is missing, and all members have the same data", async () => {

@@ -12,15 +12,15 @@ import { mountsBelow, parseMountinfo } from "#dev/local/mounts.ts";
 import { RUN_ROOT, TOKEN_VARIABLE } from "#dev/local/slots.ts";
 import { childrenOf, insideNetwork, isAlive, type ProcessId, withEnvironment } from "#dev/proc.ts";
 import { run } from "#dev/run.ts";
-import { eventually } from "#kit/e2e.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
 
-// `up` and `down` are killed at several points, and a `down` that nobody kills takes all of it away: a small Kubernetes of one node,
-// beside the one of the tests.
+// `up` and `down` are killed at several points; a `down` that is not killed then removes everything. Uses a Kubernetes
+// of one node next to the one of the tests.
 
 const NAME = "killed";
 const FOLDER = stateFolder(NAME);
 
-/** argv in the machine's own namespaces, where people type: this test itself lives inside another Kubernetes. */
+/** Runs argv in the machine's own namespaces, as a person would: this test itself runs inside another Kubernetes. */
 function onHost(...argv: readonly string[]): [string, string[]] {
   const mounts = process.env[HOST_MOUNTS];
   if (mounts === undefined) throw new Error(`${HOST_MOUNTS} is not set: run npm run test:e2e`);
@@ -38,9 +38,9 @@ async function down(): Promise<void> {
 
 afterEach(down);
 
-/** Starts the command and kills it, without a warning, when `reached` says so. */
+/** Starts the command and kills it with SIGKILL once `reached` returns true. */
 async function killWhen(reached: () => boolean, ...command: readonly string[]): Promise<void> {
-  // nsenter becomes the command: same process number.
+  // nsenter executes the command in its own process, so the process ID stays the same.
   const child: ChildProcess = spawn(...local(...command), { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(child, "close");
   let words = "";
@@ -56,7 +56,10 @@ async function killWhen(reached: () => boolean, ...command: readonly string[]): 
   expect(child.signalCode).toBe("SIGKILL");
 }
 
-/** Has the command kill itself, without a warning, once it has removed the folder: it is at its end too soon after that to be killed by who looks. */
+/**
+ * Makes the command kill itself with SIGKILL right after it has removed the folder. It ends too soon after that to be
+ * killed from outside.
+ */
 async function killOnceRemoved(folder: string, ...command: readonly string[]): Promise<void> {
   const killing = `import fs from "node:fs";
     import { syncBuiltinESMExports } from "node:module";
@@ -72,7 +75,7 @@ async function killOnceRemoved(folder: string, ...command: readonly string[]): P
   expect(child.signalCode).toBe("SIGKILL");
 }
 
-/** All that may be left of an instance, found without its own code for taking it down. */
+/** Everything that an instance may leave behind, found without its own code for `down`. */
 async function remains(instance: Instance, inNetwork: readonly ProcessId[]) {
   const [program, args] = onHost("cat", "/proc/self/mountinfo");
   const mounts = parseMountinfo((await run(program, args)).stdout);
@@ -102,14 +105,14 @@ const NOTHING: Awaited<ReturnType<typeof remains>> = {
   stateFolder: false,
 };
 
-/** The instance, once it has a slot. @throws Error when it has none */
+/** The instance, which must have a slot. @throws Error when it has none */
 function known(): Instance {
   const instance = findInstance(NAME);
   if (instance === undefined) throw new Error(`${NAME} has no slot`);
   return instance;
 }
 
-/** Everybody in the instance's network. Asked for while it is there: the kernel gives its number to the next one. */
+/** All processes in the instance's network. Call it while the network exists: the kernel reuses its inode number. */
 async function insideNetworkOf(instance: Instance): Promise<readonly ProcessId[]> {
   const { code, stdout } = await run(...onHost("stat", "--format=%i", instance.networkFile), { mayFail: true });
   return code === 0 ? insideNetwork(Number(stdout)) : [];
@@ -119,18 +122,18 @@ function readIfThere(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch {
-    return ""; // a process may end while it is looked at
+    return ""; // the process may have ended
   }
 }
 
-/** Whether a component of the instance was started, as its table of processes says. */
+/** Whether a component of the instance was started, according to its process table. */
 function isStarted(component: string): boolean {
   return readIfThere(join(FOLDER, "processes.json")).includes(`"${component}"`);
 }
 
 test.each([
   ["it has a slot and nothing else", () => findInstance(NAME) !== undefined],
-  ["the network is being made", () => existsSync(findInstance(NAME)?.networkFile ?? "/nowhere")],
+  ["the network is being created", () => existsSync(findInstance(NAME)?.networkFile ?? "/nowhere")],
   ["the node boots", () => isStarted("node-1")],
   ["the kubelet starts", () => isStarted("kubelet-1")],
 ])("up is killed when %s: down leaves nothing", async (_when, reached) => {
@@ -141,10 +144,10 @@ test.each([
   expect(await remains(instance, inside)).toEqual(NOTHING);
 });
 
-test("down is killed while a process is ending and is in no network any more: another one waits for it", async () => {
+test("down killed while a process without a network is still ending: the next down waits for that process", async () => {
   await run(...local("up", "--nodes", "1"));
   const instance = known();
-  // The first process of a process namespace ends when all others are gone, and it is their parent, nsenter, that lets them go.
+  // The init process of a PID namespace ends only when all others are gone and reaped by their parent, here nsenter.
   const inner = spawn(...local("exec", "--", "unshare", "--pid", "--fork", "sleep", "600"), { stdio: "ignore" });
   onTestFinished(() => void inner.kill());
   const isFirst = ({ pid }: ProcessId) => readIfThere(`/proc/${pid}/cmdline`) === "sleep\x00600\x00";
@@ -161,18 +164,18 @@ test("down is killed while a process is ending and is in no network any more: an
   const isHidden = () => readIfThere(`/proc/${first.pid}/environ`) === "" && isAlive(first);
   await killWhen(isHidden, "down");
   const again = run(...local("down")).then(() => isAlive(first));
-  await sleep(3_000); // that it waits is what is tested
+  await sleep(3_000); // a `down` that does not wait ends in this time
   parent.kill("SIGCONT");
   expect(await again).toBe(false);
   expect(await remains(instance, [first])).toEqual(NOTHING);
 });
 
-test("down is killed at several points: another one leaves nothing, also of a shell that was still inside", async () => {
+test("down killed at several points: the next down leaves nothing, not even a shell that was still inside", async () => {
   await run(...local("up", "--nodes", "1"));
   const instance = known();
   const inner = spawn(...local("exec", "--", "sleep", "600"), { stdio: "ignore" });
   const ended = once(inner, "close");
-  onTestFinished(() => void inner.kill()); // when it was not ended
+  onTestFinished(() => void inner.kill()); // in case `down` did not end it
   const programs = async () => (await insideNetworkOf(instance)).map(({ pid }) => readIfThere(`/proc/${pid}/cmdline`));
   await expect.poll(programs, { timeout: 30_000 }).toContain("sleep\x00600\x00");
   const inside = await insideNetworkOf(instance);

@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { nodeAddresses } from "#dev/local/addresses.ts";
 import { run } from "#dev/run.ts";
-import { eventually, kubectl, testNamespace } from "#kit/e2e.ts";
-import { connecting, IDLE, idlePod, processIn } from "#kit/idle-pod.ts";
+import { eventually, kubectl, testNamespace } from "#kit/e2e/e2e.ts";
+import { connecting, IDLE, idlePod, processIn } from "#kit/pods/idle-pod.ts";
 
 test.each([1, 2, 3])(
-  "node %i keeps its gateway's address when pods come and go: no pod loses its way",
+  "the gateway's address on node %i stays when pods come and go, so pods keep their route",
   async (node) => {
     const { bridge, gatewayMac } = nodeAddresses(node);
-    const { stdout } = await run("ip", ["-json", "link", "show", "dev", bridge]); // also of a node that has no pod at all
+    const { stdout } = await run("ip", ["-json", "link", "show", "dev", bridge]); // also on a node without any pod
     expect(JSON.parse(stdout)).toMatchObject([{ address: gatewayMac }]);
   },
 );
 
-test("a pod that a Service leads back to itself is answered, on every node", async () => {
+test("a pod that reaches itself through a Service gets an answer on every node", async () => {
   await using namespace = await testNamespace("hairpin");
   const port = 3379;
   const command = IDLE.map((each) => each.replace("-client-urls=http://127.0.0.1", "-client-urls=http://0.0.0.0"));

@@ -1,17 +1,19 @@
 import { expect, test } from "vitest";
-import { eventually, node, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { operatorNode, operatorPods } from "#kit/loaded-cluster.ts";
+import { eventually, node, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { operatorNode, operatorPods } from "#kit/e2e/loaded-cluster.ts";
 import type { Service } from "#kube/kinds.ts";
 import { OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
 
-// The deployed operators, as users have them: one acts, the other one waits on another node.
+// The deployed operators, as users run them: one is the leader, the other one stands by on another node.
 
-/** Promised from the loss of the node on which one acts to the first act of the other one. */
+/** Promised from the loss of the leader's node to the first action of the other replica. */
 const ACTS_WITHIN_MS = 30_000;
-/** Until Kubernetes calls a silent node lost (20 s here, 50 s elsewhere), then ten, then a new pod starts on what is left. */
+/**
+ * 20 s until Kubernetes marks a silent node as lost (50 s elsewhere), 10 s more, then a new pod starts on another node.
+ */
 const WHOLE_WITHIN_MS = 90_000;
 
-test("when the node of the operator that acts loses power, the other one acts within 30 s, and a third is started", async () => {
+test("when the leader's node loses power, the other replica acts within 30 s, and a third one starts", async () => {
   await using namespace = await testNamespace("lost-operator");
   const cluster = new UserCluster(namespace.name);
   const lost = await operatorNode();
@@ -29,7 +31,7 @@ test("when the node of the operator that acts loses power, the other one acts wi
   const startedAtMs = performance.now();
   try {
     await node("stop", number);
-    // Somebody leads clients astray; the operator leads them back.
+    // A wrong selector misdirects clients; the operator corrects it.
     const astray = JSON.stringify({ spec: { selector: { "app.kubernetes.io/name": "astray" } } });
     await cluster.kubectl("patch", "service", "my-etcd-client", "--type=merge", "-p", astray);
     await eventually(async () => expect(await selector()).toEqual(before), ACTS_WITHIN_MS);
@@ -51,7 +53,7 @@ test("when the node of the operator that acts loses power, the other one acts wi
   }
 });
 
-/** Of those that are ready. */
+/** The nodes of the operator's ready pods. */
 async function nodesOfOperators(): Promise<readonly string[]> {
   const isReady = ({ type, status }: { type: string; status: string }) => type === "Ready" && status === "True";
   const ready = (await operatorPods()).filter(({ status }) => status?.conditions?.some(isReady));

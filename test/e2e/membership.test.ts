@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, instance } from "#kit/e2e.ts";
-import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
-import { expectPromised, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/loaded-cluster.ts";
+import { eventually, instance } from "#kit/e2e/e2e.ts";
+import { emptyVolume, killEtcd } from "#kit/e2e/load-accidents.ts";
+import { expectPromised, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
 
-// One cluster is scaled and healed while clients write and read without pause. After each chapter nothing may be left over, and one
-// copy of each key must be able to explain what the clients saw. What takes longer: test/long/membership.test.ts.
+// One cluster is scaled and healed while clients write and read without pause. After each chapter no object may be left
+// over, and for each key one linearizable register must explain what clients saw. Longer runs:
+// test/long/membership.test.ts.
 
 let cluster: LoadedCluster;
 
@@ -27,7 +28,7 @@ test("1 to 3 to 5 to 3 to 1 members", async () => {
   expect(await cluster.names("etcdpeers")).toEqual(["my-etcd-0"]);
 });
 
-test("3 to 5, turned around in the middle, and again", async () => {
+test("scaling to 5 and back to 3 before the first change is done, twice", async () => {
   await scaleTo(3);
   const felt = await cluster.feltDuring("3 to 5 to 3 to 5 to 3", async () => {
     for (let turn = 0; turn < 2; turn++) {
@@ -44,7 +45,7 @@ test("3 to 5, turned around in the middle, and again", async () => {
   expectPromised(felt, 4);
 });
 
-test("the leader's pod is killed", async () => {
+test("the leader's pod is killed: another member leads, and the pod returns", async () => {
   const { status } = await cluster.get();
   const leader = status?.leader ?? "";
   const felt = await cluster.feltDuring("leader killed", async () => {
@@ -55,7 +56,7 @@ test("the leader's pod is killed", async () => {
   expectPromised(felt);
 });
 
-test("all three pods are deleted at once", async () => {
+test("all three pods are deleted at once: the same members return", async () => {
   const before = await cluster.names("etcdpeers");
   const felt = await cluster.feltDuring("all pods deleted", async () => {
     await cluster.kubectl("delete", "pods", "--all", "--wait=false");
@@ -64,7 +65,7 @@ test("all three pods are deleted at once", async () => {
   expect(felt.longestPauseMs).toBeLessThan(LONGEST_OUTAGE_MS);
 });
 
-test("it sleeps and wakes: the same members come back, with the same claims", async () => {
+test("a cluster scaled to 0 and back keeps its members and claims", async () => {
   const before = await cluster.untilWhole(3);
   const idsOf = async () => (await cluster.get()).status?.members?.map(({ name, id }) => `${name} ${id}`);
   const claimsOf = async () => (await cluster.list("pvc")).map(({ metadata }) => metadata.uid).sort();
@@ -88,7 +89,7 @@ test("it sleeps and wakes: the same members come back, with the same claims", as
   expect([await idsOf(), await claimsOf()]).toEqual([ids, claims]);
 });
 
-test("a volume is emptied: the member is replaced, and its claim is kept aside", async () => {
+test("a member with an emptied volume is replaced, and its claim is quarantined", async () => {
   const { name, pod } = await cluster.memberAwayFromOperator();
   const felt = await cluster.feltDuring("volume emptied", async () => {
     await emptyVolume(instance, pod.spec.nodeName, await cluster.volumeOf(name));

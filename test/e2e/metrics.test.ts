@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, testNamespace } from "#kit/e2e.ts";
-import { accountIn, askMetrics, lettingRead, operatorPods } from "#kit/operator-metrics.ts";
+import { eventually, testNamespace } from "#kit/e2e/e2e.ts";
+import { accountIn, askMetrics, lettingRead, operatorPods } from "#kit/e2e/operator-metrics.ts";
 
-// The metrics of the operator as it is installed, read by an account of a namespace.
+// Metrics of the installed operator, read by a namespace's service account.
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let token: string;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());
 
-test("every replica shows its metrics to who may read them, and to nobody else", async () => {
+test("every replica serves its metrics only to accounts that may read them", async () => {
   const pods = await operatorPods();
   expect(pods.length).toBeGreaterThan(0);
   for (const pod of pods) {

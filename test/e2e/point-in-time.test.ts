@@ -4,12 +4,12 @@ import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 
-// Somebody deletes everything, an hour after the last backup. What was there just before comes back.
+// A person deletes all keys, an hour after the last backup. A restore brings back the state just before.
 
 const KEYS = Array.from({ length: 20 }, (_, n) => `key-${n}`);
-/** Pods that start one after another, on a busy machine. */
+/** Enough for pods that start one after another, on a busy machine. */
 const DONE_MS = 240_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -49,7 +49,7 @@ async function revision(): Promise<number> {
   return (JSON.parse(text) as { header: { revision: number } }).header.revision;
 }
 
-/** Waits until everything up to the present revision is stored. */
+/** Waits until the archive contains the current revision. */
 async function untilArchived(): Promise<void> {
   const now = await revision();
   await eventually(async () => {
@@ -59,7 +59,7 @@ async function untilArchived(): Promise<void> {
   }, 120_000);
 }
 
-test("a schedule with an archive makes a backup to begin with, and then stores every change", async () => {
+test("a schedule with an archive makes a first backup and then stores every change", async () => {
   await make("EtcdBackupSchedule", "hourly", {
     schedule: "0 0 1 1 *",
     archive: { maxAgeSeconds: 2 },
@@ -70,7 +70,7 @@ test("a schedule with an archive makes a backup to begin with, and then stores e
     const from = status?.archive?.from;
     const held = status?.lastSuccessful?.revision;
     if (from === undefined || held === undefined || BigInt(held) < BigInt(from) - 1n)
-      throw new Error(`no backup holds what is before the archive: ${JSON.stringify(status)}`);
+      throw new Error(`no backup reaches the start of the archive: ${JSON.stringify(status)}`);
   }, DONE_MS);
   for (const key of KEYS) await cluster.put("my-etcd-0", key, `value of ${key}`);
   await untilArchived();
@@ -78,7 +78,7 @@ test("a schedule with an archive makes a backup to begin with, and then stores e
   expect(status?.conditions?.find(({ type }) => type === "Complete")?.reason).toBe("Archiving");
 });
 
-test("everything is deleted, and comes back as it was just before, under another name", async () => {
+test("all keys are deleted, and a restore to the revision just before brings them back in another cluster", async () => {
   const before = await revision();
   await cluster.etcdctl("my-etcd-0", "del", "", "--from-key");
   await cluster.put("my-etcd-0", "after", "the deletion");
@@ -106,7 +106,7 @@ test("everything is deleted, and comes back as it was just before, under another
   expect(new Set(hashes).size).toBe(1);
 });
 
-test("a time of which nobody knows yet is refused, by the time up to which it is known", async () => {
+test("a restore to a time after the archive's end fails and names the last archived revision", async () => {
   const backupName = (await schedule()).status?.lastSuccessful?.name;
   await make("EtcdRestore", "early", {
     source: { backupName },

@@ -4,21 +4,21 @@ import { CLIENT_PORT, clientServiceName } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
-import { instance, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { freezeProxy } from "#kit/load-accidents.ts";
+import { instance, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { freezeProxy } from "#kit/e2e/load-accidents.ts";
 import { Cache } from "#kube/cache.ts";
 import { KubeClient } from "#kube/client.ts";
 import { defaultConfig } from "#kube/config.ts";
 
-/** From the moment in which a watch shows that a cluster is Ready, in milliseconds. */
+/** From the moment at which a watch shows that a cluster is Ready, in milliseconds. */
 const ANSWERED_WITHIN_MS = 2_000;
 
 const ETCDCTL = join(dirname(mainBinary("etcd-3.6.16")), "etcdctl");
 
-/** Of one member each in half of them: there is no other one to which the Service could lead already. */
+/** Half of the clusters have one member: their Service has no other member to route to. */
 const REPLICAS = [1, 3, 1, 3, 1, 3];
 
-/** A new client writes by the client Service's name, as the documentation says. @returns milliseconds until the answer */
+/** A new client writes through the client Service's name, as documented. @returns milliseconds until the answer */
 async function firstWrite({ namespace, name }: UserCluster): Promise<number> {
   const endpoint = `http://${clientServiceName(name)}.${namespace}.svc.cluster.local:${CLIENT_PORT}`;
   const sinceMs = performance.now();
@@ -26,7 +26,7 @@ async function firstWrite({ namespace, name }: UserCluster): Promise<number> {
   return performance.now() - sinceMs;
 }
 
-test("Ready means that a client which connects through the client Service now is served: six clusters made at once", async () => {
+test("a cluster that becomes Ready serves new clients through its client Service: six clusters created at once", async () => {
   await using namespace = await testNamespace("ready");
   const kube = new KubeClient({ config: await defaultConfig(), userAgent: "test-ready" });
   const stop = new AbortController();
@@ -49,7 +49,7 @@ test("Ready means that a client which connects through the client Service now is
   expect(tookMs.filter((ms) => ms > ANSWERED_WITHIN_MS)).toEqual([]);
 });
 
-test("as long as the client Service leads nowhere yet, a cluster whose members are all well is not Ready", async () => {
+test("a cluster with healthy members is not Ready while its client Service routes nowhere", async () => {
   await using namespace = await testNamespace("ready");
   const cluster = new UserCluster(namespace.name);
   {

@@ -1,21 +1,22 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { type AuditedRequest, AuditLog, isRead } from "#kit/audit-log.ts";
-import { eventually, giveEtcdImage, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { requestsDuring } from "#kit/settled-operator.ts";
+import { type AuditedRequest, AuditLog, isRead } from "#kit/e2e/audit-log.ts";
+import { eventually, giveEtcdImage, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { requestsDuring } from "#kit/sweeps/settled-operator.ts";
 import { OPERATOR_REPLICAS } from "../../scripts/manifests.ts";
 
-// What the cluster around us cannot give: it is said where people look, the operator stays calm, and goes on once it is mended.
+// Problems of the surrounding Kubernetes cluster: conditions, status and events report them, the operator does not
+// busy-loop, and it continues once they are solved.
 
-/** A pod that hangs is told after ten seconds, its cluster after thirty; the rest is for a busy machine. */
+/** A stuck pod is reported after 10 s, its cluster after 30 s; the rest is for a busy machine. */
 const TOLD_WITHIN_MS = 120_000;
-/** What has to be mended is tried again by others with their own, growing pauses: the kubelet, the ReplicaSet's controller. */
+/** The kubelet and the ReplicaSet controller retry after a fix with their own, growing backoff. */
 const MENDED_WITHIN_MS = 240_000;
-/** Both, and a minute or two in which requests are counted. */
+/** Both timeouts, and a minute or two in which requests are counted. */
 const PATIENTLY = { timeout: 480_000 };
 
-/** Makes objects as a user would. */
+/** Applies objects as a user would. */
 async function apply(namespace: string, ...objects: readonly object[]): Promise<void> {
   const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   await kubectl.run(["apply", "-n", namespace, "-f", "-"], { input });
@@ -25,7 +26,7 @@ interface Events {
   items: { type: string; reason: string; note?: string; regarding: { kind: string; name: string } }[];
 }
 
-/** Everything that is said of the cluster and its member where people look, by place. */
+/** All that status and events report about the cluster and its member, by place. */
 async function said(cluster: UserCluster, peer: string): Promise<Readonly<Record<string, string>>> {
   const { status } = await cluster.get();
   const { status: peerStatus } = await cluster.json<EtcdPeer>("get", "etcdpeer", peer);
@@ -44,7 +45,7 @@ async function said(cluster: UserCluster, peer: string): Promise<Readonly<Record
   };
 }
 
-/** Waits until all of these words stand in every one of these places. */
+/** Waits until all of these patterns match in every place. */
 async function untilSaid(cluster: UserCluster, words: readonly RegExp[], peer = `${cluster.name}-0`): Promise<void> {
   await eventually(async () => {
     for (const [place, text] of Object.entries(await said(cluster, peer))) {
@@ -68,13 +69,13 @@ function quota(hard: object) {
   return { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few" }, spec: { hard } };
 }
 
-/** Undoes with kubectl, at the end of the test, what is not in its namespace. */
+/** Runs kubectl at the end of the test to undo what is outside of the test's namespace. */
 function undone(...args: readonly string[]): AsyncDisposable {
   return { [Symbol.asyncDispose]: async () => void (await kubectl.run(args, { mayFail: true })) };
 }
 
-// They wait most of the time: side by side.
-describe.concurrent("what is in the way is said, does no harm, and is over when it is mended:", PATIENTLY, () => {
+// These tests mostly wait, so they run concurrently.
+describe.concurrent("a problem is reported, does no harm, and is over when it is solved:", PATIENTLY, () => {
   test("an unknown storage class", async () => {
     await using namespace = await testNamespace("class");
     const cluster = new UserCluster(namespace.name);
@@ -104,17 +105,18 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
   test("an image that cannot be pulled", async () => {
     await using namespace = await testNamespace("image");
     const cluster = new UserCluster(namespace.name);
-    const version = `3.6.${1_000_000 + (Date.now() % 1_000_000)}`; // no node has it, and there is no way out to fetch it
+    const version = `3.6.${1_000_000 + (Date.now() % 1_000_000)}`; // no node has it, and nodes cannot reach a registry
     await cluster.create({ replicas: 1, version });
     await untilSaid(cluster, [/container etcd waits: (ErrImagePull|ImagePullBackOff)/, new RegExp(`etcd:v${version}`)]);
     const requests = await requestsDuring(namespace.name, 20_000);
-    // The kubelet turns between pulling and waiting, which is told; nothing else is done.
+    // The kubelet alternates between pulling and backoff, and each change is reported. The operator writes nothing
+    // else.
     expect(requests.filter((request) => !isRead(request)).length).toBeLessThan(20);
     await giveEtcdImage(version);
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
 
-  test("a node that suits", async () => {
+  test("no node matches the affinity", async () => {
     await using namespace = await testNamespace("node");
     const cluster = new UserCluster(namespace.name);
     const matchExpressions = [{ key: "suits", operator: "In", values: [namespace.name] }];
@@ -127,7 +129,7 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
 
-  test("room for pods in the namespace's quota", async () => {
+  test("the namespace's quota allows no more pods", async () => {
     await using namespace = await testNamespace("pods");
     const cluster = new UserCluster(namespace.name);
     await apply(namespace.name, quota({ pods: "0" }));
@@ -138,14 +140,15 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
 
-  test("room for claims in the namespace's quota", async () => {
+  test("the namespace's quota allows no more claims", async () => {
     await using namespace = await testNamespace("claims");
     const cluster = new UserCluster(namespace.name);
     await apply(namespace.name, quota({ persistentvolumeclaims: "0" }));
     await cluster.create({ replicas: 1 });
     await untilSaid(cluster, [/create-claim|await-members|claim/, /exceeded quota: few.*persistentvolumeclaims=1/]);
     const requests = await requestsDuring(namespace.name, 20_000);
-    // It is told after half a minute, and pauses are longer than ten seconds then. Besides, it is looked whether the claim is there.
+    // The claim is reported after half a minute, when retries are more than 10 s apart. The operator also reads whether
+    // the claim exists.
     const isTry = ({ verb, resource }: AuditedRequest) => verb === "create" && resource === "persistentvolumeclaims";
     expect(requests.filter(isTry).length).toBeLessThan(3);
     expect(requests.length).toBeLessThan(20);
@@ -153,7 +156,7 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
 
-  test("a Service of somebody else's under the cluster's name is named, left alone, and waited for", async () => {
+  test("a foreign Service with the cluster's name is reported and left alone, and the cluster waits for its deletion", async () => {
     await using namespace = await testNamespace("taken");
     const cluster = new UserCluster(namespace.name);
     const service = {
@@ -166,13 +169,13 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     const before = await cluster.json<{ metadata: object; spec: object }>("get", "service", "my-etcd");
     await cluster.create({ replicas: 1 });
     await cluster.untilCondition("Ready", "False", "NameTaken", TOLD_WITHIN_MS);
-    // Members start beside it; then there is nothing else to do.
+    // Members start without that Service; then there is nothing else to do.
     const { status } = await cluster.untilCondition("Progressing", "False", "NameTaken", TOLD_WITHIN_MS);
     expect(status?.conditions?.find(({ type }) => type === "Progressing")?.message).toMatch(
       /services .*my-etcd.*already exists/,
     );
     expect(status?.ready).toBe("1/1");
-    // Events are written on the side, so they may come after the status.
+    // Events are written asynchronously, so they may come after the status.
     await eventually(async () => {
       const { items } = await cluster.json<Events>("get", "events.events.k8s.io");
       const warnings = items.filter(({ type, regarding }) => type === "Warning" && regarding.kind === "EtcdCluster");
@@ -184,7 +187,7 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     await cluster.untilReady(MENDED_WITHIN_MS);
   });
 
-  test("a namespace that is deleted with its cluster goes, and the operator has nothing to do with it any more", async () => {
+  test("a namespace is deleted with its cluster, and the operator sends no more requests for it", async () => {
     const namespace = await testNamespace("gone");
     const cluster = new UserCluster(namespace.name);
     await cluster.create({ replicas: 3 });
@@ -192,10 +195,11 @@ describe.concurrent("what is in the way is said, does no harm, and is over when 
     const log = new AuditLog(join(instance.logs, "audit.log"));
     await kubectl.run(["delete", "namespace", namespace.name, "--timeout=180s"]);
     const ours = (await log.requests()).filter((request) => request.namespace === namespace.name);
-    // Members that go are looked after until their cluster goes itself, for half a minute, with ever longer pauses. How many tries
-    // that are depends on the order in which the namespace controller deletes; a loop without pauses would make thousands.
+    // Members under deletion stay managed until their cluster is deleted, for half a minute, with growing backoff. The
+    // number of tries depends on the order in which the namespace controller deletes; a loop without pauses would make
+    // thousands.
     expect(ours.filter((request) => !isRead(request)).length).toBeLessThan(200);
-    // The last word of an event that was counted may still be on its way; it is dropped, and not tried again.
+    // The last update of a counted event may still be under way; it is dropped without a retry.
     const late = await requestsDuring(namespace.name, 10_000);
     expect(late.filter(({ resource }) => resource !== "events")).toEqual([]);
     expect(late.length).toBeLessThan(10);

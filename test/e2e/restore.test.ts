@@ -4,21 +4,21 @@ import { NO_TLS } from "#api/tls.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { EtcdRestore } from "#api/v1beta1/restore.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
 import type { Job, KubeList, PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 
-// A restore as people handle it: a cluster and all of its claims are gone, and come back from what an EtcdBackup has stored.
+// Restores as people use them: a cluster and all of its claims are lost, and restored from an EtcdBackup.
 
 const KEYS = Array.from({ length: 8 }, (_, n) => `known-${n}`);
 const KEY = "0123456789abcdef".repeat(4);
 const BUMP = 1_000_000_000;
-/** Three pods and then three members, on a busy machine. */
+/** Enough for three pods of the restore and then three members, on a busy machine. */
 const RESTORED_MS = 240_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
-/** When the snapshot was taken. */
+/** The revision at which the snapshot was taken. */
 let revision = 0;
 let oldID: string | undefined;
 
@@ -49,7 +49,7 @@ async function make(kind: string, name: string, spec: object, version = "v1beta1
   await apply({ apiVersion: `etcd.improbable.io/${version}`, kind, metadata: { name }, spec });
 }
 
-/** Waits until the object has ended so. */
+/** Waits until the object has this phase. */
 async function until<T extends EtcdBackup | EtcdRestore>(kind: string, name: string, phase: string): Promise<T> {
   return await eventually(async () => {
     const object = await cluster.json<T>("get", kind, name);
@@ -73,7 +73,7 @@ async function deleteAll(): Promise<void> {
 
 const clusterTemplate = { clusterName: "my-etcd", spec: { replicas: 3, tls: NO_TLS } };
 
-test("a cluster is backed up to a volume, encrypted and compressed, and is lost with all of its claims", async () => {
+test("a cluster is backed up to a volume, encrypted and compressed, and deleted with all of its claims", async () => {
   for (const key of KEYS) await cluster.put("my-etcd-0", key, `value of ${key}`);
   const lease = /lease (\w+) granted/.exec(await cluster.etcdctl("my-etcd-0", "lease", "grant", "3600"))?.[1] ?? "";
   await cluster.etcdctl("my-etcd-0", "put", "leased", "value", `--lease=${lease}`);
@@ -91,7 +91,7 @@ test("a cluster is backed up to a volume, encrypted and compressed, and is lost 
   await deleteAll();
 });
 
-test("with another key nothing is restored, and no claim is left", async () => {
+test("a restore with a wrong key fails and leaves no claim", async () => {
   const { objectKey = "" } = (await cluster.json<EtcdBackup>("get", "etcdbackup", "nightly")).status ?? {};
   const encryption = { keySecret: { name: "wrong-key" } };
   const source = { object: { volume: { claimName: "backups", key: objectKey }, encryption } };
@@ -102,7 +102,7 @@ test("with another key nothing is restored, and no claim is left", async () => {
     reason: "BadKey",
     message: expect.stringContaining("(Secret wrong-key)"),
   });
-  // Who failed stays for a while, with its log; until then Kubernetes keeps the claims that its pods have mounted.
+  // The failed pod stays for a while, with its log; until it is gone, Kubernetes keeps the claims that it mounts.
   const jobs = await cluster.json<KubeList<Job>>("get", "jobs", "-l", "etcd.improbable.io/restore-name=mistaken");
   expect(jobs.items.map(({ metadata }) => status?.jobNames?.includes(metadata.name))).toContain(true);
   await eventually(async () => {
@@ -121,17 +121,17 @@ describe("a restored cluster", () => {
     await until<EtcdRestore>("etcdrestore", "back", "Completed");
   });
 
-  test("has every key that was acknowledged before the snapshot, with its lease, and none from after it", async () => {
+  test("has every key acknowledged before the snapshot, with its lease, and no later key", async () => {
     for (const key of KEYS) expect(await cluster.read("my-etcd-1", key)).toBe(`value of ${key}`);
     expect(await cluster.read("my-etcd-1", "after")).toBe("");
-    // A lease is a number of 64 bits, which JavaScript's JSON would round.
+    // A lease ID has 64 bits, which JavaScript's JSON would round.
     const [, lease = "0"] =
       /"lease":(\d+)/.exec(await cluster.etcdctl("my-etcd-2", "get", "leased", "-w", "json")) ?? [];
     const id = BigInt(lease).toString(16);
     expect(await cluster.etcdctl("my-etcd-2", "lease", "timetolive", id, "--keys")).toContain("[leased]");
   });
 
-  test("is Ready, and another etcd cluster than the one that was lost", async () => {
+  test("is Ready, and has a new etcd cluster ID", async () => {
     const { status, metadata } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
     expect(status?.conditions?.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`)).toEqual([
       "Complete True Completed",
@@ -145,7 +145,7 @@ describe("a restored cluster", () => {
     expect(restored.status?.identity?.initialMembers.map(({ joined }) => joined)).toEqual([true, true, true]);
   });
 
-  test("begins far beyond the revision that clients have seen, and tells them who watch from there", async () => {
+  test("starts far above the revisions that clients have seen, and their watches from there report a compaction", async () => {
     const { status } = await cluster.json<EtcdRestore>("get", "etcdrestore", "back");
     expect(Number(status?.revision)).toBeGreaterThanOrEqual(revision + BUMP);
     const now = revisionIn(await cluster.etcdctl("my-etcd-0", "get", "leased", "-w", "json"));
@@ -154,7 +154,7 @@ describe("a restored cluster", () => {
     expect(told).toContain("required revision has been compacted");
   });
 
-  test("is fenced from birth: none of its members was ever able to bootstrap", async () => {
+  test("is fenced from the start: none of its members could ever bootstrap", async () => {
     const peers = (await cluster.json<KubeList<EtcdPeer>>("get", "etcdpeers")).items;
     expect(peers.map(({ spec }) => spec.bootstrap)).toEqual([undefined, undefined, undefined]);
     const pods = await cluster.json<KubeList<Pod>>("get", "pods", "-l", "app.kubernetes.io/component=member");
@@ -162,7 +162,7 @@ describe("a restored cluster", () => {
     expect(lists).toEqual([FENCE, FENCE, FENCE]);
   });
 
-  test("is not touched by the same EtcdRestore made again", async () => {
+  test("is not changed by the same EtcdRestore created again", async () => {
     await cluster.put("my-etcd-0", "later", "than the restore");
     const before = await claims("etcd.improbable.io/cluster-name=my-etcd");
     await cluster.kubectl("delete", "etcdrestore", "back", "--timeout=30s");
@@ -175,7 +175,7 @@ describe("a restored cluster", () => {
   });
 });
 
-test("a cluster begins with an EtcdBackup by its own spec", async () => {
+test("a cluster restores an EtcdBackup through its own spec.bootstrap", async () => {
   const second = new UserCluster(namespace.name, "second");
   await second.create({ replicas: 1, bootstrap: { fromBackup: { backupName: "nightly" } } });
   await second.untilReady(RESTORED_MS);
@@ -185,7 +185,7 @@ test("a cluster begins with an EtcdBackup by its own spec", async () => {
   expect((await second.get()).status?.identity?.clusterID).toBe(status?.clusterID);
 });
 
-describe("the manifests of 2020", () => {
+describe("the v1alpha1 manifests", () => {
   let store: Versitygw;
 
   beforeAll(async () => {
@@ -199,7 +199,7 @@ describe("the manifests of 2020", () => {
   });
   afterAll(async () => await store?.stop());
 
-  test("make three members of a snapshot that lies in S3", async () => {
+  test("restore three members from a snapshot in S3", async () => {
     await cluster.put("my-etcd-0", "foo", "bar");
     const query = `endpoint=10.88.1.1:${store.port}&disableSSL=true&s3ForcePathStyle=true&region=us-east-1`;
     const objectURL = `s3://backups/snapshot.db?${query}`;
@@ -214,7 +214,7 @@ describe("the manifests of 2020", () => {
     expect(await restored.read("restored-cluster-2", "foo")).toBe("bar");
     const alpha = await cluster.json<EtcdRestore>("get", "etcdrestores.v1alpha1.etcd.improbable.io", "slide");
     expect(alpha).toMatchObject({ spec: { source: { objectURL } }, status: { phase: "Completed" } });
-    // Where members may run is where they are: spread over the nodes.
+    // Restored members run where the scheduler would place them: spread over the nodes.
     const pods = await restored.json<KubeList<Pod>>(
       "get",
       "pods",

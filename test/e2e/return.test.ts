@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, node, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { killEtcd } from "#kit/load-accidents.ts";
-import { operatorNode } from "#kit/loaded-cluster.ts";
+import { eventually, node, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { killEtcd } from "#kit/e2e/load-accidents.ts";
+import { operatorNode } from "#kit/e2e/loaded-cluster.ts";
 
-// Members go away in every way that pods do, and come back as who they were: same member ID, same data.
+// Members stop in every way in which pods can, and return with the same member ID and data.
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -29,7 +29,7 @@ async function pod(peer: string): Promise<Pod> {
   return await cluster.json<Pod>("get", "pod", await cluster.podOf(peer));
 }
 
-/** Writes a key, lets `goAway` happen to the member, and demands the same member with the same data afterwards. */
+/** Writes a key, runs `goAway` on the member, and expects the same member with the same data afterwards. */
 async function returnsAfter(peer: string, key: string, goAway: () => Promise<void>): Promise<void> {
   const before = await cluster.untilReady();
   const other = peer === "my-etcd-0" ? "my-etcd-1" : "my-etcd-0";
@@ -39,12 +39,12 @@ async function returnsAfter(peer: string, key: string, goAway: () => Promise<voi
   const after = await cluster.untilReady(150_000);
   expect(after.status?.identity).toEqual(before.status?.identity);
   expect(await cluster.members(peer)).toEqual(members);
-  // Serializable: what this member itself has on its disk, without asking the others.
+  // A serializable read returns what is on this member's disk, without asking the others.
   const found = await eventually(() => cluster.etcdctl(peer, "get", key, "--consistency=s", "--print-value-only"));
   expect(found.trim()).toBe(`written before ${key}`);
 }
 
-test("a deleted pod returns with its ID and its data", async () => {
+test("a member with a deleted pod returns with its ID and its data", async () => {
   const before = await pod("my-etcd-0");
   await returnsAfter("my-etcd-0", "pod-deleted", async () => {
     await cluster.kubectl("delete", "pod", before.metadata.name);
@@ -52,7 +52,7 @@ test("a deleted pod returns with its ID and its data", async () => {
   expect((await pod("my-etcd-0")).metadata.uid).not.toBe(before.metadata.uid);
 });
 
-test("a killed container returns in the same pod", async () => {
+test("a member with a killed container returns in the same pod", async () => {
   const before = await pod("my-etcd-1");
   await returnsAfter("my-etcd-1", "container-killed", async () => {
     await killEtcd(before.metadata.uid);
@@ -64,18 +64,18 @@ test("a killed container returns in the same pod", async () => {
   expect((await pod("my-etcd-1")).metadata.uid).toBe(before.metadata.uid);
 });
 
-test("all three pods deleted at once return without help", async () => {
+test("three members return without help when their pods are deleted at once", async () => {
   await returnsAfter("my-etcd-2", "all-deleted", async () => {
     await cluster.kubectl("delete", "pods", "--all", "--wait=false");
     await eventually(async () => {
       const { status } = await cluster.get();
-      if (status?.readyReplicas === 3) throw new Error("nobody has noticed yet");
-    }, 20_000).catch(() => undefined); // they may be back before anybody looks
+      if (status?.readyReplicas === 3) throw new Error("all members are still ready");
+    }, 20_000).catch(() => undefined); // all may be ready again before the first poll
   });
 });
 
-test("a member on a node that loses power returns when the node does", async () => {
-  const busy = await operatorNode(); // which would first have to come back itself, to tell of anything
+test("a member on a node that loses power returns with the node", async () => {
+  const busy = await operatorNode(); // without this node, no status is written until the operator runs elsewhere
   const [one, other] = [await pod("my-etcd-1"), await pod("my-etcd-2")];
   const [name, { spec }] = one.spec.nodeName === busy ? (["my-etcd-2", other] as const) : (["my-etcd-1", one] as const);
   const number = Number(spec.nodeName.replace("node-", ""));
@@ -92,10 +92,10 @@ test("a member on a node that loses power returns when the node does", async () 
   expect(await cluster.read(name, "while-down")).toBe("the others carry on");
 });
 
-test("a member without a quorum is not killed for it, and the status says what is missing", async () => {
+test("a member without a quorum is not restarted, and the status names the missing members", async () => {
   const survivor = await pod("my-etcd-0");
   const scaled = ["my-etcd-1", "my-etcd-2"];
-  // Paused, the operator lets an accident happen, and goes on telling what it sees.
+  // While paused, the operator does not repair, but continues to report.
   await cluster.kubectl("annotate", "etcdcluster", cluster.name, "etcd.improbable.io/paused=true");
   for (const peer of scaled)
     await cluster.kubectl("patch", "replicaset", peer, "--type=merge", "-p", '{"spec":{"replicas":0}}');
@@ -103,11 +103,12 @@ test("a member without a quorum is not killed for it, and the status says what i
   expect(status?.conditions?.find(({ type }) => type === "Available")?.message).toMatch(
     /2 of 3 voters are needed; missing: .*my-etcd-1.*my-etcd-2/,
   );
-  await new Promise((resolve) => setTimeout(resolve, 20_000)); // two liveness periods: a probe that needs a quorum would have failed by now
+  // Two liveness periods, in which a probe that needs a quorum would fail.
+  await new Promise((resolve) => setTimeout(resolve, 20_000));
   const now = await pod("my-etcd-0");
   expect(now.metadata.uid).toBe(survivor.metadata.uid);
   expect(now.status.containerStatuses?.[0]?.restartCount).toBe(survivor.status.containerStatuses?.[0]?.restartCount);
-  // Not paused any more, it puts the ReplicaSets back by itself.
+  // After the pause, the operator restores the ReplicaSets by itself.
   await cluster.kubectl("annotate", "etcdcluster", cluster.name, "etcd.improbable.io/paused-");
   await cluster.untilReady();
 });

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
 import { OPERATOR } from "#api/names.ts";
 import { WHOLE_LEVEL_SINCE } from "#dev/levels.ts";
-import { everyRequest } from "#kit/audit-log.ts";
-import { instance, kubectl } from "#kit/e2e.ts";
+import { everyRequest } from "#kit/e2e/audit-log.ts";
+import { instance, kubectl } from "#kit/e2e/e2e.ts";
 import {
   LEASE_PERMISSIONS,
   PERMISSIONS,
@@ -12,40 +12,40 @@ import {
   WEBHOOK_PERMISSIONS,
 } from "../../src/bin/permissions.ts";
 
-// What the operator may do is what it does, by the word of the API server, which wrote every request of this level down. The file
-// runs after all others (vitest.config.ts); alone it cannot tell what nobody uses.
+// The operator's rights are exactly those that it uses, according to the API server's audit log of this level. The file
+// runs after all others (vitest.config.ts); alone it cannot detect unused rights.
 
-/** In every namespace. */
+/** Rights in every namespace. */
 const EVERYWHERE = [...PERMISSIONS, ...TLS_PERMISSIONS];
 
-/** With this word the API server begins a policy's refusal. */
+/** The API server's refusals by a policy contain this word. */
 const POLICY = "ValidatingAdmissionPolicy";
 
 /** Rights that this level need not use. */
 const RARE: readonly { rights: readonly string[]; why: string; test: string }[] = [
   {
     rights: ["delete pods"],
-    why: "members are restarted only when somebody asks for something else than they run",
+    why: "members are restarted only when their template or version changes",
     test: "test/long/upgrade.test.ts",
   },
   {
     rights: ["get", "create", "update", "delete"].map((verb) => `${verb} podmonitors.monitoring.coreos.com`),
-    why: "the kind is not Kubernetes' own, and not served here",
+    why: "the kind is not built into Kubernetes, and not served here",
     test: "test/apiserver/pod-monitor.test.ts",
   },
   {
     rights: ["get", "create", "update"].map((verb) => `${verb} certificates.cert-manager.io`),
-    why: "the kind is not Kubernetes' own, and not served here",
+    why: "the kind is not built into Kubernetes, and not served here",
     test: "test/apiserver/admission-policy.test.ts",
   },
   {
     rights: ["update configmaps"],
-    why: "whom to trust changes only when an authority is followed by another one",
+    why: "the CA bundle changes only when a CA is replaced",
     test: "test/apiserver/admission-policy.test.ts",
   },
   {
     rights: ["delete poddisruptionbudgets.policy"],
-    why: "a budget goes only when somebody sets spec.disruptionBudget to None",
+    why: "a budget is deleted only when spec.disruptionBudget is set to None",
     test: "test/apiserver/admission-policy.test.ts",
   },
   {
@@ -64,7 +64,7 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
       "list replicasets.apps",
       "list services",
     ],
-    why: "API servers that do not stream the state at the start of a watch are asked for lists",
+    why: "lists are only read from API servers that do not stream the initial state of a watch",
     test: "test/apiserver/cache.test.ts",
   },
   {
@@ -75,37 +75,37 @@ const RARE: readonly { rights: readonly string[]; why: string; test: string }[] 
       "update etcdrestores/finalizers.etcd.improbable.io",
       "update etcdusers/finalizers.etcd.improbable.io",
     ],
-    why: "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which some distributions have on",
+    why: "required by the admission plugin OwnerReferencesPermissionEnforcement, which some distributions enable",
     test: "test/apiserver/admission-policy.test.ts",
   },
   {
     rights: ["update validatingwebhookconfigurations.admissionregistration.k8s.io"],
-    why: "whom to trust is told to the API server once per installation, and when the authority changes",
+    why: "the API server's CA bundle is written once per installation, and when the CA changes",
     test: "test/apiserver/webhooks.test.ts",
   },
   {
     rights: ["update customresourcedefinitions.apiextensions.k8s.io"],
-    why: "the same for conversions",
+    why: "the CA bundle for conversion is written equally rarely",
     test: "test/apiserver/conversion.test.ts",
   },
   {
     rights: ["update customresourcedefinitions/status.apiextensions.k8s.io"],
-    why: "objects are stored anew once, after an upgrade from a release that stored another version",
+    why: "objects are rewritten once, after an upgrade from a release that stored another version",
     test: "test/apiserver/storage-migration.test.ts",
   },
   {
     rights: ["get etcdbackups.etcd.improbable.io"],
-    why: "the operator looks twice before it makes a Job of a backup that is not new; and objects are stored anew after an upgrade",
+    why: "the operator reads a backup that is not new again before it creates a Job; and objects are rewritten after an upgrade",
     test: "src/backup/act.test.ts",
   },
   {
     rights: ["get etcdclusters.etcd.improbable.io"],
-    why: "the operator looks twice before it makes an EtcdPeer again that may bootstrap",
+    why: "the operator reads the cluster again before it recreates an EtcdPeer that may bootstrap",
     test: "src/cluster/act.test.ts",
   },
 ];
 
-/** As `kubectl auth can-i` takes it: verb, resource and group. */
+/** A right in the form of `kubectl auth can-i`: verb, resource and group. */
 function right(verb: string, resource: string, group: string): string {
   return `${verb} ${resource}${group === "" ? "" : `.${group}`}`;
 }
@@ -116,7 +116,7 @@ function rightsIn(permissions: readonly Permission[]): readonly string[] {
   );
 }
 
-/** Each right that was used, with an example. What is no resource is open to every account. */
+/** Each right that was used, with an example. Requests without a resource are open to every account. */
 async function uses(sinceMs: number): Promise<ReadonlyMap<string, string>> {
   const requests = (await everyRequest(instance.logs, sinceMs)).filter(({ resource }) => resource !== "");
   return new Map(
@@ -127,7 +127,7 @@ async function uses(sinceMs: number): Promise<ReadonlyMap<string, string>> {
   );
 }
 
-test("every right that the operator asked for is granted", async () => {
+test("every right that the operator uses is granted", async () => {
   const granted = new Set(rightsIn([...EVERYWHERE, ...LEASE_PERMISSIONS, ...WEBHOOK_PERMISSIONS]));
   const used = await uses(0);
   expect(used.size).toBeGreaterThan(0);
@@ -136,7 +136,7 @@ test("every right that the operator asked for is granted", async () => {
 
 const since = process.env[WHOLE_LEVEL_SINCE];
 
-test.runIf(since)("every right that is granted was used, or is one of the rare ones", async () => {
+test.runIf(since)("every granted right is used, or is listed as rare", async () => {
   const used = await uses(Number(since));
   const rare = new Set(RARE.flatMap(({ rights }) => rights));
   for (const each of rightsIn(EVERYWHERE))
@@ -144,18 +144,18 @@ test.runIf(since)("every right that is granted was used, or is one of the rare o
   expect(rightsIn(EVERYWHERE).filter((each) => !used.has(each) && !rare.has(each))).toEqual([]);
 });
 
-test("the admission policy is sound, and never refused the operator anything", async () => {
+test("the admission policy compiles, and never refused a request of the operator", async () => {
   const { status } = await kubectl.json<{ status: { typeChecking?: object } }>([
     "get",
     "validatingadmissionpolicy",
     OPERATOR,
   ]);
-  expect(status.typeChecking).toEqual({}); // expressions that do not fit a kind would stand here
+  expect(status.typeChecking).toEqual({}); // expressions that do not fit a kind would be listed here
   const refused = (await everyRequest(instance.logs, 0)).filter(({ message }) => message.includes(POLICY));
   expect(refused).toEqual([]);
 });
 
-test("the rare rights are granted, and each has its test", () => {
+test("the rare rights are granted, and each has a test", () => {
   const granted = new Set(rightsIn(EVERYWHERE));
   expect(RARE.flatMap(({ rights }) => rights).filter((each) => !granted.has(each))).toEqual([]);
   expect(RARE.filter(({ test: file }) => !existsSync(file))).toEqual([]);

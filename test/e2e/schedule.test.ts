@@ -4,9 +4,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { BACKUP_DESTINATION_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
 import type { EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 
-// A schedule as people handle it: backups come by themselves, those that are not kept go with their objects, and the rest stays.
+// Schedules as people use them: backups are made on time, retention deletes old ones with their objects, and the others
+// stay.
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
@@ -49,13 +50,13 @@ async function read(): Promise<EtcdBackupSchedule> {
   return await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "often");
 }
 
-/** Its backups, in the order of their due times. */
+/** The schedule's backups, in the order of their due times. */
 async function backups(): Promise<readonly EtcdBackup[]> {
   const { items } = await cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups", "-l", `${SCHEDULE_LABEL}=often`);
   return items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-/** Every object on the volume, by its key. */
+/** The keys of all objects on the volume. */
 async function objects(): Promise<readonly string[]> {
   const { spec } = await cluster.json<{ spec: { volumeName: string } }>("get", "pvc", "backups");
   const nodes = ["node-1", "node-2", "node-3"].map((node) =>
@@ -76,14 +77,14 @@ async function untilCompleted(count: number): Promise<readonly EtcdBackup[]> {
   }, 180_000);
 }
 
-test("the first backup is made at once, and another one whenever one is due; nobody deletes any", async () => {
+test("the first backup is made at once, and then one at each due time; none is deleted without a retention", async () => {
   await schedule({ schedule: "@every 10s", immediate: true });
   const [first] = await untilCompleted(3);
   const { metadata, status } = await read();
   const at = (metadata.creationTimestamp ?? "").replaceAll(/[-:Z]/g, "").replace("T", "-");
   expect(first?.metadata.name).toBe(`often-${at}`);
   expect(status?.runs).toBeGreaterThanOrEqual(3);
-  // On a busy machine a backup takes longer than until the run after the next one is due, and is overdue then.
+  // On a busy machine, a backup may take longer than until the run after the next one, and is overdue then.
   await eventually(async () => {
     const { conditions = [] } = (await read()).status ?? {};
     const told = conditions.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`);
@@ -93,7 +94,7 @@ test("the first backup is made at once, and another one whenever one is due; nob
   expect(lines).toMatch(/NAME +SCHEDULE +SUSPEND +LAST GOOD +NEXT +STATUS +AGE/);
 });
 
-test("the cluster tells of its backups", async () => {
+test("the cluster's status reports its backups", async () => {
   await eventually(async () => {
     const { status } = await cluster.get();
     expect(status?.conditions?.find(({ type }) => type === "BackupReady")).toMatchObject({ status: "True" });
@@ -101,7 +102,7 @@ test("the cluster tells of its backups", async () => {
   });
 });
 
-test("suspended, it makes none, and an edit of the retention is explained before it is made", async () => {
+test("a suspended schedule makes no backups, and a dry run lists what a retention would delete", async () => {
   await schedule({ schedule: "@every 10s", suspend: true });
   const made = await eventually(async () => {
     const all = await backups();
@@ -119,7 +120,7 @@ test("suspended, it makes none, and an edit of the retention is explained before
   expect((await objects()).length).toBe(made.length);
 });
 
-test("a retention deletes the others with their objects, and the last good one stays", async () => {
+test("a retention deletes older backups with their objects, and the last good one stays", async () => {
   const latest = (await backups()).at(-1);
   await schedule({ schedule: "@every 10s", suspend: true, retention: { keepLast: 1 } });
   await eventually(async () => {
@@ -129,7 +130,7 @@ test("a retention deletes the others with their objects, and the last good one s
   expect(latest?.spec.objectPolicy).toBe("Keep");
 });
 
-test("when the schedule is deleted, its backups stay", async () => {
+test("backups stay when their schedule is deleted", async () => {
   const before = await backups();
   await kubectl.run(["delete", "etcdbackupschedule", "often", "-n", namespace.name]);
   expect((await backups()).map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { Load } from "#kit/load.ts";
-import { expectHardlyAnyFailed, expectNothingLost } from "#kit/loaded-cluster.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { Load } from "#kit/e2e/load.ts";
+import { expectHardlyAnyFailed, expectNothingLost } from "#kit/e2e/loaded-cluster.ts";
 
-// A cluster that runs without TLS gets it, and loses it again, under clients that know nothing of it. They have the time in which members
-// serve both kinds, and nothing of theirs is lost.
+// A cluster without TLS gets TLS and loses it again, under clients without TLS. Members serve both plaintext and TLS
+// for a while, and the clients lose nothing.
 
 const NONE = { provider: "None" };
 const OPERATOR = { provider: "Operator" };
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());
 
-/** How members are reached by others, and where clients are, as etcd lists it. */
+/** The schemes of peer URLs and client URLs, from etcd's member list. */
 async function listed(flags: readonly string[] = []): Promise<{ peers: string; clients: string }[]> {
   const text = await cluster.kubectl(
     "exec",
@@ -63,7 +63,7 @@ const PLAIN = ["--endpoints=http://localhost:2379"];
 const all = (peers: string, clients: string) => MEMBERS.map(() => ({ peers, clients }));
 
 test(
-  "TLS is switched on and off again under clients without it, who lose nothing",
+  "TLS is switched on and off again, and clients without TLS lose nothing",
   async () => {
     const ids = (await cluster.get()).status?.members?.map(({ id }) => id);
     const load = new Load(namespace.name, "my-etcd", { again: "once" });

@@ -2,34 +2,34 @@ import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { foundInBodies } from "#kit/audit-log.ts";
-import { newAuthority } from "#kit/authority.ts";
-import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { expectGoodCertificates } from "#kit/judged-certificates.ts";
-import { metricsOfOperators } from "#kit/operator-metrics.ts";
-import { TlsAccidents } from "#kit/tls-accidents.ts";
-import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
-import { allShown, lives, MEMBERS, type Shown, secretTexts } from "#kit/user-tls.ts";
+import { foundInBodies } from "#kit/e2e/audit-log.ts";
+import { eventually, instance, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
+import { TlsAccidents } from "#kit/e2e/tls-accidents.ts";
+import { RESTORED_MS, UserBackups } from "#kit/e2e/user-backups.ts";
+import { allShown, lives, MEMBERS, type Shown, secretTexts } from "#kit/e2e/user-tls.ts";
+import { newAuthority } from "#kit/etcd/authority.ts";
+import { expectGoodCertificates } from "#kit/tables/judged-certificates.ts";
 import type { KubeList, KubeObject, Pod, Secret } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
-// A cluster with TLS as people handle it: they ask for it, mount one Secret, and use etcdctl. Its certificates are good for ten minutes and
-// renewed after one, so that whatever else happens here happens while certificates are renewed.
+// A cluster with TLS as people use it: they enable it, mount one Secret, and run etcdctl. Certificates are valid for
+// ten minutes and renewed after one, so everything else here happens while certificates are renewed.
 
 const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as const;
 const LIFE_MS = 600_000;
 const TLS = { peer: LIFE, client: LIFE };
-/** Renewed after a minute; then the kubelet shows it within another one or two. */
+/** Certificates are renewed after a minute; the kubelet updates the files within one or two more. */
 const RENEWED_MS = 240_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
 let cluster: UserCluster;
 let backups: UserBackups;
-/** One in which nothing else happens but that its certificates are renewed, and how it was in the beginning. */
+/** A cluster in which only certificates are renewed, and its initial state. */
 let quietNamespace: Awaited<ReturnType<typeof testNamespace>>;
 let quiet: UserCluster;
 let atFirst: { readonly lives: readonly string[]; readonly shown: ReadonlyMap<string, Shown> };
-/** One to whose Secrets accidents happen, while something else happens to the first one. */
+/** A cluster with accidents to its Secrets, which happen while the first cluster is tested. */
 let accidentsNamespace: Awaited<ReturnType<typeof testNamespace>>;
 let accidents: TlsAccidents;
 
@@ -54,7 +54,7 @@ afterAll(async () => {
   await accidentsNamespace?.[Symbol.asyncDispose]();
 });
 
-/** The pod of the example, for a cluster of another name. */
+/** Starts the pod of the example for the named cluster. */
 async function startApplication(name: string, of: string): Promise<void> {
   const text = readFileSync("examples/tls.yaml", "utf8").replaceAll("orders-client", `${of}-client`);
   const pod = parseAllDocuments(text)[1]?.toJS() as KubeObject;
@@ -62,11 +62,13 @@ async function startApplication(name: string, of: string): Promise<void> {
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
 }
 
+/** The pod's own `etcdctl watch` may end when its member stops: until the container has restarted, exec finds none. */
 async function etcdctl(app: string, ...args: readonly string[]): Promise<string> {
-  return await cluster.kubectl("exec", app, "--", "etcdctl", ...args);
+  await cluster.kubectl("wait", "--for=condition=Ready", `pod/${app}`, "--timeout=60s");
+  return await eventually(() => cluster.kubectl("exec", app, "--", "etcdctl", ...args), 30_000);
 }
 
-/** @returns the value, as the application reads it once it has written */
+/** @returns the value that the application reads after it has written it */
 async function written(key: string, value: string, app = "app"): Promise<string> {
   await eventually(() => etcdctl(app, "put", key, value), 30_000);
   return (await etcdctl(app, "get", key, "--print-value-only")).trim();
@@ -76,7 +78,7 @@ function filesOf({ cert, key }: { readonly cert: string; readonly key: string })
   return { "tls.crt": cert, "tls.key": key };
 }
 
-test("members speak TLS to each other and to clients, and the cluster says that its certificates are good", async () => {
+test("members use TLS for peers and clients, and TLSReady reports valid certificates", async () => {
   const { status } = await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
   expect(status?.identity).toMatchObject({ peerScheme: "https" });
   const list = await etcdctl("app", "member", "list");
@@ -87,7 +89,7 @@ test("members speak TLS to each other and to clients, and the cluster says that 
 });
 
 describe("an application", () => {
-  test("finds all that it needs in one Secret, and whom to trust in a ConfigMap as well", async () => {
+  test("finds all that it needs in one Secret, and the CA bundle in a ConfigMap as well", async () => {
     expect(await written("a", "1")).toBe("1");
     const given = await secretTexts(cluster, "my-etcd-client");
     expect(Object.keys(given).sort()).toEqual(["ca.crt", "endpoints", "tls.crt", "tls.key"]);
@@ -96,15 +98,15 @@ describe("an application", () => {
     expect(data).toEqual({ "ca.crt": given["ca.crt"] });
   });
 
-  test("is let in with its certificate alone", async () => {
+  test("needs no more than its certificate", async () => {
     const asked = (scheme: string) => {
       const at = `--endpoints=${scheme}://my-etcd-1.my-etcd.${namespace.name}.svc:2379`;
       return cluster.etcdctl("my-etcd-0", at, "--command-timeout=5s", "get", "a", "--print-value-only");
     };
-    // Who is in a member's container shows what it shows.
+    // etcdctl in a member's container shows the member's certificate.
     expect((await asked("https")).trim()).toBe("1");
     expect((await cluster.etcdctl("my-etcd-0", "get", "a", "--print-value-only")).trim()).toBe("1");
-    // etcdctl tells no more than that nobody answered it in time; why, each handshake tells.
+    // etcdctl reports only a deadline; the TLS handshakes below show the cause.
     await expect(asked("http")).rejects.toThrow(/deadline exceeded/);
     const given = await secretTexts(cluster, "my-etcd-client");
     const stranger = await (await newAuthority()).issue("anybody");
@@ -114,7 +116,7 @@ describe("an application", () => {
     expect(await answerAt(2379, { ...given, "ca.crt": stranger.cert })).toMatch(/UNABLE|SELF_SIGNED/);
   });
 
-  test("is no member: what it shows is not taken where members speak to each other, nor is a stranger's", async () => {
+  test("cannot use its certificate at the peer port, and neither can a stranger", async () => {
     const given = await secretTexts(cluster, "my-etcd-client");
     const peers = await secretTexts(cluster, "my-etcd-peer-tls");
     const asked = (identity: Readonly<Record<string, string>>) => answerAt(2380, { ...peers, ...identity });
@@ -127,7 +129,7 @@ describe("an application", () => {
   });
 });
 
-/** Asks the first member who it is. @returns the status of the answer, or the code of the error */
+/** Requests /version of the first member. @returns the status of the answer, or the code of the error */
 async function answerAt(port: number, identity: Readonly<Record<string, string>>): Promise<string> {
   const host = `my-etcd-0.my-etcd.${namespace.name}.svc.cluster.local`;
   const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = identity;
@@ -139,14 +141,14 @@ async function answerAt(port: number, identity: Readonly<Record<string, string>>
   });
 }
 
-test("a member whose pod is deleted comes back as who it was", async () => {
+test("a member with a deleted pod returns as the same member", async () => {
   const pod = await cluster.podOf("my-etcd-1");
   await cluster.kubectl("delete", "pod", pod);
   await cluster.untilReady();
   expect(await written("back", "1")).toBe("1");
 });
 
-test("members come and go", async () => {
+test("members are added and removed", async () => {
   await cluster.patch({ replicas: 5 });
   await cluster.untilReady(180_000);
   expect((await etcdctl("app", "endpoint", "health", "--cluster")).match(/is healthy/g)).toHaveLength(5);
@@ -155,11 +157,11 @@ test("members come and go", async () => {
   expect((await etcdctl("app", "member", "list")).trim().split("\n")).toHaveLength(3);
 }, 400_000);
 
-test("somebody else's key in a Secret that people bring is told, a Secret of the operator's that is lost is made anew, and nobody restarts", async () => {
+test("a foreign key in a supplied Secret is reported, a lost Secret of the operator's is recreated, and no member restarts", async () => {
   await accidents.expectNoticed();
 }, 500_000);
 
-test("all members restart with another template, one after the other", async () => {
+test("all members restart one after another when the template changes", async () => {
   const before = await lives(cluster);
   await cluster.patch({ podTemplate: { metadata: { annotations: { "example.com/again": "1" } } } });
   await eventually(async () => {
@@ -171,7 +173,7 @@ test("all members restart with another template, one after the other", async () 
 }, 330_000);
 
 test(
-  "what is backed up is verified, and restored into another cluster with TLS",
+  "a verified backup is restored into another cluster with TLS",
   async () => {
     expect(await written("kept", "in the backup")).toBe("in the backup");
     await backups.verifiedAndRestored({ replicas: 3, tls: TLS });
@@ -180,7 +182,7 @@ test(
     expect(await etcdctl("app-of-restored", "member", "list")).toContain(
       `https://restored-0.restored.${namespace.name}`,
     );
-    // Who is let in by one cluster is nobody to another.
+    // A client certificate of one cluster is not valid for the other.
     const [mine, theirs] = [
       await secretTexts(cluster, "my-etcd-client"),
       await secretTexts(cluster, "restored-client"),
@@ -191,7 +193,7 @@ test(
   RESTORED_MS + 300_000,
 );
 
-test("made again from its claims, without its Secrets, it is who it was, with other authorities", async () => {
+test("a cluster recreated from its claims without its Secrets keeps its identity and gets new CAs", async () => {
   const { clusterID } = (await cluster.get()).status?.identity ?? {};
   const before = await secretTexts(cluster, "my-etcd-client");
   await cluster.kubectl("delete", "etcdcluster", "my-etcd", "--cascade=foreground", "--timeout=120s");
@@ -204,13 +206,13 @@ test("made again from its claims, without its Secrets, it is who it was, with ot
   expect(await answerAt(2379, before)).not.toBe("200");
 });
 
-test("with the former key put back all is well, and clients are shown what was made anew", async () => {
+test("with the previous key put back all is well, and members serve the recreated certificate", async () => {
   await accidents.expectOver();
 }, 500_000);
 
-// The last but one: what it waits for has gone on since the beginning.
+// Runs late: the renewal that it waits for has been going on since the beginning.
 test(
-  "certificates are renewed, and shown, and nobody is restarted for it",
+  "certificates are renewed and served without any restart",
   async () => {
     expect([atFirst.lives.length, atFirst.shown.size]).toEqual([MEMBERS.length, 2 * MEMBERS.length]);
     await eventually(async () => {
@@ -232,7 +234,10 @@ test(
   RENEWED_MS + 120_000,
 );
 
-/** Of each key that some Secret of the namespaces holds now, the operator's own among them, what is nobody else's: lines of it, and of the text that the Secret has for it. */
+/**
+ * Searchable parts of each key in the Secrets of the namespaces, the operator's included. Parts are unique to a key:
+ * lines of its PEM, and a piece of its base64.
+ */
 async function keyMaterial(): Promise<readonly string[]> {
   const lists = [namespace.name, quietNamespace.name, OPERATOR_NAMESPACE].map((at) =>
     kubectl.json<KubeList<Secret>>(["-n", at, "get", "secrets"]),
@@ -243,13 +248,13 @@ async function keyMaterial(): Promise<readonly string[]> {
       .filter(([key]) => key.endsWith(".key"))
       .flatMap(([, text]) => {
         const lines = Buffer.from(text, "base64").toString().trim().split("\n").slice(1, -1);
-        // The first line begins alike for all keys.
+        // The first line begins alike for all keys, and is left out.
         return [...lines.slice(1).filter((line) => line.length > 16), text.slice(120, 200)];
       }),
   );
 }
 
-/** What everybody may read who may read the namespace but its Secrets, and what the operator tells its own people. */
+/** Everything that is readable in the namespaces except Secrets, and the operator's logs and metrics. */
 async function everythingTold(): Promise<string> {
   const verbs = ["--namespaced", "--verbs=list", "-o", "name"];
   const { stdout } = await kubectl.run(["api-resources", ...verbs]);
@@ -273,9 +278,9 @@ async function everythingTold(): Promise<string> {
   return texts.join("\n");
 }
 
-test("no key is told anywhere", async () => {
+test("no private key appears in objects, logs, metrics or request bodies", async () => {
   const needles = await keyMaterial();
-  // Two clusters: two authorities, and four certificates each.
+  // Two clusters have two CAs each and four certificates each.
   expect(needles.length).toBeGreaterThan(20);
   const told = await everythingTold();
   for (const part of ["my-etcd-client", '"kind": "EtcdPeer"', '"kind": "Event"', "etcd_operator_leading", "caBundle"])
@@ -287,10 +292,10 @@ test("no key is told anywhere", async () => {
   });
   const secrets = (await cluster.kubectl("get", "secrets", "-o", "json")).replaceAll("\n", "");
   const held = needles.filter((needle) => secrets.includes(needle) || decoded(secrets).includes(needle));
-  expect(held.length).toBeGreaterThan(10); // Those that have been renewed meanwhile are gone.
+  expect(held.length).toBeGreaterThan(10); // Keys renewed in between are gone.
 });
 
-/** Every text in base64 that stands in it, decoded. */
+/** All base64 texts of the JSON, decoded. */
 function decoded(json: string): string {
   return [...json.matchAll(/"([A-Za-z0-9+/]{100,}={0,2})"/g)]
     .map(([, text = ""]) => Buffer.from(text, "base64").toString())

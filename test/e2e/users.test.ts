@@ -3,17 +3,17 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
-import { foundInBodies } from "#kit/audit-log.ts";
-import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { foundIn, needlesOf } from "#kit/needles.ts";
-import { metricsOfOperators } from "#kit/operator-metrics.ts";
-import { toldIn } from "#kit/told.ts";
+import { foundInBodies } from "#kit/e2e/audit-log.ts";
+import { eventually, instance, kubectl, PATIENT_ETCDCTL, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { metricsOfOperators } from "#kit/e2e/operator-metrics.ts";
+import { foundIn, needlesOf } from "#kit/tables/needles.ts";
+import { toldIn } from "#kit/tables/told.ts";
 import type { KubeObject, Secret } from "#kube/kinds.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
-// Two applications share an etcd, as people handle it: they apply the example, mount the binding Secrets as servicebinding.io describes, and
-// use etcdctl. Whoever administers etcd here does so with etcdctl, as root, by the password in the Secret of the cluster. What is put right that
-// somebody has changed there is told by test/long/access-drift.test.ts, since it takes minutes.
+// Two applications share an etcd: they apply the example, mount the binding Secrets as servicebinding.io describes, and
+// use etcdctl. The administrator uses etcdctl as root, with the password from the cluster's Secret.
+// test/long/access-drift.test.ts covers the repair of manual changes, which takes minutes.
 
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
 
@@ -59,7 +59,7 @@ async function secret(name: string): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries(texts);
 }
 
-/** The pod of the example, with another Secret. @param isNamed whether it logs in by name and password */
+/** Starts the example's pod with another Secret. @param isNamed whether it logs in with name and password */
 async function startApplication(name: string, secretName: string, isNamed: boolean): Promise<void> {
   const pod = example.find(({ kind }) => kind === "Pod");
   const text = JSON.stringify(pod).replaceAll("shop-binding", secretName);
@@ -68,7 +68,7 @@ async function startApplication(name: string, secretName: string, isNamed: boole
   };
   const [container] = app.spec.containers;
   if (container === undefined) throw new Error("the example has a container");
-  // It is there to be told what to do.
+  // The pod idles, so that the test can run etcdctl in it.
   container.command = ["etcd", "--data-dir=/tmp/idle", "--listen-client-urls=http://127.0.0.1:3379", "--advertise-client-urls=http://127.0.0.1:3379", "--listen-peer-urls=http://127.0.0.1:3380"]; // biome-ignore format: a command
   if (!isNamed) container.env = container.env.filter((each) => !/USER|PASSWORD/.test(each.name));
   await apply({ ...app, metadata: { name } });
@@ -79,12 +79,12 @@ async function etcdctl(app: string, ...args: readonly string[]): Promise<string>
   return (await cluster.kubectl("exec", app, "--", ...PATIENT_ETCDCTL, ...args)).trim();
 }
 
-/** By this password, whatever the pod's environment says. */
+/** Runs etcdctl with this password, regardless of the pod's environment. */
 async function asShop(password: string | undefined, ...args: readonly string[]): Promise<string> {
   return await etcdctl("nameless", `--user=shop:${password}`, ...args);
 }
 
-/** As root. */
+/** Runs etcdctl as root. */
 async function admin(...args: readonly string[]): Promise<string> {
   return await etcdctl("admin", `--user=root:${(await secret("my-etcd-root")).password}`, ...args);
 }
@@ -95,7 +95,7 @@ async function refused(app: string, ...args: readonly string[]): Promise<void> {
   );
 }
 
-test("users are prepared while nobody has to log in, and that is said", async () => {
+test("users are prepared while auth is disabled, and their status reports it", async () => {
   for (const name of ["shop", "billing"])
     expect((await untilUser(name, "AuthDisabled")).status?.binding?.name).toBe(`${name}-binding`);
   const { type } = await cluster.json<Secret>("get", "secret", "shop-binding");
@@ -115,14 +115,14 @@ test("users are prepared while nobody has to log in, and that is said", async ()
   await startApplication("admin", "my-etcd-client", false);
 });
 
-test("auth is enabled, and the users hear of it", async () => {
+test("auth is enabled, and the users become Bound", async () => {
   await cluster.patch({ auth: { enabled: true } });
   await cluster.untilCondition("AuthReady", "True", "AuthEnabled");
   for (const name of ["shop", "billing"]) await untilUser(name, "Bound");
 });
 
 describe("an application", () => {
-  test("reads and writes its own keys, and nobody else's", async () => {
+  test("reads and writes its own keys only", async () => {
     expect(await etcdctl("shop", "put", "shop/a", "1")).toBe("OK");
     expect(await etcdctl("billing", "put", "billing/a", "2")).toBe("OK");
     expect(await etcdctl("shop", "get", "shop/a", "--print-value-only")).toBe("1");
@@ -135,14 +135,14 @@ describe("an application", () => {
     await refused("shop", "user", "list");
   });
 
-  test("is nobody by the certificate of a password's user alone", async () => {
+  test("has no rights with only the certificate of a user that logs in by password", async () => {
     await startApplication("nameless", "shop-binding", false);
     await refused("nameless", "get", "shop/a");
     await expect(asShop((await secret("shop-binding")).password, "get", "shop/a")).resolves.toContain("1");
   });
 });
 
-test("new credentials: the password of before is refused, the new one is in the Secret", async () => {
+test("after rotation the previous password is refused, and the Secret has the new one", async () => {
   const { password: before = "" } = await secret("shop-binding");
   await cluster.kubectl("annotate", "etcduser", "shop", "etcd.improbable.io/rotate-credentials=1");
   const { password = "" } = await eventually(async () => {
@@ -158,7 +158,7 @@ test("new credentials: the password of before is refused, the new one is in the 
   );
 });
 
-test("a new certificate leaves the one before good until its end", async () => {
+test("after rotation the previous certificate stays valid until its end", async () => {
   const { "tls.crt": before } = await secret("billing-binding");
   await cluster.kubectl("annotate", "etcduser", "billing", "etcd.improbable.io/rotate-credentials=1");
   await eventually(async () => expect((await secret("billing-binding"))["tls.crt"]).not.toBe(before));
@@ -167,14 +167,14 @@ test("a new certificate leaves the one before good until its end", async () => {
   expect(await etcdctl("newer", "get", "billing/a", "--print-value-only")).toBe("2");
 });
 
-test("a user that is deleted is refused at once, with its EtcdUser gone and its Secret", async () => {
+test("a user is refused at once when its EtcdUser is deleted, and its Secret is deleted", async () => {
   await cluster.kubectl("delete", "etcduser", "billing", "--timeout=60s");
   await refused("billing", "get", "billing/a");
   await eventually(async () => await expect(secret("billing-binding")).rejects.toThrow("not found"));
   expect((await admin("user", "list")).split("\n")).not.toContain("billing");
 });
 
-test("no password and no key is told anywhere: in objects, events, logs and metrics, and in what was sent to the API server", async () => {
+test("no password and no key appears in objects, events, logs, metrics or requests to the API server", async () => {
   const told = [await toldIn(namespace.name, OPERATOR_NAMESPACE), ...(await metricsOfOperators(namespace.name))].join();
   for (const part of ["shop-binding", '"kind": "EtcdUser"', '"kind": "Event"', "etcd_operator_leading"])
     expect(told).toContain(part);
@@ -185,12 +185,12 @@ test("no password and no key is told anywhere: in objects, events, logs and metr
   const needles = [...secrets].flatMap(needlesOf);
   const marks = [namespace.name, '"EtcdUser"', "shop-binding"];
   expect(await foundInBodies(instance.logs, needles, ...marks)).toEqual({ found: [], hasBodies: true });
-  // Had somebody told one of them, it would have been found.
+  // Proof that the search works: a leaked secret is found.
   const [one = ""] = [...secrets].filter(isKey);
   await apply({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "telltale" }, data: { told: one } });
   expect(foundIn(await toldIn(namespace.name), [...secrets])).toEqual([[...secrets].indexOf(one)]);
 });
 
-test("a namespace with users goes", async () => {
+test("a namespace with users is deleted", async () => {
   await kubectl.run(["delete", "namespace", namespace.name, "--timeout=120s"]);
 }, 150_000);

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import { OPERATOR, WEBHOOKS } from "#api/names.ts";
-import { eventually, kubectl, testNamespace } from "#kit/e2e.ts";
-import { withResources } from "#kit/pod-template.ts";
+import { eventually, kubectl, testNamespace } from "#kit/e2e/e2e.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
-// What test/apiserver/webhooks.test.ts cannot have: a Service that leads to pods, and pods that come and go.
+// What test/apiserver/webhooks.test.ts cannot cover: a Service that routes to pods, and pods that start and stop.
 
-/** Two pods start, and two end, one after another, on a busy machine. */
+/** Enough for two pods to start and two to end, one after another, on a busy machine. */
 const REPLACED_WITHIN_MS = 120_000;
 /** Enough to reach both replicas. */
 const EDITS_IN_A_ROW = 10;
-/** A lease that was let go of is taken in a second or two, and who has just started looks every five. */
+/** A released lease is taken in a second or two; a new process polls for it every five. */
 const CHECKED_AGAIN_WITHIN_MS = 30_000;
 const GOOD = withResources({ requests: { cpu: "100m", memory: "2Gi" } });
 
-/** Asks as a person with kubectl would, and makes nothing. */
+/** Creates the cluster as a dry run, as a person with kubectl would. */
 async function apply(namespace: string, spec: object): Promise<{ code: number; said: string }> {
   const metadata = { name: "my-etcd", namespace };
   const input = JSON.stringify({ apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", metadata, spec });
@@ -22,9 +22,9 @@ async function apply(namespace: string, spec: object): Promise<{ code: number; s
   return { code, said: stderr };
 }
 
-const EVEN = "Warning: spec.replicas is 2: it stands the loss of no more members than 1 would";
+const EVEN = "Warning: spec.replicas is 2: it tolerates the loss of no more members than 1";
 
-test("kubectl shows what is refused, and what is unwise", async () => {
+test("kubectl shows errors and warnings of the webhook", async () => {
   await using namespace = await testNamespace("webhooks");
   await eventually(async () =>
     expect((await apply(namespace.name, { replicas: 2, podTemplate: GOOD })).said).toContain(EVEN),
@@ -40,14 +40,16 @@ test("kubectl shows what is refused, and what is unwise", async () => {
   expect(await apply(namespace.name, { replicas: 3, podTemplate: GOOD })).toEqual({ code: 0, said: "" });
 });
 
-/** Names of the operator's pods, also of those on their way out. */
+/** Names of the operator's pods, terminating ones included. */
 async function podNames(): Promise<readonly string[]> {
   const selector = ["-n", OPERATOR_NAMESPACE, "-l", `app.kubernetes.io/name=${OPERATOR}`];
   const { items } = await kubectl.json<{ items: { metadata: { name: string } }[] }>(["get", "pods", ...selector]);
   return items.map(({ metadata }) => metadata.name);
 }
 
-/** Waits until none of these pods is left: one that is still ending does not count for a rollout, but calls may be led to it. */
+/**
+ * Waits until none of these pods is left. A rollout ignores terminating pods, but calls may still be routed to them.
+ */
 async function replaced(before: readonly string[]): Promise<void> {
   const timeout = `--timeout=${REPLACED_WITHIN_MS / 1_000}s`;
   await kubectl.run(["rollout", "status", `deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE, timeout]);
@@ -55,7 +57,7 @@ async function replaced(before: readonly string[]): Promise<void> {
   await eventually(async () => expect(await old()).toEqual([]), REPLACED_WITHIN_MS);
 }
 
-test("no edit goes unchecked while every replica of the operator is replaced by another one", async () => {
+test("every edit is checked while all replicas of the operator are replaced", async () => {
   await using namespace = await testNamespace("webhooks");
   const deployment = [`deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE];
   const before = await podNames();
@@ -73,26 +75,26 @@ test("no edit goes unchecked while every replica of the operator is replaced by 
   }
   await ended;
   expect(unchecked).toEqual([]);
-  console.log(`${checked} edits were checked meanwhile`);
+  console.log(`${checked} edits were checked during the rollout`);
   expect(checked).toBeGreaterThan(5);
 });
 
-test("who deletes the Secret gets another one, and edits are checked again", async () => {
+test("a deleted webhook Secret is recreated, and edits are checked again", async () => {
   await using namespace = await testNamespace("webhooks");
   const pods = await podNames();
   const secret = ["secret", WEBHOOKS, "-n", OPERATOR_NAMESPACE];
   const before = await kubectl.json<{ metadata: { uid: string } }>(["get", ...secret]);
   await kubectl.run(["delete", ...secret]);
-  // Nobody looks before minutes have passed, but for whoever starts.
+  // A running operator checks the Secret only every few minutes, but a starting one does at once.
   await kubectl.run(["rollout", "restart", `deployment/${OPERATOR}`, "-n", OPERATOR_NAMESPACE]);
   await eventually(async () => {
     expect((await apply(namespace.name, { replicas: 2, podTemplate: GOOD })).said).toContain(EVEN);
     const after = await kubectl.json<{ metadata: { uid: string } }>(["get", ...secret]);
     expect(after.metadata.uid).not.toBe(before.metadata.uid);
   }, REPLACED_WITHIN_MS);
-  // What the old ones show went with the Secret: nobody trusts it any more.
+  // The old pods still serve a certificate of the deleted Secret, which the API server no longer trusts.
   await replaced(pods);
-  // Whoever leads by then says whom to trust wherever it was not said before, and each replica shows the new one after that.
+  // The leader writes the new CA bundle wherever it was missing; then each replica serves the new certificate.
   const checked = async () => (await apply(namespace.name, { replicas: 2, podTemplate: GOOD })).said.includes(EVEN);
   const since = performance.now();
   await eventually(async () => {

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { AgentError } from "#agent/error.ts";
 import { systemClock } from "#base/clock.ts";
-import { backupTask, startBackup, TestVolume, urlOf } from "#kit/backup.ts";
-import { PREFIX, type Replica, startArchiver, startReplica, type TestArchiver } from "#kit/changes.ts";
-import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
-import { EtcdUser, randomFrom, randomStep } from "#kit/etcd-history.ts";
+import { PREFIX, type Replica, startArchiver, startReplica, type TestArchiver } from "#kit/etcd/changes.ts";
+import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd/etcd.ts";
+import { EtcdUser, randomFrom, randomStep } from "#kit/etcd/etcd-history.ts";
+import { backupTask, startBackup, TestVolume, urlOf } from "#kit/snapshots/backup.ts";
 
-// What a real etcd does to archivers: it compacts what they have not read, and serves two of them at once.
+// Archivers of a real etcd: it compacts changes that they have not read, and serves two of them at once.
 
 const options = { signal: neverAborted, deadlineMs: 20_000 };
 
@@ -49,12 +49,12 @@ describe.each(ETCD_VERSIONS)("archivers of etcd %s", (version) => {
       await replica.stop();
     }
   };
-  /** The same data, by etcd's own word. */
+  /** Compares the data by etcd's own hash. */
   const isSame = async (replica: Replica, revision: number) => {
     assert.equal(await hashOf(replica.etcd, revision), await hashOf(etcd, revision));
   };
 
-  test("two at once store every revision once, whoever of them is faster", async () => {
+  test("two archivers at once store every revision once, whichever is faster", async () => {
     await steps(10);
     const archivers = [startArchiver(volume, [url]), startArchiver(volume, [url])];
     await until("both follow", () => Promise.resolve(archivers.every(({ progress }) => progress !== undefined)));
@@ -68,13 +68,13 @@ describe.each(ETCD_VERSIONS)("archivers of etcd %s", (version) => {
     };
     const half = await rounds(4);
     await Promise.all(archivers.map((archiver) => archiver.stored(half)));
-    // Who has always been slower goes on alone.
+    // The slower one continues alone.
     const [first, second] = archivers.toSorted((a, b) => objectsOf(b) - objectsOf(a)) as [TestArchiver, TestArchiver];
     const before = objectsOf(second);
     assert.equal((await first.stop()).reason, "Stopped");
     const last = await rounds(2);
     await second.stored(last);
-    assert.ok(objectsOf(second) > before, "the other one goes on");
+    assert.ok(objectsOf(second) > before, "the other archiver continues");
     assert.equal((await second.stop()).reason, "Stopped");
     for (const { progress } of archivers) assert.equal(progress?.gaps, 0);
     assert.equal(first.progress?.from, second.progress?.from);
@@ -83,7 +83,7 @@ describe.each(ETCD_VERSIONS)("archivers of etcd %s", (version) => {
     await replayed(volume, last, (replica) => isSame(replica, last));
   });
 
-  test("what etcd compacts while nobody listens is a gap, which a later backup closes", async () => {
+  test("changes compacted while no archiver runs leave a gap, which a later backup closes", async () => {
     const before = await user.revision();
     const compacted = (await steps(40)) - 5;
     await user.compact(compacted);

@@ -2,12 +2,12 @@ import { describe, test } from "vitest";
 import { ROOT } from "#api/names.ts";
 import { keysWithPrefix, oneKey, type Permission } from "#etcd/auth.ts";
 import { type EndpointStatus, type MemberList, memberId } from "#etcd/types.ts";
-import { Diary, expectAlike, type Listed, type Show } from "#kit/likeness.ts";
-import { type Flaw, OPTIONS, realSecure, type SecureSide, simulatedSecure } from "#kit/likeness-auth.ts";
+import { Diary, expectAlike, type Listed, type Show } from "#kit/likeness/likeness.ts";
+import { type Flaw, OPTIONS, realSecure, type SecureSide, simulatedSecure } from "#kit/likeness/likeness-auth.ts";
 
-// The simulated etcd asks for users, and speaks TLS, as the real one does: see test/kit/likeness.ts.
+// The simulated etcd implements auth and TLS as the real one does: see test/kit/likeness/likeness.ts.
 
-/** Where it differs, and is meant to. */
+/** Intended differences. */
 const ON_PURPOSE: Listed = {};
 
 const VERSION = "3.6.16";
@@ -26,12 +26,15 @@ const FLAWS: readonly Flaw[] = [
   "calls it by another name",
 ];
 
-/** What each of these is told: an administrator, a user without roles, one with a role for keys, a stranger, and who names nobody. */
+/**
+ * The certificate's user: an administrator, a user without roles, one with a role for keys, a user unknown to etcd, and
+ * none.
+ */
 const WHO = [OPERATOR, "idle", "reader-of-app", "stranger", ""] as const;
 
 const STORIES: readonly Story[] = [
   {
-    name: "users and roles come and go",
+    name: "users and roles are created and deleted",
     async tell({ client, as }, diary) {
       const at = await as(OPERATOR);
       const status = (line: string) => diary.note(line, () => client.authStatus(at, OPTIONS));
@@ -41,45 +44,51 @@ const STORIES: readonly Story[] = [
         await status(`revision ${when}`);
       };
       await all("at first");
-      await diary.note("log in while nobody is asked for", () => client.authenticate(at, ROOT, "x", OPTIONS));
+      await diary.note("authenticate while auth is disabled", () => client.authenticate(at, ROOT, "x", OPTIONS));
       for (const user of ["bob", ROOT]) {
-        await diary.note(`get ${user}, who is not there`, () => client.userGet(at, user, OPTIONS));
-        await diary.note(`delete ${user}, who is not there`, () => client.userDelete(at, user, OPTIONS));
-        await diary.note(`${user}, who is not there, gets a password`, () =>
+        await diary.note(`get user ${user}, which does not exist`, () => client.userGet(at, user, OPTIONS));
+        await diary.note(`delete user ${user}, which does not exist`, () => client.userDelete(at, user, OPTIONS));
+        await diary.note(`change the password of ${user}, which does not exist`, () =>
           client.userChangePassword(at, user, "x", OPTIONS),
         );
         for (const role of ["reader", ROOT]) {
-          await diary.note(`${user}, who is not there, gets ${role}`, () =>
+          await diary.note(`grant ${role} to ${user}, which does not exist`, () =>
             client.userGrantRole(at, user, role, OPTIONS),
           );
-          await diary.note(`${user}, who is not there, loses ${role}`, () =>
+          await diary.note(`revoke ${role} from ${user}, which does not exist`, () =>
             client.userRevokeRole(at, user, role, OPTIONS),
           );
         }
       }
       for (const role of ["reader", ROOT]) {
-        await diary.note(`get ${role}, which is not there`, () => client.roleGet(at, role, OPTIONS));
-        await diary.note(`delete ${role}, which is not there`, () => client.roleDelete(at, role, OPTIONS));
-        await diary.note(`${role}, which is not there, loses a range`, () =>
+        await diary.note(`get role ${role}, which does not exist`, () => client.roleGet(at, role, OPTIONS));
+        await diary.note(`delete role ${role}, which does not exist`, () => client.roleDelete(at, role, OPTIONS));
+        await diary.note(`revoke a range from role ${role}, which does not exist`, () =>
           client.roleRevokePermission(at, role, oneKey("a"), OPTIONS),
         );
-        await diary.note(`${role}, which is not there, gets a range`, () =>
+        await diary.note(`grant a range to role ${role}, which does not exist`, () =>
           client.roleGrantPermission(at, role, { access: "READ", ...oneKey("a") }, OPTIONS),
         );
       }
-      await diary.note("a user without a name", () => client.userAdd(at, "", "x", OPTIONS));
-      await diary.note("a password that is too long", () => client.userAdd(at, "bob", "x".repeat(73), OPTIONS));
-      await diary.note("switched on without root", () => client.authEnable(at, OPTIONS));
-      await diary.note("switched off while it is off", () => client.authDisable(at, OPTIONS));
-      await all("after all that was refused");
+      await diary.note("add a user without a name", () => client.userAdd(at, "", "x", OPTIONS));
+      await diary.note("add a user with a password that is too long", () =>
+        client.userAdd(at, "bob", "x".repeat(73), OPTIONS),
+      );
+      await diary.note("enable auth without root", () => client.authEnable(at, OPTIONS));
+      await diary.note("disable auth while it is disabled", () => client.authDisable(at, OPTIONS));
+      await all("after all refusals");
 
-      await diary.note("bob is made", () => client.userAdd(at, "bob", "secret", OPTIONS));
-      await diary.note("bob is made again", () => client.userAdd(at, "bob", "other", OPTIONS));
-      await diary.note("reader is made", () => client.roleAdd(at, "reader", OPTIONS));
-      await diary.note("reader is made again", () => client.roleAdd(at, "reader", OPTIONS));
-      await diary.note("bob gets a role that is not there", () => client.userGrantRole(at, "bob", "writer", OPTIONS));
-      await diary.note("bob loses a role that he has not", () => client.userRevokeRole(at, "bob", "reader", OPTIONS));
-      await diary.note("reader loses a range that it has not", () =>
+      await diary.note("bob is added", () => client.userAdd(at, "bob", "secret", OPTIONS));
+      await diary.note("bob is added again", () => client.userAdd(at, "bob", "other", OPTIONS));
+      await diary.note("reader is added", () => client.roleAdd(at, "reader", OPTIONS));
+      await diary.note("reader is added again", () => client.roleAdd(at, "reader", OPTIONS));
+      await diary.note("bob is granted a role that does not exist", () =>
+        client.userGrantRole(at, "bob", "writer", OPTIONS),
+      );
+      await diary.note("a role that bob does not have is revoked", () =>
+        client.userRevokeRole(at, "bob", "reader", OPTIONS),
+      );
+      await diary.note("a range that reader does not have is revoked", () =>
         client.roleRevokePermission(at, "reader", oneKey("a"), OPTIONS),
       );
       const grants: readonly Permission[] = [
@@ -89,19 +98,15 @@ const STORIES: readonly Story[] = [
         { access: "WRITE", ...oneKey("app/") },
       ];
       for (const [n, permission] of grants.entries()) {
-        await diary.note(`range ${n} is permitted`, () =>
-          client.roleGrantPermission(at, "reader", permission, OPTIONS),
-        );
+        await diary.note(`range ${n} is granted`, () => client.roleGrantPermission(at, "reader", permission, OPTIONS));
         await diary.note(`reader with range ${n}`, () => client.roleGet(at, "reader", OPTIONS));
       }
-      await diary.note("a range is permitted no more", () =>
-        client.roleRevokePermission(at, "reader", oneKey("flag"), OPTIONS),
-      );
+      await diary.note("a range is revoked", () => client.roleRevokePermission(at, "reader", oneKey("flag"), OPTIONS));
       await diary.note("reader without it", () => client.roleGet(at, "reader", OPTIONS));
-      await diary.note("bob gets reader", () => client.userGrantRole(at, "bob", "reader", OPTIONS));
-      await status("revision before he gets it again");
-      await diary.note("bob gets reader again", () => client.userGrantRole(at, "bob", "reader", OPTIONS));
-      await diary.note("bob gets another password", () => client.userChangePassword(at, "bob", "newer", OPTIONS));
+      await diary.note("bob is granted reader", () => client.userGrantRole(at, "bob", "reader", OPTIONS));
+      await status("revision before reader is granted again");
+      await diary.note("bob is granted reader again", () => client.userGrantRole(at, "bob", "reader", OPTIONS));
+      await diary.note("bob's password is changed", () => client.userChangePassword(at, "bob", "newer", OPTIONS));
       await diary.note("bob", () => client.userGet(at, "bob", OPTIONS));
       await all("with bob");
       await diary.note("reader is deleted", () => client.roleDelete(at, "reader", OPTIONS));
@@ -111,30 +116,30 @@ const STORIES: readonly Story[] = [
     },
   },
   {
-    name: "users are asked for",
+    name: "auth is enabled",
     async tell(side, diary) {
       const { client, as } = side;
       const at = await as(OPERATOR);
       const status = (line: string) => diary.note(line, () => client.authStatus(at, OPTIONS));
-      await diary.note("root is made", () => client.userAdd(at, ROOT, "hunter2", OPTIONS));
-      await diary.note("switched on with a root without its role", () => client.authEnable(at, OPTIONS));
-      await diary.note("root gets its role", () => client.userGrantRole(at, ROOT, ROOT, OPTIONS));
+      await diary.note("root is added", () => client.userAdd(at, ROOT, "hunter2", OPTIONS));
+      await diary.note("enable auth while root does not have its role", () => client.authEnable(at, OPTIONS));
+      await diary.note("root is granted its role", () => client.userGrantRole(at, ROOT, ROOT, OPTIONS));
       for (const user of [OPERATOR, "idle", "reader-of-app"])
-        await diary.note(`${user} is made`, () => client.userAdd(at, user, undefined, OPTIONS));
-      await diary.note("the operator gets root's role", () => client.userGrantRole(at, OPERATOR, ROOT, OPTIONS));
-      await diary.note("app is made", () => client.roleAdd(at, "app", OPTIONS));
-      await diary.note("app gets a range", () =>
+        await diary.note(`${user} is added`, () => client.userAdd(at, user, undefined, OPTIONS));
+      await diary.note("the operator is granted root's role", () => client.userGrantRole(at, OPERATOR, ROOT, OPTIONS));
+      await diary.note("app is added", () => client.roleAdd(at, "app", OPTIONS));
+      await diary.note("app is granted a range", () =>
         client.roleGrantPermission(at, "app", { access: "READ", ...keysWithPrefix("app/") }, OPTIONS),
       );
-      await diary.note("somebody has app", () => client.userGrantRole(at, "reader-of-app", "app", OPTIONS));
+      await diary.note("a user is granted app", () => client.userGrantRole(at, "reader-of-app", "app", OPTIONS));
       await status("before");
-      await diary.note("switched on", () => client.authEnable(at, OPTIONS));
-      await status("switched on, to the operator");
-      await diary.note("switched on again", () => client.authEnable(at, OPTIONS));
+      await diary.note("auth is enabled", () => client.authEnable(at, OPTIONS));
+      await status("after enabling, to the operator");
+      await diary.note("auth is enabled again", () => client.authEnable(at, OPTIONS));
 
       const askedBy = async (who: string, when: string) => {
         const end = await as(who);
-        const line = (what: string) => `${when}, ${who === "" ? "who names nobody" : who}: ${what}`;
+        const line = (what: string) => `${when}, ${who === "" ? "a certificate without a user" : who}: ${what}`;
         await diary.note(line("member"), () => client.status(end, OPTIONS));
         await diary.note(line("members"), () => client.memberList(end, { ...OPTIONS, linearizable: true }));
         await diary.note(line("auth"), () => client.authStatus(end, OPTIONS));
@@ -142,36 +147,38 @@ const STORIES: readonly Story[] = [
         await diary.note(line("all roles"), () => client.roleList(end, OPTIONS));
         await diary.note(line("own user"), () => client.userGet(end, who === "" ? "nobody" : who, OPTIONS));
         await diary.note(line("root's user"), () => client.userGet(end, ROOT, OPTIONS));
-        await diary.note(line("a user that is not there"), () => client.userGet(end, "no-such", OPTIONS));
+        await diary.note(line("a user that does not exist"), () => client.userGet(end, "no-such", OPTIONS));
         await diary.note(line("app"), () => client.roleGet(end, "app", OPTIONS));
-        await diary.note(line("a role that is not there"), () => client.roleGet(end, "no-such", OPTIONS));
-        await diary.note(line("a user is made"), () => client.userAdd(end, `made-by-${who}`, undefined, OPTIONS));
-        await diary.note(line("root's role is given"), () => client.userGrantRole(end, "idle", "app", OPTIONS));
-        await diary.note(line("nobody is removed"), () => client.removeMember(end, NOBODY, OPTIONS));
-        await diary.note(line("nobody is promoted"), () => client.promote(end, NOBODY, OPTIONS));
-        await diary.note(line("the lead goes to nobody"), () => client.moveLeader(end, NOBODY, OPTIONS));
-        await diary.note(line("an alarm is lowered"), () =>
+        await diary.note(line("a role that does not exist"), () => client.roleGet(end, "no-such", OPTIONS));
+        await diary.note(line("a user is added"), () => client.userAdd(end, `made-by-${who}`, undefined, OPTIONS));
+        await diary.note(line("a role is granted"), () => client.userGrantRole(end, "idle", "app", OPTIONS));
+        await diary.note(line("an unknown member is removed"), () => client.removeMember(end, NOBODY, OPTIONS));
+        await diary.note(line("an unknown member is promoted"), () => client.promote(end, NOBODY, OPTIONS));
+        await diary.note(line("leadership is transferred to an unknown member"), () =>
+          client.moveLeader(end, NOBODY, OPTIONS),
+        );
+        await diary.note(line("an alarm is disarmed"), () =>
           client.disarmAlarm(end, { memberId: NOBODY, type: "NOSPACE" }, OPTIONS),
         );
-        await diary.note(line("a downgrade is tried"), () => client.downgrade(end, "VALIDATE", "3.4", OPTIONS));
+        await diary.note(line("a downgrade is validated"), () => client.downgrade(end, "VALIDATE", "3.4", OPTIONS));
         if (when !== "on" || who === OPERATOR) return;
-        await diary.note(line("switched on"), () => client.authEnable(end, OPTIONS));
-        await diary.note(line("switched off"), () => client.authDisable(end, OPTIONS));
+        await diary.note(line("auth is enabled"), () => client.authEnable(end, OPTIONS));
+        await diary.note(line("auth is disabled"), () => client.authDisable(end, OPTIONS));
       };
       for (const who of WHO) await askedBy(who, "on");
 
       const logIn = (line: string, user: string, password: string) =>
         diary.note(line, () => client.authenticate(at, user, password, OPTIONS));
       await logIn("root logs in", ROOT, "hunter2");
-      await logIn("root with another password", ROOT, "hunter3");
+      await logIn("root logs in with a wrong password", ROOT, "hunter3");
       await logIn("a stranger logs in", "stranger", "hunter2");
-      await logIn("who has no password logs in", OPERATOR, "hunter2");
-      await diary.note("who has no password gets one", () => client.userChangePassword(at, "idle", "x", OPTIONS));
-      await logIn("and has none", "idle", "x");
-      await diary.note("root gets another password", () => client.userChangePassword(at, ROOT, "hunter3", OPTIONS));
+      await logIn("a user without a password logs in", OPERATOR, "hunter2");
+      await diary.note("a user without a password gets one", () => client.userChangePassword(at, "idle", "x", OPTIONS));
+      await logIn("that user logs in, still without a password", "idle", "x");
+      await diary.note("root's password is changed", () => client.userChangePassword(at, ROOT, "hunter3", OPTIONS));
       await logIn("root with its new password", ROOT, "hunter3");
       await diary.note("root is deleted", () => client.userDelete(at, ROOT, OPTIONS));
-      await diary.note("root loses its role", () => client.userRevokeRole(at, ROOT, ROOT, OPTIONS));
+      await diary.note("root's role is revoked", () => client.userRevokeRole(at, ROOT, ROOT, OPTIONS));
       await diary.note("root's role is deleted", () => client.roleDelete(at, ROOT, OPTIONS));
 
       await side.restart();
@@ -179,32 +186,32 @@ const STORIES: readonly Story[] = [
       await askedBy("stranger", "after a restart");
       await logIn("root logs in after a restart", ROOT, "hunter3");
 
-      await diary.note("the operator gives its own role up", () => client.userRevokeRole(at, OPERATOR, ROOT, OPTIONS));
+      await diary.note("the operator revokes its own role", () => client.userRevokeRole(at, OPERATOR, ROOT, OPTIONS));
       await status("to an operator without its role");
       await diary.note("the operator asks for itself", () => client.userGet(at, OPERATOR, OPTIONS));
-      await diary.note("and asks for its role back", () => client.userGrantRole(at, OPERATOR, ROOT, OPTIONS));
+      await diary.note("the operator grants itself its role", () => client.userGrantRole(at, OPERATOR, ROOT, OPTIONS));
       const root = await as(ROOT);
-      await diary.note("root gives it back", () => client.userGrantRole(root, OPERATOR, ROOT, OPTIONS));
+      await diary.note("root grants the role again", () => client.userGrantRole(root, OPERATOR, ROOT, OPTIONS));
       await diary.note("the operator is deleted", () => client.userDelete(root, OPERATOR, OPTIONS));
-      await status("to an operator that is nobody");
-      await diary.note("who is nobody asks for itself", () => client.userGet(at, OPERATOR, OPTIONS));
-      await diary.note("root switches it off", () => client.authDisable(root, OPTIONS));
-      await diary.note("and again", () => client.authDisable(root, OPTIONS));
-      await status("switched off");
+      await status("to an operator that is no user");
+      await diary.note("the deleted operator asks for itself", () => client.userGet(at, OPERATOR, OPTIONS));
+      await diary.note("root disables auth", () => client.authDisable(root, OPTIONS));
+      await diary.note("root disables auth again", () => client.authDisable(root, OPTIONS));
+      await status("auth disabled");
       for (const who of ["stranger", ""]) await askedBy(who, "off");
-      await diary.note("root may be deleted now", () => client.userDelete(at, ROOT, OPTIONS));
+      await diary.note("root may be deleted while auth is disabled", () => client.userDelete(at, ROOT, OPTIONS));
     },
   },
   {
-    name: "somebody is not believed",
+    name: "certificates are rejected",
     async tell({ client, as, plain }, diary) {
-      await diary.note("who is believed", async () => client.status(await as(OPERATOR), OPTIONS));
+      await diary.note("a valid certificate", async () => client.status(await as(OPERATOR), OPTIONS));
       await diary.note("without TLS", () => client.status(plain(), OPTIONS));
       for (const flaw of FLAWS) {
         const endpoint = await as(OPERATOR, flaw);
         await diary.note(flaw, () => client.status(endpoint, OPTIONS));
         const seen = await client.probe(endpoint, OPTIONS);
-        // Behind the call and its address: our words for it. What the library says of names and numbers comes after them.
+        // Parts after the call and its address: our words first, then the TLS library's words about names and numbers.
         diary.write(`${flaw}, in words`, seen.is === "unknown" ? seen.why.split(": ")[1] : seen.is);
       }
     },

@@ -6,12 +6,12 @@ import { GrpcClient } from "#etcd/grpc-client.ts";
 import { SnapshotSource } from "#etcd/snapshot-source.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { memberId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { PodMember } from "#kit/pod-etcd.ts";
-import { ask, endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { PodMember } from "#kit/pods/pod-etcd.ts";
+import { ask, endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pods/pod-tls.ts";
 
-// What of all that the operator and its agents ask for members take from whom, while etcd asks for users. On this rests that the operator's user
-// has the role root, that probes go on with a certificate that names nobody, and that a promotion is asked of the leader.
+// Which requests members accept from which certificates while auth is enabled. This is why the operator's user has the
+// role root, probes use a certificate without a user, and promotions are sent to the leader.
 
 const OPTIONS: CallOptions = { signal: neverAborted, deadlineMs: 5_000 };
 const NOBODY = memberId(5n);
@@ -19,7 +19,7 @@ const pool = new TransportPool(systemClock);
 const client = new GrpcClient({ pool, clock: systemClock });
 afterAll(() => pool.closeAll());
 
-/** An administrator, a user without roles, somebody whom etcd does not know, and a certificate that names nobody. */
+/** Certificates of an administrator, a user without roles, a user unknown to etcd, and one without a user. */
 const WHO = ["operator", "user", "stranger", "nameless"] as const;
 type Who = (typeof WHO)[number];
 
@@ -32,7 +32,7 @@ async function viaSource<T>(endpoint: Endpoint, use: (source: SnapshotSource) =>
   }
 }
 
-/** For everybody who shows a certificate. */
+/** Requests that every certificate allows. */
 const FOR_ALL: Readonly<Record<string, (at: Endpoint) => Promise<unknown>>> = {
   Status: (at) => client.status(at, OPTIONS),
   "MemberList, linearizable": (at) => client.memberList(at, { ...OPTIONS, linearizable: true }),
@@ -42,7 +42,10 @@ const FOR_ALL: Readonly<Record<string, (at: Endpoint) => Promise<unknown>>> = {
     viaSource(at, (source) => source.changes.grantedTTL(5n, { signal: neverAborted, deadlineMs: 5_000 })),
 };
 
-/** For an administrator alone. What is asked for cannot be done: who may is told that. */
+/**
+ * Requests for administrators only. They cannot succeed: with the right role, the error is about the member or
+ * argument.
+ */
 const FOR_ADMINISTRATORS: Readonly<Record<string, (at: Endpoint) => Promise<unknown>>> = {
   MemberRemove: (at) => client.removeMember(at, NOBODY, OPTIONS),
   MemberPromote: (at) => client.promote(at, NOBODY, OPTIONS),
@@ -60,7 +63,7 @@ const FOR_ADMINISTRATORS: Readonly<Record<string, (at: Endpoint) => Promise<unkn
     }),
 };
 
-/** By what its roles say of keys. */
+/** Requests allowed by a role's permissions on keys. */
 const ABOUT_KEYS: Readonly<Record<string, (at: Endpoint) => Promise<unknown>>> = {
   Range: (at) => client.get(at, "a", OPTIONS),
   "Range, serializable": (at) => client.get(at, "a", { ...OPTIONS, serializable: true }),
@@ -75,7 +78,7 @@ const ABOUT_KEYS: Readonly<Record<string, (at: Endpoint) => Promise<unknown>>> =
 const DENIED = /permission denied|PermissionDenied|user (name )?not found|user name is empty/;
 
 // The tests of one version tell one story, in order.
-describe.each(ETCD_VERSIONS)("members of etcd %s that ask for users", (version) => {
+describe.each(ETCD_VERSIONS)("members of etcd %s with auth enabled", (version) => {
   let etcd: SecureEtcd;
   let leader: PodMember;
   let follower: PodMember;
@@ -109,20 +112,20 @@ describe.each(ETCD_VERSIONS)("members of etcd %s that ask for users", (version) 
   });
   afterAll(() => etcd.pods.stop());
 
-  test("connections that are kept are asked from then on, too", async () => {
+  test("auth applies to existing connections as soon as it is enabled", async () => {
     expect(await client.get(at("stranger"), "a", OPTIONS)).toBeDefined();
     await client.authEnable(at("operator"), OPTIONS);
     await expect(client.get(at("stranger"), "a", OPTIONS)).rejects.toThrow(/permission denied/);
     expect(await client.get(at("operator"), "a", OPTIONS)).toBeDefined();
   });
 
-  test.each(Object.entries(FOR_ALL))("%s is for everybody with a certificate", async (_, call) => {
+  test.each(Object.entries(FOR_ALL))("%s is allowed with any certificate", async (_, call) => {
     for (const who of WHO) await call(at(who));
   });
 
-  test.each(Object.entries(FOR_ADMINISTRATORS))("%s is for an administrator alone", async (_, call) => {
+  test.each(Object.entries(FOR_ADMINISTRATORS))("%s is allowed for an administrator only", async (_, call) => {
     const answers: string[] = [];
-    // One after the other: a connection to an address is of one certificate.
+    // Sequentially: a connection to an address has one certificate.
     for (const who of WHO)
       answers.push(
         await call(at(who)).then(
@@ -135,12 +138,12 @@ describe.each(ETCD_VERSIONS)("members of etcd %s that ask for users", (version) 
     for (const answer of others) expect(answer).toMatch(DENIED);
   });
 
-  test.each(Object.entries(ABOUT_KEYS))("%s is for who may use the keys", async (_, call) => {
+  test.each(Object.entries(ABOUT_KEYS))("%s is allowed with permissions on the keys", async (_, call) => {
     await call(at("operator"));
     for (const who of ["user", "stranger", "nameless"] as const) await expect(call(at(who))).rejects.toThrow(DENIED);
   });
 
-  test("users change while others read and write: a request is refused as old, and the next one passes", async () => {
+  test("a request during changes of users may be refused for an old auth revision, and the next one succeeds", async () => {
     const refusals: string[] = [];
     const using = Array.from({ length: 200 }, (_, n) =>
       client.put(at("operator", n % 2 === 0 ? leader : follower), `race/${n}`, "x", OPTIONS).catch((thrown: Error) => {
@@ -153,14 +156,14 @@ describe.each(ETCD_VERSIONS)("members of etcd %s that ask for users", (version) 
     expect(await client.put(at("operator"), "race/after", "x", OPTIONS)).toBeGreaterThan(0);
   });
 
-  test("a promotion is passed on to the leader without the name of who asked, and refused there", async () => {
-    // A follower asks again and again, until its time is up.
+  test("a follower forwards a promotion without the user's name, and the leader refuses it", async () => {
+    // The follower retries until the deadline.
     const asked = client.promote(at("operator", follower), NOBODY, { ...OPTIONS, deadlineMs: 2_000 });
     await expect(asked).rejects.toThrow(/timed out|deadline|aborted/);
     await expect(client.promote(at("operator"), NOBODY, OPTIONS)).rejects.toThrow(/member not found/);
   });
 
-  test("the probes pass, also of one that starts, with a certificate that names nobody", async () => {
+  test("probes pass with a certificate without a user, also on a member that starts", async () => {
     expect(await leader.probe()).toContain(version);
     const path = async (name: string) => (await fetch(`http://${follower.metricsAddress}${name}`)).status;
     for (const name of ["/health", "/readyz", "/livez"]) expect([name, await path(name)]).toEqual([name, 200]);
@@ -182,7 +185,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s that ask for users", (version) 
     await until("it is ready", async () => (await path("/readyz")) === 200);
   });
 
-  test("its gateway knows nobody by a certificate: one with a name is refused, one without is nobody", async () => {
+  test("the gateway refuses a certificate with a name, and treats one without a name as no user", async () => {
     const body = { key: Buffer.from("a").toString("base64") };
     const question = {
       at: leader.clientAddress,
@@ -197,7 +200,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s that ask for users", (version) 
     expect((await ask({ ...question, pair: nameless })).status).toBe(403);
   });
 
-  test("switched off, connections that are kept are asked no more", async () => {
+  test("auth stops applying to existing connections when it is disabled", async () => {
     await client.authDisable(at("operator"), OPTIONS);
     expect(await client.get(at("stranger"), "a", OPTIONS)).toBeDefined();
   });

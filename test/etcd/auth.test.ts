@@ -6,8 +6,8 @@ import type { Endpoint } from "#etcd/endpoint.ts";
 import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pods/pod-tls.ts";
 
 const pool = new TransportPool(systemClock);
 const client = new GrpcClient({ pool, clock: systemClock });
@@ -45,14 +45,14 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
   });
   afterAll(() => etcd.pods.stop());
 
-  test("there are none at first, and nobody has to log in", async () => {
+  test("at first there are no users, and auth is disabled", async () => {
     expect(await client.authStatus(at, options)).toEqual({ enabled: false, revision: 1 });
     expect(await client.userList(at, options)).toEqual([]);
     expect(await client.roleList(at, options)).toEqual([]);
     await refused(client.authenticate(at, "root", "secret", options), "AuthNotEnabled");
   });
 
-  test("what is not there is told apart from what is there already", async () => {
+  test("refusals distinguish what does not exist from what exists already", async () => {
     await refused(client.userGet(at, "bob", options), "UserNotFound");
     await refused(client.userDelete(at, "bob", options), "UserNotFound");
     await refused(client.userChangePassword(at, "bob", "x", options), "UserNotFound");
@@ -76,7 +76,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.roleRevokePermission(at, "reader", oneKey("a"), options), "PermissionNotGranted");
   });
 
-  test("a role has one permission for each range, of which the last word counts", async () => {
+  test("a role has one permission for each range, and the last grant counts", async () => {
     const permitted = () => client.roleGet(at, "reader", options);
     await client.roleGrantPermission(at, "reader", { access: "READ", ...keysWithPrefix("app/") }, options);
     await client.roleGrantPermission(at, "reader", { access: "WRITE", ...oneKey("flag") }, options);
@@ -89,14 +89,14 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     expect(await permitted()).toEqual([{ access: "READWRITE", ...keysWithPrefix("app/") }]);
   });
 
-  test("a user has roles, and keeps them when its password changes", async () => {
+  test("a user keeps its roles when its password changes", async () => {
     await client.userGrantRole(at, "bob", "reader", options);
     await client.userGrantRole(at, "bob", "reader", options);
     await client.userChangePassword(at, "bob", "newer", options);
     expect(await client.userGet(at, "bob", options)).toEqual(["reader"]);
   });
 
-  test("auth is enabled with a user root that has the role root, and not before", async () => {
+  test("auth can only be enabled when the user root has the role root", async () => {
     await client.userAdd(at, "root", "hunter2", options);
     await refused(client.authEnable(at, options), "RootRoleNotExist");
     await client.userGrantRole(at, "root", "root", options);
@@ -108,7 +108,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     expect(await client.roleList(at, options)).toEqual(["reader"]);
   });
 
-  test("by its certificate an administrator may everything, and a stranger nothing", async () => {
+  test("an administrator's certificate allows everything, and an unknown user's nothing", async () => {
     expect(await client.userList(at, options)).toEqual(["bob", "root", OPERATOR]);
     await client.put(at, "app/k", "v", options);
     await refused(client.userList(stranger, options), "UserNotFound");
@@ -117,7 +117,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.get(stranger, "app/k", options), "PermissionDenied");
   });
 
-  test("a password is good or not; without one nobody logs in by one", async () => {
+  test("only the current password of a user with a password is accepted", async () => {
     await client.authenticate(at, "bob", "newer", options);
     await client.authenticate(at, "root", "hunter2", options);
     await refused(client.authenticate(at, "bob", "secret", options), "AuthFailed");
@@ -127,7 +127,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.authenticate(at, OPERATOR, "secret", options), "NoPasswordUser");
   });
 
-  test("a password has 72 bytes at most, and of a longer one no more is compared", async () => {
+  test("a password has at most 72 bytes; further bytes are not compared at login", async () => {
     const longest = "p".repeat(72);
     await expect(client.userAdd(at, "long", `${longest}q`, options)).rejects.toThrow("72 bytes");
     await expect(client.userChangePassword(at, "bob", `${longest}q`, options)).rejects.toThrow("72 bytes");
@@ -137,7 +137,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await client.userChangePassword(at, "bob", "newer", options);
   });
 
-  test("while auth is enabled the user root stays; who else loses a role, or is deleted, is out at once", async () => {
+  test("with auth enabled, root stays; any other user loses access at once with its role or when it is deleted", async () => {
     await refused(client.userDelete(at, "root", options), "InvalidAuthMgmt");
     await refused(client.userRevokeRole(at, "root", "root", options), "InvalidAuthMgmt");
     const bob = { ...at, tls: { ...at.tls!, ...(await pairOf("bob")) } };
@@ -152,7 +152,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     await refused(client.get(bob, "app/k", options), "PermissionDenied");
   });
 
-  test("a range that ends with NUL alone has no end, though no key is before NUL", async () => {
+  test("a range that ends with a single NUL has no end, though no key is before NUL", async () => {
     const NUL = new Uint8Array([0]);
     const odd = { ...at, tls: { ...at.tls!, ...(await pairOf("odd")) } };
     await client.roleAdd(at, "odd", options);
@@ -172,7 +172,7 @@ describe.each(ETCD_VERSIONS)("users and roles of etcd %s", (version) => {
     return { cert: pair.certificate, key: pair.key };
   }
 
-  test("disabled again, nobody has to log in, and the users are still there", async () => {
+  test("with auth disabled again, all clients have access, and the users still exist", async () => {
     await client.authDisable(at, options);
     await client.authDisable(at, options);
     expect((await client.authStatus(stranger, options)).enabled).toBe(false);

@@ -8,9 +8,9 @@ import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
 import { AgentError } from "#agent/error.ts";
 import type { FailureReason } from "#agent/report.ts";
 import type { EtcdSource } from "#agent/task.ts";
-import { type Authority, flagFiles, newAuthority } from "#kit/authority.ts";
-import { backupTask, etcdTool, startBackup, TestVolume } from "#kit/backup.ts";
-import { ETCD_VERSIONS, planEtcd, type RunningEtcd, until } from "#kit/etcd.ts";
+import { type Authority, flagFiles, newAuthority } from "#kit/etcd/authority.ts";
+import { ETCD_VERSIONS, planEtcd, type RunningEtcd, until } from "#kit/etcd/etcd.ts";
+import { backupTask, etcdTool, startBackup, TestVolume } from "#kit/snapshots/backup.ts";
 
 const SERVER_NAME = "etcd.example";
 
@@ -18,12 +18,12 @@ function failed(reason: FailureReason): (thrown: unknown) => boolean {
   return (thrown) => thrown instanceof AgentError && thrown.reason === reason && !thrown.message.includes("hunter2");
 }
 
-describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS and users", (version) => {
+describe.each(ETCD_VERSIONS)("a backup of an unmanaged etcd %s with TLS and auth", (version) => {
   let etcd: RunningEtcd;
   let volume: TestVolume;
   let authority: Authority;
   let source: (change?: Partial<EtcdSource>) => EtcdSource;
-  /** A directory with these files, as a Secret is mounted. */
+  /** Makes a directory with these files, as a Secret is mounted. */
   let secret: (name: string, files: Readonly<Record<string, string>>) => Promise<string>;
 
   beforeAll(async () => {
@@ -77,17 +77,17 @@ describe.each(ETCD_VERSIONS)("a backup of an etcd %s of somebody else, with TLS 
 
   const backup = (key: string, from: EtcdSource) => startBackup(backupTask(volume, [], { key, source: from })).done;
 
-  test("is made with the right ones", async () => {
+  test("succeeds with the right credentials", async () => {
     const object = await backup("right.db", source());
     const file = join(volume.path, object.key);
     const status = JSON.parse(await etcdTool(version, "etcdutl", "snapshot", "status", file, "--write-out=json"));
-    assert.ok(status.totalKey >= 1); // some releases count what etcd keeps for itself
+    assert.ok(status.totalKey >= 1); // some releases count etcd's internal keys
     const { authEnabled, keys, hashKV } = readManifest(readFileSync(`${file}.manifest.json`, "utf8"), object.key);
     assert.deepEqual([authEnabled, keys, hashKV?.compactRevision], [true, 1, "-1"]);
     assert.equal((await factsOf(file)).authEnabled, true);
   });
 
-  test("is refused with the wrong ones, by what is wrong, and leaves nothing", async () => {
+  test("is refused with wrong credentials, names the cause, and leaves nothing", async () => {
     const stranger = await newAuthority();
     const pair = await stranger.issue("stranger");
     const { authDir: _auth, ...withoutUser } = source();

@@ -10,11 +10,19 @@ import { type FailureReason, reportIn } from "#agent/report.ts";
 import type { BackupTask } from "#agent/task.ts";
 import { systemClock } from "#base/clock.ts";
 import { hexOf } from "#etcd/types.ts";
-import { backupTask, etcdTool, load, startBackup, startFlippingProxy, TestVolume, urlOf } from "#kit/backup.ts";
-import { type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until, untilLed } from "#kit/etcd.ts";
+import { type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until, untilLed } from "#kit/etcd/etcd.ts";
+import {
+  backupTask,
+  etcdTool,
+  load,
+  startBackup,
+  startFlippingProxy,
+  TestVolume,
+  urlOf,
+} from "#kit/snapshots/backup.ts";
 
 const options = { signal: neverAborted };
-/** Larger than everything that lies between etcd and a store that stands still. */
+/** More than all buffers between etcd and a stalled store. */
 const MEGABYTES = 24;
 
 function failed(reason: FailureReason, message = /./): (thrown: unknown) => boolean {
@@ -45,18 +53,18 @@ describe("a backup with accidents", () => {
       [],
     );
   const at = (address: string) => etcd.members.find(({ endpoint }) => endpoint.address === address)!;
-  /** Starts it again with its data. */
+  /** Restarts the member with its data. */
   async function restart(member: EtcdMember): Promise<void> {
     await member.start({ initialCluster: etcd.initialCluster, state: "existing" }, ["--grpc-keepalive-min-time=200ms"]);
     await untilLed(etcd.client, member);
   }
 
-  test("the store that stands still holds back the member, and not in memory", async () => {
+  test("a stalled store slows the member's stream down without filling memory", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000 });
     await backup.held;
     await systemClock.sleep(300);
-    // What it read lies in windows and buffers, of a known size.
+    // What the agent has read is in windows and buffers of limited size.
     assert.ok(backup.board.bytesRead < 3_000_000, `${backup.board.bytesRead} bytes`);
     nothingOf(task.key);
     backup.resume();
@@ -64,7 +72,7 @@ describe("a backup with accidents", () => {
     assert.ok(isWhole(task.key));
   });
 
-  test("the member that is read is killed: another one is read from the start", async () => {
+  test("the member that is read is killed: another member is read from the start", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000 });
     await backup.held;
@@ -79,7 +87,7 @@ describe("a backup with accidents", () => {
     await restart(first);
   });
 
-  test("the only member that was named is killed: the reason, and nothing is left", async () => {
+  test("the only named member is killed: the failure has the reason, and nothing is left", async () => {
     const member = etcd.members[1]!;
     const task = taskFrom([member]);
     const backup = startBackup(task, { afterBytes: 1_000_000 });
@@ -91,7 +99,7 @@ describe("a backup with accidents", () => {
     await restart(member);
   });
 
-  test("the member that is read hangs: its connection is given up by pings, and another one is read", async () => {
+  test("the member that is read hangs: pings detect it, and another member is read", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000, pingIntervalMs: 500 });
     await backup.held;
@@ -107,7 +115,7 @@ describe("a backup with accidents", () => {
     }
   });
 
-  test("the only member that was named hangs: the reason after the time that nothing may move", async () => {
+  test("the only named member hangs: the failure comes after the allowed time without a byte", async () => {
     const member = etcd.members[2]!;
     const task = taskFrom([member]);
     const backup = startBackup(task, { afterBytes: 1_000_000, patienceMs: 1_000, pingIntervalMs: 60_000 });
@@ -115,14 +123,17 @@ describe("a backup with accidents", () => {
     await member.freeze();
     try {
       backup.resume();
-      await assert.rejects(backup.done, failed("SourceUnreachable", /no byte has come from 127\.0\.0\.1:\d+ for 1 s/));
+      await assert.rejects(
+        backup.done,
+        failed("SourceUnreachable", /no byte has arrived from 127\.0\.0\.1:\d+ for 1 s/),
+      );
       nothingOf(task.key);
     } finally {
       member.thaw();
     }
   });
 
-  test("the store hangs: the reason after the time that nothing may move", async () => {
+  test("the store hangs: the failure comes after the allowed time without progress", async () => {
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000, patienceMs: 500 });
     await backup.held;
@@ -135,18 +146,18 @@ describe("a backup with accidents", () => {
         systemClock.sleep(50).then(() => false),
       ]),
     );
-    await assert.rejects(backup.done, failed("StoreUnreachable", /taken no byte for 1 s/));
+    await assert.rejects(backup.done, failed("StoreUnreachable", /accepted no byte for 1 s/));
     backup.resume();
     nothingOf(task.key);
   });
 
-  test("a byte that changes on its way is found, and nothing is left", async () => {
+  test("a byte changed in transit is detected, and nothing is left", async () => {
     const proxy = await startFlippingProxy(etcd.members[0]!.plan.clientPort, 10_000_000);
     try {
       const task = { ...taskFrom([]), source: { endpoints: [proxy.url] } };
-      await assert.rejects(startBackup(task).done, failed("SnapshotCorrupt", /changed on their way/));
+      await assert.rejects(startBackup(task).done, failed("SnapshotCorrupt", /changed in transit/));
       nothingOf(task.key);
-      // A member that is reached by another way is right.
+      // Another member, read directly, delivers the right bytes.
       const both = { ...task, source: { endpoints: [proxy.url, ...etcd.members.map(urlOf)] } };
       await startBackup(both).done;
       assert.ok(isWhole(task.key));
@@ -155,7 +166,7 @@ describe("a backup with accidents", () => {
     }
   });
 
-  test("told to stop in mid-stream it leaves nothing", async () => {
+  test("a backup that is stopped in mid-stream leaves nothing", async () => {
     const stop = new AbortController();
     const task = taskFrom(etcd.members);
     const backup = startBackup(task, { afterBytes: 1_000_000, signal: stop.signal });
@@ -183,7 +194,7 @@ describe("a backup with accidents", () => {
     await rm(reportFile);
   });
 
-  test("another cluster is refused", async () => {
+  test("a backup of another cluster ID is refused", async () => {
     const { clusterId } = await etcd.client.status(etcd.members[0]!.endpoint, options);
     const task = taskFrom(etcd.members);
     const wrong = startBackup({ ...task, source: { ...task.source, clusterID: "1" } });
@@ -191,7 +202,7 @@ describe("a backup with accidents", () => {
     await startBackup({ ...task, source: { ...task.source, clusterID: hexOf(clusterId) } }).done;
   });
 
-  test("without a quorum there is none", async () => {
+  test("a cluster without a quorum cannot be backed up", async () => {
     const [last, ...others] = etcd.members as [EtcdMember, EtcdMember, EtcdMember];
     await Promise.all(others.map((member) => member.kill()));
     await until("it knows no leader", async () => {

@@ -7,17 +7,18 @@ import { afterAll, beforeAll, describe, onTestFinished, test } from "vitest";
 import { readManifest } from "#agent/archive/manifest.ts";
 import { type AgentReport, type FailureReason, reportIn } from "#agent/report.ts";
 import type { BackupTask } from "#agent/task.ts";
-import { etcdTool, load, urlOf } from "#kit/backup.ts";
-import { type EtcdMember, type RunningEtcd, startEtcd, untilLed } from "#kit/etcd.ts";
-import { type HoldingProxy, startHoldingProxy } from "#kit/holding-proxy.ts";
-import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
-import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
+import { type EtcdMember, type RunningEtcd, startEtcd, untilLed } from "#kit/etcd/etcd.ts";
+import { type HoldingProxy, startHoldingProxy } from "#kit/servers/holding-proxy.ts";
+import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/servers/store-server.ts";
+import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
+import { etcdTool, load, urlOf } from "#kit/snapshots/backup.ts";
 import { openStore } from "#objectstore/open.ts";
 
-// The agent as a process, a real etcd and a real store, each killed in mid-stream: there is nothing that looks whole, and a later attempt succeeds.
+// The agent as a process, a real etcd and a real store, each killed in mid-stream: no object looks complete, and a
+// later attempt succeeds.
 
 const VERSION = "3.6.16";
-/** More than lies between etcd and a store that stands still, and more than one part. */
+/** More than the buffers between etcd and a stalled store, and more than one part. */
 const MEGABYTES = 40;
 /** Within the snapshot, and after its first part. */
 const MID_STREAM = 12_000_000;
@@ -50,13 +51,13 @@ describe("a backup in mid-stream", () => {
     about: { namespace: "default", backupName: "killed" },
   });
 
-  /** The store is reached by way of this port. */
+  /** The task with the store behind this port. */
   const by = (task: BackupTask, port: number): BackupTask => ({
     ...task,
     destination: { ...task.destination, endpoint: `http://127.0.0.1:${port}` } as BackupTask["destination"],
   });
 
-  /** Keys that the store shows of this task. */
+  /** Keys of this task that the store lists. */
   async function keysOf({ destination, key }: BackupTask): Promise<readonly string[]> {
     const opened = await openStore({ ...destination, endpoint: `http://127.0.0.1:${store.port}` } as never, {
       credentialsDir: credentials,
@@ -67,7 +68,10 @@ describe("a backup in mid-stream", () => {
     return keys.sort();
   }
 
-  /** One attempt more, as the Job makes it: the whole object, which etcd's own tool takes. @returns the member that was read */
+  /**
+   * Makes another attempt, as the Job does, and checks the object with etcd's own tool.
+   * @returns the member that was read
+   */
   async function succeeds(task: BackupTask): Promise<string> {
     const report = await startAgent(by(task, store.port)).report;
     assert.ok(report?.ok === true && report.kind === "backup", JSON.stringify(report));
@@ -86,7 +90,7 @@ describe("a backup in mid-stream", () => {
     return proxy;
   }
 
-  test("the agent is killed: no object is to be seen", async () => {
+  test("the agent is killed: no object is visible", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -97,7 +101,7 @@ describe("a backup in mid-stream", () => {
     await succeeds(task);
   });
 
-  test("the agent is killed between object and manifest: an object without a manifest, which the next attempt replaces", async () => {
+  test("the agent is killed between object and manifest: the next attempt replaces the object without a manifest", async () => {
     const proxy = await heldAt((_, piece) => piece.includes(".manifest.json") && piece.includes("PUT "));
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -107,7 +111,7 @@ describe("a backup in mid-stream", () => {
     await succeeds(task);
   });
 
-  test("the store is killed: the agent says so, and there is no object when the store is back", async () => {
+  test("the store is killed: the agent reports it, and no object is visible when the store is back", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -120,7 +124,7 @@ describe("a backup in mid-stream", () => {
     await succeeds(task);
   });
 
-  test("the member that is read is killed: another one is read from the start", async () => {
+  test("the member that is read is killed: another member is read from the start", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const task = taskFrom(etcd.members);
     const agent = startAgent(by(task, proxy.port));
@@ -137,7 +141,7 @@ describe("a backup in mid-stream", () => {
     await restart(member);
   });
 
-  test("the only member that was named is killed: the agent says so, and there is no object", async () => {
+  test("the only named member is killed: the agent reports it, and there is no object", async () => {
     const proxy = await heldAt((bytes) => bytes > MID_STREAM);
     const member = etcd.members[1]!;
     const task = taskFrom([member]);
@@ -162,7 +166,7 @@ function isFailure(report: AgentReport | undefined, reason: FailureReason): void
 }
 
 interface Agent {
-  /** What it left when it ended; undefined when that was nothing. */
+  /** The report that the agent left when it ended; undefined if it left none. */
   readonly report: Promise<AgentReport | undefined>;
   /** Addresses of the members that it has read, in order. */
   readonly read: readonly string[];

@@ -12,8 +12,8 @@ import type { AgentTask } from "#agent/task.ts";
 import { systemClock } from "#base/clock.ts";
 import { silentLog } from "#base/log.ts";
 import { hexOf } from "#etcd/types.ts";
-import { backupTask, etcdTool, load, TestVolume, urlOf } from "#kit/backup.ts";
-import { ETCD_VERSIONS, neverAborted, planEtcd, type RunningEtcd, startEtcd, untilLed } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, neverAborted, planEtcd, type RunningEtcd, startEtcd, untilLed } from "#kit/etcd/etcd.ts";
+import { backupTask, etcdTool, load, TestVolume, urlOf } from "#kit/snapshots/backup.ts";
 
 const options = { signal: neverAborted };
 
@@ -46,7 +46,7 @@ describe.each(ETCD_VERSIONS)("a backup of etcd %s", (version) => {
     ["compressed and encrypted", "Zstd", true],
   ] as const;
 
-  test.each(packings)("%s comes back whole", async (_name, compression, isEncrypted) => {
+  test.each(packings)("%s is stored and unpacked without a difference", async (_name, compression, isEncrypted) => {
     using volume = new TestVolume();
     const keyFile = join(volume.path, ".key");
     writeFileSync(keyFile, randomBytes(32));
@@ -81,9 +81,9 @@ describe.each(ETCD_VERSIONS)("a backup of etcd %s", (version) => {
     const status = JSON.parse(await etcdTool(version, "etcdutl", "snapshot", "status", snapshot, "--write-out=json"));
     assert.ok(status.revision >= revision && status.totalKey >= 5, JSON.stringify(status));
 
-    // A second pod of the same Job finds that it is done.
+    // A second pod of the same Job finds the work done.
     assert.deepEqual(await run(task, volume), report);
-    // Somebody else's backup is left alone.
+    // The object of a different backup is left alone.
     const other = await run({ ...task, backupUID: "another" }, volume);
     assert.ok(!other.ok && other.reason === "ObjectExists", JSON.stringify(other));
 
@@ -99,7 +99,7 @@ describe.each(ETCD_VERSIONS)("a backup of etcd %s", (version) => {
     assert.deepEqual(volume.keys, []);
   });
 
-  test("etcdutl takes it as it was stored, and the keys are there", async () => {
+  test("etcdutl restores the object as stored, with its keys", async () => {
     using volume = new TestVolume();
     const task = backupTask(volume, etcd.members.map(urlOf));
     assert.ok((await run(task, volume)).ok);

@@ -3,17 +3,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
 import { SNAPSHOT_FILE } from "#agent/task.ts";
-import { backupTask, etcdTool, startBackup, TestVolume, urlOf } from "#kit/backup.ts";
-import { startArchiver, startReplica, startRestored } from "#kit/changes.ts";
-import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
-import { EtcdUser, randomFrom, randomStep } from "#kit/etcd-history.ts";
+import { startArchiver, startReplica, startRestored } from "#kit/etcd/changes.ts";
+import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd/etcd.ts";
+import { EtcdUser, randomFrom, randomStep } from "#kit/etcd/etcd-history.ts";
+import { backupTask, etcdTool, startBackup, TestVolume, urlOf } from "#kit/snapshots/backup.ts";
 
 const STEPS = 120;
 const options = { signal: neverAborted, deadlineMs: 20_000 };
 
 describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
   const volume = new TestVolume();
-  /** Revisions after each step, behind the backup. */
+  /** Revisions after each step that follows the backup. */
   const revisions: number[] = [];
   let etcd: RunningEtcd;
   let user: EtcdUser;
@@ -28,7 +28,7 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     user = new EtcdUser(urlOf(etcd.members[0]!));
     const random = randomFrom(Number(version.replaceAll(".", "")));
     for (let step = 0; step < 20; step++) await randomStep(user, random, step);
-    // Its database tells from then on whether it asks for users.
+    // Enabling auth once makes etcd store whether it is enabled.
     const { endpoint } = etcd.members[0]!;
     await etcd.client.userAdd(endpoint, "root", "secret", options);
     await etcd.client.userGrantRole(endpoint, "root", "root", options);
@@ -40,7 +40,7 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     for (let step = 20; step < 30; step++) await randomStep(user, random, step);
     await startBackup(backupTask(volume, [urlOf(etcd.members[0]!)])).done;
     for (let step = 30; step < STEPS; step++) revisions.push(await randomStep(user, random, step));
-    // A lease that expires by itself, with more than one key.
+    // A lease with several keys expires by itself.
     const lease = await user.grant(2);
     const revision = await user.change({ some: "thing" });
     for (let n = 0; n < 5; n++) await user.put(`expiring/${n}`, "soon", lease);
@@ -63,11 +63,11 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     await etcd.stop();
   });
 
-  /** What a member's keys are up to a revision, history included as far as both have it. */
+  /** A member's hash of its keys up to a revision, including the history that is not compacted. */
   const hashOf = async (of: RunningEtcd, revision: number) =>
     (await of.client.hashKv(of.members[0]!.endpoint, { ...options, revision })).hash;
 
-  test("is the same again at any revision, with the same numbers", async () => {
+  test("is restored identically at any revision, with the same revision numbers", async () => {
     const random = randomFrom(7);
     const some = Array.from({ length: 2 }, () => 21 + random(revisions.length - 21));
     for (const revision of [...some.map((at) => revisions[at]!), expiredAt]) {
@@ -85,20 +85,20 @@ describe.each(ETCD_VERSIONS)("the archived history of etcd %s", (version) => {
     }
   });
 
-  test("asks for users again where the backup's etcd did", async () => {
+  test("enables auth again where the backup's etcd had enabled it", async () => {
     const replica = await startReplica(version, volume, { isAuthLifted: true });
     try {
       await replica.replay({ revision: String(beforeDeletion) });
       const file = join(replica.workDir, SNAPSHOT_FILE);
       assert.equal((await factsOf(file)).authEnabled, true);
-      // It asks for the checksum of the file.
+      // etcdutl verifies the checksum of the file.
       await etcdTool(version, "etcdutl", "snapshot", "restore", file, `--data-dir=${join(replica.workDir, "data")}`);
     } finally {
       await replica.stop();
     }
   });
 
-  test("ends just before everything was deleted, with leases", async () => {
+  test("ends just before all keys were deleted, with leases", async () => {
     const replica = await startReplica(version, volume);
     try {
       await replica.replay({ revision: String(beforeDeletion) });

@@ -5,7 +5,7 @@ import { hasCode } from "#base/error.ts";
 import type { CallOptions, CallReport } from "#etcd/client.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { clusterId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd } from "#kit/etcd/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted };
 const stranger: CallOptions = { ...options, expectedClusterId: clusterId(1n) };
@@ -18,7 +18,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
   afterAll(() => etcd.stop());
   const first = () => etcd.members[0]!.endpoint;
 
-  test("status says who, which version, who leads and how far", async () => {
+  test("status has the IDs, the version, the leader and the raft progress", async () => {
     const all = await Promise.all(etcd.members.map((member) => etcd.client.status(member.endpoint, options)));
     const status = all[0]!;
     assert.equal(status.version, version);
@@ -30,7 +30,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.equal(status.isLearner, false);
     assert.equal(status.downgradeTo, undefined);
     assert.deepEqual(status.alarms, []);
-    // Both fields came with 3.6.
+    // Only 3.6 and later report the quota.
     assert.equal(status.dbSizeQuotaBytes === undefined, version === "3.5.35");
   });
 
@@ -81,7 +81,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.ok(hashes[0]!.hash > 0);
   });
 
-  test("an answer from another cluster is not believed, and a change is not made there", async () => {
+  test("an answer from another cluster is rejected, and no change is made there", async () => {
     const wrongCluster = (thrown: unknown) => hasCode(thrown, "EtcdWrongCluster");
     await assert.rejects(etcd.client.status(first(), stranger), wrongCluster);
     await assert.rejects(etcd.client.memberList(first(), { ...stranger, linearizable: true }), wrongCluster);
@@ -95,7 +95,7 @@ describe.each(ETCD_VERSIONS)("client of etcd %s", (version) => {
     assert.ok(probed.is === "unknown" && probed.why.includes("expected 1"));
   });
 
-  test("leadership moves to the member that we name, asked of the leader only", async () => {
+  test("leadership moves to the named member when the leader is asked", async () => {
     const all = await Promise.all(
       etcd.members.map(async ({ endpoint }) => ({ endpoint, status: await etcd.client.status(endpoint, options) })),
     );

@@ -11,9 +11,9 @@ import {
   startEtcd,
   until,
   untilLed,
-} from "#kit/etcd.ts";
+} from "#kit/etcd/etcd.ts";
 
-// What the operator counts on when a cluster goes back by a minor release (src/cluster/downgrade.ts).
+// etcd's behaviour on which the operator relies for a downgrade by one minor version (src/cluster/update/downgrade.ts).
 
 const OPTIONS: CallOptions = { signal: neverAborted, deadlineMs: 5_000 };
 
@@ -29,7 +29,7 @@ const PAIRS: readonly { from: EtcdVersionText; to: EtcdVersionText; refuses: Reg
 let etcd: RunningEtcd;
 afterEach(() => etcd?.stop());
 
-/** What etcd says to the question: nothing when it does what is asked. */
+/** etcd's refusal of the downgrade request; undefined when it accepts. */
 async function asked(action: DowngradeAction, to: string, at = 0): Promise<string | undefined> {
   const { endpoint } = etcd.members[at]!;
   return await etcd.client.downgrade(endpoint, action, to, OPTIONS).then(
@@ -42,7 +42,7 @@ async function statuses(): Promise<readonly EndpointStatus[]> {
   return await Promise.all(etcd.members.map(({ endpoint }) => etcd.client.status(endpoint, OPTIONS)));
 }
 
-/** Waits until every member that answers says this of itself. */
+/** Waits until the condition holds for the status of every member. */
 async function untilAll(what: string, holds: (status: EndpointStatus) => boolean): Promise<void> {
   await until(what, async () => (await statuses()).every(holds));
 }
@@ -62,12 +62,12 @@ describe.each(PAIRS)("from $from to $to", ({ from, to, refuses }) => {
   const isConverted = ({ storageVersion, downgradeTo }: EndpointStatus) =>
     storageVersion === low && downgradeTo === low;
 
-  test("members go back one by one, and come forth again", async () => {
+  test("members are downgraded one by one, and upgraded again", async () => {
     etcd = await startEtcd({ version: from, members: 3 });
     const [m0, m1, m2] = etcd.members as [EtcdMember, EtcdMember, EtcdMember];
     await untilAll("data is in the format of today", ({ storageVersion }) => storageVersion === high);
 
-    // Only one minor back, and not before it is enabled.
+    // Only one minor version down is allowed, and only after it is enabled.
     expect(await asked("VALIDATE", "3.4")).toBe("InvalidDowngradeTargetVersion");
     expect(await asked("VALIDATE", minorOf(from))).toBe("InvalidDowngradeTargetVersion");
     expect(await asked("VALIDATE", minorOf(to))).toBeUndefined();
@@ -76,12 +76,12 @@ describe.each(PAIRS)("from $from to $to", ({ from, to, refuses }) => {
     expect(m2.log).toMatch(refuses);
     expect(await restart(m2, from)).toBe("runs");
 
-    // Enabled, every member converts its data within seconds.
+    // Once it is enabled, every member converts its data within seconds.
     expect(await asked("ENABLE", minorOf(to), 1)).toBeUndefined();
     expect(await asked("ENABLE", minorOf(to))).toBe("DowngradeInProcess");
     await untilAll("data is in the format of the minor before", isConverted);
 
-    // Nobody is let in meanwhile, of either release.
+    // No new member can join in between, with either release.
     const joining = await etcd.spare("m3");
     await until("a learner is added", async () => {
       const added = etcd.client.addLearner(m0.endpoint, [joining.peerUrl], OPTIONS);
@@ -100,7 +100,7 @@ describe.each(PAIRS)("from $from to $to", ({ from, to, refuses }) => {
     const learner = list.find(({ peerUrls }) => peerUrls.includes(joining.peerUrl))!;
     await etcd.client.removeMember(m0.endpoint, learner.id, OPTIONS);
 
-    // One goes back. As long as it runs, the others may follow also without a downgrade.
+    // One member is downgraded. While it runs, the others may follow even without a downgrade.
     expect(await restart(m0, to)).toBe("runs");
     expect(await asked("CANCEL", "", 1)).toBeUndefined();
     await until("it is cancelled", async () =>
@@ -109,14 +109,14 @@ describe.each(PAIRS)("from $from to $to", ({ from, to, refuses }) => {
     expect(await asked("VALIDATE", minorOf(to), 1)).toBe("InvalidDowngradeTargetVersion");
     expect(await restart(m1, to)).toBe("runs");
 
-    // And back up: the cluster speaks the later minor again once all of them do.
+    // Upgrade: the cluster version rises again once all members run the later release.
     expect(await restart(m0, from)).toBe("runs");
     expect(await restart(m1, from)).toBe("runs");
     await untilAll("data is in the later format again", ({ storageVersion }) => storageVersion === high);
   });
 });
 
-test("nothing is converted while a member is away; who was away cannot come back with the earlier release", async () => {
+test("data is not converted while a member is away, and that member cannot return with the earlier release", async () => {
   etcd = await startEtcd({ version: "3.6.16", members: 3 });
   const [m0, , m2] = etcd.members as [EtcdMember, EtcdMember, EtcdMember];
   await untilAll("data is in the format of today", ({ storageVersion }) => storageVersion === "3.6.0");
@@ -128,7 +128,7 @@ test("nothing is converted while a member is away; who was away cannot come back
   expect((await etcd.client.status(m0.endpoint, OPTIONS)).storageVersion).toBe("3.6.0");
 });
 
-test("the only member of a cluster goes back, and etcd ends the downgrade by itself or when it is asked", async () => {
+test("the only member of a cluster is downgraded, and etcd ends the downgrade by itself or when cancelled", async () => {
   etcd = await startEtcd({ version: "3.6.16", members: 1 });
   const [only] = etcd.members as [EtcdMember];
   const goBack = async () => {
@@ -141,11 +141,11 @@ test("the only member of a cluster goes back, and etcd ends the downgrade by its
     expect(await restart(only, "3.5.35")).toBe("runs");
   };
   await goBack();
-  // Up again at once: nobody ends it, and the cluster stays where it is, until it is cancelled.
+  // Upgraded again at once: etcd does not end the downgrade, and the cluster version stays until it is cancelled.
   expect(await restart(only, "3.6.16")).toBe("runs");
   expect((await statuses()).map(({ downgradeTo }) => downgradeTo)).toEqual(["3.5.0"]);
   expect(await asked("CANCEL", "")).toBeUndefined();
   await goBack();
-  // Release 3.5 does not tell: it is over when 3.4 could be asked for.
+  // Release 3.5 does not report the target: the downgrade is over once 3.4 is a valid target.
   await until("it is over", async () => (await asked("VALIDATE", "3.4")) === undefined);
 });

@@ -5,8 +5,8 @@ import { hasCode } from "#base/error.ts";
 import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { refusalOf } from "#etcd/error.ts";
-import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
-import { raiseCorrupt } from "#kit/load-accidents.ts";
+import { raiseCorrupt } from "#kit/e2e/load-accidents.ts";
+import { ETCD_VERSIONS, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted };
 const unavailable = (thrown: unknown) => hasCode(thrown, "EtcdUnavailable");
@@ -14,13 +14,13 @@ const unavailable = (thrown: unknown) => hasCode(thrown, "EtcdUnavailable");
 describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
   let etcd: RunningEtcd;
   beforeAll(async () => {
-    // 16 MiB is the least in which one value of 1 MiB fits more than once.
+    // 16 MiB is the smallest quota in which a value of 1 MiB fits more than once.
     etcd = await startEtcd({ version, members: 1, extraArgs: ["--quota-backend-bytes=16777216"] });
   });
   afterAll(() => etcd.stop());
   const only = () => etcd.members[0]!;
 
-  test("a frozen member fails the call at its deadline and answers as soon as it is thawed", async () => {
+  test("a call to a frozen member fails at its deadline, and the thawed member answers again", async () => {
     await etcd.client.status(only().endpoint, options);
     await only().freeze();
     try {
@@ -28,7 +28,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
       await assert.rejects(etcd.client.status(only().endpoint, { ...options, deadlineMs: 500 }), unavailable);
       const tookMs = performance.now() - startedAtMs;
       assert.ok(tookMs >= 490 && tookMs < 1_500, `took ${tookMs} ms of 500`);
-      // The frozen process still takes connections: a new one must not hang longer than the old one did.
+      // The frozen process still accepts connections: a new one must not hang longer than the old one.
       await assert.rejects(etcd.client.status(only().endpoint, { ...options, deadlineMs: 200 }), unavailable);
       const seen = await etcd.client.probe(only().endpoint, { ...options, deadlineMs: 200 });
       assert.ok(seen.is === "unknown" && seen.why.startsWith("Status at 127.0.0.1:"));
@@ -38,7 +38,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     await etcd.client.status(only().endpoint, options);
   });
 
-  test("our own signal ends the call at once, as cancelled", async () => {
+  test("the caller's abort signal ends the call at once, as cancelled", async () => {
     await only().freeze();
     try {
       const startedAtMs = performance.now();
@@ -52,24 +52,24 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     }
   });
 
-  test("a port where nobody listens is unavailable at once", async () => {
+  test("a port without a listener is unavailable at once", async () => {
     const nobody: Endpoint = { address: `127.0.0.1:${(await etcd.spare("nobody")).plan.clientPort}` };
     const startedAtMs = performance.now();
     await assert.rejects(etcd.client.status(nobody, options), unavailable);
     assert.ok(performance.now() - startedAtMs < 1_000);
   });
 
-  test("a port that speaks something else is unavailable", async () => {
+  test("a port with another protocol is unavailable", async () => {
     const metrics: Endpoint = { address: `127.0.0.1:${only().plan.metricsPort}` };
     await assert.rejects(etcd.client.status(metrics, options), unavailable);
   });
 
-  test("a deadline that has passed fails before anything is sent", async () => {
+  test("a call with a past deadline fails before anything is sent", async () => {
     await assert.rejects(etcd.client.put(only().endpoint, "late", "x", { ...options, deadlineMs: 0 }), unavailable);
     assert.equal(await etcd.client.get(only().endpoint, "late", options), undefined);
   });
 
-  test("a connection that went silent is replaced after one deadline", async () => {
+  test("a silent connection is replaced after one deadline", async () => {
     const silencer = await startSilencer(only().plan.clientPort);
     const endpoint: Endpoint = { address: `127.0.0.1:${silencer.port}` };
     try {
@@ -83,7 +83,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     }
   });
 
-  test("a call that is open when its member's connections are closed is unavailable", async () => {
+  test("an open call becomes unavailable when its member's connections are closed", async () => {
     await only().freeze();
     try {
       const open = etcd.client.status(only().endpoint, { ...options, deadlineMs: 5_000 });
@@ -97,7 +97,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     }
   });
 
-  test("a member that was killed and started again is reached again", async () => {
+  test("a member that was killed and restarted is reached again", async () => {
     await etcd.client.put(only().endpoint, "kept", "yes", options);
     await only().kill();
     await assert.rejects(etcd.client.status(only().endpoint, options), unavailable);
@@ -111,7 +111,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     });
   });
 
-  test("a full database refuses writes, raises an alarm, and the alarm can be lowered", async () => {
+  test("a full database refuses writes and raises an alarm that can be disarmed", async () => {
     const value = new Uint8Array(1024 ** 2);
     let refused: unknown;
     for (let written = 0; written < 64 && refused === undefined; written++) {
@@ -130,7 +130,7 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
     assert.deepEqual(await etcd.client.alarms(only().endpoint, options), []);
   });
 
-  test("corrupt data is told with the member that has it, or with none when etcd cannot tell whose is right", async () => {
+  test("a CORRUPT alarm names the member with corrupt data, or none when etcd cannot identify it", async () => {
     const { memberId } = await etcd.client.status(only().endpoint, options);
     for (const id of [memberId, undefined]) {
       await raiseCorrupt(only().endpoint.address, `${id ?? 0}`);
@@ -145,12 +145,12 @@ describe.each(ETCD_VERSIONS)("when etcd %s does not answer", (version) => {
 
 interface Silencer {
   readonly port: number;
-  /** From now on nothing passes on the connections that are open; new ones work. */
+  /** From now on no byte passes on the open connections; new ones work. */
   silence(): void;
   stop(): void;
 }
 
-/** Passes connections on to a local port, like a network that can lose the packets of some of them. */
+/** Forwards connections to a local port, like a network that can lose the packets of some of them. */
 async function startSilencer(targetPort: number): Promise<Silencer> {
   const pairs: Socket[][] = [];
   const server: Server = createServer((near) => {

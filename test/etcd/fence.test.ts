@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import type { CallOptions } from "#etcd/client.ts";
-import { ETCD_VERSIONS, neverAborted, planEtcd, startEtcd, untilLed } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, neverAborted, planEtcd, startEtcd, untilLed } from "#kit/etcd/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted };
 
-/** Flags that let a member with data start and keep one without data from starting: the only name in them is nobody's. */
+/**
+ * Flags that let a member with data start and keep one without data from starting: no member has the only name in them.
+ */
 const FENCE = { initialCluster: "fenced=http://fenced.invalid:2380", state: "existing" } as const;
 
 describe.each(ETCD_VERSIONS)("fenced etcd %s", (version) => {
-  test("with its data it starts again as the same member", async () => {
+  test("a member with its data starts again as the same member", async () => {
     const etcd = await startEtcd({ version, members: 3 });
     try {
       const member = etcd.members[0]!;
@@ -25,7 +27,7 @@ describe.each(ETCD_VERSIONS)("fenced etcd %s", (version) => {
     }
   });
 
-  test("alone in its cluster it starts again too", async () => {
+  test("the only member of a cluster starts again, too", async () => {
     const etcd = await startEtcd({ version, members: 1 });
     try {
       const member = etcd.members[0]!;
@@ -39,7 +41,7 @@ describe.each(ETCD_VERSIONS)("fenced etcd %s", (version) => {
     }
   });
 
-  test("on an empty disk it ends at once and says why", async () => {
+  test("a member with an empty disk ends at once and logs the cause", async () => {
     const etcd = await planEtcd({ version, members: 1 });
     try {
       const member = etcd.members[0]!;

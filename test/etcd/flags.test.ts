@@ -10,7 +10,7 @@ import { silentStep } from "#dev/progress.ts";
 import { FLAGS, GATES, type Kind, type Minor, type Row } from "#etcd/flags/list.ts";
 import { listedMinor, minorsBetween } from "#etcd/flags/span.ts";
 import { givableTo, whyNotFlags } from "#etcd/flags.ts";
-import { ETCD_VERSIONS } from "#kit/etcd.ts";
+import { ETCD_VERSIONS } from "#kit/etcd/etcd.ts";
 import { EtcdBinary } from "../../scripts/etcd-flags/binary.ts";
 import { readHelp } from "../../scripts/etcd-flags/help.ts";
 
@@ -22,14 +22,14 @@ const paths = await ensureComponents(
   silentStep,
 );
 
-/** What flags of the kind `other` take. */
+/** Accepted values of flags of the kind `other`. */
 const OTHER: Readonly<Record<string, readonly string[]>> = {
   proxy: ["off"],
   "discovery-fallback": ["exit"],
   "initial-cluster-state": ["new"],
   "v2-deprecation": ["write-only"],
 };
-/** Both ends, and something between. */
+/** Both limits, and a value in between. */
 const VALUES: Readonly<Record<Kind, readonly string[]>> = {
   bool: ["true", "false"],
   duration: ["0", "1m30s", "2562047h"],
@@ -48,7 +48,7 @@ const NUMBER = fc.oneof(
   fc.integer({ min: -20, max: 2 ** 33 }).map(String),
   piecedFrom("0", "1", "9", "-", "_", "x"),
 );
-/** Texts that are, or nearly are, values of the kind. */
+/** Texts that are, or almost are, values of the kind. */
 const LIKE: Readonly<Partial<Record<Kind, fc.Arbitrary<string>>>> = {
   bool: fc.constantFrom("", "true", "false", "True", "1", "t"),
   duration: piecedFrom("0", "1", "59", "2562047", ".", "-", "h", "m", "s", "ms", "us", "\u00b5s", "\u03bcs", "ns"),
@@ -59,7 +59,7 @@ const LIKE: Readonly<Partial<Record<Kind, fc.Arbitrary<string>>>> = {
   urls: piecedFrom("*", "http://a.b:80", "https://[::1]:443", "http://", "x-y.z", ":", "8", ",", "/"),
 };
 
-/** Nearly, but not. */
+/** Almost valid values. */
 const NEAR: Readonly<Record<string, readonly string[]>> = {
   duration: ["5", "1d", "x5s", "2562048h", "1 s"],
   gates: ["AllAlpha", "x=true", "AllAlpha=true;AllBeta=true"],
@@ -77,30 +77,27 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
   const listed = FLAGS.filter(([, , first, last]) => minorsBetween(first, last).includes(minor));
   const gates = GATES.filter(([, first, last]) => minorsBetween(first, last).includes(minor)).map(([gate]) => gate);
 
-  test.each([0, 1, 2])(
-    "takes every flag that is listed, and the values at the ends of what it takes (%i)",
-    async (index) => {
-      const args = listed.map(([name, takes]) => {
-        const values = OTHER[name] ?? VALUES[takes];
-        return `--${name}=${values[index % values.length]}`;
-      });
-      assert.equal(await binary.refusal(...args), undefined);
-    },
-  );
+  test.each([0, 1, 2])("takes every listed flag with values at the limits of its kind (%i)", async (index) => {
+    const args = listed.map(([name, takes]) => {
+      const values = OTHER[name] ?? VALUES[takes];
+      return `--${name}=${values[index % values.length]}`;
+    });
+    assert.equal(await binary.refusal(...args), undefined);
+  });
 
-  test("takes no other flag", async () => {
+  test("takes no unlisted flag", async () => {
     const others = [...FLAGS.filter((row) => !listed.includes(row)).map(([name]) => name), "no-such-flag", "help"];
     for (const name of others) assert.equal(await binary.knows(name), false, name);
   });
 
-  test("takes only values of the kind that is listed", async () => {
+  test("takes only values of the listed kind", async () => {
     const choosy = listed.filter(([, takes]) => takes !== "text" && takes !== "ignored");
     for (const [name] of choosy) assert.match((await binary.refusal(`--${name}=.`)) ?? "", /^invalid .*value/, name);
     const unsigned = listed.filter(([, takes]) => takes.startsWith("uint"));
     for (const [name] of unsigned) assert.match((await binary.refusal(`--${name}=-1`)) ?? "", /^invalid value/, name);
   });
 
-  test("has the feature gates that are listed", async () => {
+  test("has exactly the listed feature gates", async () => {
     if (gates.length === 0) return assert.equal(await binary.knows("feature-gates"), false);
     for (const [gate] of GATES) {
       const refusal = await binary.refusal(`--feature-gates=${gate}=true`);
@@ -108,10 +105,10 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     }
   });
 
-  test("tells in its help of no other flag and gate, and of none that it is deprecated", async () => {
+  test("shows in its help the listed flags, gates and deprecations only", async () => {
     const help = readHelp(await binary.help());
     assert.ok(help.flags.length > 100);
-    // That of 3.7 tells of two that it no longer has.
+    // The help of 3.7 lists two flags that it no longer has.
     for (const name of help.flags.filter((name) => !listed.some(([known]) => known === name)))
       assert.equal(await binary.knows(name), false, name);
     assert.deepEqual([...help.gates].sort(), gates);
@@ -119,8 +116,8 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     assert.deepEqual([...help.deprecated.keys()].sort(), deprecated);
   });
 
-  test("calls no other flag deprecated when it is given, nor names anything else instead", async () => {
-    // An old name beside the new one would end it before it says so; texts that mean nothing would, too.
+  test("warns of the listed deprecations only, and names the listed replacements", async () => {
+    // Left out: old names next to new ones, and meaningless texts, because etcd would end before the warning.
     const newer = new Set(listed.flatMap(([, , , , , instead]) => instead ?? []));
     const given = givableTo(minor).filter((name) => !newer.has(name) && name !== "feature-gates");
     const rows = listed.filter(([name, takes]) => given.includes(name) && (takes !== "text" || name.startsWith("exp")));
@@ -133,20 +130,23 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     }
   });
 
-  test.each(Object.entries(LIKE))("takes every value of the kind %s that we let through", async (kind, likeIt) => {
-    const flag = givableTo(minor).find((name) => FLAGS.some(([other, takes]) => other === name && takes === kind));
-    if (flag === undefined) return assert.deepEqual([kind, minor], ["gates", "3.5"]);
-    let letThrough = 0;
-    const property = fc.asyncProperty(fc.oneof(likeIt, fc.constantFrom(...VALUES[kind as Kind])), async (value) => {
-      if (whyNotFlags({ [flag]: value }, version).length > 0) return;
-      letThrough++;
-      assert.equal(await binary.refusal(`--${flag}=${value}`), undefined);
-    });
-    await fc.assert(property, { numRuns: 50, examples: (NEAR[kind] ?? []).map((value) => [value]) });
-    assert.ok(letThrough > 0, `${letThrough} of ${flag}`);
-  });
+  test.each(Object.entries(LIKE))(
+    "takes every value of the kind %s that our validation allows",
+    async (kind, likeIt) => {
+      const flag = givableTo(minor).find((name) => FLAGS.some(([other, takes]) => other === name && takes === kind));
+      if (flag === undefined) return assert.deepEqual([kind, minor], ["gates", "3.5"]);
+      let letThrough = 0;
+      const property = fc.asyncProperty(fc.oneof(likeIt, fc.constantFrom(...VALUES[kind as Kind])), async (value) => {
+        if (whyNotFlags({ [flag]: value }, version).length > 0) return;
+        letThrough++;
+        assert.equal(await binary.refusal(`--${flag}=${value}`), undefined);
+      });
+      await fc.assert(property, { numRuns: 50, examples: (NEAR[kind] ?? []).map((value) => [value]) });
+      assert.ok(letThrough > 0, `${letThrough} of ${flag}`);
+    },
+  );
 
-  test("takes no old name beside the new one", async () => {
+  test("takes no old name together with the new one", async () => {
     const pairs = listed.flatMap(([name, takes, , , , instead]) => {
       if (instead === undefined || !listed.some(([other]) => other === instead || gates.includes(instead))) return [];
       const newer = gates.includes(instead) ? { "feature-gates": `${instead}=true` } : { [instead]: VALUES[takes][1] };
@@ -164,7 +164,7 @@ function isDeprecatedIn([, , , , deprecated]: Row, minor: Minor): boolean {
   return deprecated !== undefined && minorsBetween(deprecated, minor).length > 0;
 }
 
-/** What etcd says of flags that its parser takes. It looks at the mode of compaction after them, and does not start with this one. */
+/** etcd's log when its parser accepts the flags. It ends because of the compaction mode, which it checks after them. */
 function lastWords(path: string, flags: Readonly<Record<string, string>>): Promise<string> {
   const args = Object.entries({ ...flags, "auto-compaction-mode": "none" }).map(
     ([name, value]) => `--${name}=${value}`,

@@ -9,14 +9,14 @@ import { refusalOf } from "#etcd/error.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import type { MemberId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
-import { raiseCorrupt } from "#kit/load-accidents.ts";
+import { raiseCorrupt } from "#kit/e2e/load-accidents.ts";
+import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted, deadlineMs: 1_000 };
 
-/** More than the hundred after which etcd 3.6 and 3.7 give a new member a snapshot. */
+/** More than the hundred entries after which etcd 3.6 and 3.7 send a new member a snapshot. */
 const ENTRIES = 150;
-/** Three of four members are hit: that none of so many is, happens once in 16,000 times. */
+/** Three of four joining members are late: the chance that none of these is late is 1 in 16,000. */
 const MOST_TRIES = 7;
 
 describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) => {
@@ -32,23 +32,23 @@ describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) =>
     return seen.is === "present" ? seen.value : undefined;
   };
 
-  test("a member that follows a leader passes, and says who it is", async () => {
+  test("a member that follows a leader passes and reports its ID", async () => {
     for (const member of etcd.members)
       assert.equal(await passes(member), (await etcd.client.status(member.endpoint, options)).memberId);
   });
 
   test.skipIf(version.startsWith("3.5."))(
-    "a member that was told its own announcement by a snapshot passes and is promoted while its client port is silent",
+    "a member that got its own announcement in a snapshot passes and is promoted while its client port is silent",
     async () => {
       for (let tries = 1; ; tries++) {
-        assert.ok(tries <= MOST_TRIES, `of ${MOST_TRIES} members none was late`);
+        assert.ok(tries <= MOST_TRIES, `none of ${MOST_TRIES} members was late`);
         const { learner, id } = await joined(`late${tries}`);
         await until("it passes", async () => (await passes(learner)) !== undefined);
         const isLate = (await etcd.client.probe(learner.endpoint, { ...options, deadlineMs: 300 })).is === "unknown";
         if (isLate) {
           assert.equal(await passes(learner), id);
           await etcd.client.promote(first().endpoint, id, options);
-          // A readiness probe on the metrics port would lead clients to a port that is silent.
+          // A readiness probe on the metrics port would route clients to a silent port.
           await until("it calls itself ready there", async () => {
             return (await fetch(`http://${learner.metricsAddress}/readyz`)).status === 200;
           });
@@ -61,7 +61,7 @@ describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) =>
     },
   );
 
-  /** A learner that was added and started. */
+  /** Adds and starts a learner. */
   async function joined(name: string): Promise<{ learner: EtcdMember; id: MemberId }> {
     const learner = await etcd.spare(name);
     const added = await changed(() => etcd.client.addLearner(first().endpoint, [learner.peerUrl], options));
@@ -69,7 +69,7 @@ describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) =>
     return { learner, id: added.member.id };
   }
 
-  test("while the alarm CORRUPT is raised nobody passes", async () => {
+  test("no member passes while the alarm CORRUPT is raised", async () => {
     const { memberId } = await etcd.client.status(first().endpoint, options);
     await raiseCorrupt(first().endpoint.address, `${memberId}`);
     assert.equal(await passes(first()), undefined);
@@ -77,7 +77,7 @@ describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) =>
     assert.equal(await passes(first()), memberId);
   });
 
-  test("a frozen member does not pass, by the deadline; our own signal ends the question as cancelled", async () => {
+  test("a frozen member fails at the deadline, and the caller's abort signal ends the check as cancelled", async () => {
     await first().freeze();
     try {
       const startedAtMs = performance.now();
@@ -91,7 +91,7 @@ describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) =>
     }
   });
 
-  test("one that lost the others does not pass, nor does one that is gone", async () => {
+  test("a member that lost its quorum does not pass, and neither does a stopped one", async () => {
     await Promise.all([etcd.members[1]!.kill(), etcd.members[2]!.kill()]);
     await until("it no longer passes", async () => (await passes(first())) === undefined);
     await first().kill();
@@ -100,7 +100,7 @@ describe.each(ETCD_VERSIONS)("etcd's own health check, version %s", (version) =>
   });
 });
 
-describe("whoever is no etcd does not pass its health check", () => {
+describe("the health check of a server that may be no etcd", () => {
   let server: Server;
   let metrics = "";
   beforeAll(async () => {
@@ -113,21 +113,21 @@ describe("whoever is no etcd does not pass its health check", () => {
 
   test.each([
     ["nothing", ""],
-    ["an ID that is none", 'etcd_server_id{server_id="0"} 1'],
+    ["an invalid ID", 'etcd_server_id{server_id="0"} 1'],
     ["an ID that is not its own", 'etcd_server_id{server_id="8e9e05c52164694d"} 0'],
     ["more than any etcd has", `etcd_server_id{server_id="8e9e05c52164694d"} 1\n${"x".repeat(5 * 1024 ** 2)}`],
-  ])("that tells %s", async (_what, told) => {
+  ])("fails with %s in the metrics", async (_what, told) => {
     metrics = told;
     assert.equal((await client.health(etcdAt(), options)).is, "unknown");
   });
 
-  test("and an etcd is believed by its ID", async () => {
+  test("passes with a valid ID in the metrics", async () => {
     metrics = 'first 1\netcd_server_id{server_id="8e9e05c52164694d"} 1\nlast 1\n';
     assert.deepEqual(await client.health(etcdAt(), options), { is: "present", value: 0x8e9e05c52164694dn });
   });
 });
 
-/** etcd refuses changes for moments after one that went before. */
+/** Repeats a change that etcd refuses for a moment after the previous one. */
 async function changed<T>(change: () => Promise<T>): Promise<T> {
   let result: T | undefined;
   await until("etcd allows the change", async () => {

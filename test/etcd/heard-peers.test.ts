@@ -8,14 +8,14 @@ import { GrpcClient } from "#etcd/grpc-client.ts";
 import type { HeardPeers } from "#etcd/heard-peers.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { type MemberId, memberId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd/etcd.ts";
 
 const options = { signal: neverAborted, deadlineMs: 5_000 };
 
-/** From the end of a process to the first answer by which its leader does not hear it: two times LISTEN_MS, and a busy machine. */
+/** From the end of a process to the first answer without it: twice LISTEN_MS, and time for a busy machine. */
 const SILENT_WITHIN_MS = 6_000;
 
-describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
+describe.each(ETCD_VERSIONS)("peers from which a member receives bytes, version %s", (version) => {
   let etcd: RunningEtcd;
   beforeAll(async () => {
     etcd = await startEtcd({ version, members: 3 });
@@ -24,10 +24,10 @@ describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
   const idOf = async (member: EtcdMember) => (await etcd.client.status(member.endpoint, options)).memberId;
   const listen = async (member: EtcdMember): Promise<HeardPeers> => {
     const seen = await etcd.client.heardPeers(member.metricsAddress, options);
-    if (seen.is !== "present") throw new Error(`${member.plan.name} tells nothing: ${JSON.stringify(seen)}`);
+    if (seen.is !== "present") throw new Error(`${member.plan.name} does not answer: ${JSON.stringify(seen)}`);
     return seen.value;
   };
-  /** The leader among those that answer, and the others. */
+  /** The leader among the members that answer, and the others. */
   async function roles(running = etcd.members): Promise<{ leader: EtcdMember; followers: EtcdMember[] }> {
     let leader: EtcdMember | undefined;
     await until("one leads", async () => {
@@ -48,7 +48,7 @@ describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
     return Math.round(systemClock.monotonicMs() - startedAtMs);
   }
 
-  test("the leader hears everybody but itself, followers hear the leader", async () => {
+  test("the leader receives from all followers, and followers from the leader", async () => {
     const { leader, followers } = await roles();
     const id = await idOf(leader);
     const others = await Promise.all(followers.map(idOf));
@@ -61,7 +61,7 @@ describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
     }
   });
 
-  test("somebody else at the address is no witness", async () => {
+  test("another member at the address is no witness", async () => {
     const [mine, others] = await Promise.all(etcd.members.slice(0, 2).map(idOf));
     const ask = (expectedMemberId: MemberId | undefined) =>
       etcd.client.heardPeers(etcd.members[0]!.metricsAddress, { ...options, expectedMemberId });
@@ -70,7 +70,7 @@ describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
     assert.ok(seen.is === "unknown" && seen.why.includes(`expected ${others?.toString(16)}`));
   });
 
-  test("a frozen follower tells nothing and is not heard although its connections stand; thawed it is heard again", async () => {
+  test("a frozen follower does not answer and is not heard although its connections are open; thawed it is heard again", async () => {
     const { leader, followers } = await roles();
     const [frozen, other] = followers as [EtcdMember, EtcdMember];
     const id = await idOf(frozen);
@@ -92,7 +92,7 @@ describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
     await until("it is heard again", async () => (await listen(leader)).heard.has(id));
   });
 
-  test("a frozen leader is heard by nobody, and the next one hears the rest", async () => {
+  test("a frozen leader is not heard, and the next leader receives from the rest", async () => {
     const { leader, followers } = await roles();
     const id = await idOf(leader);
     await leader.freeze();
@@ -106,7 +106,7 @@ describe.each(ETCD_VERSIONS)("whom a member hears, version %s", (version) => {
     }
   });
 
-  test("a member that is gone is not heard, although its series stays", async () => {
+  test("a stopped member is not heard, although its series stays", async () => {
     const { leader, followers } = await roles();
     const [gone, other] = followers as [EtcdMember, EtcdMember];
     const id = await idOf(gone);
@@ -123,9 +123,9 @@ async function metricsOf(member: EtcdMember): Promise<string> {
   return await (await fetch(`http://${member.metricsAddress}/metrics`)).text();
 }
 
-describe("whoever is no etcd is no witness", () => {
+describe("a server that is no etcd is no witness", () => {
   let server: Server;
-  /** What is told at each look, the last one again and again. */
+  /** The answer to each request; the last one is repeated. */
   let answers: readonly (readonly [status: number, metrics: string])[] = [];
   let looks = 0;
   beforeAll(async () => {
@@ -147,21 +147,21 @@ describe("whoever is no etcd is no witness", () => {
   const from = (who: string, bytes: number) => `etcd_network_peer_received_bytes_total{From="${who}"} ${bytes}`;
 
   test.each([
-    ["does not say who it is", 200, `${from("b", 1)}\n`],
-    ["tells more than any etcd has", 200, `${me}\n${from("b", 1)}\n${"x".repeat(5 * 1024 ** 2)}`],
+    ["does not report its ID", 200, `${from("b", 1)}\n`],
+    ["reports more than any etcd has", 200, `${me}\n${from("b", 1)}\n${"x".repeat(5 * 1024 ** 2)}`],
     ["refuses", 500, `${me}\n${from("b", 1)}\n`],
-  ])("one that %s", async (_what, status, told) => {
+  ])("a server that %s", async (_what, status, told) => {
     const seen = await heard([status, told]);
     assert.ok(seen.is === "unknown");
     if (status !== 200) assert.match(seen.why, /status 500: etcd_server_id/);
   });
 
-  test("one that has become another one meanwhile", async () => {
+  test("a server that changes its member ID between the two requests", async () => {
     const seen = await heard([200, me], [200, me.replace('"a"', '"c"')]);
     assert.ok(seen.is === "unknown" && seen.why.endsWith("answered by member c, expected a"));
   });
 
-  test("heard is who sent meanwhile, also to a process that was started anew and counts from zero", async () => {
+  test("peers that sent bytes in between are heard, even when a restarted process counts from zero", async () => {
     const before = [me, leads, from("b", 500), from("c", 500), from("0", 1), from("e", 500)].join("\n");
     const filler = "# filler\n".repeat(50_000);
     const after = `${from("b", 500)}\n${from("c", 501)}\n${filler}${me}\n${from("0", 2)}\n${from("d", 7)}\n${from("e", 9)}`;
@@ -171,7 +171,7 @@ describe("whoever is no etcd is no witness", () => {
     });
   });
 
-  test("our own signal ends the question as cancelled, also while it listens", async () => {
+  test("the caller's abort signal ends the check as cancelled, also during the listening time", async () => {
     answers = [[200, me]];
     for (const signal of [AbortSignal.abort(), AbortSignal.timeout(300)]) {
       const cancelled = client.heardPeers(address(), { signal });
@@ -179,7 +179,7 @@ describe("whoever is no etcd is no witness", () => {
     }
   });
 
-  test("without the time to listen nothing is known", async () => {
+  test("without enough time to listen, the result is unknown", async () => {
     answers = [[200, me]];
     assert.equal((await client.heardPeers(address(), { signal: neverAborted, deadlineMs: 500 })).is, "unknown");
   });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { identityFor } from "#etcd/identity.ts";
-import { ETCD_VERSIONS, neverAborted, startEtcd } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, neverAborted, startEtcd } from "#kit/etcd/etcd.ts";
 
-describe.each(ETCD_VERSIONS)("etcd %s takes the identity that we computed", (version) => {
+describe.each(ETCD_VERSIONS)("etcd %s has the IDs that we compute", (version) => {
   test.each([1, 3] as const)("%i members", async (members) => {
     const etcd = await startEtcd({ version, members, token: "prod/db/0123" });
     try {

@@ -12,7 +12,7 @@ import { GrpcClient } from "#etcd/grpc-client.ts";
 import { Cluster, Maintenance } from "#etcd/proto/etcdserverpb/rpc_pb.js";
 import { TransportPool } from "#etcd/transport.ts";
 import { clusterId, memberId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, neverAborted, startEtcd } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, neverAborted, startEtcd } from "#kit/etcd/etcd.ts";
 
 const options = { signal: neverAborted, deadlineMs: 5_000 };
 const CLUSTER = clusterId(7n);
@@ -32,7 +32,7 @@ const CHANGES: Readonly<Record<string, (etcd: EtcdClient, at: Endpoint) => Promi
   DeleteRange: (etcd, at) => etcd.deleteRange(at, "key", options),
 };
 
-describe("between the decision and the first byte", () => {
+describe("the lease between the decision and the first byte", () => {
   let server: Http2Server;
   let sessions: ServerHttp2Session[];
   let received: string[];
@@ -60,7 +60,7 @@ describe("between the decision and the first byte", () => {
         });
       },
     });
-    // What arrives, counted by the head of the request: a change that is not sent leaves no trace at all.
+    // Received requests, counted by their heads: a change that is not sent leaves no trace.
     server = createServer();
     server.on("session", (session) => sessions.push(session));
     server.on("stream", (_stream, head) => received.push(`${head[":path"]}`.replace(/.*\//, "")));
@@ -88,13 +88,13 @@ describe("between the decision and the first byte", () => {
       ...(expectedClusterId ? { expectedClusterId: CLUSTER } : {}),
     });
 
-  test("while the process leads, changes are sent", async () => {
+  test("changes are sent while the process leads", async () => {
     await remove(true);
     await etcd.disarmAlarm(endpoint, { memberId: undefined, type: "CORRUPT" }, options);
     assert.deepEqual(received, ["Status", "MemberRemove", "Alarm"]);
   });
 
-  test.each(Object.entries(CHANGES))("without the lease %s is not sent", async (method, change) => {
+  test.each(Object.entries(CHANGES))("%s is not sent without the lease", async (method, change) => {
     leads = false;
     await assert.rejects(change(etcd, endpoint), isLost);
     assert.deepEqual(received, []);
@@ -104,7 +104,7 @@ describe("between the decision and the first byte", () => {
     );
   });
 
-  test("looking needs no lease", async () => {
+  test("reads need no lease", async () => {
     leads = false;
     await etcd.status(endpoint, options);
     await etcd.memberList(endpoint, { ...options, linearizable: true });
@@ -112,7 +112,7 @@ describe("between the decision and the first byte", () => {
     assert.deepEqual(received, ["Status", "MemberList", "Alarm"]);
   });
 
-  test("lost while the connection was made: nothing is sent", async () => {
+  test("a lease lost during the connection set-up: nothing is sent", async () => {
     const change = remove();
     leads = false;
     await assert.rejects(change, isLost);
@@ -120,7 +120,7 @@ describe("between the decision and the first byte", () => {
     assert.deepEqual(received, []);
   });
 
-  test("lost while the member was asked who it is: the change is not sent", async () => {
+  test("a lease lost during the check of the cluster ID: the change is not sent", async () => {
     onStatus = () => {
       leads = false;
     };
@@ -128,13 +128,13 @@ describe("between the decision and the first byte", () => {
     assert.deepEqual(received, ["Status"]);
   });
 
-  test("lost right after the change was decided on, with a connection that stands: the change is not sent", async () => {
+  test("a lease lost right after the decision, with an open connection: the change is not sent", async () => {
     await etcd.status(endpoint, options);
     const change = remove();
     leads = false;
     await assert.rejects(change, isLost);
     assert.deepEqual(received, ["Status"]);
-    // The connection is as good as before.
+    // The connection is still usable.
     leads = true;
     await remove();
     assert.deepEqual(received, ["Status", "MemberRemove"]);
@@ -142,7 +142,7 @@ describe("between the decision and the first byte", () => {
   });
 
   test.each(["in order", "at once"])(
-    "lost while a connection that ended %s was replaced: the change is not sent",
+    "a lease lost while a connection that ended %s was replaced: the change is not sent",
     async (how) => {
       await etcd.status(endpoint, options);
       if (how === "in order") sessions[0]?.goaway(0);
@@ -150,7 +150,7 @@ describe("between the decision and the first byte", () => {
       server.once("session", () => {
         leads = false;
       });
-      await setTimeout(100); // until our side has heard it
+      await setTimeout(100); // until the client side knows
       await assert.rejects(remove(), isLost);
       assert.deepEqual(received, ["Status"]);
       assert.equal(sessions.length, 2);
@@ -158,7 +158,7 @@ describe("between the decision and the first byte", () => {
   );
 });
 
-test.each(ETCD_VERSIONS)("a real etcd %s is not changed without the lease, and is with it", async (version) => {
+test.each(ETCD_VERSIONS)("a real etcd %s is changed only with the lease", async (version) => {
   const real = await startEtcd({ version, members: 1 });
   try {
     let leads = false;

@@ -5,7 +5,7 @@ import { hasCode } from "#base/error.ts";
 import type { CallOptions } from "#etcd/client.ts";
 import { type EtcdRefusal, refusalOf } from "#etcd/error.ts";
 import { memberId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd.ts";
+import { ETCD_VERSIONS, type EtcdMember, neverAborted, type RunningEtcd, startEtcd, until } from "#kit/etcd/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted, deadlineMs: 5_000 };
 
@@ -13,7 +13,7 @@ function refusedWith(refusal: EtcdRefusal): (thrown: unknown) => boolean {
   return (thrown) => hasCode(thrown, "EtcdRejected") && refusalOf(thrown) === refusal;
 }
 
-// The tests of one version tell one story, in order: a learner comes, catches up, votes, and leaves.
+// The tests of one version tell one story, in order: a learner is added, catches up, is promoted, and is removed.
 describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
   let etcd: RunningEtcd;
   let learner: EtcdMember;
@@ -31,12 +31,12 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     return found;
   };
 
-  test("a learner that has not started is in the list without a name", async () => {
+  test("a learner that has not started is listed without a name", async () => {
     const { name, clientUrls, isLearner } = await listed();
     assert.deepEqual({ name, clientUrls, isLearner }, { name: "", clientUrls: [], isLearner: true });
   });
 
-  test("it cannot be promoted before it is in sync", async () => {
+  test("a learner cannot be promoted before it is in sync", async () => {
     const { id } = await listed();
     await assert.rejects(etcd.client.promote(first(), id, options), refusedWith("LearnerNotReady"));
   });
@@ -56,7 +56,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     await assert.rejects(etcd.client.promote(first(), voter.id, options), refusedWith("MemberNotLearner"));
   });
 
-  test("started, it says that it is a learner, answers little else, and is alive but not ready", async () => {
+  test("a started learner reports that it is one, refuses most requests, and is alive but not ready", async () => {
     await learner.start({
       initialCluster: `${etcd.initialCluster},${learner.plan.name}=${learner.peerUrl}`,
       state: "existing",
@@ -72,7 +72,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     assert.equal(await learner.httpStatus("/readyz"), 503);
   });
 
-  test("leadership cannot go to a learner, and only the leader gives it away", async () => {
+  test("leadership cannot be transferred to a learner, and only the leader can transfer it", async () => {
     const { id } = await listed();
     const statuses = await Promise.all(
       etcd.members.map(async ({ endpoint }) => ({ endpoint, status: await etcd.client.status(endpoint, options) })),
@@ -86,7 +86,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     );
   });
 
-  test("in sync, it gets its vote", async () => {
+  test("a learner in sync is promoted", async () => {
     const { id } = await listed();
     const after = await eventually("LearnerNotReady", () => etcd.client.promote(first(), id, options));
     assert.equal(after.members.find((member) => member.id === id)?.isLearner, false);
@@ -94,7 +94,7 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
     await until("it is ready", async () => (await learner.httpStatus("/readyz")) === 200);
   });
 
-  test("removed, it is gone from the list and its process ends", async () => {
+  test("a removed member is not listed any more, and its process ends", async () => {
     const { id } = await listed();
     const after = await eventually("Unhealthy", () => etcd.client.removeMember(first(), id, options));
     assert.deepEqual(
@@ -107,8 +107,9 @@ describe.each(ETCD_VERSIONS)("membership of etcd %s", (version) => {
   test("a removal that would cost the quorum is refused", async () => {
     const { id } = (await list()).find((member) => member.name === "m1")!;
     await etcd.members[2]!.kill();
-    await sleep(2_000); // until the others notice, they count it as connected; nothing tells when they have
-    // Of the three voters m0 and m1 are left; without m1, m0 would stand alone in a list of two.
+    // The others count it as connected for a moment, and no answer shows when that ends.
+    await sleep(2_000);
+    // Of the three voters m0 and m1 are left; without m1, m0 would be alone in a list of two.
     await until("the removal is refused", async () => {
       const removal = etcd.client.removeMember(first(), id, options);
       const thrown = await removal.then(
@@ -127,10 +128,10 @@ function order(members: readonly { name: string }[], name: string): number {
   return members.findIndex((member) => member.name === name);
 }
 
-/** Repeats a call for as long as etcd gives this refusal. */
+/** Repeats a call while etcd refuses it this way. */
 async function eventually<T>(refusal: EtcdRefusal, call: () => Promise<T>): Promise<T> {
   let result: T | undefined;
-  await until(`etcd no longer says ${refusal}`, async () => {
+  await until(`etcd no longer refuses with ${refusal}`, async () => {
     try {
       result = await call();
       return true;

@@ -2,18 +2,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DEFAULT_VERSION } from "#api/common-schema.ts";
 import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
-import { type Authority, flagFiles, newAuthority } from "#kit/authority.ts";
-import { type EtcdVersionText, planEtcd, type RunningEtcd, until } from "#kit/etcd.ts";
-import { EtcdctlClient } from "#kit/etcdctl-client.ts";
-import { startFaultProxy } from "#kit/fault-proxy.ts";
-import { CLIENTS, Load } from "#kit/load.ts";
-import { refusedIn } from "#kit/refused.ts";
+import { CLIENTS, Load } from "#kit/e2e/load.ts";
+import { refusedIn } from "#kit/e2e/refused.ts";
+import { type Authority, flagFiles, newAuthority } from "#kit/etcd/authority.ts";
+import { type EtcdVersionText, planEtcd, type RunningEtcd, until } from "#kit/etcd/etcd.ts";
+import { EtcdctlClient } from "#kit/etcd/etcdctl-client.ts";
+import { startFaultProxy } from "#kit/servers/fault-proxy.ts";
 
-// Clients of long stories find out what they are there for: not every request that is cut off, but what was refused, be it once.
+// The clients of long stories must find refused requests, even a single one, and ignore requests that are cut off.
 
-/** For a request that is refused to end, as etcdctl waits for it, in milliseconds. */
+/** Time for a refused request to end, as etcdctl waits for it, in milliseconds. */
 const REFUSED_MS = 7_000;
-/** For all clients to have connected. */
+/** Time for all clients to connect. */
 const WITHIN = { timeout: 60_000, interval: 50 };
 
 let etcd: RunningEtcd;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => etcd.stop());
 
-/** What etcd shows is signed by this authority. @returns flags */
+/** Makes etcd serve a certificate that this authority has signed. @returns flags */
 async function show(by: Authority): Promise<readonly string[]> {
   const { cert, key } = await by.issue("localhost");
   const files = { "trusted-ca-file": ours.pem, "cert-file": cert, "key-file": key };
@@ -46,13 +46,13 @@ async function start(): Promise<void> {
   await until("the member is ready", async () => (await member.httpStatus("/health")) === 200);
 }
 
-/** The same object for the same identity, as a Reach gives it. */
+/** Always returns one object for one identity, as a Reach does. */
 function reachAs(identity: TlsIdentity) {
   const endpoint: Endpoint = { address: `localhost:${etcd.members[0]?.plan.clientPort}`, tls: identity };
   return { endpoint: () => endpoint };
 }
 
-test("etcd that ends and comes back, and another certificate, are no harm, and the watch tells all", async () => {
+test("a restart of etcd and a new client certificate fail no request, and the watch misses no event", async () => {
   await using client = await EtcdctlClient.start(reachAs(tls));
   await client.expectServed();
   await etcd.members[0]?.terminate();
@@ -60,13 +60,13 @@ test("etcd that ends and comes back, and another certificate, are no harm, and t
   await client.expectServed();
   client.turnTo(reachAs({ ...tls, ...(await ours.issue("application")) }));
   await client.expectServed();
-  // Whom it trusts is another text: the watch is started anew, from where it was.
+  // Another CA bundle: the watch is restarted where it ended.
   client.turnTo(reachAs({ ...tls, ca: ours.pem + (await newAuthority()).pem }));
   await client.expectServed();
   await client.end();
 }, 120_000);
 
-test("whoever keeps a connection believes, with the next one, whom it has been told of by then", async () => {
+test("a client with an open connection uses the current CA bundle for its next connection", async () => {
   const theirs = await newAuthority();
   const proxy = await startFaultProxy(etcd.members[0]?.plan.clientPort ?? 0);
   const address = `localhost:${proxy.port}`;
@@ -76,7 +76,7 @@ test("whoever keeps a connection believes, with the next one, whom it has been t
     await vi.waitFor(() => expect(proxy.opened).toBe(CLIENTS), WITHIN);
     await load.untilServed();
     now = { address, tls: { ...tls, ca: tls.ca + theirs.pem } };
-    // etcd reads it with each handshake.
+    // etcd reads its certificate at each handshake.
     await show(theirs);
     proxy.reset();
     await vi.waitFor(() => expect(proxy.opened).toBe(2 * CLIENTS), WITHIN);
@@ -89,11 +89,11 @@ test("whoever keeps a connection believes, with the next one, whom it has been t
   }
 });
 
-test("a load whose clients are refused with the first try alone says so", async () => {
+test("a load reports refusals even if only the first try of its clients is refused", async () => {
   const wrong = reachAs({ ...tls, ca: (await newAuthority()).pem }).endpoint();
   const right = reachAs(tls).endpoint();
   let asked = 0;
-  // Each asks when it is made, and with its first try.
+  // Each client asks when it is created, and in its first try.
   const endpoint = () => (asked++ < 2 * CLIENTS ? wrong : right);
   await using load = new Load("", "", { again: "once", reach: { endpoint } });
   await load.untilServed();
@@ -104,10 +104,10 @@ test("a load whose clients are refused with the first try alone says so", async 
 });
 
 test.each([
-  ["whom it trusts", async () => ({ ...tls, ca: (await newAuthority()).pem })],
-  ["what it shows", async () => ({ ...tls, ...(await (await newAuthority()).issue("application")) })],
+  ["the CA bundle", async () => ({ ...tls, ca: (await newAuthority()).pem })],
+  ["the client certificate", async () => ({ ...tls, ...(await (await newAuthority()).issue("application")) })],
 ])(
-  "%s is wrong for a moment: it says so",
+  "%s is wrong for a moment: the client reports refusals",
   async (_, wrong) => {
     await using client = await EtcdctlClient.start(reachAs(tls));
     await client.expectServed();

@@ -12,13 +12,13 @@ import { type AgentReport, reportIn } from "#agent/report.ts";
 import { AGENT_COMMAND, type FetchTask, TASK_VARIABLE } from "#agent/task.ts";
 import { AGENT_BUNDLE, bundle } from "#dev/bundle.ts";
 import { ENVIRONMENT } from "#dev/operator-image.ts";
-import { TestVolume } from "#kit/backup.ts";
-import { bboltFile, etcdBuckets } from "#kit/bbolt.ts";
-import { until } from "#kit/etcd.ts";
-import { fetchTask } from "#kit/restore.ts";
+import { bboltFile, etcdBuckets } from "#kit/etcd/bbolt.ts";
+import { until } from "#kit/etcd/etcd.ts";
+import { TestVolume } from "#kit/snapshots/backup.ts";
+import { fetchTask } from "#kit/snapshots/restore.ts";
 
 const MEGABYTES = 128;
-/** What a pod of the agent may take, with room for the kubelet's own. */
+/** Memory limit of the agent's pod, minus what the kubelet itself needs. */
 const PEAK_RSS_KB = 150 * 1024;
 
 describe("the process that fetches a large snapshot", () => {
@@ -27,10 +27,10 @@ describe("the process that fetches a large snapshot", () => {
   const data = join(volume.path, ".data");
   const task = fetchTask(volume, "large.db", data, { encryption: { keyFile } });
   let sha256 = "";
-  /** As the image has it. */
+  /** The program as bundled into the image. */
   let program = "";
 
-  /** A database of one page of etcd's and a lot of pages that nobody uses, with its checksum. */
+  /** A database of one page of etcd's and many unused pages, with its checksum. */
   async function* largeSnapshot() {
     const hash = createHash("sha256");
     const whole = createHash("sha256");
@@ -71,7 +71,7 @@ describe("the process that fetches a large snapshot", () => {
   const part = join(task.workDir, "snapshot.db.part");
   const hasBegun = () => Promise.resolve((statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 1_000_000);
 
-  test("is killed in mid-stream: nothing looks like a snapshot, and the next one brings it", async () => {
+  test("leaves no snapshot when it is killed in mid-stream, and the next process fetches it", async () => {
     const { child, ended } = start(task);
     await until("bytes have come", hasBegun);
     child.kill("SIGKILL");
@@ -88,7 +88,7 @@ describe("the process that fetches a large snapshot", () => {
     assert.deepEqual(readdirSync(task.workDir), ["expected.json", "snapshot.db"]);
   });
 
-  test("takes no more memory than is allowed", async () => {
+  test("takes no more memory than allowed", async () => {
     const { child, ended, report } = start(task);
     let peak = 0;
     const watch = setInterval(() => {
@@ -101,7 +101,7 @@ describe("the process that fetches a large snapshot", () => {
     assert.ok(peak > 0 && peak <= PEAK_RSS_KB, `${peak} kB`);
   });
 
-  test("is told to stop: nothing is left, and another attempt may follow", async () => {
+  test("stops on SIGTERM, leaves nothing, and allows another attempt", async () => {
     const { child, ended, report } = start(task);
     await until("bytes have come", hasBegun);
     child.kill("SIGTERM");
@@ -116,6 +116,6 @@ function statusOf(pid: number | undefined): string {
   try {
     return readFileSync(`/proc/${pid}/status`, "utf8");
   } catch {
-    return ""; // It has just ended.
+    return ""; // The process has just ended.
   }
 }

@@ -8,7 +8,6 @@ import { readManifest } from "#agent/archive/manifest.ts";
 import { factsOf } from "#agent/bbolt/snapshot-facts.ts";
 import type { AgentReport } from "#agent/report.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import { backupTask, etcdTool, load, TestVolume, urlOf } from "#kit/backup.ts";
 import {
   ETCD_VERSIONS,
   type EtcdMember,
@@ -18,8 +17,9 @@ import {
   startEtcd,
   until,
   untilLed,
-} from "#kit/etcd.ts";
-import { BUMP, etcdutlRestore, fetchTask, finishTask, runTask } from "#kit/restore.ts";
+} from "#kit/etcd/etcd.ts";
+import { backupTask, etcdTool, load, TestVolume, urlOf } from "#kit/snapshots/backup.ts";
+import { BUMP, etcdutlRestore, fetchTask, finishTask, runTask } from "#kit/snapshots/restore.ts";
 
 const options = { signal: neverAborted };
 
@@ -36,7 +36,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     etcd = await startEtcd({ version, members: 1 });
     volume = new TestVolume();
     await load(etcd, 4);
-    // Enough that the tree has branches, with keys that were changed, deleted and compacted.
+    // Enough keys that the tree has branches; some are changed, deleted and compacted.
     const { endpoint } = etcd.members[0]!;
     for (let n = 0; n < 500; n++) await etcd.client.put(endpoint, `many/${n % 400}`, `value ${n}`, options);
     revision = await etcd.client.put(endpoint, "last", "yes", options);
@@ -50,7 +50,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
 
   const ctl = async (...args: string[]) =>
     await etcdTool(version, "etcdctl", `--endpoints=${urlOf(etcd.members[0]!)}`, ...args);
-  /** Values of a megabyte are compared apart: etcdctl would print them. */
+  /** All keys and some values. Values of a megabyte are compared by length: etcdctl would print them. */
   const everything = async (client: EtcdClient, member: EtcdMember) => {
     const read = async (...args: string[]) =>
       await etcdTool(version, "etcdctl", `--endpoints=${urlOf(member)}`, "get", ...args);
@@ -69,9 +69,9 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
   };
 
   test.each([
-    ["encrypted, with its manifest", true],
-    ["as some other tool has saved it", false],
-  ])("has everything, %s, on three members with one revision", async (_name, isOurs) => {
+    ["from our encrypted object with its manifest", true],
+    ["from a snapshot of another tool", false],
+  ])("restores everything %s, on three members with one revision", async (_name, isOurs) => {
     const keyFile = join(volume.path, ".key");
     writeFileSync(keyFile, randomBytes(32));
     const key = isOurs ? "ours.db" : "theirs.db";
@@ -105,17 +105,17 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
       }
       const { endpoint } = restored.members[0]!;
       assert.equal(await restored.client.put(endpoint, "next", "yes", options), revision + BUMP + 1);
-      // The members have started, and a pod of the same Job that is late does no harm.
+      // After the members have started, a late pod of the same Job does no harm.
       const [first] = restored.members;
       const late = await runTask(finishTask(fetchTask(volume, key, dirname(first!.plan.dir)), first!.plan.dir), volume);
       assert.ok(late.ok && late.kind === "finish" && !late.moved);
-      assert.ok(!/restored\.json/.test(first!.log), "etcd has no word on the marker");
+      assert.ok(!/restored\.json/.test(first!.log), "etcd ignores the marker");
     } finally {
       await restored.stop();
     }
   });
 
-  test("brings the alarms of the snapshot's members along, which are nobody here, and may be lowered", async () => {
+  test("restores alarms of the snapshot's members, which are unknown here, and they can be disarmed", async () => {
     const source = etcd.members[0]!;
     const { memberId } = await etcd.client.status(source.endpoint, options);
     const body = JSON.stringify({ action: "ACTIVATE", memberID: String(memberId), alarm: "NOSPACE" });
@@ -146,7 +146,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
-  test("refuses whatever is not what was stored, and leaves nothing", async () => {
+  test("refuses an object or manifest that differs from what was stored, and leaves nothing", async () => {
     const dir = join(volume.path, ".refused");
     mkdirSync(dir);
     const [keyFile, otherKey] = [join(volume.path, ".key"), join(volume.path, ".other-key")];
@@ -189,10 +189,10 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
       writeFileSync(file(sealed, ".manifest.json"), manifest);
     }
     assert.equal(await refusedWith(true, otherKey), "BadKey");
-    assert.equal(await refusedWith(true), "", "and it is as before");
+    assert.equal(await refusedWith(true), "", "and with the right key again");
   });
 
-  test("does not begin into data that is not its own", async () => {
+  test("does not start in a volume with data that is not its own", async () => {
     const dir = join(volume.path, ".in-use");
     const task = fetchTask(volume, "in-use.db", dir);
     mkdirSync(dir);
@@ -206,7 +206,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     }
   });
 
-  test("is verified by a throw-away member, which is found out when something is not there", async () => {
+  test("is verified by a temporary member, and missing data is detected", async () => {
     await ctl("compact", String(revision - 5));
     const key = "verified.db";
     const backup = backupTask(volume, [urlOf(etcd.members[0]!)], { key });
@@ -226,7 +226,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
       assert.equal(manifest.hashKV?.compactRevision, String(revision - 5));
       const { hash } = manifest.hashKV;
       const keys = 4 + 1 + 400;
-      const message = `etcd starts with it and has all ${keys} keys of revision ${held.revision}, and their hash is that of the manifest`;
+      const message = `etcd starts with it and has all ${keys} keys of revision ${held.revision}, with the manifest's hash`;
       assert.deepEqual(await verified, { ok: true, kind: "verify", revision: held.revision, keys, hash, message });
 
       const expected = join(task.workDir, "expected.json");
@@ -237,20 +237,17 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
         return report.ok ? "ok" : `${report.reason}: ${report.message}`;
       };
       assert.equal(await claim({}), "ok");
-      assert.match(
-        await claim({ keys: keys + 1 }),
-        /^VerificationFailed: .*has 405 keys at revision \d+, .* says 406$/,
-      );
+      assert.match(await claim({ keys: keys + 1 }), /^VerificationFailed: .*has 405 keys at revision \d+, .* has 406$/);
       const other = { hash: hash ^ 1, compactRevision: String(revision - 5) };
-      assert.match(await claim({ hashKV: other }), /^VerificationFailed: .*the hash of all up to/);
+      assert.match(await claim({ hashKV: other }), /^VerificationFailed: .*the hash up to/);
       assert.match(await claim({}, String(revision + 1)), /^VerificationFailed: .* is at revision/);
-      assert.equal(await claim({ revision: "2" }), "ok", "nobody knows what was there before a compaction");
+      assert.equal(await claim({ revision: "2" }), "ok", "keys before a compaction cannot be counted");
     } finally {
       await thrownAway.stop();
     }
   });
 
-  test("tells the revision of a compaction that is newer than every key", async () => {
+  test("reports the revision of a compaction that is newer than every key", async () => {
     const { endpoint } = etcd.members[0]!;
     await etcd.client.put(endpoint, "gone", "soon", options);
     await ctl("del", "gone");
@@ -262,7 +259,7 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
     assert.equal(after, last + 1);
   });
 
-  test("is refused while users and roles are switched on, and taken when they are off again", async () => {
+  test("is refused while auth is enabled in the snapshot, and accepted when auth is disabled", async () => {
     assert.equal((await factsOf(await save("never.db"))).authEnabled, false);
     for (const args of [
       ["user", "add", "root:secret"],
@@ -283,9 +280,9 @@ describe.each(ETCD_VERSIONS)("a restore of etcd %s", (version) => {
   });
 
   test.each([
-    ["kept, is that of an etcd that asks for them", "Keep", /permission denied|user name is empty/],
-    ["lifted, is that of an etcd that anybody may ask", "Lift", undefined],
-  ] as const)("with users %s", async (_name, auth, refused) => {
+    ["and Keep requires auth", "Keep", /permission denied|user name is empty/],
+    ["and Lift allows any client", "Lift", undefined],
+  ] as const)("of a snapshot with auth %s", async (_name, auth, refused) => {
     const thrownAway = await planEtcd({ version, members: 1 });
     try {
       const [member] = thrownAway.members;

@@ -4,8 +4,8 @@ import { hasCode } from "#base/error.ts";
 import type { KeyPair } from "#certificates/pem.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { PodMember } from "#kit/pod-etcd.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { PodMember } from "#kit/pods/pod-etcd.ts";
 import {
   ask,
   endpointOf,
@@ -17,7 +17,7 @@ import {
   secretOf,
   type TestAuthority,
   testAuthority,
-} from "#kit/pod-tls.ts";
+} from "#kit/pods/pod-tls.ts";
 
 const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
 const pool = new TransportPool(systemClock);
@@ -60,7 +60,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     return (await ask({ ...question, ...(pair === undefined ? {} : { pair }) })).status;
   };
 
-  test("one with a certificate of theirs is served, by gRPC and by the gateway", async () => {
+  test("a client with a certificate of the clients' CA is served over gRPC and the gateway", async () => {
     expect(await served(etcd.client)).toBe(200);
     await client.put(endpointOf(etcd, member), "k", "v", OPTIONS);
     const { pem: ca } = etcd.clientCA;
@@ -70,13 +70,16 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     expect({ status, count: (JSON.parse(body) as { count: string }).count }).toEqual({ status: 200, count: "1" });
   });
 
-  test.each<{ who: string; pair: () => Promise<KeyPair | undefined> }>([
-    { who: "without a certificate", pair: async () => undefined },
-    { who: "with another cluster's", pair: async () => await (await testAuthority()).issue() },
-    { who: "with a member's", pair: async () => await etcd.peerCA.issue() },
-    { who: "with one that has ended", pair: async () => await etcd.clientCA.issue({ endsInMs: -60_000 }) },
-    { who: "with one for servers alone", pair: async () => await etcd.clientCA.issue({ usages: ["serverAuth"] }) },
-  ])("one $who is refused", async ({ pair }) => {
+  test.each<{ how: string; pair: () => Promise<KeyPair | undefined> }>([
+    { how: "without a certificate", pair: async () => undefined },
+    { how: "with another cluster's certificate", pair: async () => await (await testAuthority()).issue() },
+    { how: "with a member's certificate", pair: async () => await etcd.peerCA.issue() },
+    { how: "with an expired certificate", pair: async () => await etcd.clientCA.issue({ endsInMs: -60_000 }) },
+    {
+      how: "with a certificate for servers only",
+      pair: async () => await etcd.clientCA.issue({ usages: ["serverAuth"] }),
+    },
+  ])("a client $how is refused", async ({ pair }) => {
     const shown = await pair();
     await expect(served(shown)).rejects.toThrow(/alert|ECONNRESET|closed|hang up/);
     if (shown === undefined) return;
@@ -85,12 +88,12 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     );
   });
 
-  test("without TLS nobody is served, but for what is measured", async () => {
+  test("without TLS only the metrics port answers", async () => {
     await expect(fetch(`http://${member.clientAddress}/health`)).rejects.toThrow();
     expect((await fetch(`http://${member.metricsAddress}/metrics`)).status).toBe(200);
   });
 
-  /** What is shown at both ports. */
+  /** Fingerprints of the certificates served at both ports. */
   const shown = async () => {
     const serverName = member.place.host;
     const own = { pair: await etcd.peerCA.issue(), ca: etcd.peerCA.pem, at: member.peerAddress, path: "/members" };
@@ -98,7 +101,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     return await Promise.all([own, application].map(async (each) => (await ask({ ...each, serverName })).shown));
   };
 
-  test("a renewed certificate is shown at both ports, without a restart, and who is connected stays so", async () => {
+  test("a renewed certificate is served at both ports without a restart, and open connections stay", async () => {
     const held = endpointOf(etcd, member);
     const feed = await client.status(held, OPTIONS);
     const { pid } = member;
@@ -112,7 +115,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     expect((await client.status(held, OPTIONS)).memberId).toBe(feed.memberId);
   });
 
-  test("half of a pair is not shown, and nobody is turned away for longer than it lies there", async () => {
+  test("half of a pair is not served, and clients are refused only until the pair is whole again", async () => {
     const next = await etcd.clientCA.issue();
     const whole = etcd.pods.secrets.get(SERVER_SECRET)!;
     etcd.pods.secrets.set(SERVER_SECRET, { ...whole, "tls.crt": next.certificate });
@@ -123,7 +126,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     expect(await served(etcd.client)).toBe(200);
   });
 
-  /** Whether who has a certificate of this authority is taken: at the port of members, and at that of clients. */
+  /** Whether a certificate of these CAs is accepted at the peer port and at the client port. */
   async function taken(peers: TestAuthority, clients: TestAuthority): Promise<readonly boolean[]> {
     const question = { serverName: member.place.host };
     const asked = [
@@ -138,7 +141,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     );
   }
 
-  test("an authority that comes beside is trusted after a restart, and not before", async () => {
+  test("an added CA is trusted after a restart and not before", async () => {
     const [peers, clients] = await Promise.all([testAuthority(), testAuthority()]);
     const { tls } = member.peer.spec;
     member.become({
@@ -150,7 +153,7 @@ describe.each(ETCD_VERSIONS)("clients of etcd %s with certificates", (version) =
     });
     member.refresh();
     expect(await taken(peers, clients)).toEqual([false, false]);
-    // Long enough for whatever would read them again.
+    // Long enough for any process that would reread its files.
     await systemClock.sleep(2_000);
     expect(await taken(peers, clients)).toEqual([false, false]);
     await member.kill();
@@ -181,7 +184,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     serverName: member.place.host,
   });
 
-  test("asks nobody for a certificate when clients need show none", async () => {
+  test("asks for no certificate when clients need none", async () => {
     await withMember({ verifyClients: false }, async (etcd, member) => {
       expect((await ask(health(etcd, member))).status).toBe(200);
       const key = Buffer.from("k").toString("base64");
@@ -191,7 +194,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     });
   });
 
-  test("speaks no TLS 1.2 when it is told so", async () => {
+  test("refuses TLS 1.2 when configured to", async () => {
     await withMember({ tls: { minVersion: "TLS1.3" } }, async (etcd, member) => {
       const question = { ...health(etcd, member), pair: etcd.client };
       await expect(ask({ ...question, tls: { maxVersion: "TLSv1.2" } })).rejects.toThrow(/alert protocol version/);
@@ -201,7 +204,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     });
   });
 
-  test("takes the suites that it is told below TLS 1.3, and no other", async () => {
+  test("accepts only the configured cipher suites below TLS 1.3", async () => {
     const suite = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
     await withMember({ tls: { cipherSuites: [suite] } }, async (etcd, member) => {
       const question = { ...health(etcd, member), pair: etcd.client };
@@ -213,7 +216,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     });
   });
 
-  test("serves nobody without a suite that HTTP/2 asks for, so the startup probe fails", async () => {
+  test("serves no client without a suite that HTTP/2 requires, so the startup probe fails", async () => {
     const cipherSuites = ["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384" as const];
     const etcd = await planSecureEtcd({ version, members: 1, tls: { cipherSuites } });
     try {
@@ -226,7 +229,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
     }
   });
 
-  test("cannot show what has no use as a client's to itself: its gateway fails", async () => {
+  test("cannot use a server-only certificate for its own gateway, which fails", async () => {
     const etcd = await planSecureEtcd({ version, members: 1 });
     try {
       const [member] = etcd.members;

@@ -3,13 +3,13 @@ import { systemClock } from "#base/clock.ts";
 import { present } from "#base/observed.ts";
 import { wantedNames } from "#certificates/names.ts";
 import type { KeyPair } from "#certificates/pem.ts";
-import { joiningPeer } from "#cluster/desired/peer.ts";
+import { joiningPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { hexOf } from "#etcd/types.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { Drafted, PodMember } from "#kit/pod-etcd.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { Drafted, PodMember } from "#kit/pods/pod-etcd.ts";
 import {
   ask,
   CLUSTER,
@@ -19,7 +19,7 @@ import {
   type SecureEtcd,
   secretOf,
   testAuthority,
-} from "#kit/pod-tls.ts";
+} from "#kit/pods/pod-tls.ts";
 
 const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
 const pool = new TransportPool(systemClock);
@@ -39,10 +39,10 @@ async function untilLed(etcd: SecureEtcd, ...members: readonly PodMember[]): Pro
   }
 }
 
-/** What a member is called. That it is also good for our own address, 127.0.0.1, tells nothing of pods. */
+/** A member's names without addresses. Our own address, 127.0.0.1, would prove nothing about pods. */
 const NO_ADDRESS = wantedNames("foo", CLUSTER).filter((name) => !name.includes("127."));
 
-/** Who has told the others that it serves clients: it has joined. */
+/** Members that have published their client URLs, so have joined. */
 async function joined(etcd: SecureEtcd): Promise<readonly string[]> {
   const list = await client.memberList(endpointOf(etcd, etcd.members[0]!), { ...OPTIONS, linearizable: true });
   return list.members
@@ -58,7 +58,7 @@ async function succeeds(asked: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** Whether the member takes this certificate at the port where others reach it. */
+/** Whether the member accepts this certificate at its peer port. */
 async function takes(etcd: SecureEtcd, member: PodMember, pair: KeyPair | undefined): Promise<boolean> {
   const question = { at: member.peerAddress, path: "/members", ca: etcd.peerCA.pem, serverName: member.place.host };
   try {
@@ -77,7 +77,9 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
   });
   afterAll(() => etcd.pods.stop());
 
-  /** Starts the third member with this certificate and these authorities, and looks whether it joins the two that run. */
+  /**
+   * Starts the third member with this certificate and CA bundle, and asserts that it does not join the two that run.
+   */
   async function assertKeptOut(pair: KeyPair, trust: string, because: RegExp): Promise<void> {
     const [first, second, third] = etcd.members;
     const known = [first!.log.length, second!.log.length];
@@ -86,7 +88,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     const { tls } = third!.peer.spec;
     third!.become({ tls: { ...tls, peer: { secretName: PEER_SECRET, trust } } });
     third!.start();
-    await until("the others tell why", async () => because.test(told()));
+    await until("the others log the cause", async () => because.test(told()));
     expect(await isLed(etcd, third!)).toBe(false);
     expect(await joined(etcd)).toEqual(["my-etcd-0", "my-etcd-1"]);
     await third!.kill();
@@ -94,7 +96,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     etcd.pods.secrets.set(PEER_SECRET, secretOf(own));
   }
 
-  test("two of three find each other by the pod's flags and files alone, at addresses that DNS does not know", async () => {
+  test("two of three members find each other with the pod's flags and files, at addresses that DNS does not know", async () => {
     const [first, second] = etcd.members;
     first!.start();
     second!.start();
@@ -105,7 +107,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     });
   });
 
-  test("they are who the operator computed", async () => {
+  test("members have the IDs that the operator computed", async () => {
     const list = await client.memberList(endpointOf(etcd, etcd.members[0]!), { ...OPTIONS, linearizable: true });
     expect(hexOf(list.clusterId)).toBe(etcd.identity.clusterID);
     const ids = new Map(etcd.identity.initialMembers.map(({ name, id }) => [name, id]));
@@ -115,7 +117,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     }
   });
 
-  test("one of another cluster with the same names, by another authority, cannot join", async () => {
+  test("a member of another cluster with the same names and another CA cannot join", async () => {
     const other = await testAuthority();
     await assertKeptOut(
       await other.issue(),
@@ -124,36 +126,36 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     );
   });
 
-  test("nor can it when it trusts them, and only they do not trust it", async () => {
+  test("that member cannot join either when it trusts the cluster's CA", async () => {
     const other = await testAuthority();
     await assertKeptOut(await other.issue(), etcd.peerCA.pem, /rejected connection/);
   });
 
-  test("one of the same authority with other names cannot join", async () => {
+  test("a member with a certificate of the same CA for other names cannot join", async () => {
     const pair = await etcd.peerCA.issue({ names: wantedNames("bar", CLUSTER) });
     await assertKeptOut(pair, etcd.peerCA.pem, /client certificate authentication failed|is valid for/);
   });
 
-  test("one that shows what has ended cannot join", async () => {
+  test("a member with an expired certificate cannot join", async () => {
     const pair = await etcd.peerCA.issue({ endsInMs: -60_000 });
     await assertKeptOut(pair, etcd.peerCA.pem, /certificate has expired|expired certificate/);
   });
 
-  test("the one that belongs to them joins, and all three take part", async () => {
+  test("the right third member joins, and all three participate", async () => {
     const [first, , third] = etcd.members;
     third!.start();
     await untilLed(etcd, third!);
-    await until("it has told where it serves clients", async () => (await joined(etcd)).length === 3);
+    await until("it has published its client URLs", async () => (await joined(etcd)).length === 3);
     await client.put(endpointOf(etcd, third!), "k", "by the third", OPTIONS);
     expect((await client.get(endpointOf(etcd, first!), "k", OPTIONS))?.version).toBe(1);
   });
 
-  test("one that is added later finds them, and is found", async () => {
+  test("a member that is added later joins", async () => {
     const [first] = etcd.members;
     const at = endpointOf(etcd, first!);
     const name = "my-etcd-3";
     const url = `https://${name}.my-etcd.foo.svc:2380`;
-    await until("etcd is long enough of one mind to take one more", () =>
+    await until("etcd has been healthy long enough to accept a learner", () =>
       succeeds(client.addLearner(at, [url], OPTIONS)),
     );
     const list = await client.memberList(at, { ...OPTIONS, linearizable: true });
@@ -169,14 +171,14 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     const fourth = etcd.pods.member({ ...draft, spec: { ...draft.spec, tls: first!.peer.spec.tls } });
     fourth.start();
     await untilLed(etcd, fourth);
-    await until("it may be given a vote", () => succeeds(client.promote(at, member.id, OPTIONS)));
-    // The leader knows of the vote a moment before the member itself does.
+    await until("it can be promoted", () => succeeds(client.promote(at, member.id, OPTIONS)));
+    // The leader knows of the promotion a moment before the member itself.
     await until("it takes a write", () =>
       succeeds(client.put(endpointOf(etcd, fourth), "k", "by the fourth", OPTIONS)),
     );
   });
 
-  test("one that is fenced comes back with its data", async () => {
+  test("a fenced member comes back with its data", async () => {
     const third = etcd.members[2]!;
     await third.kill();
     third.become({ bootstrap: undefined });
@@ -185,7 +187,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
     expect((await client.get(endpointOf(etcd, third), "k", OPTIONS))?.version).toBeGreaterThan(0);
   });
 
-  test("strangers are not let in where members reach each other", async () => {
+  test("the peer port accepts only certificates with a member's names and the peer CA", async () => {
     const [first] = etcd.members;
     expect(await takes(etcd, first!, own)).toBe(true);
     expect(await takes(etcd, first!, undefined)).toBe(false);
@@ -197,7 +199,10 @@ describe.each(ETCD_VERSIONS)("members of etcd %s with certificates", (version) =
 });
 
 describe.each(ETCD_VERSIONS)("a single etcd %s", (version) => {
-  /** Whether it takes a member's own certificate from an address that DNS does not know, and a stranger's of the same authority. */
+  /**
+   * Whether it accepts a member's own certificate from an address that DNS does not know, and a stranger's of the same
+   * CA.
+   */
   async function letIn(changed: Record<string, undefined>): Promise<{ own: boolean; stranger: boolean }> {
     const etcd = await planSecureEtcd({ version, members: 1 });
     try {
@@ -218,15 +223,15 @@ describe.each(ETCD_VERSIONS)("a single etcd %s", (version) => {
     ? "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
     : "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION";
 
-  test("lets its own in, and nobody else", async () => {
+  test("accepts its own members only", async () => {
     expect(await letIn({})).toEqual({ own: true, stranger: false });
   });
 
-  test("would not let its own in if it looked their addresses up", async () => {
+  test("would refuse its own members if it looked up their addresses", async () => {
     expect(await letIn({ [lookup]: undefined })).toEqual({ own: false, stranger: false });
   });
 
-  test("would let in whomever the authority signs for, if it did not look at the name", async () => {
+  test("would accept any certificate of the CA if it did not check the name", async () => {
     expect(await letIn({ ETCD_PEER_CERT_ALLOWED_HOSTNAME: undefined })).toEqual({ own: true, stranger: true });
   });
 });

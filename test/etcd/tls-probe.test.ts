@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { PodMember } from "#kit/pod-etcd.ts";
-import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { PodMember } from "#kit/pods/pod-etcd.ts";
+import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pods/pod-tls.ts";
 
 const pool = new TransportPool(systemClock);
 const client = new GrpcClient({ pool, clock: systemClock });
@@ -22,8 +22,9 @@ async function metricsSay(member: PodMember, path: string): Promise<number | und
   return (await fetch(`http://${member.metricsAddress}${path}`, { signal }).catch(() => undefined))?.status;
 }
 
-// What the probes rest on where the kubelet has no certificate: a member is not started before its client port answers, however long it
-// waits for the others, and nobody kills it for that. The tests of one version tell one story, in order.
+// Our probes with client certificates, which the kubelet lacks, need this: a member counts as started only when its
+// client port answers. It is not killed while it waits for the others. The tests of one version tell one story, in
+// order.
 describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (version) => {
   let etcd: SecureEtcd;
   beforeAll(async () => {
@@ -36,7 +37,7 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     return seen.is === "present";
   };
 
-  test("fails, by itself and in time, while the first of three waits for the others, though it listens and is alive", async () => {
+  test("fails in time by itself while the first of three members waits for the others, though it listens and is alive", async () => {
     first().start();
     await until("it is alive", async () => (await metricsSay(first(), "/livez")) === 200);
     const askedAtMs = performance.now();
@@ -51,17 +52,17 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     await until("it passes", () => passes(first()));
     expect(await isServed(first())).toBe(true);
     expect(await metricsSay(first(), "/readyz")).toBe(200);
-    await until("so does the other one", () => passes(etcd.members[1]!));
+    await until("the other member passes, too", () => passes(etcd.members[1]!));
   });
 
-  test("says yes when a member lost the others later; that it is not ready the metrics port says", async () => {
+  test("still passes when a member loses the others later; its metrics port reports not ready", async () => {
     await etcd.members[1]!.kill();
     await until("it is not ready", async () => (await metricsSay(first(), "/readyz")) !== 200);
     expect(await passes(first())).toBe(true);
     expect(await metricsSay(first(), "/livez")).toBe(200);
   });
 
-  test("fails again after a restart without the others, and the member lives on", async () => {
+  test("fails again after a restart without the others, and the member keeps running", async () => {
     await first().kill();
     first().start();
     await until("it is alive", async () => (await metricsSay(first(), "/livez")) === 200);
@@ -71,14 +72,14 @@ describe.each(ETCD_VERSIONS)("the startup probe of etcd %s with certificates", (
     await until("it passes", () => passes(first()));
   });
 
-  test("never passes before the client port answers, while the third joins", async () => {
+  test("never passes before the client port answers, while the third member joins", async () => {
     const third = etcd.members[2]!;
     third.start();
     await until("it passes", () => passes(third));
     expect(await isServed(third)).toBe(true);
   });
 
-  test("whoever runs etcdctl beside etcd types no more than without certificates, and etcd does not mind", async () => {
+  test("etcdctl in a member's container needs no TLS flags, and etcd ignores its environment", async () => {
     const third = etcd.members[2]!;
     const etcdctl = (...words: string[]) => third.exec(["etcdctl", `--endpoints=${third.place.host}:2379`, ...words]);
     expect(await etcdctl("put", "a", "1")).toContain("OK");

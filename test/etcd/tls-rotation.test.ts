@@ -4,8 +4,8 @@ import type { KeyPair } from "#certificates/pem.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { PodMember } from "#kit/pod-etcd.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { PodMember } from "#kit/pods/pod-etcd.ts";
 import {
   PEER_SECRET,
   planSecureEtcd,
@@ -14,20 +14,20 @@ import {
   secretOf,
   type TestAuthority,
   testAuthority,
-} from "#kit/pod-tls.ts";
+} from "#kit/pods/pod-tls.ts";
 
 const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
 const pool = new TransportPool(systemClock);
 const client = new GrpcClient({ pool, clock: systemClock });
 afterAll(() => pool.closeAll());
 
-// How authorities are exchanged under a cluster that runs: everybody is to trust both before anybody shows what only the new one has signed,
-// and nobody trusts the new one before a restart. The tests of one version tell one story, in order.
-describe.each(ETCD_VERSIONS)("authorities of etcd %s are exchanged", (version) => {
+// Rotation of CAs in a running cluster: all members and clients must trust both CAs. Only then may any of them show a
+// certificate of the new one. Trusting the new CA takes a restart. The tests of one version tell one story, in order.
+describe.each(ETCD_VERSIONS)("rotation of the CAs of etcd %s", (version) => {
   let etcd: SecureEtcd;
   let peers: TestAuthority;
   let clients: TestAuthority;
-  /** What clients show, and whom they trust. */
+  /** The clients' certificate and CA bundle. */
   let shown: KeyPair;
   let trusted: string;
   let writes = 0;
@@ -45,7 +45,7 @@ describe.each(ETCD_VERSIONS)("authorities of etcd %s are exchanged", (version) =
     return { address: member.clientAddress, tls: { ca: trusted, cert, key, serverName: member.place.host } };
   }
 
-  /** Each of them has written, with all the others there or not. */
+  /** Waits until a write through each member succeeds, whether or not all members run. */
   async function untilAllServe(): Promise<void> {
     for (const member of etcd.members) {
       await until(`${member.name} writes`, async () => {
@@ -57,7 +57,7 @@ describe.each(ETCD_VERSIONS)("authorities of etcd %s are exchanged", (version) =
     }
   }
 
-  /** One member after another is made anew with these; the other two serve meanwhile. */
+  /** Restarts one member after another with these bundles, while the other two serve. */
   async function roll(trust: { readonly peer: string; readonly client: string }): Promise<void> {
     for (const member of etcd.members) {
       const { tls } = member.peer.spec;
@@ -72,11 +72,11 @@ describe.each(ETCD_VERSIONS)("authorities of etcd %s are exchanged", (version) =
     }
   }
 
-  test("first everybody trusts both, which takes a restart of each", async () => {
+  test("first every member trusts both CAs, after a restart", async () => {
     await roll({ peer: etcd.peerCA.pem + peers.pem, client: etcd.clientCA.pem + clients.pem });
   });
 
-  test("then everybody shows what the new ones have signed, which takes none", async () => {
+  test("then all certificates are signed by the new CAs, without a restart", async () => {
     const pids = etcd.members.map(({ pid }) => pid);
     etcd.pods.secrets.set(PEER_SECRET, secretOf(await peers.issue()));
     etcd.pods.secrets.set(SERVER_SECRET, secretOf(await clients.issue()));
@@ -87,7 +87,7 @@ describe.each(ETCD_VERSIONS)("authorities of etcd %s are exchanged", (version) =
     expect(etcd.members.map(({ pid }) => pid)).toEqual(pids);
   });
 
-  test("last the old ones are trusted by nobody, while everybody serves", async () => {
+  test("last no member trusts the old CAs, and all members serve throughout", async () => {
     await roll({ peer: peers.pem, client: clients.pem });
     shown = etcd.client;
     const seen = await Promise.all(etcd.members.map((member) => client.probe(at(member), OPTIONS)));
@@ -96,7 +96,7 @@ describe.each(ETCD_VERSIONS)("authorities of etcd %s are exchanged", (version) =
 });
 
 describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
-  test("a member that shows what the others do not trust yet is out until it shows the old one again", async () => {
+  test("a member that shows what the others do not trust yet is out until it shows the old certificate again", async () => {
     const etcd = await planSecureEtcd({ version, members: 3 });
     try {
       const next = await testAuthority();
@@ -117,7 +117,7 @@ describe.each(ETCD_VERSIONS)("etcd %s", (version) => {
       await third!.kill();
       const known = first!.log.length;
       third!.start();
-      await until("the others turn it away", async () => first!.log.slice(known).includes("rejected connection"));
+      await until("the others refuse it", async () => first!.log.slice(known).includes("rejected connection"));
       expect(await isLed(third!)).toBe(false);
       expect(await isLed(first!)).toBe(true);
       etcd.pods.secrets.set(PEER_SECRET, old);

@@ -3,11 +3,11 @@ import { clientUrl } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { PodMember } from "#kit/pod-etcd.ts";
-import { ask, endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { PodMember } from "#kit/pods/pod-etcd.ts";
+import { ask, endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pods/pod-tls.ts";
 
-// While clients go over to TLS, or back, a member serves both kinds at one port.
+// While clients switch to TLS or back, a member serves plaintext and TLS at one port.
 
 const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
 const pool = new TransportPool(systemClock);
@@ -18,7 +18,7 @@ const FILES = ["--cacert", "--cert", "--key"].map((flag, at) => {
   return `${flag}=/etc/etcd/tls/client/${["ca.crt", "tls.crt", "tls.key"][at]}`;
 });
 
-describe.each(ETCD_VERSIONS)("a member of etcd %s that serves both kinds of clients", (version) => {
+describe.each(ETCD_VERSIONS)("a member of etcd %s that serves plaintext and TLS", (version) => {
   describe.each([true, false])("where clients with TLS show a certificate: %s", (verifyClients) => {
     let etcd: SecureEtcd;
     let member: PodMember;
@@ -63,7 +63,7 @@ describe.each(ETCD_VERSIONS)("a member of etcd %s that serves both kinds of clie
       expect(found?.version).toBe(2);
     });
 
-    test("serves JSON, and what probes ask, to both", async () => {
+    test("serves JSON and probes to both", async () => {
       const plain = await fetch(`http://${member.clientAddress}/v3/kv/range`, {
         method: "POST",
         body: JSON.stringify(range),
@@ -82,14 +82,14 @@ describe.each(ETCD_VERSIONS)("a member of etcd %s that serves both kinds of clie
       await member.probe();
     });
 
-    test("asks for a certificate who speaks TLS, if it is to, and nobody else", async () => {
+    test("requires a certificate of TLS clients only if configured to", async () => {
       const { pair: _, ...without } = { pair: undefined, ...tls() };
       const asked = ask({ ...without, path: "/health" });
       if (verifyClients) await expect(asked).rejects.toThrow(/alert|ECONNRESET|closed|hang up/);
       else expect((await asked).status).toBe(200);
     });
 
-    test("tells both where it serves them, so that etcdctl finds all members either way", async () => {
+    test("publishes both URLs, so that etcdctl finds all members either way", async () => {
       const [http, https] = [clientUrl(member.place.host, "http"), clientUrl(member.place.host, "https")];
       const { members } = await client.memberList(endpointOf(etcd, member), { ...OPTIONS, linearizable: true });
       expect(members[0]!.clientUrls).toEqual([http, https]);
@@ -102,15 +102,15 @@ describe.each(ETCD_VERSIONS)("a member of etcd %s that serves both kinds of clie
       const health = ["endpoint", "health", "--cluster"];
       const found = await member.etcdctl(`--endpoints=${https}`, ...FILES, ...health);
       for (const line of [/^http:.* is healthy/m, /^https:.* is healthy/m]) expect(found.told).toMatch(line);
-      // Without certificates it says of the other address that it cannot be reached, and goes on with its own.
+      // Without certificates, etcdctl reports the https URL as unhealthy and continues with its own.
       const { told } = await member.etcdctl(`--endpoints=${http}`, ...health);
       for (const line of [/^http:.* is healthy/m, /^https:.* is unhealthy/m]) expect(told).toMatch(line);
-      // Whose addresses are the same but for the scheme goes by the first of them, which etcd puts in this order.
+      // etcdctl treats URLs that differ only in the scheme as the first of them; etcd sorts http first.
       expect((await member.etcdctl(`--endpoints=${http},${https}`, "get", "k")).told).toBe("k\nv\n");
       expect((await member.etcdctl(`--endpoints=${http},${https}`, ...FILES, "get", "k")).told).toBe("k\nv\n");
     });
 
-    test("serves TLS alone once it is restarted without the other", async () => {
+    test("serves only TLS after a restart without plaintext", async () => {
       await member.kill();
       serves({ plaintext: false });
       member.start();

@@ -2,18 +2,17 @@ import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { peerUrl, type Scheme } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import { present } from "#base/observed.ts";
-import { joiningPeer } from "#cluster/desired/peer.ts";
+import { joiningPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
 import { hexOf, type Member, type MemberId } from "#etcd/types.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import type { Drafted, PodMember } from "#kit/pod-etcd.ts";
-import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import type { Drafted, PodMember } from "#kit/pods/pod-etcd.ts";
+import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pods/pod-tls.ts";
 
-// Members that were born without TLS between them, and have been given a certificate and an authority each, go over to TLS and back, one at a
-// time. Between the two steps of one member, its URL in etcd's list and what it listens to say different things: it dials the others, and
-// they cannot dial it.
+// Members without peer TLS get a certificate and a CA each, switch to TLS and back, one at a time. Between its two
+// steps, a member's URL in etcd's list does not match its listener. It dials the others, and they cannot dial it.
 
 const OPTIONS = { signal: neverAborted, deadlineMs: 2_000 };
 const pool = new TransportPool(systemClock);
@@ -31,7 +30,7 @@ async function succeeds(asked: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** Each of these has written, and reads what the one before has written. */
+/** Waits until each of these members has written, and reads its own write. */
 async function untilAllServe(members: readonly PodMember[] = etcd.members): Promise<void> {
   for (const member of members) {
     await until(`${member.name} writes`, () =>
@@ -93,7 +92,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     return etcd.members as unknown as readonly [PodMember, PodMember, PodMember];
   }
 
-  test("go over to TLS one at a time, the leader among them, and back, and stay who they are", async () => {
+  test("switch to TLS and back one at a time, the leader included, and keep their IDs", async () => {
     const members = await started();
     const born = await listed(members[0]);
     expect(born.map(({ peerUrls }) => peerUrls[0]?.split(":")[0])).toEqual(["http", "http", "http"]);
@@ -110,7 +109,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     }
   });
 
-  test("one whose URL is changed, and that restarts as it was, takes part, as follower and as leader", async () => {
+  test("a member with a changed URL and an unchanged listener participates, as follower and as leader", async () => {
     const members = await started();
     const [first] = members;
     await urlBecomes(first, "https");
@@ -122,7 +121,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     await untilAllServe();
   });
 
-  test("one that listens otherwise before its URL is changed takes part, as follower and as leader", async () => {
+  test("a member with a changed listener and an unchanged URL participates, as follower and as leader", async () => {
     const members = await started();
     const [first] = members;
     await listens(first, "https");
@@ -133,7 +132,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     await untilAllServe();
   });
 
-  test("two at once that nobody can dial do not reach each other: one of them is lost while the other leads", async () => {
+  test("two undialable members do not reach each other: one of them has no leader while the other leads", async () => {
     const members = await started();
     const [first, second, third] = members;
     await leads(third);
@@ -142,7 +141,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     await untilAllServe();
     await leads(first);
     await untilAllServe([first, third]);
-    await until("the other has no leader", async () => {
+    await until("the other member has no leader", async () => {
       const seen = await client.probe(endpointOf(etcd, second), OPTIONS);
       return seen.is === "present" && seen.value.leaderId === undefined;
     });
@@ -153,7 +152,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
   });
 
   test.each(["http", "https"] as const)(
-    "one that joins by %s in the middle finds both kinds, and is found",
+    "a member that joins by %s halfway reaches both kinds of members",
     async (scheme) => {
       const members = await started();
       const [first, second, third] = members;
@@ -163,7 +162,7 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
       const name = "my-etcd-3";
       const url = peerUrl(`${name}.my-etcd.foo.svc`, scheme);
       const at = endpointOf(etcd, first);
-      await until("etcd is long enough of one mind to take one more", () =>
+      await until("etcd has been healthy long enough to accept a learner", () =>
         succeeds(client.addLearner(at, [url], OPTIONS)),
       );
       const list = await client.memberList(at, { ...OPTIONS, linearizable: true });
@@ -188,12 +187,12 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
         },
       });
       fourth.start();
-      await until("it may be given a vote", () => succeeds(client.promote(at, member.id, OPTIONS)));
+      await until("it can be promoted", () => succeeds(client.promote(at, member.id, OPTIONS)));
       await untilAllServe([...members, fourth]);
     },
   );
 
-  test("one that was away all the time finds the others, who dial it as before", async () => {
+  test("a member that was away during the switch reaches the others, which dial it as before", async () => {
     const members = await started();
     const [first, second, third] = members;
     await third.kill();
@@ -207,8 +206,9 @@ describe.each(ETCD_VERSIONS)("members of etcd %s", (version) => {
     await untilAllServe();
   });
 
-  // https://github.com/etcd-io/etcd/issues/21694: releases before May 2026 took it for a voter from then on, and nobody could promote it.
-  test("a learner whose URL is changed stays one, in these releases", async () => {
+  // https://github.com/etcd-io/etcd/issues/21694: releases before May 2026 then treated it as a voter, and it could not
+  // be promoted.
+  test("a learner with a changed URL stays a learner in these releases", async () => {
     const [first] = await started();
     const url = peerUrl("my-etcd-3.my-etcd.foo.svc", "http");
     const at = endpointOf(etcd, first);

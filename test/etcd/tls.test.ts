@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { hasCode } from "#base/error.ts";
 import type { CallOptions } from "#etcd/client.ts";
 import type { Endpoint, TlsIdentity } from "#etcd/endpoint.ts";
-import { type Authority, flagFiles, newAuthority } from "#kit/authority.ts";
-import { ETCD_VERSIONS, neverAborted, planEtcd, type RunningEtcd, until } from "#kit/etcd.ts";
+import { type Authority, flagFiles, newAuthority } from "#kit/etcd/authority.ts";
+import { ETCD_VERSIONS, neverAborted, planEtcd, type RunningEtcd, until } from "#kit/etcd/etcd.ts";
 
 const options: CallOptions = { signal: neverAborted };
-/** No answer, and why not. */
+/** Matches the error of an unavailable member with this cause. */
 function unavailable(why: RegExp) {
   return (thrown: unknown) => {
     assert.ok(hasCode(thrown, "EtcdUnavailable"));
@@ -55,36 +55,36 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
     assert.equal((await etcd.client.get(endpoint(), "k", options))?.modRevision, revision);
   });
 
-  test("two authorities may be trusted at once, as during a rotation", async () => {
+  test("two CAs may be trusted at once, as during a rotation", async () => {
     await etcd.client.status(endpoint({ ca: stranger.pem + tls.ca }), options);
   });
 
-  test("a certificate for another name is not believed", async () => {
+  test("a server certificate for another name is rejected", async () => {
     const why = /its certificate is not for this name: .*db-1.*DNS:db-0/;
     await assert.rejects(etcd.client.status(endpoint({ serverName: "db-1.db.prod.svc" }), options), unavailable(why));
   });
 
-  test("a certificate of another authority is not believed", async () => {
-    const why = /its certificate is not signed by whom we trust \(ca\.crt of Secret ours\)/;
+  test("a server certificate of another CA is rejected", async () => {
+    const why = /its certificate is not signed by a CA that is trusted here \(ca\.crt of Secret ours\)/;
     await assert.rejects(etcd.client.status(endpoint({ ca: stranger.pem }), options), unavailable(why));
   });
 
-  test("the member does not take our certificate from another authority", async () => {
+  test("the member rejects a client certificate of another CA", async () => {
     const theirs = await stranger.issue("operator");
     const why = /it does not take our certificate \(Secret ours\): .*(unknown ca|bad certificate)/;
     await assert.rejects(etcd.client.status(endpoint(theirs), options), unavailable(why));
   });
 
-  test("whoever has a certificate whose time is over, or none that could be used, is told so", async () => {
+  test("an expired client certificate and a mismatched key are reported as such", async () => {
     const expired = await ours.issue("operator", { untilMs: Date.now() - 60_000 });
     const late = /it does not take our certificate \(Secret ours\): .*expired/;
     await assert.rejects(etcd.client.status(endpoint(expired), options), unavailable(late));
     const { key } = await stranger.issue("operator");
-    const half = /our certificate \(Secret ours\), its key or whom we trust cannot be used/;
+    const half = /our certificate \(Secret ours\), its key or our CA bundle cannot be used/;
     await assert.rejects(etcd.client.status(endpoint({ key }), options), unavailable(half));
   });
 
-  test("it says at its client port whether it serves, and to nobody else", async () => {
+  test("the health service at the client port answers only trusted clients with the right name", async () => {
     assert.deepEqual(await etcd.client.serves(endpoint(), options), { is: "present", value: true });
     const refused = await etcd.client.serves(endpoint(await stranger.issue("operator")), options);
     assert.match(refused.is === "unknown" ? refused.why : "", /it does not take our certificate \(Secret ours\)/);
@@ -94,7 +94,7 @@ describe.each(ETCD_VERSIONS)("etcd %s over TLS with client certificates", (versi
     assert.equal((await etcd.client.serves({ address }, options)).is, "unknown");
   });
 
-  test("without TLS there is no answer", async () => {
+  test("a client without TLS gets no answer", async () => {
     const { address } = endpoint();
     await assert.rejects(etcd.client.status({ address }, { ...options, deadlineMs: 1_000 }), unavailable(/./));
   });

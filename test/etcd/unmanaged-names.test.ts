@@ -9,17 +9,17 @@ import type { CallOptions, CallReport } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { guarded } from "#kit/cluster-auth.ts";
-import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pod-tls.ts";
+import { ETCD_VERSIONS, neverAborted, until } from "#kit/etcd/etcd.ts";
+import { endpointOf, planSecureEtcd, type SecureEtcd } from "#kit/pods/pod-tls.ts";
+import { guarded } from "#kit/snapshots/cluster-auth.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 
-// What the operator tells of users and roles that people have made in etcd beside EtcdUsers and EtcdRoles, by what real members say, and what it
-// asks them for that.
+// The operator reports users and roles of etcd that no EtcdUser or EtcdRole names. These tests check its report, and
+// its requests, with real members.
 
 const OPTIONS: CallOptions = { signal: neverAborted, deadlineMs: 5_000 };
 const NOBODY: HeldNames = { users: new Map(), roles: new Set() };
-/** Longer than what was told counts. */
+/** Longer than a report is cached. */
 const LATER_MS = 60_000;
 const NAMES = ["UserList", "RoleList"];
 
@@ -30,7 +30,7 @@ const client = new GrpcClient({ pool, clock: systemClock, onCall: ({ method }: C
 afterAll(() => pool.closeAll());
 
 // The tests of one version tell one story, in order.
-describe.each(ETCD_VERSIONS)("names in etcd %s that no EtcdUser and no EtcdRole says", (version) => {
+describe.each(ETCD_VERSIONS)("users and roles of etcd %s without an EtcdUser or EtcdRole", (version) => {
   const clock = new FakeClock();
   let etcd: SecureEtcd;
   let at: Endpoint;
@@ -52,7 +52,7 @@ describe.each(ETCD_VERSIONS)("names in etcd %s that no EtcdUser and no EtcdRole 
     ]);
     as = at;
     const identityOf = () => ({ ca: "", cert: certificates.get(as) ?? "", key: "", secretName: "its" });
-    // Without a Secret of root there is always something to do, so that etcd is asked with each look.
+    // Without root's Secret there is always something to do, so etcd is asked at each reconcile.
     const kube = { find: () => Promise.resolve(absent) };
     reads = new AuthReads({ kube, etcd: client, identities: { identityOf } as never, clock });
     member!.start();
@@ -73,20 +73,20 @@ describe.each(ETCD_VERSIONS)("names in etcd %s that no EtcdUser and no EtcdRole 
     return seen?.unmanaged;
   }
 
-  /** How often all names were asked for meanwhile. */
+  /** How often all names were requested during `look`. */
   async function asked(look: () => Promise<unknown>): Promise<number> {
     const before = calls.length;
     await look();
     return calls.slice(before).filter((method) => NAMES.includes(method)).length;
   }
 
-  test("are none where there are but root and the operator, before users are asked for and afterwards", async () => {
+  test("do not include root and the operator, before and after auth is enabled", async () => {
     expect(await told()).toEqual({});
     await client.authEnable(at, OPTIONS);
     expect(await told()).toEqual({});
   });
 
-  test("are told, and of objects' names none", async () => {
+  test("are reported, except those that objects name", async () => {
     await client.userAdd(at, "ann", "secret", OPTIONS);
     await client.userAdd(at, "shop", "secret", OPTIONS);
     await client.roleAdd(at, "readers", OPTIONS);
@@ -97,20 +97,20 @@ describe.each(ETCD_VERSIONS)("names in etcd %s that no EtcdUser and no EtcdRole 
     });
   });
 
-  test("are asked for once, as long as etcd counts no change and objects say the same", async () => {
+  test("are requested once while etcd's auth revision and the objects are unchanged", async () => {
     expect(await asked(told)).toBe(2);
     expect(await asked(told)).toBe(0);
     expect((await told())?.users).toEqual({ count: 2, names: ["ann", "shop"] });
     await client.userGrantRole(at, "ann", "readers", OPTIONS);
     expect(await asked(told)).toBe(2);
-    // Whoever has just been given a password is no other one: but etcd has counted it.
+    // A new password changes no name, but etcd's auth revision.
     await client.userChangePassword(at, "ann", "another", OPTIONS);
     expect(await asked(told)).toBe(2);
     await client.put(at, "a", "1", OPTIONS);
     expect(await asked(told)).toBe(0);
   });
 
-  test("are no way to steer a terminal, however etcd takes them, and are shortened and counted", async () => {
+  test("are reported escaped, shortened and counted, so that a name cannot control a terminal", async () => {
     const hostile = ['b"c', "b\u001b[2J\n", "b\u202e", "b".repeat(300), "b\u0000"];
     const taken: string[] = [];
     for (const name of hostile) {
@@ -133,7 +133,7 @@ describe.each(ETCD_VERSIONS)("names in etcd %s that no EtcdUser and no EtcdRole 
     expect((await told())?.users).toEqual({ count: 2, names: ["ann", "shop"] });
   });
 
-  test("are not asked for by who is no administrator, and nothing is told then", async () => {
+  test("are neither requested nor reported without administrator rights", async () => {
     as = stranger;
     expect(await asked(async () => expect(await told()).toBeUndefined())).toBe(0);
     as = at;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import type { Secret } from "#kube/kinds.ts";
 
-// Drift in etcd's users and roles is looked for every few minutes, and nothing tells of it before.
+// The operator looks for drift in etcd's users and roles every few minutes, because etcd does not announce it.
 
-/** A look at each object every five minutes, and one write for each thing that is to be put right; on a busy machine. */
+/** Each object is checked every five minutes, and each repair is one write; the rest is for a busy machine. */
 const DRIFT_MS = 400_000;
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
 
@@ -39,7 +39,7 @@ async function passwordIn(name: string): Promise<string> {
   return Buffer.from(data.password ?? "", "base64").toString();
 }
 
-/** Beside the member, by whose own certificate etcd knows nobody. */
+/** Runs etcdctl in the member's container. The member's certificate names no user of etcd. */
 async function etcdctl(user: string, password: string, ...args: readonly string[]): Promise<string> {
   const pod = await cluster.podOf("my-etcd-0");
   return await cluster.kubectl("exec", pod, "-c", "etcd", "--", "etcdctl", `--user=${user}:${password}`, ...args);
@@ -50,7 +50,7 @@ async function admin(...args: readonly string[]): Promise<string> {
 }
 
 test(
-  "what somebody has changed with etcdctl is put right; what they have made beside it is left alone",
+  "manual changes to managed users and roles are reverted; unmanaged users stay",
   async () => {
     const password = await passwordIn("shop-binding");
     const asShop = (...args: readonly string[]) => etcdctl("shop", password, ...args);

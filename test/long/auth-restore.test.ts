@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CLUSTER_LABEL } from "#api/names.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { RESTORED_MS, UserBackups } from "#kit/user-backups.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { RESTORED_MS, UserBackups } from "#kit/e2e/user-backups.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
 import type { Secret } from "#kube/kinds.ts";
 
-// A snapshot in which etcd asks for users is restored where the Secret with root's password is there already: root has that password, whichever the
-// snapshot has. How it is where there is none test/e2e/auth.test.ts tells.
+// A snapshot with auth enabled is restored where the Secret with root's password exists already. Root then has that
+// password, whatever the snapshot has. test/e2e/auth.test.ts covers the restore without a Secret.
 
 const SPEC = {
   replicas: 1,
   tls: { peer: { provider: "Operator" }, client: { provider: "Operator" } },
   auth: { enabled: true },
 };
-/** What etcd was told of root is tried anew every ten minutes, unless the Secret is another one. */
+/** The operator retries root's password in etcd every ten minutes, unless the Secret changes. */
 const TOLD_MS = 120_000;
-/** Pods end, and what they had is collected. */
+/** Pods end, and their objects are garbage-collected. */
 const GONE_MS = 120_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -40,7 +40,7 @@ async function rootPassword(): Promise<string> {
   return (await secretTexts(cluster, "my-etcd-root")).password ?? "";
 }
 
-/** Secret of a root, as people make it before there is a cluster. */
+/** Creates the Secret of root, as a person does before there is a cluster. */
 async function bringRoot(of: string, password: string): Promise<void> {
   await backups.apply({
     apiVersion: "v1",
@@ -51,7 +51,9 @@ async function bringRoot(of: string, password: string): Promise<void> {
   });
 }
 
-/** Root is let in by this password, knows what was written, and has the Secret that somebody made; nobody else is let in. */
+/**
+ * Expects that root logs in with this password only, reads earlier writes, and that the supplied Secret is unchanged.
+ */
 async function expectRoot(of: UserCluster, password: string, others: readonly string[]): Promise<void> {
   await of.untilCondition("AuthReady", "True", "AuthEnabled");
   await eventually(async () => expect(await asRoot(of, password, "get", "a", "--print-value-only")).toBe("1"), TOLD_MS);
@@ -62,7 +64,7 @@ async function expectRoot(of: UserCluster, password: string, others: readonly st
 }
 
 test(
-  "a cluster of another name, whose root has another password",
+  "a cluster restored under another name uses the password of its own root Secret",
   async () => {
     const password = await rootPassword();
     await asRoot(cluster, password, "put", "a", "1");
@@ -74,7 +76,7 @@ test(
 );
 
 test(
-  "the cluster itself, when it and its data are gone, and the Secret was kept",
+  "a cluster restored under its own name uses the password that a person kept",
   async () => {
     const password = await rootPassword();
     await cluster.kubectl("delete", "etcdcluster", "my-etcd", "--timeout=60s");

@@ -11,30 +11,30 @@ import { ensureAzurite } from "#dev/azurite.ts";
 import { ensureComponents } from "#dev/components.ts";
 import { GrpcClient } from "#etcd/grpc-client.ts";
 import { TransportPool } from "#etcd/transport.ts";
-import { flagFiles, newAuthority } from "#kit/authority.ts";
-import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
-import { etcdTool } from "#kit/backup.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { planEtcd, until as untilSo } from "#kit/etcd.ts";
-import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
-import { startGCSSessions } from "#kit/gcs-sessions.ts";
-import { type HoldingProxy, startHoldingProxy } from "#kit/holding-proxy.ts";
-import { killEtcd } from "#kit/load-accidents.ts";
-import { killOperator } from "#kit/loaded-cluster.ts";
-import { peakUntilEnd, processesOf } from "#kit/pod-process.ts";
-import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
-import { restored, UserBackups } from "#kit/user-backups.ts";
-import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { killEtcd } from "#kit/e2e/load-accidents.ts";
+import { killOperator } from "#kit/e2e/loaded-cluster.ts";
+import { restored, UserBackups } from "#kit/e2e/user-backups.ts";
+import { flagFiles, newAuthority } from "#kit/etcd/authority.ts";
+import { planEtcd, until as untilSo } from "#kit/etcd/etcd.ts";
+import { peakUntilEnd, processesOf } from "#kit/pods/pod-process.ts";
+import { AZURE_ACCESS, startAzurite } from "#kit/servers/azurite.ts";
+import { newServiceAccount, startFakeGCS } from "#kit/servers/fake-gcs.ts";
+import { startGCSSessions } from "#kit/servers/gcs-sessions.ts";
+import { type HoldingProxy, startHoldingProxy } from "#kit/servers/holding-proxy.ts";
+import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/servers/store-server.ts";
+import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
+import { etcdTool } from "#kit/snapshots/backup.ts";
 import type { Pod } from "#kube/kinds.ts";
 import type { StoreLocation } from "#objectstore/location.ts";
 import { openStore } from "#objectstore/open.ts";
 
-// Backups of a cluster in Kubernetes to every kind of store, of an etcd of somebody else, of a gigabyte, and what becomes of one when
-// somebody is killed in the middle of it.
+// Backups of a cluster in Kubernetes to every kind of store, of an unmanaged etcd, of a gigabyte, and with a process
+// killed in mid-stream.
 
-/** This machine, as pods see it: the first node's gateway. */
+/** This machine's address as pods see it: the first node's gateway. */
 const HERE = "10.88.1.1";
-/** More than lies between a member and a store that stands still, and more than one part. */
+/** More than the buffers between a member and a stalled store, and more than one part. */
 const MEGABYTES = 40;
 /** Within the snapshot, and after its first part. */
 const MID_STREAM = 12_000_000;
@@ -81,14 +81,14 @@ async function fill({ name }: UserCluster, megabytes: number): Promise<void> {
   pool.closeAll();
 }
 
-/** A way from pods to a server on loopback, that is held when this says so. */
+/** A proxy from pods to a server on loopback, held when `isEnough` returns true. */
 async function wayTo(port: () => number, isEnough: Parameters<typeof startHoldingProxy>[1] = () => false) {
   const way = await startHoldingProxy(port, isEnough, "0.0.0.0");
   onTestFinished(() => way.stop());
   return way;
 }
 
-/** What is stored is what the status says, and etcd's own tools make a cluster of it. */
+/** Expects that the stored object matches the status, and that etcd's own tools restore it. */
 async function expectStored(location: StoreLocation, credentials: Record<string, string>, { status }: EtcdBackup) {
   const store = await openStore(location, { credentialsDir: credentialsDir(credentials) });
   const parts: Uint8Array[] = [];
@@ -102,7 +102,7 @@ async function expectStored(location: StoreLocation, credentials: Record<string,
   expect(await restored(file, KEYS)).toEqual(EXPECTED);
 }
 
-/** A cluster that begins with the backup has what was acknowledged before it. */
+/** Expects that a cluster restored from the backup has the earlier acknowledged writes. */
 async function expectClusterOf(backupName: string): Promise<void> {
   const begun = new UserCluster(namespace.name, `of-${backupName}`);
   await begun.create({ replicas: 1, bootstrap: { fromBackup: { backupName } } });
@@ -112,30 +112,20 @@ async function expectClusterOf(backupName: string): Promise<void> {
   await begun.kubectl("delete", "pvc", "-l", `etcd.improbable.io/cluster-name=${begun.name}`, "--timeout=120s");
 }
 
-describe("the object is whole, and a cluster begins with it", () => {
-  test("in Google Cloud Storage, with a workload identity", async () => {
-    const [fake, tokens] = await Promise.all([startFakeGCS(), startTokenServer("known")]);
+describe("an object is whole, and a cluster starts from it", () => {
+  test("in Google Cloud Storage, with a key of a service account", async () => {
+    const fake = await startFakeGCS();
     const server = await startGCSSessions(fake.port);
-    onTestFinished(async () => void (await Promise.all([server.stop(), fake.stop(), tokens.stop()])));
+    onTestFinished(async () => void (await Promise.all([server.stop(), fake.stop()])));
     const here = `http://127.0.0.1:${server.port}`;
     await fetch(`${here}/storage/v1/b`, { method: "POST", body: JSON.stringify({ name: "backups" }) });
-    const [toStore, toTokens] = [await wayTo(() => server.port), await wayTo(() => Number(new URL(tokens.url).port))];
-    // The token of the identity is a part of the one file of the Secret.
-    const identity = (url: string, file: string) => {
-      const credentials = JSON.parse(workloadIdentity(url, file)) as object;
-      const format = { type: "json", subject_token_field_name: "subject" };
-      return JSON.stringify({ ...credentials, subject: "known", credential_source: { file, format } });
-    };
-    const tokenURL = `http://${HERE}:${toTokens.port}${new URL(tokens.url).pathname}`;
-    await backups.secret("gcs", {
-      "credentials.json": identity(tokenURL, "/run/agent/credentials/credentials.json"),
-    });
+    const toStore = await wayTo(() => server.port);
+    const credentials = { "credentials.json": newServiceAccount().file };
+    await backups.secret("gcs", credentials);
     const gcs = { bucket: "backups", endpoint: `http://${HERE}:${toStore.port}`, credentials: { secretName: "gcs" } };
     await backups.backUp("to-google", { source, destination: { gcs } });
     const backup = await backups.until("to-google", "Completed");
-    const folder = credentialsDir({ subject: JSON.stringify({ subject: "known" }) });
-    const ours = { "credentials.json": identity(tokens.url, join(folder, "subject")) };
-    await expectStored({ store: "gcs", bucket: "backups", endpoint: here }, ours, backup);
+    await expectStored({ store: "gcs", bucket: "backups", endpoint: here }, credentials, backup);
     await expectClusterOf("to-google");
   });
 
@@ -155,7 +145,7 @@ describe("the object is whole, and a cluster begins with it", () => {
     await expectClusterOf("to-azure");
   });
 
-  test("of an etcd of somebody else, with TLS and a user", async () => {
+  test("of an unmanaged etcd with TLS and a user", async () => {
     const authority = await newAuthority();
     const [server, client] = [await authority.issue("etcd.example"), await authority.issue("nobody")];
     const etcd = await planEtcd({ version: "3.6.16", members: 1 });
@@ -211,7 +201,7 @@ function s3By({ port }: Pick<HoldingProxy, "port">): object {
   return { bucket: "backups", endpoint, region: "us-east-1", pathStyle: true, credentials: { secretName: "s3" } };
 }
 
-/** Everything is there, and etcd's own tool takes it. */
+/** Expects the complete object with its manifest, valid for etcd's own tool. */
 async function expectWhole(status: EtcdBackup["status"]): Promise<string> {
   const file = join(s3.root, "backups", status?.objectKey ?? "");
   expect([readFileSync(file).length, existsSync(`${file}.manifest.json`)]).toEqual([status?.object?.bytes, true]);
@@ -219,8 +209,8 @@ async function expectWhole(status: EtcdBackup["status"]): Promise<string> {
   return file;
 }
 
-describe("in mid-stream", () => {
-  /** A backup that stands still in the middle of its object. */
+describe("a backup in mid-stream", () => {
+  /** Starts a backup and holds it in the middle of its object. */
   async function held(name: string): Promise<HoldingProxy> {
     const way = await wayTo(
       () => s3.port,
@@ -232,7 +222,7 @@ describe("in mid-stream", () => {
     return way;
   }
 
-  /** Nothing is to be seen where the object is to be. */
+  /** Expects that neither object nor manifest is visible. */
   async function expectNothing(name: string): Promise<void> {
     const { objectKey = "" } = (await backups.read(name)).status ?? {};
     expect(objectKey).not.toBe("");
@@ -250,7 +240,7 @@ describe("in mid-stream", () => {
     return status;
   }
 
-  test("the operator is killed: the agent goes on, and the next operator tells what it stored", async () => {
+  test("the operator is killed: the agent continues, and the next operator reports the object", async () => {
     const way = await held("operator");
     await killOperator();
     way.resume();
@@ -268,7 +258,7 @@ describe("in mid-stream", () => {
     await expectCompleted("agent");
   });
 
-  test("its pod is deleted: another one stores the object", async () => {
+  test("the agent's pod is deleted: another pod stores the object", async () => {
     const way = await held("pod");
     const [pod] = await podsOf("pod");
     await cluster.kubectl("delete", "pod", pod!.metadata.name, "--grace-period=0", "--force");
@@ -280,7 +270,7 @@ describe("in mid-stream", () => {
     await expectCompleted("pod");
   });
 
-  test("the store is killed: the attempt says so, and one after that stores the object", async () => {
+  test("the store is killed: the attempt reports it, and a later one stores the object", async () => {
     const way = await held("store");
     await s3.stop();
     way.resume();
@@ -291,7 +281,7 @@ describe("in mid-stream", () => {
     await expectCompleted("store");
   });
 
-  test("the member that is read is killed: another one is read", async () => {
+  test("the member that is read is killed: another member is read", async () => {
     const way = await held("member");
     const [pod] = await podsOf("member");
     const log = await cluster.kubectl("logs", pod!.metadata.name);
@@ -308,7 +298,7 @@ describe("in mid-stream", () => {
   });
 });
 
-test("an object in which a byte is another one is found wrong for ever when it is verified", async () => {
+test("verification reports an object with a changed byte as corrupt, without a retry", async () => {
   const way = await wayTo(() => s3.port);
   await backups.backUp("spoiled", { source, destination: { s3: s3By(way) } });
   const { status } = await backups.until("spoiled", "Completed");
@@ -324,7 +314,7 @@ test("an object in which a byte is another one is found wrong for ever when it i
   expect(found?.phase).toBe("Completed");
 });
 
-test("a gigabyte takes no more memory than a little does", { timeout: 900_000 }, async () => {
+test("a backup of a gigabyte takes no more memory than a small one", { timeout: 900_000 }, async () => {
   const large = new UserCluster(namespace.name, "large");
   await large.create({ replicas: 1 });
   await large.untilReady();

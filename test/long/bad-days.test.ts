@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
-import { eventually } from "#kit/e2e.ts";
-import { LoadedCluster } from "#kit/loaded-cluster.ts";
-import { watched } from "#kit/watched.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
+import { LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
+import { watched } from "#kit/tables/watched.ts";
 
-// What people do to a cluster, and what they find afterwards: it is put back, followed or explained, and no data is lost.
+// Manual changes to a cluster are reverted, followed or explained, and no data is lost.
 
-/** For what the operator does by itself on a busy machine. */
+/** Time for the operator to react on a busy machine. */
 const SOON_MS = 120_000;
-/** Takes the labels by which the operator finds what is its own. */
+/** A patch that removes the labels by which the operator finds its objects. */
 const NO_LABELS = {
   "app.kubernetes.io/managed-by": null,
   "etcd.improbable.io/cluster-name": null,
@@ -17,7 +17,7 @@ const NO_LABELS = {
 };
 const PAUSED = "etcd.improbable.io/paused";
 
-describe("a cluster in use is whole again after somebody", () => {
+describe("a cluster in use recovers after a person", () => {
   let cluster: LoadedCluster;
 
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe("a cluster in use is whole again after somebody", () => {
 
   afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-  /** etcd refuses to change its members while one of them has been connected for less than five seconds. */
+  /** Retries: etcd refuses to change its members while one has been connected for less than five seconds. */
   async function changeMembers(peer: string, ...args: readonly string[]): Promise<string> {
     return await eventually(() => cluster.etcdctl(peer, "member", ...args), SOON_MS);
   }
@@ -92,7 +92,7 @@ describe("a cluster in use is whole again after somebody", () => {
     await cluster.untilWhole(3);
   });
 
-  test("pauses the operator, and takes a finalizer off a peer that is going", async () => {
+  test("pauses the operator, and removes the finalizer of a peer under deletion", async () => {
     const [name = ""] = (await cluster.names("etcdpeers")).slice(-1);
     const [other = ""] = await cluster.names("etcdpeers");
     const members = await cluster.members(other);
@@ -104,7 +104,7 @@ describe("a cluster in use is whole again after somebody", () => {
     const finalizer = `"etcdpeer.etcd.improbable.io/pvc-cleanup"`;
     await cluster.kubectl("patch", "etcdpeer", name, "--type=merge", "-p", finalizers(finalizer));
     await cluster.kubectl("delete", "etcdpeer", name, "--wait=false");
-    await sleep(5_000); // that nothing happens is what is tested
+    await sleep(5_000); // nothing may happen in this time
     expect(await cluster.names("etcdpeers")).toHaveLength(3);
     expect(await uidOf("pvc", name)).toBe(claim);
     await cluster.kubectl("patch", "etcdpeer", name, "--type=merge", "-p", finalizers(""));
@@ -116,7 +116,7 @@ describe("a cluster in use is whole again after somebody", () => {
     expect(await uidOf("pvc", name)).toBe(claim);
   });
 
-  test("removes a member with etcdctl: its claim is kept aside, and another one joins", async () => {
+  test("removes a member with etcdctl: its claim is quarantined, and a new member joins", async () => {
     const [survivor = "", gone = ""] = await cluster.names("etcdpeers");
     const member = (await cluster.members(survivor)).find(({ name }) => name === gone);
     await changeMembers(survivor, "remove", BigInt(member?.id ?? 0).toString(16));
@@ -124,7 +124,7 @@ describe("a cluster in use is whole again after somebody", () => {
     expect(await cluster.untilWhole(3)).not.toContain(gone);
   });
 
-  test("adds a member of their own with etcdctl: it is shown, left alone, and gone when they remove it", async () => {
+  test("adds their own member with etcdctl: it is shown and left alone until they remove it", async () => {
     const [first = ""] = await cluster.names("etcdpeers");
     const before = await cluster.members(first);
     const added = await changeMembers(first, "add", "mine", "--learner", "--peer-urls=http://mine.test:2380");
@@ -141,14 +141,14 @@ describe("a cluster in use is whole again after somebody", () => {
     expect(await cluster.members(first)).toEqual(before);
   });
 
-  test("adds a member with etcdctl under a name that could be the operator's: it is taken back, as one too many", async () => {
+  test("adds a member with etcdctl under a name of the operator's pattern: it is removed as one too many", async () => {
     const names = await cluster.names("etcdpeers");
     await using peers = await watched(ETCD_PEERS, cluster.namespace);
     const url = `--peer-urls=http://my-etcd-9.my-etcd.${cluster.namespace}.svc:2380`;
     const added = await changeMembers(names[0]!, "add", "my-etcd-9", "--learner", url);
     const id = /Member\s+([0-9a-f]+) added/.exec(added)?.[1] ?? "";
-    // Nobody knows what it was added for, so it is looked after as one whose EtcdPeer is gone. As many as are wanted have a vote
-    // without it, so it need not arrive, and all of this takes a second.
+    // The operator treats it as a member without its EtcdPeer. The cluster has enough voters without it, so it need not
+    // start, and all of this takes a second.
     const seen = () => peers.seen.filter(({ metadata }) => metadata.name === "my-etcd-9");
     const removals = () => seen().map(({ metadata }) => metadata.annotations?.["etcd.improbable.io/removal"]);
     await expect.poll(removals, { timeout: SOON_MS }).toContain("scale-down");
@@ -156,7 +156,7 @@ describe("a cluster in use is whole again after somebody", () => {
     expect(await cluster.untilWhole(3)).toEqual(names);
   });
 
-  test("has done all that: no acknowledged write is missing", async () => {
+  test("has done all of this: no acknowledged write is missing", async () => {
     await cluster.end();
   });
 });

@@ -2,11 +2,11 @@ import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { idOf, parsedIn } from "#certificates/pem.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
 
-// The authority of clients is followed by another one while the API server refuses to have one binding written. Applications have two and a half
-// minutes to read what they are given, before each step.
+// The clients' CA is rotated while the API server refuses writes to one binding. Applications have two and a half
+// minutes to reread their Secret before each step.
 
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
 const STEP_MS = 400_000;
@@ -28,18 +28,18 @@ beforeAll(async () => {
 });
 afterAll(async () => await namespace?.[Symbol.asyncDispose]());
 
-/** SHA-256 of the authority that signs. */
+/** SHA-256 of the CA that signs. */
 async function authority(): Promise<string> {
   return idOf(new X509Certificate((await secretTexts(cluster, "my-etcd-client-ca"))["tls.crt"] ?? ""));
 }
 
-/** What the EtcdUsers say of their bindings. */
+/** Bindings in the status of the EtcdUsers. */
 async function bindings() {
   const all = await Promise.all(["shop", "billing"].map((name) => cluster.json<EtcdUser>("get", "etcduser", name)));
   return all.map(({ status }) => status?.binding);
 }
 
-/** The same, as all Secrets are to be: trusting these, and signed by the first of them. */
+/** Expected bindings: all Secrets trust these CAs, and the first one has signed the certificate. */
 function bindingsBy(trusts: readonly string[]) {
   return ["shop", "billing"].map((name) => ({ name: `${name}-binding`, trusts, signedBy: trusts[0] }));
 }
@@ -49,21 +49,21 @@ async function tlsReady(): Promise<string> {
   return status?.conditions?.find(({ type }) => type === "TLSReady")?.message ?? "";
 }
 
-test("nobody is cut off: it waits for the binding, and says for which", async () => {
+test("the rotation waits for the binding that cannot be written, and names it", async () => {
   const before = await authority();
-  // Whoever makes a Secret immutable has to delete it to have it changed.
+  // An immutable Secret can only be changed by deleting it.
   await cluster.kubectl("patch", "secret", "shop-binding", "-p", '{"immutable":true}');
   await cluster.kubectl("annotate", "etcdcluster", "my-etcd", "etcd.improbable.io/rotate-ca=client");
   await eventually(async () => {
-    const its = "Secret shop-binding of EtcdUser shop (StepRefused) has to say whom clients are to trust besides";
-    expect(await tlsReady()).toContain(`before the one that is to follow signs, ${its}`);
+    const its = "Secret shop-binding of EtcdUser shop (StepRefused) has to list the new CA in ca.crt";
+    expect(await tlsReady()).toContain(`before the new CA signs, ${its}`);
   }, STEP_MS);
   expect(await authority()).toBe(before);
   const [shop, billing] = await bindings();
   expect([shop?.trusts?.length, billing?.trusts?.length]).toEqual([1, 2]);
 }, 450_000);
 
-test("when it can be written all of it goes on to its end", async () => {
+test("when the binding can be written, the rotation completes", async () => {
   const before = await authority();
   await cluster.kubectl("delete", "secret", "shop-binding");
   await eventually(async () => expect(await authority()).not.toBe(before), STEP_MS);

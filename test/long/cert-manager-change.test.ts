@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CertManager, createIssuers, type Issuers, requestsOf } from "#kit/cert-manager.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { expectServed, TlsWriter } from "#kit/tls-writer.ts";
-import { allShown } from "#kit/user-tls.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { expectServed, TlsWriter } from "#kit/e2e/tls-writer.ts";
+import { allShown } from "#kit/e2e/user-tls.ts";
+import { CertManager, createIssuers, type Issuers, requestsOf } from "#kit/servers/cert-manager.ts";
 
-// What members show comes from cert-manager as it is, and from the operator again, while a client writes without pause: nothing that was
-// acknowledged is lost, no certificate is refused, and applications find what they need where they found it before.
+// Certificates come from a real cert-manager, then from the operator again, while a client writes without pause. No
+// acknowledged write is lost, no certificate is refused, and applications find their files in the same place.
 
-/** Three or four times all members restart, and clients have two and a half minutes in between; on a busy machine. */
+/** Three or four restarts of all members, with two and a half minutes for clients in between; on a busy machine. */
 const CHANGED_MS = 1_500_000;
 const OPERATOR = { provider: "Operator", certManager: null };
 
@@ -32,7 +32,7 @@ afterAll(async () => {
   await manager?.[Symbol.asyncDispose]();
 });
 
-/** Asks for it, and waits until members show it, and nothing else any more. */
+/** Changes spec.tls, and waits until members serve only certificates of the new provider. */
 async function changeTo(tls: object): Promise<void> {
   await cluster.patch({ tls });
   await eventually(async () => {
@@ -44,7 +44,9 @@ async function changeTo(tls: object): Promise<void> {
   await cluster.untilCondition("UpToDate", "True", "UpToDate", CHANGED_MS);
 }
 
-test("from the operator to cert-manager and back, under a writer", { timeout: 2 * CHANGED_MS + 300_000 }, async () => {
+test("certificates change from the operator to cert-manager and back under a writer", {
+  timeout: 2 * CHANGED_MS + 300_000,
+}, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
   const { status } = await cluster.get();
   const clusterID = status?.identity?.clusterID;

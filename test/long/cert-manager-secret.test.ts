@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/brought-tls.ts";
-import { CertManager, createIssuers, type Issuers } from "#kit/cert-manager.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { expectServed, TlsWriter } from "#kit/tls-writer.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { expectServed, TlsWriter } from "#kit/e2e/tls-writer.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
+import { CertManager, createIssuers, type Issuers } from "#kit/servers/cert-manager.ts";
+import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/snapshots/brought-tls.ts";
 
-// What members show comes from cert-manager as it is, then from Secrets that people bring, and from cert-manager again, without the operator in
-// between, while a client writes without pause: nothing that was acknowledged is lost, and no certificate is refused.
+// Certificates come from a real cert-manager, then from supplied Secrets, and from cert-manager again, without the
+// operator in between, while a client writes without pause. No acknowledged write is lost, and no certificate is
+// refused.
 
-/** Three times all members restart, and clients have two and a half minutes in between; on a busy machine. */
+/** Three restarts of all members, with two and a half minutes for clients in between; on a busy machine. */
 const CHANGED_MS = 1_500_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -37,12 +38,14 @@ function managed() {
   };
 }
 
-async function untilAllShow(): Promise<void> {
+async function untilChanged(): Promise<void> {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid", CHANGED_MS);
   await cluster.untilCondition("UpToDate", "True", "UpToDate", CHANGED_MS);
 }
 
-test("from cert-manager to Secrets and back, under a writer", { timeout: 2 * CHANGED_MS + 300_000 }, async () => {
+test("certificates change from cert-manager to Secrets and back under a writer", {
+  timeout: 2 * CHANGED_MS + 300_000,
+}, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
   const { status } = await cluster.get();
   const clusterID = status?.identity?.clusterID;
@@ -54,19 +57,19 @@ test("from cert-manager to Secrets and back, under a writer", { timeout: 2 * CHA
   await eventually(async () => {
     const { status: now } = await cluster.get();
     const told = now?.conditions?.find(({ type }) => type === "TLSReady");
-    expect(told?.message).toContain("Secret my-etcd-client is signed by a former authority");
+    expect(told?.message).toContain("Secret my-etcd-client is signed by the previous CA");
     expect(now?.issuedBy).toMatchObject(BROUGHT);
   }, CHANGED_MS);
   await writer.turnTo(THEIR_APPLICATION);
   await cluster.kubectl("delete", "secret", "my-etcd-client");
-  await untilAllShow();
+  await untilChanged();
   await expectServed(writer);
 
   await cluster.patch({ tls: managed() });
   await cluster.untilCondition("TLSReady", "False", "CertificatesChanging", CHANGED_MS);
   await eventually(() => secretTexts(cluster, "my-etcd-client"), CHANGED_MS);
   await writer.turnTo("my-etcd-client");
-  await untilAllShow();
+  await untilChanged();
   await expectServed(writer);
   await writer.end();
   expect((await cluster.untilReady()).status?.identity?.clusterID).toBe(clusterID);

@@ -4,20 +4,25 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { mainBinary } from "#dev/components.ts";
 import { run } from "#dev/run.ts";
-import { CertManager, createIssuers, type Issuers, renew, requestsOf } from "#kit/cert-manager.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { expectIssuedAsAsked } from "#kit/judged-requests.ts";
-import { killOperator } from "#kit/loaded-cluster.ts";
-import { credentialsDir } from "#kit/store-server.ts";
-import { allShown, lives, MEMBERS, secretTexts } from "#kit/user-tls.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { killOperator } from "#kit/e2e/loaded-cluster.ts";
+import { allShown, lives, MEMBERS, secretTexts } from "#kit/e2e/user-tls.ts";
+import { CertManager, createIssuers, type Issuers, renew, requestsOf } from "#kit/servers/cert-manager.ts";
+import { credentialsDir } from "#kit/servers/store-server.ts";
+import { expectIssuedAsAsked } from "#kit/tables/judged-requests.ts";
 import type { Certificate, Secret } from "#kube/kinds.ts";
 
-// cert-manager as it is issues for a cluster: an Issuer of its namespace what members show to each other, a ClusterIssuer with an authority that
-// another one has signed what they show to clients.
+// A real cert-manager issues certificates for a cluster. An Issuer in the namespace signs for peers, and a
+// ClusterIssuer with an intermediate CA signs for clients.
 
-/** cert-manager issues, the kubelet brings it within a minute or two, and the operator looks at what it hands on; on a busy machine. */
+/**
+ * cert-manager issues, the kubelet updates files within a minute or two, and the operator checks what it copies; on a
+ * busy machine.
+ */
 const RENEWED_MS = 400_000;
-/** As short as cert-manager allows: the operator looks once in a minute at what ends within an hour. */
+/**
+ * The shortest life that cert-manager allows: the operator checks certificates that end within an hour once a minute.
+ */
 const LIFE = { duration: "1h", renewBefore: "20m" };
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -49,7 +54,7 @@ async function apply(object: object): Promise<void> {
   await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
 }
 
-/** The Certificate by which the cluster asks for this. */
+/** Finds a Certificate of the cluster by the start of its name. @returns its full name */
 function requestFor(own: string): string {
   return requests.find(({ metadata }) => metadata.name.startsWith(own))?.metadata.name ?? "";
 }
@@ -58,8 +63,8 @@ function fingerprintOf(pem: string | undefined): string {
   return new X509Certificate(pem ?? "").fingerprint256;
 }
 
-describe("a cluster whose certificates cert-manager issues from its birth on", () => {
-  test("is ready, and its certificates are good", async () => {
+describe("a cluster with certificates from cert-manager from the start", () => {
+  test("is ready, and its certificates are valid", async () => {
     await cluster.untilReady(180_000);
     await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
     requests = await requestsOf(cluster);
@@ -72,7 +77,7 @@ describe("a cluster whose certificates cert-manager issues from its birth on", (
     await expectIssuedAsAsked(cluster, requests);
   });
 
-  test("has from cert-manager what it has asked for: keys, uses, names and life", async () => {
+  test("gets the requested keys, usages, names and lifetime from cert-manager", async () => {
     const bits = { "server auth": "1.3.6.1.5.5.7.3.1", "client auth": "1.3.6.1.5.5.7.3.2" }; // biome-ignore format: one line
     for (const { metadata, spec, status } of requests) {
       expect(status?.conditions).toContainEqual(expect.objectContaining({ type: "Ready", status: "True" }));
@@ -83,14 +88,14 @@ describe("a cluster whose certificates cert-manager issues from its birth on", (
       for (const name of spec?.dnsNames ?? []) expect(shown.subjectAltName).toContain(`DNS:${name}`);
       expect(shown.validToDate.getTime() - shown.validFromDate.getTime()).toBe(3_600_000);
     }
-    // A chain: the ClusterIssuer's own authority comes along, and who is to be trusted is the one that signed that.
+    // The ClusterIssuer's intermediate CA comes along in a chain; clients must trust the root that has signed it.
     const server = await secretTexts(cluster, requestFor("my-etcd-server-tls"));
     expect(server["tls.crt"]?.match(/BEGIN/g)).toHaveLength(2);
     const roots = await secretTexts(cluster, "company");
     expect(fingerprintOf(server["ca.crt"])).toBe(fingerprintOf(roots["tls.crt"]));
   });
 
-  test("was asked for by the operator, and approved by cert-manager", async () => {
+  test("gets its requests approved by cert-manager", async () => {
     const { items } = await cluster.json<{ items: Certificate[] }>("get", "certificaterequests.cert-manager.io"); // biome-ignore format: one line
     for (const { metadata } of requests) {
       const asked = items.filter((each) => each.metadata.name.startsWith(`${metadata.name}-`));
@@ -102,7 +107,7 @@ describe("a cluster whose certificates cert-manager issues from its birth on", (
     }
   });
 
-  test("shows them, and lets in an application that shows what it was given", async () => {
+  test("serves the certificates, and copies the application's into its Secret", async () => {
     const shown = await allShown(cluster, requestFor("my-etcd-peer-tls"));
     const [peer, server] = [
       fingerprintOf((await secretTexts(cluster, requestFor("my-etcd-peer-tls")))["tls.crt"]),
@@ -119,8 +124,8 @@ describe("a cluster whose certificates cert-manager issues from its birth on", (
   });
 });
 
-describe("users of etcd", () => {
-  test("are known by what cert-manager issues for them, and read nobody else's keys", async () => {
+describe("a user of etcd", () => {
+  test("logs in with a certificate from cert-manager, and reads its own keys only", async () => {
     const of = { clusterName: "my-etcd" };
     const api = { apiVersion: "etcd.improbable.io/v1beta1", metadata: { name: "billing" } };
     await apply({
@@ -147,7 +152,7 @@ async function untilBound(): Promise<void> {
   }, 120_000);
 }
 
-/** etcdctl with what the binding of the EtcdUser says now. */
+/** Runs etcdctl with the current binding Secret of the EtcdUser. */
 async function asBilling(...args: readonly string[]): Promise<string> {
   const files = credentialsDir(await secretTexts(cluster, "billing-binding"));
   const flags = [["cacert", "ca.crt"], ["cert", "tls.crt"], ["key", "tls.key"]].map(([flag, file = ""]) => `--${flag}=${join(files, file)}`); // biome-ignore format: one line
@@ -156,7 +161,7 @@ async function asBilling(...args: readonly string[]): Promise<string> {
   return (await run(program, [at, ...flags, ...args])).stdout.trim();
 }
 
-describe("what is renewed", () => {
+describe("a renewed certificate", () => {
   test(
     "is served by every member without a restart, and applications and users get it",
     async () => {
@@ -179,14 +184,14 @@ describe("what is renewed", () => {
   );
 
   test(
-    "may have another name: members serve it without a restart",
+    "may have more names, and members serve it without a restart",
     async () => {
       const before = await lives(cluster);
       await cluster.patch({ tls: { client: { extraNames: ["etcd.example.com", "192.0.2.7"] } } });
       await eventually(async () => {
         const { "tls.crt": pem = "" } = await secretTexts(cluster, requestFor("my-etcd-server-tls"));
         expect(new X509Certificate(pem).subjectAltName).toContain("DNS:etcd.example.com");
-        // The kubelets bring it one after the other: what comes next looks at who shows what.
+        // Kubelets update files one after the other; the next test compares what members serve.
         for (const [where, fingerprint] of await shownNow())
           if (where.endsWith(":2379")) expect(fingerprint, where).toBe(fingerprintOf(pem));
       }, RENEWED_MS);
@@ -198,29 +203,29 @@ describe("what is renewed", () => {
   );
 });
 
-/** What each member shows, and what applications have: fingerprints. */
+/** Fingerprints of the certificates that members serve and applications have. */
 async function shownNow(): Promise<ReadonlyMap<string, string>> {
   const shown = await allShown(cluster, requestFor("my-etcd-peer-tls"));
   const all = [...shown].map(([where, { fingerprint }]) => [where, fingerprint] as const);
   return new Map([...all, ["application", await pairOf("my-etcd-client")]]);
 }
 
-/** The fingerprint of the certificate in a Secret. */
+/** Fingerprint of the certificate in a Secret. */
 async function pairOf(secretName: string): Promise<string> {
   return fingerprintOf((await secretTexts(cluster, secretName))["tls.crt"]);
 }
 
-describe("where nobody issues", () => {
+describe("without a working issuer", () => {
   test(
-    "an issuer that is gone is told of, and nothing is torn down; when it is back, it renews",
+    "a deleted issuer is reported, the cluster keeps running, and renewal continues when the issuer is back",
     async () => {
       const peer = requestFor("my-etcd-peer-tls");
       const before = { lives: await lives(cluster), shown: await shownNow() };
       await cluster.kubectl("delete", "issuer.cert-manager.io", "company");
       await renew(cluster, peer, 10 * 60_000);
-      // What it looks at once in some minutes, an operator that starts looks at at once.
+      // A running operator checks this every few minutes, but a starting one at once.
       await killOperator();
-      await untilTold(`Secret ${peer} is not renewed: cert-manager says: `);
+      await untilTold(`Secret ${peer} is not renewed: cert-manager reports: `);
       await cluster.untilReady();
       expect(await shownNow()).toEqual(before.shown);
       expect(await asBilling("put", "billing/a", "3")).toBe("OK");
@@ -238,16 +243,16 @@ describe("where nobody issues", () => {
     2 * RENEWED_MS,
   );
 
-  test("an issuer that refuses is told of in its own words, where nothing is there yet", async () => {
+  test("an issuer's refusal is reported in its own words when there is no certificate yet", async () => {
     const refused = new UserCluster(namespace.name, "refused");
     const issuerRef = { name: "elsewhere", kind: "Issuer", group: "example.com" };
     await refused.create({ replicas: 1, tls: { peer: { provider: "CertManager", certManager: { issuerRef } }, client: { provider: "None" } } } as never); // biome-ignore format: one line
     await refused.untilCondition("TLSReady", "False", "CertificatesPending");
-    // Nobody here is such an issuer: the test is it, as cert-manager describes issuers of others.
+    // No controller implements this issuer: the test does, as cert-manager specifies for external issuers.
     const request = await eventually(async () => {
       const { items } = await cluster.json<{ items: Certificate[] }>("get", "certificaterequests.cert-manager.io");
       const found = items.find(({ metadata }) => metadata.name.startsWith("refused-peer-tls"));
-      if (found === undefined) throw new Error("it is not asked for yet");
+      if (found === undefined) throw new Error("there is no request yet");
       return found;
     });
     const now = new Date().toISOString();
@@ -260,22 +265,22 @@ describe("where nobody issues", () => {
   });
 
   test(
-    "an authority with another key is told of, and nobody is restarted for it; with the former one all is well again",
+    "a CA with a new key is reported without a restart; with the previous one all is well again",
     async () => {
       const peer = requestFor("my-etcd-peer-tls");
       const before = await lives(cluster);
       const { data, type } = await cluster.json<Secret>("get", "secret", "company");
-      // Without privateKey.rotationPolicy cert-manager makes another key with each renewal.
+      // Without privateKey.rotationPolicy, cert-manager makes a new key at each renewal.
       await renew(cluster, "company");
       await eventually(async () =>
         expect((await cluster.json<Secret>("get", "secret", "company")).data).not.toEqual(data),
       );
       await renew(cluster, peer);
       await cluster.untilCondition("TLSReady", "False", "CertificateInvalid", 180_000);
-      expect(await told()).toMatch(/signed by an authority that my-etcd-0, my-etcd-1, my-etcd-2 do not trust yet/);
+      expect(await told()).toMatch(/signed by a CA that my-etcd-0, my-etcd-1, my-etcd-2 do not trust yet/);
       await asBilling("put", "billing/a", "4");
 
-      // cert-manager would make another one at once of what it is still asked for.
+      // Otherwise cert-manager would at once issue another CA for its Certificate.
       await cluster.kubectl("delete", "certificate.cert-manager.io", "company");
       await apply({ apiVersion: "v1", kind: "Secret", metadata: { name: "company" }, type, data });
       const untrusted = await pairOf(peer);
@@ -289,7 +294,7 @@ describe("where nobody issues", () => {
     2 * RENEWED_MS,
   );
 
-  test("what cert-manager does not take is told in its webhook's words", async () => {
+  test("cert-manager's webhook refuses requests that the operator never makes", async () => {
     const wrong = { ...requests[0], metadata: { namespace: namespace.name, name: "wrong" } };
     const { spec } = wrong;
     await expect(apply({ ...wrong, spec: { ...spec, duration: "30m", renewBefore: "20m" } })).rejects.toThrow(/1h0m0s/);
@@ -297,7 +302,7 @@ describe("where nobody issues", () => {
   });
 });
 
-/** What the cluster says of its certificates. */
+/** The message of TLSReady. */
 async function told(): Promise<string> {
   const { status } = await cluster.get();
   return status?.conditions?.find(({ type }) => type === "TLSReady")?.message ?? "";
@@ -307,7 +312,7 @@ async function untilTold(text: string): Promise<void> {
   await eventually(async () => expect(await told()).toContain(text), 120_000);
 }
 
-test("with the cluster go the Certificates; what cert-manager has issued stays", async () => {
+test("Certificates are deleted with their cluster; Secrets from cert-manager stay", async () => {
   await cluster.kubectl("delete", "etcdcluster", "my-etcd");
   await eventually(async () => expect(await requestsOf(cluster)).toEqual([]), 120_000);
   for (const { metadata } of requests) await secretTexts(cluster, metadata.name);

@@ -1,27 +1,34 @@
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { ConnectionCount } from "#kit/connection-count.ts";
-import { kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
+import { ConnectionCount } from "#kit/e2e/connection-count.ts";
+import { kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
 import type { KubeList, Pod } from "#kube/kinds.ts";
 import { cpuSeconds, procFile } from "../../bench/process-usage.ts";
 import { OPERATOR_NAMESPACE } from "../../scripts/manifests.ts";
 
-// A handshake costs a member more than the questions that follow it: so connections are kept. Two clusters at rest, one with TLS and one without,
-// are left alone for a minute side by side; the kernel counts who opens a connection, and what it takes etcd.
+// A handshake costs a member more than the requests after it, so connections must be kept. Two idle clusters, one with
+// TLS and one without, run side by side for a minute. The kernel counts new connections by opener, and etcd's processor
+// time.
 
 const MINUTE_MS = 60_000;
-/** From Ready on until nothing is left of the beginning: what is read in the first looks, connections that were made before others knew the names. */
+/**
+ * From Ready until the effects of the start are over: first reads, and connections made before names were resolvable.
+ */
 const SETTLED_MS = 45_000;
-/** Of the operator, to a member. It looks every ten seconds and keeps a connection for fifteen: docs/performance.md. */
+/**
+ * New connections of the operator to a member. It asks every ten seconds and keeps a connection for fifteen:
+ * docs/performance.md.
+ */
 const OPENED_BY_OPERATOR = 0;
 /**
- * Of a member to another one, in a minute: etcd keeps those over which it sends, and makes one every four seconds to see how long that takes, with
- * TLS and without (`proberInterval` of server/etcdserver/api/rafthttp/probing_status.go; the transport that it uses keeps none).
+ * New connections between two members, in a minute. etcd keeps those over which it sends. It opens one every four
+ * seconds to measure latency, with TLS and without (`proberInterval` of
+ * server/etcdserver/api/rafthttp/probing_status.go).
  */
 const OPENED_BY_PEER = 16;
 
-/** What the members of a cluster may take more with TLS than without, all three together, in percent of a core. */
+/** How much more processor time the three members together may take with TLS than without, in percent of a core. */
 const TLS_AT_REST_PERCENT = 1;
 
 const addressesOf = ({ items }: KubeList<Pod>) => items.map(({ status }) => status?.podIP ?? "");
@@ -30,7 +37,7 @@ async function inNamespace(name: string, ...labels: readonly string[]): Promise<
   return addressesOf(await kubectl.json<KubeList<Pod>>(["-n", name, "get", "pods", "-l", ...labels]));
 }
 
-/** Processor time of all members of the namespace, in seconds. */
+/** Processor time of all members in the namespace, in seconds. */
 function etcdSeconds(namespace: string): number {
   const pids = readdirSync("/proc").filter(
     (each) => procFile(each, "comm") === "etcd\n" && procFile(each, "environ").includes(`.${namespace}.svc`),
@@ -39,7 +46,7 @@ function etcdSeconds(namespace: string): number {
   return pids.reduce((sum, pid) => sum + cpuSeconds(Number(pid)), 0);
 }
 
-test("a settled cluster's connections are kept: of whoever asks its members nobody makes a handshake again and again", async () => {
+test("connections in a settled cluster are kept: neither operator, kubelet nor members repeat handshakes", async () => {
   await using secure = await testNamespace("connections-tls");
   await using plain = await testNamespace("connections-plain");
   const clusters = [new UserCluster(secure.name), new UserCluster(plain.name)] as const;
@@ -73,13 +80,12 @@ test("a settled cluster's connections are kept: of whoever asks its members nobo
   expect(opened.operator).toBeLessThanOrEqual(3 * OPENED_BY_OPERATOR);
   expect(opened["operator to metrics"]).toBe(0);
   expect(opened["members to clients' port"]).toBe(0);
-  for (const who of ["members", "members without TLS"])
-    expect(opened[who], who).toBeLessThanOrEqual(6 * OPENED_BY_PEER);
+  for (const pair of ["members", "members without TLS"])
+    expect(opened[pair], pair).toBeLessThanOrEqual(6 * OPENED_BY_PEER);
   expect(opened["kubelet to clients' port"]).toBe(0);
-  // All that TLS costs members that nobody uses: 0.1 to 0.3 % were seen.
-  // A busy machine makes both dearer.
+  // TLS cost idle members 0.1 to 0.3 % when measured. A busy machine makes both clusters more expensive.
   const bound = Math.max(TLS_AT_REST_PERCENT, used[1]! / 3);
   expect(used[0]! - used[1]!, "percent of a core").toBeLessThan(bound);
-  // That this counts is seen by what is asked once a second, and shakes no hands.
+  // Proof that the counter works: this probe runs once a second, and shakes no hands.
   expect(opened["kubelet in plain text"]).toBeGreaterThan(100);
 }, 400_000);

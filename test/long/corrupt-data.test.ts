@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CLIENT_PORT } from "#api/names.ts";
-import { eventually, instance } from "#kit/e2e.ts";
-import { damageVolume, killEtcd, raiseCorrupt } from "#kit/load-accidents.ts";
-import { LoadedCluster } from "#kit/loaded-cluster.ts";
+import { eventually, instance } from "#kit/e2e/e2e.ts";
+import { damageVolume, killEtcd, raiseCorrupt } from "#kit/e2e/load-accidents.ts";
+import { LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
 
-// The data of a member goes bad while clients write and read: on its disk, so that etcd does not start on it, or in the judgement
-// of etcd itself, which then serves nobody.
+// A member's data becomes corrupt while clients write and read. Either etcd does not start with the files, or it raises
+// an alarm and refuses clients.
 
 const REPLACE_AFTER_SECONDS = 20;
 const SOON_MS = 120_000;
@@ -19,7 +19,10 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** Raises CORRUPT for a member, or for none in particular; any member takes it. */
+/**
+ * Raises CORRUPT for a member, or for member 0, as etcd does when it cannot tell which one; any member accepts the
+ * request.
+ */
 async function raise(name: string | undefined): Promise<void> {
   const { members = [] } = (await cluster.get()).status ?? {};
   const id = members.find((member) => member.name === name)?.id ?? "0";
@@ -32,7 +35,7 @@ async function untilReplaced(name: string): Promise<void> {
   expect(await cluster.untilWhole(3)).not.toContain(name);
 }
 
-test("damaged files: etcd does not start on them, and the member is replaced", async () => {
+test("damaged files: etcd does not start with them, and the member is replaced", async () => {
   const { name, pod } = await cluster.memberAwayFromOperator();
   await cluster.feltDuring("files damaged", async () => {
     await damageVolume(instance, pod.spec.nodeName, await cluster.volumeOf(name));
@@ -42,11 +45,11 @@ test("damaged files: etcd does not start on them, and the member is replaced", a
 });
 
 test.each(["a follower", "the leader"])(
-  "the data of %s is corrupt: it is replaced, and the alarm ends",
-  async (who) => {
+  "the data of %s is corrupt: the member is replaced, and the alarm ends",
+  async (role) => {
     const { leader, members = [] } = (await cluster.get()).status ?? {};
-    const { name } = members.find((member) => (member.name === leader) === (who === "the leader"))!;
-    await cluster.feltDuring(`${who} corrupt`, async () => {
+    const { name } = members.find((member) => (member.name === leader) === (role === "the leader"))!;
+    await cluster.feltDuring(`${role} corrupt`, async () => {
       await raise(name);
       await cluster.untilCondition("Available", "False", "CorruptionAlarm");
       await untilReplaced(name);
@@ -54,12 +57,12 @@ test.each(["a follower", "the leader"])(
   },
 );
 
-test("nobody knows whose data is right: nothing is changed before a person has decided", async () => {
+test("an alarm without a member: nothing is changed before a person has decided", async () => {
   await raise(undefined);
   await cluster.untilCondition("Available", "False", "CorruptionAlarm");
   await cluster.scale(1);
   await cluster.untilCondition("Progressing", "True", "Scaling");
-  await sleep(2 * REPLACE_AFTER_SECONDS * 1_000); // longer than anything is waited for
+  await sleep(2 * REPLACE_AFTER_SECONDS * 1_000); // longer than any of the operator's delays
   const [name = ""] = await cluster.names("etcdpeers");
   expect(await cluster.names("etcdpeers")).toHaveLength(3);
   expect(await cluster.members(name)).toHaveLength(3);

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { testSweeps } from "#kit/crash-sweep.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
+import { testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 
 const bootstrap: Scenario = {
   name: "bootstrap",

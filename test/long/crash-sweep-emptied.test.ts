@@ -1,8 +1,8 @@
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import { instance } from "#kit/e2e.ts";
-import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
-import type { MemberPod } from "#kit/loaded-cluster.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
+import { instance } from "#kit/e2e/e2e.ts";
+import { emptyVolume, killEtcd } from "#kit/e2e/load-accidents.ts";
+import type { MemberPod } from "#kit/e2e/loaded-cluster.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
 
 const quarantine: Scenario = {
   name: "replacement of an emptied member",
@@ -17,7 +17,7 @@ const quarantine: Scenario = {
   async settled(world) {
     const claim = await world.json<{ metadata: { labels: Record<string, string> } }>("get", "pvc", "my-etcd-2");
     if (claim.metadata.labels["etcd.improbable.io/quarantined"] !== "true")
-      throw new Error("the claim is not put aside");
+      throw new Error("the claim is not quarantined");
     await world.mustBeReady();
   },
   holds: mustHaveItsData,

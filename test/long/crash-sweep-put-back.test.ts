@@ -1,21 +1,21 @@
 import { expect } from "vitest";
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import { eventually } from "#kit/e2e.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
-import { withResources } from "#kit/pod-template.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 
-/** As short as it may be: time in which nothing happens but waiting. */
+/** The shortest timeout possible: the test only waits in this time. */
 const MEMBER_TIMEOUT = "10s";
 
 const putBack: Scenario = {
-  name: "update that is put back",
-  // The first one gets two pods more: one that fits on no node, and one as before.
+  name: "update that is rolled back",
+  // The first updated member gets two more pods: one that fits on no node, and one as before.
   mayBeMadeAnew: (object) => object.startsWith("Pod my-etcd-2-"),
   withinMs: 180_000,
   async prepare(world) {
     await readyWith(world, 3, { updateStrategy: { type: "RollingUpdate", memberTimeout: MEMBER_TIMEOUT } });
-    await world.lead("my-etcd-0"); // then my-etcd-2 is the first one
+    await world.lead("my-etcd-0"); // then my-etcd-2 is updated first
   },
   act: (world) => world.patch({ podTemplate: withResources({ requests: { cpu: "500" } }) }),
   settled: mustBePutBack,

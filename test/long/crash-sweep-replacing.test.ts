@@ -1,12 +1,12 @@
 import { hexOf } from "#etcd/types.ts";
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
 
 const replacement: Scenario = {
   name: "replacement",
   mayBeMadeAnew: (object) => object.includes("my-etcd-2"),
   prepare: (world) => readyWith(world, 3),
-  /** Volume and pod are gone. */
+  /** Deletes volume and pod. */
   async act(world) {
     await world.kubectl("delete", "pvc", "my-etcd-2", "--wait=false");
     await world.kubectl("delete", "pod", await world.podOf("my-etcd-2"), "--wait=false");

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import { eventually } from "#kit/e2e.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 
 const deletion: Scenario = {
   name: "deletion",
@@ -27,14 +27,14 @@ const comeback: Scenario = {
   },
 };
 
-/** The cluster ID of a cluster that was deleted. */
+/** The cluster ID of the deleted cluster. */
 const before = new WeakMap<World, string | undefined>();
 
 async function remove(world: World): Promise<void> {
   await world.kubectl("delete", "etcdcluster", world.name, "--wait=false");
 }
 
-/** Its claims stay. */
+/** Everything but claims must be deleted. */
 async function mustBeGone(world: World): Promise<void> {
   const left = (await world.objects()).filter(({ kind }) => kind !== "PersistentVolumeClaim");
   if (left.length > 0)
@@ -42,6 +42,6 @@ async function mustBeGone(world: World): Promise<void> {
 }
 
 testSweeps([
-  { scenario: deletion, mustWrite: [] }, // none at all: the garbage collector does it, and needs no operator
+  { scenario: deletion, mustWrite: [] }, // none: the garbage collector deletes everything, without the operator
   { scenario: comeback, mustWrite: ["PUT etcdclusters/my-etcd/status", "POST replicasets/my-etcd-2"] },
 ]);

@@ -12,23 +12,23 @@ import {
 } from "#api/names.ts";
 import { DEFAULT_TLS } from "#api/tls.ts";
 import { certificatesIn, idOf, parsedIn } from "#certificates/pem.ts";
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 import type { ConfigMap, Secret } from "#kube/kinds.ts";
 
 const NAME = "my-etcd";
 const SIGNED = [serverCertificateName, operatorCertificateName, applicationCertificateName].map((name) => name(NAME));
 
-// An authority is followed by another one, once. How several members keep together meanwhile is told by tls-history.test.ts; a single one makes each
-// kind of write there is. Of clients' authority the operator itself is the first client: if it came to show, or to trust, the wrong one, it would
-// never see its member again.
+// One rotation of a CA. tls-history.test.ts covers several members; a single member causes each kind of write. The
+// operator itself is a client under the clients' CA: with a wrong certificate or bundle it would never reach its member
+// again.
 const rotation: Scenario = {
   name: "rotation",
-  // It gets another pod for each of the three steps.
+  // The member gets another pod for each of the three steps.
   mayBeMadeAnew: (object) => object.startsWith("Pod "),
   withinMs: 240_000,
-  // Kubelets here have read Secrets anew after ten seconds at the latest.
+  // Kubelets here reread Secrets after ten seconds at the latest.
   faults: { rereadWithinMs: 20_000 },
   oneIn: 2,
   lanes: 4,
@@ -51,7 +51,7 @@ function textIn({ data }: Secret, file: string): string {
   return Buffer.from(data?.[file] ?? "", "base64").toString();
 }
 
-/** The next one signs, and nobody trusts the one before any more. */
+/** The new CA signs, and no member trusts the previous one any more. */
 async function mustBeFollowed(world: World): Promise<void> {
   await world.mustBeReady();
   const { status } = await world.get();
@@ -64,7 +64,7 @@ async function mustBeFollowed(world: World): Promise<void> {
   expect(certificatesIn(peer.spec.tls?.client?.trust ?? "")).toEqual(certificatesIn(trust));
 }
 
-/** All that is shown is signed by it, and all are told to trust it and nobody else. */
+/** All certificates are signed by the new CA, and all bundles contain only that one. */
 async function mustBeSignedByIt(world: World): Promise<void> {
   const authority = await secretOf(world, clientAuthorityName(NAME));
   const [signer] = parsedIn(textIn(authority, CERTIFICATE_FILE));

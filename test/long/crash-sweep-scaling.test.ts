@@ -1,6 +1,6 @@
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 
 const scaleUp: Scenario = {
   name: "scale up",
@@ -14,7 +14,7 @@ const scaleDown: Scenario = {
   name: "scale down",
   async prepare(world) {
     await readyWith(world, 3);
-    await world.lead("my-etcd-2"); // the first to go: leadership has to be handed over
+    await world.lead("my-etcd-2"); // the first removed member: leadership must be transferred
   },
   act: (world) => scale(world, 1),
   settled: (world) => world.mustBeReady(),

@@ -1,14 +1,14 @@
 import { expect } from "vitest";
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 
 const OPERATOR = { provider: "Operator" };
 
-// How several members keep together meanwhile is told by tls-history.test.ts. A single one makes each kind of write there is, in a third of the time.
+// tls-history.test.ts covers several members. A single member causes each kind of write, in a third of the time.
 const toTls: Scenario = {
   name: "to TLS",
-  // It gets another pod for each step; which one there was when the operator died is chance.
+  // The member gets another pod for each step; which one existed when the operator died is chance.
   mayBeMadeAnew: (object) => object.startsWith("Pod "),
   withinMs: 180_000,
   prepare: (world) => readyWith(world, 1),

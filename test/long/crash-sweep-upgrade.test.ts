@@ -1,19 +1,19 @@
 import { expect } from "vitest";
-import { mustHaveItsData, readyWith, testSweeps } from "#kit/crash-sweep.ts";
-import type { Scenario } from "#kit/operator-sweep.ts";
-import type { World } from "#kit/operator-world.ts";
+import { mustHaveItsData, readyWith, testSweeps } from "#kit/sweeps/crash-sweep.ts";
+import type { Scenario } from "#kit/sweeps/operator-sweep.ts";
+import type { World } from "#kit/sweeps/operator-world.ts";
 
 const NEXT = "3.7.3";
 
-// A restart of everybody, for whatever else, makes the same writes.
+// A rolling restart for any other reason makes the same writes.
 const upgrade: Scenario = {
   name: "upgrade",
-  // Each member gets another pod, once; which one there was when the operator died is chance.
+  // Each member gets one new pod; which one existed when the operator died is chance.
   mayBeMadeAnew: (object) => object.startsWith("Pod "),
   withinMs: 180_000,
   async prepare(world) {
     await readyWith(world, 3);
-    await world.lead("my-etcd-2"); // the last to go, and not by its number: leadership has to be handed over
+    await world.lead("my-etcd-2"); // the leader is updated last, whatever its ordinal: leadership must be transferred
   },
   act: (world) => world.patch({ version: NEXT }),
   settled: mustBeDone,

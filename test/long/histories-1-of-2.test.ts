@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ALL_HISTORIES } from "#dev/part.ts";
 import { keepEveryPromise, silentRules } from "../simulation/kept.ts";
 
-// Each commit tells some of these histories; here is one half of all.
+// Each commit runs some of these histories; this file runs one half of all.
 
 const HALF = ALL_HISTORIES / 2;
 

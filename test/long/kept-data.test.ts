@@ -1,15 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { eventually, instance, kubectl, node, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { emptyVolume, killEtcd } from "#kit/load-accidents.ts";
-import type { MemberPod } from "#kit/loaded-cluster.ts";
+import { eventually, instance, kubectl, node, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { emptyVolume, killEtcd } from "#kit/e2e/load-accidents.ts";
+import type { MemberPod } from "#kit/e2e/loaded-cluster.ts";
 
-// Data outlives everything else: clusters that are deleted, names that are taken, disks that are lost.
+// Data outlives deleted clusters, taken names and lost disks.
 
-/** For what the operator does by itself on a busy machine. */
+interface Copied {
+  readonly metadata: {
+    readonly name: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: { readonly volumeName?: string };
+}
+
+/** Time for the operator to react on a busy machine. */
 const SOON_MS = 120_000;
 
-describe.concurrent("data that is there already", () => {
+describe.concurrent("existing data", () => {
   /** Deletes the EtcdCluster and waits until its members are gone. */
   async function deleteCluster(cluster: UserCluster): Promise<void> {
     await cluster.kubectl("delete", "etcdcluster", cluster.name);
@@ -19,7 +28,7 @@ describe.concurrent("data that is there already", () => {
     }, SOON_MS);
   }
 
-  test("comes back with a cluster that is made again, with more members, and with fewer", async () => {
+  test("comes back with a recreated cluster, with more members and with fewer", async () => {
     await using namespace = await testNamespace("again");
     const cluster = new UserCluster(namespace.name);
     await cluster.create({ replicas: 3 });
@@ -35,7 +44,7 @@ describe.concurrent("data that is there already", () => {
     }
   });
 
-  test("comes back from a majority of its claims, and is never started over from less", async () => {
+  test("comes back from a majority of its claims, and is never reinitialized from fewer", async () => {
     await using namespace = await testNamespace("half");
     const cluster = new UserCluster(namespace.name);
     await cluster.create({ replicas: 3 });
@@ -51,15 +60,62 @@ describe.concurrent("data that is there already", () => {
     for (const name of names.filter((each) => each !== "my-etcd-0")) await cluster.kubectl("delete", "pvc", name);
     await cluster.create({ replicas: 3 });
     await cluster.untilCondition("Available", "False", "QuorumLost", SOON_MS);
-    await sleep(10_000); // that nothing else happens is what is tested
+    await sleep(10_000); // nothing else may happen in this time
     const { status: waiting } = await cluster.get();
     expect(waiting?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
     const { items } = await cluster.json<{ items: { metadata: { name: string } }[] }>("get", "pvc");
     expect(items.map(({ metadata }) => metadata.name)).toEqual(["my-etcd-0"]);
   });
 
+  test("comes back after kubectl delete --cascade=orphan with the command in the Ready condition", async () => {
+    await using namespace = await testNamespace("orphans");
+    const cluster = new UserCluster(namespace.name);
+    const tls = { peer: { provider: "Operator" }, client: { provider: "Operator" } } as never; // the API server fills in the rest
+    await cluster.create({ replicas: 3, tls });
+    const before = await cluster.untilReady(SOON_MS);
+    await cluster.put("my-etcd-0", "kept", "yes");
+    await cluster.kubectl("delete", "etcdcluster", "my-etcd", "--cascade=orphan");
+    await cluster.create({ replicas: 3, tls });
+    const { status } = await cluster.untilCondition("Ready", "False", "NameTaken", SOON_MS);
+    const said = status?.conditions?.find(({ type }) => type === "Ready")?.message ?? "";
+    expect(await cluster.read("my-etcd-0", "kept")).toBe("yes"); // the members serve until the command runs
+    const [, command = ""] = /: kubectl (delete .+)\. The members then come back/.exec(said) ?? [];
+    await kubectl.run(command.split(" "));
+    const after = await cluster.untilReady(240_000);
+    expect(after.status?.identity?.clusterID).toBe(before.status?.identity?.clusterID);
+    expect(await cluster.read("my-etcd-0", "kept")).toBe("yes");
+  });
+
+  test("is not changed when its claims are copied into another namespace with their labels and annotations", async () => {
+    await using from = await testNamespace("original");
+    await using to = await testNamespace("copy");
+    const [original, copy] = [new UserCluster(from.name), new UserCluster(to.name)];
+    await original.create({ replicas: 3 });
+    await original.untilReady(SOON_MS);
+    await original.put("my-etcd-0", "kept", "yes");
+    const members = await original.members("my-etcd-0");
+    const { items } = await original.json<{ items: Copied[] }>("get", "pvc");
+    for (const { metadata, spec } of items) {
+      const { name, labels } = metadata;
+      const { volumeName: _, ...wanted } = spec;
+      const ours = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.startsWith("etcd.improbable.io/"));
+      const annotations = Object.fromEntries(ours); // without those about the original's binding
+      const claim = {
+        apiVersion: "v1",
+        kind: "PersistentVolumeClaim",
+        metadata: { name, labels, annotations },
+        spec: wanted,
+      };
+      await kubectl.run(["create", "-n", to.name, "-f", "-"], { input: JSON.stringify(claim) });
+    }
+    await expect(copy.create({ replicas: 3 })).rejects.toThrow(`of EtcdCluster my-etcd in namespace ${from.name}`);
+    const answers = await Promise.all(members.map(({ name }) => original.read(name, "kept")));
+    expect(answers).toEqual(["yes", "yes", "yes"]);
+    expect(await original.members("my-etcd-0")).toEqual(members);
+  });
+
   const foreign = [
-    { what: "says nothing of itself", labels: {}, annotations: {}, in: "etcdpeer" },
+    { what: "has no labels", labels: {}, annotations: {}, in: "etcdpeer" },
     {
       what: "is another cluster's",
       labels: {
@@ -82,7 +138,7 @@ describe.concurrent("data that is there already", () => {
     },
   ];
   for (const { what, labels, annotations, in: kind } of foreign) {
-    test(`is not touched when the claim ${what}; a condition names it`, async () => {
+    test(`is not changed when the claim ${what}; a condition or the API server's refusal names it`, async () => {
       await using namespace = await testNamespace("foreign");
       const cluster = new UserCluster(namespace.name);
       const claim = {
@@ -93,7 +149,7 @@ describe.concurrent("data that is there already", () => {
       };
       await kubectl.run(["create", "-f", "-"], { input: JSON.stringify(claim) });
       const before = await cluster.json<{ metadata: object; spec: object }>("get", "pvc", "my-etcd-0");
-      // What one look at the claims tells is said when the cluster is asked for.
+      // The webhook already refuses what is evident from the claims.
       if (kind === "etcdcluster")
         await expect(cluster.create({ replicas: 1 })).rejects.toThrow(/my-etcd-0.*are not overwritten/);
       else {
@@ -108,7 +164,7 @@ describe.concurrent("data that is there already", () => {
     });
   }
 
-  test("is not touched when a ReplicaSet is in the way; a condition names it", async () => {
+  test("is not changed when a foreign ReplicaSet has the name; a condition names it", async () => {
     await using namespace = await testNamespace("foreign");
     const cluster = new UserCluster(namespace.name);
     const labels = { app: "else" };
@@ -136,7 +192,7 @@ describe.concurrent("data that is there already", () => {
     await cluster.untilReady(240_000);
   });
 
-  /** Waits for the condition Ready of the cluster, or of its first peer, to name the object. */
+  /** Waits until the condition Ready of the cluster, or of its first peer, names the object. */
   async function mustName(cluster: UserCluster, kind: string, message: RegExp, reason: RegExp): Promise<void> {
     await eventually(async () => {
       const name = kind === "etcdpeer" ? "my-etcd-0" : "my-etcd";
@@ -153,7 +209,7 @@ describe.concurrent("data that is there already", () => {
   }
 });
 
-test("a founder that comes back cut off and without its data never makes a second cluster", async () => {
+test("a founding member that is cut off and loses its data never makes a second cluster", async () => {
   await using namespace = await testNamespace("founder");
   const cluster = new UserCluster(namespace.name);
   await cluster.create({ replicas: 1 });
@@ -168,11 +224,11 @@ test("a founder that comes back cut off and without its data never makes a secon
   try {
     await emptyVolume(instance, spec.nodeName, volume);
     await killEtcd(metadata.uid);
-    await sleep(20_000); // its container starts again, which nobody can see from here
+    await sleep(20_000); // its container restarts, unseen by the API server
   } finally {
     await node("heal", nodeNumber);
   }
-  // The operator may have been cut off as well: what the status says right now may be from before.
+  // The operator may have been cut off as well: the current status may be outdated.
   await eventually(async () => {
     const { status } = await cluster.untilReady(SOON_MS);
     expect(await cluster.read(status?.leader ?? "", "kept")).toBe("yes");

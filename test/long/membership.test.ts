@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, instance, node } from "#kit/e2e.ts";
-import { freezeApiServer } from "#kit/load-accidents.ts";
-import { expectPromised, killOperator, LoadedCluster } from "#kit/loaded-cluster.ts";
+import { eventually, instance, node } from "#kit/e2e/e2e.ts";
+import { freezeApiServer } from "#kit/e2e/load-accidents.ts";
+import { expectPromised, killOperator, LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
 
-// One cluster lives through everything, while clients write and read without pause. After each chapter nothing may be left
-// over, and one copy of each key must be able to explain what the clients saw.
+// One cluster survives all of this, while clients write and read without pause. After each chapter no object may be
+// left over, and for each key one linearizable register must explain what clients saw.
 
-/** How long the operator waits for a lost member here, in seconds: more than the partition lasts, less than people wait. */
+/**
+ * How long the operator waits for a lost member here, in seconds: longer than the partition, shorter than a person
+ * would wait.
+ */
 const REPLACE_AFTER_SECONDS = 30;
 
 let cluster: LoadedCluster;
@@ -18,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-test("a node is cut off and comes back before its member is given up", async () => {
+test("a node is cut off and returns before its member is replaced", async () => {
   const before = await cluster.names("etcdpeers");
   const { nodeNumber } = await cluster.memberAwayFromOperator();
   const felt = await cluster.feltDuring("partition", async () => {
@@ -30,7 +33,7 @@ test("a node is cut off and comes back before its member is given up", async () 
     }
     expect(await cluster.untilWhole(3)).toEqual(before);
   });
-  expectPromised(felt, 2); // it is cut off, and it comes back
+  expectPromised(felt, 2); // one for the cut, one for the return
 });
 
 test("the operator is killed while a member joins, while one leaves, and while one is replaced", async () => {
@@ -47,7 +50,7 @@ test("the operator is killed while a member joins, while one leaves, and while o
     const member = (await cluster.get()).status?.members?.find((each) => each.name === name)?.id;
     await cluster.kubectl("delete", "pvc", name, "--wait=false");
     await cluster.kubectl("delete", "pod", await cluster.podOf(name), "--wait=false");
-    // With its claim the name is free: the next member may have it. It is another member all the same.
+    // With its claim the name is free: the next member may have the same name, but another ID.
     await eventually(async () => {
       const { status } = await cluster.get();
       expect(status?.members?.map(({ id }) => id)).not.toContain(member);
@@ -61,14 +64,14 @@ test("the operator is killed while a member joins, while one leaves, and while o
 test("the API server is away: clients do not notice", async () => {
   const felt = await cluster.feltDuring("API server away", async () => {
     using _frozen = freezeApiServer(instance);
-    await sleep(60_000); // longer than a lease lives, and than a node may be silent
+    await sleep(60_000); // longer than a lease, and than a node may be silent
   });
   expect(felt).toMatchObject({ failedRequests: 0 });
   const back = await cluster.feltDuring("API server back", () => cluster.untilWhole(3));
   expect(back).toMatchObject({ failedRequests: 0 });
 });
 
-test("a node is lost for good: its member is replaced", async () => {
+test("a node is lost permanently: its member is replaced", async () => {
   const { name, nodeNumber } = await cluster.memberAwayFromOperator();
   try {
     const felt = await cluster.feltDuring("node lost", async () => {
@@ -78,11 +81,11 @@ test("a node is lost for good: its member is replaced", async () => {
       expect(names).not.toContain(name);
       expect(await cluster.quarantined()).toContain(name);
     });
-    expectPromised(felt, 2); // it goes, and its member is replaced
+    expectPromised(felt, 2); // one for the loss, one for the replacement
   } finally {
     await node("start", nodeNumber);
   }
-  await cluster.untilWhole(3); // whatever was left on the node is not taken for a member when it boots
+  await cluster.untilWhole(3); // leftovers on the node do not become a member when it boots
 });
 
 test("no acknowledged write is missing, and all members have the same data", async () => {

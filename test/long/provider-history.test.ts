@@ -1,32 +1,32 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { applicationCertificateName, bindingName, TRUST_FILE, trustConfigMapName } from "#api/names.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { asApplicationUser, untilApplicationUser } from "#kit/application-user.ts";
-import { BACK_MS } from "#kit/archived-history.ts";
-import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/brought-tls.ts";
-import { CertManager, createIssuers, type Issuers } from "#kit/cert-manager.ts";
-import { CheckedHistory, isUpToDate, VERIFIED_MS } from "#kit/checked-history.ts";
-import { ByClientSecret } from "#kit/client-secret.ts";
-import { eventually } from "#kit/e2e.ts";
-import type { LoadedCluster } from "#kit/loaded-cluster.ts";
-import { RESTORED_MS } from "#kit/user-backups.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { ByClientSecret } from "#kit/e2e/client-secret.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
+import type { LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
+import { RESTORED_MS } from "#kit/e2e/user-backups.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
+import { asApplicationUser, untilApplicationUser } from "#kit/etcd/application-user.ts";
+import { BACK_MS } from "#kit/etcd/archived-history.ts";
+import { CheckedHistory, isUpToDate, VERIFIED_MS } from "#kit/etcd/checked-history.ts";
+import { CertManager, createIssuers, type Issuers } from "#kit/servers/cert-manager.ts";
+import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/snapshots/brought-tls.ts";
 import type { ConfigMap } from "#kube/kinds.ts";
 
-// What the members of one cluster show comes from the operator, then from cert-manager as it is, from Secrets that people bring, and from the operator
-// again, while etcd asks for users: clients that write and read as a user are to notice nothing of it. They read whom they trust where applications
-// read it, and what is issued is renewed every two minutes. Backups of each time are verified, the schedule's own one among them, and what was written
-// comes back with TLS and users.
+// Certificates of one cluster come from the operator, then from a real cert-manager, from supplied Secrets, and from
+// the operator again, with auth enabled. Clients that write and read as a user must not notice. They read the CA bundle
+// where applications do, and certificates are renewed every two minutes. Backups of each phase are verified, also the
+// schedule's own, and all data is restored with TLS and users.
 
-/** What is issued lasts as short as cert-manager allows, and is renewed all along. */
+/** The shortest life that cert-manager allows; certificates are renewed all the time. */
 const LIFE = { duration: "1h", renewBefore: "58m" } as const;
 const ISSUED = { provider: "Operator", ...LIFE } as const;
 const TLS = { peer: ISSUED, client: ISSUED };
-/** What else was said before it. */
+/** Removes the settings of the other providers. */
 const OTHERS_GONE = { certManager: null, secret: null };
-/** As short as an operator allows: so long clients have to read anew, twice with each change. */
+/** The shortest time that the operator allows: clients reread within this time, twice per change. */
 const REREAD_SECONDS = 100;
-/** Three or four times all members restart, and clients have that time in between; on a busy machine. */
+/** Three or four restarts of all members, with that time for clients in between; on a busy machine. */
 const CHANGED_MS = 1_000_000;
 const TEST_MS = CHANGED_MS + 2 * VERIFIED_MS + 300_000;
 const APPLICATION = applicationCertificateName("my-etcd");
@@ -48,7 +48,7 @@ beforeAll(async () => {
   cluster = history.cluster;
   manager = await CertManager.install(cluster.namespace);
   issuers = await createIssuers(cluster);
-  // The user is known by the name that its certificate shows, whoever has signed it.
+  // etcd knows the user by its certificate's common name, whichever CA has signed it.
   await bringSecrets(cluster, { application: APPLICATION });
 });
 afterAll(async () => {
@@ -56,7 +56,7 @@ afterAll(async () => {
   await manager?.[Symbol.asyncDispose]();
 });
 
-/** Whom clients are told to trust: one authority, once what there was before is believed no more. */
+/** The clients' CA, once only one is trusted. */
 async function trusted(): Promise<string> {
   return await eventually(async () => {
     const { data } = await cluster.json<ConfigMap>("get", "configmap", trustConfigMapName("my-etcd"));
@@ -67,8 +67,8 @@ async function trusted(): Promise<string> {
 }
 
 /**
- * Members come to show something else, which nobody notices, and what has been written by then is archived, backed up and verified.
- * @param handOver what applications and people do meanwhile
+ * Changes spec.tls without effect on clients; earlier writes are then archived, backed up and verified.
+ * @param handOver what applications and people do during the change
  */
 async function changed(to: string, tls: object, handOver: () => Promise<void> = async () => undefined): Promise<void> {
   const before = await trusted();
@@ -87,22 +87,22 @@ async function changed(to: string, tls: object, handOver: () => Promise<void> = 
   await history.expectVerified(to);
 }
 
-/** Waits until it is told that what applications were given before is not believed for much longer. */
+/** Waits until TLSReady reports that certificates of the previous CA will be rejected soon. */
 async function untilTakenBack(): Promise<void> {
   await eventually(async () => {
     const { status } = await cluster.get();
     const told = status?.conditions?.find(({ type }) => type === "TLSReady");
-    expect(told?.message).toContain("a former authority");
+    expect(told?.message).toContain("signed by the previous CA");
     expect(status?.issuedBy).toMatchObject(BROUGHT);
   }, CHANGED_MS);
 }
 
-test("the schedule backs up what asks for TLS and users, and has it verified", { timeout: VERIFIED_MS }, async () => {
+test("the schedule's backup of a cluster with TLS and auth is verified", { timeout: VERIFIED_MS }, async () => {
   await history.archive.expectScheduledVerified();
   await history.archive.expectStored("by-the-operator");
 });
 
-test("from the operator to cert-manager", { timeout: TEST_MS }, async () => {
+test("certificates change from the operator to cert-manager", { timeout: TEST_MS }, async () => {
   await changed("by-cert-manager", {
     peer: { ...LIFE, provider: "CertManager", certManager: { issuerRef: issuers.company } },
     client: { ...LIFE, provider: "CertManager", certManager: { issuerRef: issuers.everywhere } },
@@ -110,14 +110,14 @@ test("from the operator to cert-manager", { timeout: TEST_MS }, async () => {
   await untilApplicationUser(cluster, "Bound");
 });
 
-test("a binding says what Secrets for applications say", { timeout: 200_000 }, async () => {
+test("a binding has the same content as the applications' Secret", { timeout: 200_000 }, async () => {
   await history.unnoticed("to the binding", async () => {
     await history.turnTo(await ByClientSecret.start(cluster, BINDING));
     await cluster.load.untilServed();
   });
 });
 
-test("from cert-manager to Secrets that people bring", { timeout: TEST_MS }, async () => {
+test("certificates change from cert-manager to supplied Secrets", { timeout: TEST_MS }, async () => {
   const nothingElse = { certManager: null, duration: null, renewBefore: null };
   const tls = { peer: { ...BROUGHT.peer, ...nothingElse }, client: { ...BROUGHT.client, ...nothingElse } };
   await changed("by-people", tls, async () => {
@@ -129,22 +129,22 @@ test("from cert-manager to Secrets that people bring", { timeout: TEST_MS }, asy
   });
 });
 
-test("from Secrets that people bring to the operator", { timeout: TEST_MS }, async () => {
+test("certificates change from supplied Secrets to the operator", { timeout: TEST_MS }, async () => {
   const issued = { ...ISSUED, ...OTHERS_GONE };
   await changed("by-the-operator-again", { peer: issued, client: issued }, async () => {
-    // What the operator issues for applications is there once all members believe it.
+    // The operator hands certificates to applications once all members trust the CA.
     await eventually(() => secretTexts(cluster, APPLICATION), CHANGED_MS);
     await history.turnTo(await ByClientSecret.start(cluster));
   });
   await untilApplicationUser(cluster, "Bound");
 });
 
-test("no acknowledged write is missing, a watch was told all, and all members have the same data", async () => {
+test("no acknowledged write is missing, the watch missed no event, and all members have the same data", async () => {
   await history.end();
 });
 
 test(
-  "the latest backup is a cluster with TLS and users",
+  "the latest backup restores a cluster with TLS and users",
   async () => {
     await history.expectRestored(RESTORED);
   },
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  "all that was written comes back from the archive, which has no gap, with TLS and users",
+  "all writes are restored from the archive, which has no gap, with TLS and users",
   async () => {
     expect(history.archive.markers).toEqual([
       "by-the-operator",

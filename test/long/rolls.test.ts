@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, kubectl, node } from "#kit/e2e.ts";
-import { evict } from "#kit/eviction.ts";
-import { expectPromised, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/loaded-cluster.ts";
+import { eventually, kubectl, node } from "#kit/e2e/e2e.ts";
+import { evict } from "#kit/e2e/eviction.ts";
+import { expectPromised, LONGEST_OUTAGE_MS, LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
 
-// Clusters are restarted member by member while clients write and read without pause: several at once, one whose node is drained in the
-// middle of it, and one of which a member is down when it is asked for. What clients saw is checked like any other history.
+// Clusters are restarted member by member while clients write and read without pause. Several restart at once, one has
+// a node drained halfway, and one has a member down. The clients' history is checked like any other.
 
-/** For what the operator does by itself on a busy machine. */
+/** Time for the operator to react on a busy machine. */
 const SOON_MS = 240_000;
 const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
 const SIZES = [1, 2, 3, 4, 5];
-/** Those that are needed afterwards. */
+/** Clusters that later tests need. */
 const STAYING = [3, 5];
-/** The clients of all five together ask about as often as those of one cluster elsewhere, in milliseconds. */
+/** The clients of all five clusters together send about as much as those of one cluster elsewhere, in milliseconds. */
 const EVERY_MS = 200;
-/** For what must not happen while a member is down: longer than any turn takes. */
+/** How long something must not happen while a member is down: longer than any member's restart takes. */
 const STAYS_MS = 15_000;
 
 const clusters = new Map<number, LoadedCluster>();
@@ -46,7 +46,7 @@ async function restart(cluster: LoadedCluster, at: string): Promise<void> {
   await cluster.patch({ podTemplate: { metadata: { annotations: { [RESTARTED_AT]: at } } } });
 }
 
-/** Uids of the members' pods that were made from this wish, by peer. */
+/** UIDs of the members' pods that have this restart annotation, by peer. */
 async function restartedPods(cluster: LoadedCluster, at: string): Promise<Readonly<Record<string, string>>> {
   const made = [...(await cluster.memberPods())].filter(
     ([, { metadata }]) => metadata.annotations?.[RESTARTED_AT] === at,
@@ -67,8 +67,8 @@ test("five clusters of different sizes are restarted at once", { timeout: 600_00
       await restart(cluster, "first");
       await untilAllRestarted(cluster, size, "first");
     });
-    // Those of one and of two members are away for a while; and five pods at a time are a load for few processors. How little clients
-    // notice otherwise is told of one cluster at a time.
+    // Clusters of one and two members are unavailable for a while, and five pods at a time are a load for few
+    // processors. Other tests measure how little clients notice in a single cluster.
     expect(felt.acknowledgedWrites).toBeGreaterThan(0);
     expect(felt.longestPauseMs).toBeLessThan(LONGEST_OUTAGE_MS);
     expect(await memberIds(cluster)).toEqual(ids);
@@ -77,7 +77,7 @@ test("five clusters of different sizes are restarted at once", { timeout: 600_00
   });
   const failed = (await Promise.allSettled(rolls)).filter(({ status }) => status === "rejected");
   expect(failed).toEqual([]);
-  // What follows is about one cluster each, and the processors are theirs.
+  // The next tests are about one cluster each, which gets all processors.
   for (const size of SIZES.filter((each) => !STAYING.includes(each))) {
     const cluster = clusterOf(size);
     clusters.delete(size);
@@ -86,7 +86,7 @@ test("five clusters of different sizes are restarted at once", { timeout: 600_00
   }
 });
 
-test("a node is drained in the middle of a restart, and the quorum is never touched", {
+test("a node is drained halfway through a restart, and the quorum is kept", {
   timeout: 600_000,
 }, async () => {
   const cluster = clusterOf(3);
@@ -95,16 +95,17 @@ test("a node is drained in the middle of a restart, and the quorum is never touc
     await eventually(async () => expect(await restartedPods(cluster, "drained")).not.toEqual({}), SOON_MS);
     const done = await restartedPods(cluster, "drained");
     const [, pod] = [...(await cluster.memberPods())].find(([peer]) => done[peer] === undefined) ?? [];
-    if (pod === undefined) throw new Error("everybody was restarted before the drain began");
+    if (pod === undefined) throw new Error("all members were restarted before the drain began");
     await kubectl.run(["cordon", pod.spec.nodeName]);
     try {
       console.log(`the budget refused the eviction ${await evict(pod, cluster.namespace)} times`);
-      // Its volume is on that node: until it is let in again the member is away, and nobody else may restart.
+      // The evicted member's volume is on that node: until it is uncordoned the member is down, and no other may
+      // restart.
       await sleep(STAYS_MS);
       const ready = (await cluster.get()).status?.ready;
       expect(ready).toBe("2/3");
     } catch (thrown) {
-      // Its turn had come already: then the pod was another one when the eviction came.
+      // If the member was already restarting, its pod changed before the eviction.
       if (!String(thrown).includes("NotFound") && !String(thrown).includes("Conflict")) throw thrown;
     } finally {
       await kubectl.run(["uncordon", pod.spec.nodeName]);
@@ -114,7 +115,7 @@ test("a node is drained in the middle of a restart, and the quorum is never touc
   expectPromised(felt, 3 + 1);
 });
 
-test("nobody is restarted while a member is down, and everybody once it is back", { timeout: 600_000 }, async () => {
+test("no member is restarted while another is down, and all are once it is back", { timeout: 600_000 }, async () => {
   const cluster = clusterOf(5);
   const { name, nodeNumber } = await cluster.memberAwayFromOperator();
   const felt = await cluster.feltDuring("restart with a member down", async () => {
@@ -134,6 +135,6 @@ test("nobody is restarted while a member is down, and everybody once it is back"
   expectPromised(felt, 5 + 2 * 2);
 });
 
-test("no acknowledged write is missing in any of them, and all members have the same data", async () => {
+test("no acknowledged write is missing in either cluster, and all members have the same data", async () => {
   for (const cluster of clusters.values()) await cluster.end();
 });

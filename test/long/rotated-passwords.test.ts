@@ -5,28 +5,28 @@ import { parseAllDocuments } from "yaml";
 import { ROTATED_AT_ANNOTATION } from "#api/names.ts";
 import type { EtcdUser } from "#api/v1beta1/user.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { ByClientSecret } from "#kit/client-secret.ts";
-import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { IDLE, processIn } from "#kit/idle-pod.ts";
-import { CLIENTS, Load } from "#kit/load.ts";
-import { PasswordClient } from "#kit/password-client.ts";
-import { loginByMount, loginBySecret } from "#kit/password-login.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { ByClientSecret } from "#kit/e2e/client-secret.ts";
+import { eventually, kubectl, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { CLIENTS, Load } from "#kit/e2e/load.ts";
+import { PasswordClient } from "#kit/e2e/password-client.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
+import { loginByMount, loginBySecret } from "#kit/etcd/password-login.ts";
+import { IDLE, processIn } from "#kit/pods/idle-pod.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 
-// Passwords are followed by others while applications work with them. An application keeps its connections, and reads its Secret anew when it is
-// refused: by the API server, or in the file that the kubelet brings.
+// Passwords are rotated while applications use them. An application keeps its connections. When it is refused, it
+// rereads its Secret: from the API server, or from the file that the kubelet updates.
 
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
 const ROTATIONS = 4;
-/** What a person writes into the Secret. */
+/** The password that a person writes into the Secret. */
 const CHOSEN = "chosen-by-hand-4712";
-/** All clients log in at once, and etcd computes for each: on a busy machine that takes seconds. */
+/** All clients log in at once, and etcd hashes a password for each: on a busy machine that takes seconds. */
 const ALL_LOGGED_IN_MS = 15_000;
 const { signal } = new AbortController();
 /** Secrets of clusters are read once a minute. */
 const ROOT_MS = 120_000;
-/** A kubelet brings what has changed in a Secret within a minute or two by default. */
+/** A kubelet updates the files of a changed Secret within a minute or two by default. */
 const MOUNTED_MS = 180_000;
 
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -53,7 +53,7 @@ async function apply(object: object): Promise<void> {
   await kubectl.run(["-n", namespace.name, "apply", "-f", "-"], { input: JSON.stringify(object) });
 }
 
-/** The pod of the example is there for what it has mounted. */
+/** Makes the example's pod idle: the test needs only its mounts. */
 function idle(each: KubeObject): object {
   if (each.kind !== "Pod") return each;
   const { spec } = each as KubeObject & { readonly spec: { readonly containers: readonly object[] } };
@@ -75,7 +75,7 @@ async function passwordIn(secretName: string): Promise<string> {
 
 let rotations = 0;
 
-/** Asks for new credentials of the user, and waits until etcd has them. */
+/** Requests new credentials of the user, and waits until etcd has them. */
 async function rotate(): Promise<void> {
   const before = await passwordIn("shop-binding");
   rotations++;
@@ -90,12 +90,16 @@ async function rotate(): Promise<void> {
   await untilRefused("shop", before);
 }
 
-/** Has the user's credentials be older than they may become, as their Secret says it, and waits until etcd has others. */
+/**
+ * Makes the user's credentials look older than they may be, by their Secret's annotation, and waits until etcd has new
+ * ones.
+ */
 async function outlive(): Promise<void> {
   const before = await passwordIn("shop-binding");
   const madeAt = `${ROTATED_AT_ANNOTATION}=${rfc3339(Date.now() - 3_600_000)}`;
   await cluster.kubectl("annotate", "--overwrite", "secret", "shop-binding", madeAt);
-  // The other prefix has the operator write the Secret, and see what has become of it: else it would read it again in minutes.
+  // The new prefix makes the operator write the Secret, and see the annotation: else it would reread it only in
+  // minutes.
   const spec = { rotation: { every: "30m" }, keyPrefix: "shop/kept/" };
   await cluster.kubectl("patch", "etcduser", "shop", "--type=merge", "-p", JSON.stringify({ spec }));
   const next = await eventually(async () => {
@@ -110,7 +114,7 @@ async function outlive(): Promise<void> {
   expect(await passwordIn("shop-binding")).toBe(next);
 }
 
-/** Whether etcd lets nobody in by this password; it is tried once. */
+/** Whether etcd refuses this password, which is tried once. */
 async function isRefused(name: string, password: string): Promise<boolean> {
   let isTried = false;
   const credentials = () => {
@@ -135,12 +139,12 @@ async function untilRefused(name: string, password: string): Promise<void> {
   const sinceMs = performance.now();
   await eventually(async () => expect(await isRefused(name, password)).toBe(true), ROOT_MS);
   const tookMs = Math.round(performance.now() - sinceMs);
-  console.log(`${name}: the password of before was refused ${tookMs} ms after the Secret had another one`);
+  console.log(`${name}: the previous password was refused ${tookMs} ms after the Secret had a new one`);
 }
 
 /**
- * Writes and reads while something is done: no request fails, nothing is lost.
- * @param work is given what waits until every client has had to log in once more
+ * Writes and reads during `work`: no request fails, and nothing is lost.
+ * @param work receives a function that waits until every client has had to log in once more
  */
 async function loaded(secretName: string, work: (untilAllIn: () => Promise<void>) => Promise<void>): Promise<void> {
   const login = loginBySecret(cluster, secretName);
@@ -162,7 +166,7 @@ async function loaded(secretName: string, work: (untilAllIn: () => Promise<void>
   expect(await load.end()).toEqual([]);
 }
 
-test("who keeps a connection and reads the binding when it is refused loses no request, however often the password is rotated, also for its age", async () => {
+test("a client that keeps a connection and rereads the binding when refused loses no request during rotations", async () => {
   await loaded("shop-binding", async (untilAllIn) => {
     for (let n = 0; n < ROTATIONS; n++) {
       await rotate();
@@ -173,7 +177,7 @@ test("who keeps a connection and reads the binding when it is refused loses no r
   });
 });
 
-test("so it is with root, whose password is edited, and whose Secret is lost; the one before is good until etcd has the next one", async () => {
+test("a client of root loses none when the password is edited or the Secret lost; the previous one works until etcd has the next", async () => {
   await loaded("my-etcd-root", async (untilAllIn) => {
     const first = await passwordIn("my-etcd-root");
     const data = JSON.stringify({ stringData: { password: CHOSEN } });
@@ -188,7 +192,7 @@ test("so it is with root, whose password is edited, and whose Secret is lost; th
   });
 }, 400_000);
 
-test("who reads the mounted file is refused until the kubelet has brought it, and by nothing else", async () => {
+test("a client that reads the mounted file is refused until the kubelet has updated it, and for no other reason", async () => {
   await cluster.kubectl("wait", "--for=condition=Ready", "pod/shop", "--timeout=90s");
   const endpoints = `https://my-etcd-client.${namespace.name}.svc:2379`;
   const login = loginByMount(await processIn("shop", ["ETCDCTL_ENDPOINTS", endpoints]), "/bindings/etcd");
@@ -198,7 +202,7 @@ test("who reads the mounted file is refused until the kubelet has brought it, an
       signal,
       deadlineMs: 15_000,
     });
-  // A rotation before may still be on its way into the pod.
+  // An earlier rotation may not have reached the pod yet.
   await eventually(write, MOUNTED_MS);
   await rotate();
   const sinceMs = performance.now();
@@ -212,7 +216,7 @@ test("who reads the mounted file is refused until the kubelet has brought it, an
     told.add(refusal);
     await sleep(1_000);
   }
-  console.log(`the mounted password was good ${Math.round((performance.now() - sinceMs) / 1_000)} s after etcd had it`);
+  console.log(`the mounted password worked ${Math.round((performance.now() - sinceMs) / 1_000)} s after etcd had it`);
   client.closeAll();
   expect([...told].filter((each) => !each.includes("invalid user ID or password"))).toEqual([]);
   expect((await login.credentials()).password).toBe(await passwordIn("shop-binding"));

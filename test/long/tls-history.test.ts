@@ -15,23 +15,23 @@ import {
 } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { makeApplicationUser, untilApplicationUser } from "#kit/application-user.ts";
-import { BACK_MS } from "#kit/archived-history.ts";
-import { CheckedHistory, isUpToDate, VERIFIED_MS } from "#kit/checked-history.ts";
-import { ByClientSecret } from "#kit/client-secret.ts";
-import { eventually } from "#kit/e2e.ts";
-import { certificateSecrets, expectGoodCertificates } from "#kit/judged-certificates.ts";
-import type { LoadedCluster } from "#kit/loaded-cluster.ts";
-import { inPlaintext } from "#kit/reach.ts";
-import { RESTORED_MS } from "#kit/user-backups.ts";
+import { ByClientSecret } from "#kit/e2e/client-secret.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
+import type { LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
+import { inPlaintext } from "#kit/e2e/reach.ts";
+import { RESTORED_MS } from "#kit/e2e/user-backups.ts";
+import { makeApplicationUser, untilApplicationUser } from "#kit/etcd/application-user.ts";
+import { BACK_MS } from "#kit/etcd/archived-history.ts";
+import { CheckedHistory, isUpToDate, VERIFIED_MS } from "#kit/etcd/checked-history.ts";
+import { certificateSecrets, expectGoodCertificates } from "#kit/tables/judged-certificates.ts";
 import type { Secret } from "#kube/kinds.ts";
 
-// A cluster without TLS comes to it, to users, to new credentials of theirs, to other authorities, and all the way back, under clients that are to
-// notice nothing of it. Its certificates are renewed after a minute each, so that all of this happens while they are renewed. Backups of each time are
-// verified, and at the end all that was written after the schedule's own backup comes back, from before the first of it to after the last.
+// A cluster without TLS gets TLS, users, new credentials and new CAs, and then gives them up. Clients must not notice.
+// Certificates are renewed after a minute each, so all of this happens during renewals. Backups of each phase are
+// verified. At the end, everything written since the schedule's own backup is restored, across all phases.
 
 const LIFE = { provider: "Operator", duration: "10m", renewBefore: "9m" } as const;
-/** By which members are reached besides. */
+/** Additional names of the members. */
 const NAMES = ["etcd.example.com", "192.0.2.7"];
 const JUDGED = { lifeMs: 600_000, extraNames: NAMES };
 const NONE = { provider: "None", duration: null, renewBefore: null } as const;
@@ -45,14 +45,14 @@ const LEAVES = [
   ),
   ...USERS.map(bindingName),
 ];
-/** All members restart three times, on a busy machine. */
+/** Three restarts of all members, on a busy machine. */
 const SWITCHED_MS = 500_000;
-/** They restart three times, and clients have two and a half minutes, twice. */
+/** Three restarts of all members, and two and a half minutes for clients, twice. */
 const ROTATED_MS = 970_000;
-/** Renewed after a minute, and once more. */
+/** Two renewals, one minute each, and time for kubelets. */
 const RENEWED_MS = 240_000;
 const AUTH_MS = 120_000;
-/** What the cluster is like in between, and what is restored from then. */
+/** The spec of the cluster halfway, and of the clusters restored from that time. */
 const SECURED = { replicas: 1, tls: { peer: LIFE, client: LIFE }, auth: { enabled: true } };
 
 let history: CheckedHistory;
@@ -71,14 +71,14 @@ const serves = (scheme: "http" | "https") => (found: EtcdCluster) =>
   found.status?.tls?.client?.scheme === scheme &&
   found.status.tls.client.bothServedSince === undefined;
 
-/** What these Secrets say, each of them. */
+/** The file's content in each of these Secrets. */
 async function saidBy(names: readonly string[], file: string): Promise<readonly string[]> {
   const secrets = await certificateSecrets(cluster);
   return names.map((name) => secrets.get(name)?.[file] ?? "");
 }
 
 test(
-  "TLS comes, while clients go over to it",
+  "the cluster gets TLS while clients switch to it",
   async () => {
     await history.unnoticed("to TLS", async () => {
       await cluster.patch({ tls: { peer: LIFE, client: { ...LIFE, ...PLAINTEXT_FOR, extraNames: NAMES } } });
@@ -93,9 +93,9 @@ test(
 );
 
 test(
-  "users are asked for",
+  "auth is enabled",
   async () => {
-    // By the common name of what the clients show.
+    // The user is known by the common name of the clients' certificate.
     await makeApplicationUser(cluster);
     await untilApplicationUser(cluster, "AuthDisabled", AUTH_MS);
     await history.unnoticed("to users", async () => {
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  "a user is given new credentials",
+  "a user gets new credentials",
   async () => {
     await history.turnTo(await ByClientSecret.start(cluster, bindingName("application")));
     await history.unnoticed("to new credentials", async () => {
@@ -130,7 +130,7 @@ test(
 );
 
 test(
-  "other authorities follow",
+  "both CAs are rotated",
   async () => {
     const before = await saidBy(AUTHORITIES, CERTIFICATE_FILE);
     await history.unnoticed("to other authorities", async () => {
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  "all certificates are made anew",
+  "all certificates are renewed",
   async () => {
     const before = await saidBy(LEAVES, CERTIFICATE_FILE);
     const had = history.certificates;
@@ -167,7 +167,7 @@ test(
 );
 
 test(
-  "users are asked for no more",
+  "auth is disabled",
   async () => {
     await history.unnoticed("to no users", async () => {
       await cluster.patch({ auth: { enabled: false } });
@@ -180,7 +180,7 @@ test(
 );
 
 test(
-  "TLS goes, while clients go back",
+  "the cluster gives up TLS while clients switch back",
   async () => {
     await history.unnoticed("from TLS", async () => {
       await cluster.patch({ tls: { peer: NONE, client: { ...NONE, ...PLAINTEXT_FOR, extraNames: null } } });
@@ -193,12 +193,12 @@ test(
   2 * SWITCHED_MS + 200_000,
 );
 
-test("no acknowledged write is missing, a watch was told all, and all members have the same data", async () => {
+test("no acknowledged write is missing, the watch missed no event, and all members have the same data", async () => {
   await history.end();
 });
 
 test(
-  "the latest of the backups that were made under TLS is a cluster with TLS and users",
+  "the latest backup made under TLS restores a cluster with TLS and users",
   async () => {
     await history.expectRestored(SECURED);
   },
@@ -206,7 +206,7 @@ test(
 );
 
 test(
-  "all that was written comes back from the archive, which has no gap",
+  "all writes are restored from the archive, which has no gap",
   async () => {
     expect(history.archive.markers).toEqual([
       "over-tls",

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/brought-tls.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { expectServed, TlsWriter } from "#kit/tls-writer.ts";
-import { secretTexts } from "#kit/user-tls.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { expectServed, TlsWriter } from "#kit/e2e/tls-writer.ts";
+import { secretTexts } from "#kit/e2e/user-tls.ts";
+import { BROUGHT, bringSecrets, THEIR_APPLICATION } from "#kit/snapshots/brought-tls.ts";
 
-// What members show comes from somewhere else, and from where it came before again, while a client writes without pause: nothing that was
-// acknowledged is lost, and no certificate is refused, on either side.
+// Certificates change to another provider and back, while a client writes without pause. No acknowledged write is lost,
+// and no certificate is refused on either side.
 
-/** Three times all members restart, and clients have two and a half minutes in between; on a busy machine. */
+/** Three restarts of all members, with two and a half minutes for clients in between; on a busy machine. */
 const CHANGED_MS = 1_500_000;
 const OPERATOR = { provider: "Operator", secret: null };
 let namespace: Awaited<ReturnType<typeof testNamespace>>;
@@ -27,7 +27,9 @@ afterAll(async () => {
   await namespace[Symbol.asyncDispose]();
 });
 
-test("from the operator to Secrets and back, under a writer", { timeout: 2 * CHANGED_MS + 300_000 }, async () => {
+test("certificates change from the operator to Secrets and back under a writer", {
+  timeout: 2 * CHANGED_MS + 300_000,
+}, async () => {
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid");
   const { status } = await cluster.get();
   const clusterID = status?.identity?.clusterID;
@@ -35,11 +37,11 @@ test("from the operator to Secrets and back, under a writer", { timeout: 2 * CHA
   await eventually(() => Promise.resolve(expect(writer.acknowledged).toBeGreaterThan(10)));
 
   await cluster.patch({ tls: BROUGHT });
-  // Members show what people bring, and let in by what the operator has issued as long as an application may show that.
+  // Members serve the supplied certificates, and accept the operator's as long as an application may still use one.
   await eventually(async () => {
     const { status: now } = await cluster.get();
     const told = now?.conditions?.find(({ type }) => type === "TLSReady");
-    expect(told?.message).toContain("Secret my-etcd-client is signed by a former authority");
+    expect(told?.message).toContain("Secret my-etcd-client is signed by the previous CA");
     expect(now?.issuedBy).toMatchObject(BROUGHT);
   }, CHANGED_MS);
   await writer.turnTo(THEIR_APPLICATION);
@@ -50,7 +52,7 @@ test("from the operator to Secrets and back, under a writer", { timeout: 2 * CHA
 
   await cluster.patch({ tls: { peer: OPERATOR, client: OPERATOR } });
   await cluster.untilCondition("TLSReady", "False", "CertificatesChanging", CHANGED_MS);
-  // What the operator issues for applications is there once all members believe it.
+  // The operator hands certificates to applications once all members trust the CA.
   await eventually(() => secretTexts(cluster, "my-etcd-client"), CHANGED_MS);
   await writer.turnTo("my-etcd-client");
   await cluster.untilCondition("TLSReady", "True", "CertificatesValid", CHANGED_MS);

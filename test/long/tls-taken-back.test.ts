@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
-import { eventually, testNamespace, UserCluster } from "#kit/e2e.ts";
-import { Load } from "#kit/load.ts";
-import { expectNobodyFailed, expectNothingLost } from "#kit/loaded-cluster.ts";
+import { eventually, testNamespace, UserCluster } from "#kit/e2e/e2e.ts";
+import { Load } from "#kit/e2e/load.ts";
+import { expectNobodyFailed, expectNothingLost } from "#kit/e2e/loaded-cluster.ts";
 
-// Whoever asks for TLS, or for none, may think better of it while some members are reached over TLS and others are not: then all go back,
-// under clients that know nothing of it and lose nothing.
+// A switch to TLS or away from it is reverted while only some members have switched: all go back, and clients without
+// TLS lose nothing.
 
 const NONE = { provider: "None" };
 const OPERATOR = { provider: "Operator" };
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await namespace[Symbol.asyncDispose]());
 
-/** By which scheme each member is reached by the others, as etcd lists it; whoever runs is asked, without TLS. */
+/** The scheme of each member's peer URL in etcd's list. The first running member to answer is asked, without TLS. */
 async function reached(): Promise<readonly string[]> {
   const asked = await Promise.any(
     NAMES.map(async (name) => {
@@ -37,7 +37,7 @@ async function reached(): Promise<readonly string[]> {
   return members.flatMap(({ peerURLs }) => peerURLs.map((url) => url.split(":")[0] ?? ""));
 }
 
-/** Waits until etcd lists members of both kinds. */
+/** Waits until etcd lists members with both schemes. */
 async function untilHalfway(): Promise<void> {
   await eventually(
     async () =>
@@ -59,7 +59,7 @@ async function untilSettled(of: (found: EtcdCluster) => boolean): Promise<EtcdCl
   }, SWITCHED_MS);
 }
 
-/** Edits the cluster, and takes that back half way, under a load that nothing may happen to. */
+/** Edits the cluster, and reverts the edit halfway, under a load that must lose nothing. */
 async function takenBack(edit: object, back: object, isBack: (found: EtcdCluster) => boolean): Promise<EtcdCluster> {
   const load = new Load(namespace.name, "my-etcd", { again: "once" });
   try {
@@ -82,12 +82,12 @@ const conditionsOf = ({ status }: EtcdCluster) =>
 const idsOf = ({ status }: EtcdCluster) => status?.members?.map(({ id }) => id);
 
 test(
-  "TLS that is switched on or off, and taken back half way, goes back under clients that lose nothing",
+  "a TLS switch that is reverted halfway is undone, and clients lose nothing",
   async () => {
     const before = await cluster.get();
     const plain = await takenBack(
       { tls: { peer: OPERATOR, client: OPERATOR } },
-      // Nobody has gone over yet who would need time to come back.
+      // No client has switched yet, so none needs time to switch back.
       { tls: { peer: NONE, client: { ...NONE, plaintextFor: "0s" } } },
       ({ status }) => status?.tls?.client?.scheme === "http" && status.certificates === undefined,
     );

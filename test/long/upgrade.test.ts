@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
-import { asApplicationUser } from "#kit/application-user.ts";
-import { eventually } from "#kit/e2e.ts";
-import { expectPromised, killOperator, LoadedCluster } from "#kit/loaded-cluster.ts";
-import { withResources } from "#kit/pod-template.ts";
+import { eventually } from "#kit/e2e/e2e.ts";
+import { expectPromised, killOperator, LoadedCluster } from "#kit/e2e/loaded-cluster.ts";
+import { asApplicationUser } from "#kit/etcd/application-user.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
 
-// A running cluster is edited while clients write and read without pause: to another release, to one that it cannot go to, to what no
-// member comes up with, and to a restart of everybody while the operator is killed. Members and clients speak TLS, as they do unless somebody asks
-// for something else, and etcd asks for users: so members of two minor versions meet over TLS, and each of them knows who asks.
+// A running cluster is edited while clients write and read without pause. It gets the next release, a refused one and a
+// template with which no member starts, and is restarted while the operator is killed. TLS and auth are enabled:
+// members of two minor versions talk over TLS, and each knows the user.
 
 const [OLD, NEXT, LAST] = ["3.5.35", "3.6.16", "3.7.3"];
-/** How long the first member that an update restarts may take here, in seconds. */
+/** How long the first member of an update may take to become ready here, in seconds. */
 const MEMBER_TIMEOUT_SECONDS = 20;
 
 const TLS = { peer: { provider: "Operator" }, client: { provider: "Operator" } };
@@ -30,18 +30,18 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
-/** Whoever is nobody, or root by a wrong password, is let in by none. */
+/** Requests without a user, or as root with a wrong password, are refused. */
 async function expectGuarded(): Promise<void> {
   for (const user of [[], ["--user=root:guessed"]])
     await expect(cluster.etcdctl("my-etcd-0", ...user, "get", "a")).rejects.toThrow(REFUSED);
 }
 
-/** Uids of the members' pods, by peer. */
+/** UIDs of the members' pods, by peer. */
 async function podUids(): Promise<Readonly<Record<string, string>>> {
   return Object.fromEntries([...(await cluster.memberPods())].map(([peer, { metadata }]) => [peer, metadata.uid]));
 }
 
-/** Who of them has another pod than before. */
+/** Members with another pod than before. */
 async function restarted(before: Readonly<Record<string, string>>): Promise<readonly string[]> {
   return Object.entries(await podUids()).flatMap(([peer, uid]) => (before[peer] === uid ? [] : [peer]));
 }
@@ -51,16 +51,16 @@ async function serverVersions(): Promise<readonly (string | undefined)[]> {
   return items.map(({ status }) => status?.serverVersion);
 }
 
-test("a minor version is not skipped: it is said at once, and nobody is touched", async () => {
+test("an edit that skips a minor version is refused at once, and no member restarts", async () => {
   const before = await podUids();
   await expect(cluster.patch({ version: LAST })).rejects.toThrow("skips 3.6");
   expect(await restarted(before)).toEqual([]);
 });
 
-test("every member runs the next minor version two minutes after it was asked for, and clients hardly notice", async () => {
+test("every member runs the next minor version within two minutes, and clients hardly notice", async () => {
   const [before, ids] = [await podUids(), (await cluster.members("my-etcd-0")).map(({ id }) => id)];
   const felt = await cluster.feltDuring("upgrade", async () => {
-    await cluster.patch({ version: NEXT }, "v1alpha1"); // as those do who know no other
+    await cluster.patch({ version: NEXT }, "v1alpha1"); // the old API version works, too
     await eventually(async () => expect(await serverVersions()).toEqual([NEXT, NEXT, NEXT]), 120_000);
     await cluster.untilWhole(3);
   });
@@ -72,7 +72,7 @@ test("every member runs the next minor version two minutes after it was asked fo
   await expectGuarded();
 });
 
-test("what no member comes up with costs one member for a while, is put back and said, and taken back without a restart", async () => {
+test("a template with which no member starts costs one member, is rolled back and reported, and is reverted without a restart", async () => {
   const before = await podUids();
   const felt = await cluster.feltDuring("a request that no node can hold", async () => {
     await cluster.patch({ podTemplate: withResources({ requests: { cpu: "500" } }) });
@@ -80,7 +80,7 @@ test("what no member comes up with costs one member for a while, is put back and
     expect(status?.update?.stopped?.message).toContain("Insufficient cpu");
     await eventually(async () => expect((await cluster.get()).status?.ready).toBe("3/3"));
   });
-  expectPromised(felt, 2); // it is restarted, and put back
+  expectPromised(felt, 2); // one restart, one rollback
   expect(await restarted(before)).toHaveLength(1);
   const after = await podUids();
   await cluster.patch({ podTemplate: null });
@@ -88,7 +88,7 @@ test("what no member comes up with costs one member for a while, is put back and
   expect(await restarted(after)).toEqual([]);
 });
 
-test("everybody is restarted once, also when the operator is killed meanwhile", async () => {
+test("every member is restarted once, even when the operator is killed halfway", async () => {
   const before = await podUids();
   const annotations = { "kubectl.kubernetes.io/restartedAt": "2026-01-01T12:00:00Z" };
   const felt = await cluster.feltDuring("restart", async () => {
@@ -104,7 +104,7 @@ test("everybody is restarted once, also when the operator is killed meanwhile", 
   expect(await restarted(before)).toHaveLength(3);
 });
 
-test("options of etcd are changed member by member, and a flag that this release does not have is refused at once", async () => {
+test("etcd options are changed member by member, and a flag that this release lacks is refused at once", async () => {
   const before = await podUids();
   await expect(cluster.patch({ etcd: { extraArgs: { "max-txn-op": "256" } } })).rejects.toThrow(
     'spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
@@ -119,7 +119,7 @@ test("options of etcd are changed member by member, and a flag that this release
   expectPromised(felt, 3);
 });
 
-test("every member runs the last minor version, with the options of before", async () => {
+test("every member runs the last minor version, with the earlier options", async () => {
   const felt = await cluster.feltDuring("upgrade to the last one", async () => {
     await cluster.patch({ version: LAST });
     await eventually(async () => expect(await serverVersions()).toEqual([LAST, LAST, LAST]), 120_000);
@@ -130,9 +130,9 @@ test("every member runs the last minor version, with the options of before", asy
 });
 
 test.each([
-  ["a release that nobody has published", { version: "3.7.99" }, { version: LAST }, /ImagePull|ErrImage|not found/],
+  ["an unpublished release", { version: "3.7.99" }, { version: LAST }, /ImagePull|ErrImage|not found/],
   ["a flag with which etcd ends at once", { etcd: { extraArgs: { "max-txn-ops": "256", "log-level": "loud" } } }, { etcd: { extraArgs: { "log-level": null } } }, /ended|exit|CrashLoop|invalid/], // biome-ignore format: one line
-])("%s costs one member for a while, is put back and said", async (what, edit, back, says) => {
+])("%s costs one member for a while, is rolled back and reported", async (what, edit, back, says) => {
   const before = await podUids();
   const felt = await cluster.feltDuring(what, async () => {
     await cluster.patch(edit);
@@ -140,7 +140,7 @@ test.each([
     expect(status?.update?.stopped?.message).toMatch(says);
     await eventually(async () => expect((await cluster.get()).status?.ready).toBe("3/3"));
   });
-  expectPromised(felt, 2); // it is restarted, and put back
+  expectPromised(felt, 2); // one restart, one rollback
   expect(await restarted(before)).toHaveLength(1);
   const after = await podUids();
   await cluster.patch(back);
@@ -149,7 +149,7 @@ test.each([
   expect(await serverVersions()).toEqual([LAST, LAST, LAST]);
 });
 
-test("every member goes back to the minor version before, by etcd's own downgrade, also when the operator is killed meanwhile", async () => {
+test("every member is downgraded one minor version by etcd's own downgrade, even when the operator is killed halfway", async () => {
   const before = await podUids();
   await expect(cluster.patch({ version: OLD })).rejects.toThrow("go to 3.6 first");
   const felt = await cluster.feltDuring("downgrade", async () => {
@@ -166,7 +166,7 @@ test("every member goes back to the minor version before, by etcd's own downgrad
 });
 
 test("no acknowledged write is missing, and all members have the same data", async () => {
-  // Only administrators may ask for hashes.
+  // Only administrators may request hashes.
   await cluster.patch({ auth: { enabled: false } });
   await cluster.untilCondition("AuthReady", "True", "AuthDisabled");
   await cluster.end();

@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { everyOneIsNoticed, PART_TIMEOUT_MS } from "./noticed.ts";
 
-test("mutations: a table case of room backup notices every one", { timeout: PART_TIMEOUT_MS }, async () => {
+test("mutations: table cases of package backup notice every mutation", { timeout: PART_TIMEOUT_MS }, async () => {
   await everyOneIsNoticed("backup", { part: 0, of: 1 });
 });

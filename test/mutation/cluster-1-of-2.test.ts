@@ -1,7 +1,7 @@
 import { test } from "vitest";
 import { everyOneIsNoticed, PART_TIMEOUT_MS } from "./noticed.ts";
 
-test("mutations: a table case of room cluster notices every one, part 1 of 2", {
+test("mutations: table cases of package cluster notice every mutation, part 1 of 2", {
   timeout: PART_TIMEOUT_MS,
 }, async () => {
   await everyOneIsNoticed("cluster", { part: 0, of: 2 });

@@ -7,41 +7,48 @@ type Expression = ESTree.Expression;
 export interface Mutation {
   readonly file: string;
   readonly line: number;
-  /** The declaration that it is in, such as `keepQuorum.forbids`; lines move, names stay. */
+  /** Declaration that contains it, such as `keepQuorum.forbids`. Lines move, names stay. */
   readonly within: string;
-  /** The text that is changed, on one line, and what it becomes. */
+  /** The changed text, on one line, and its replacement. */
   readonly from: string;
   readonly to: string;
-  /** The file with only this mutation in it, as a person could write it; `undefined` where the type checker could not follow. */
+  /**
+   * The file with only this mutation, as a person could write it; `undefined` where the type checker could not follow.
+   */
   readonly alone?: string;
 }
 
-/** A file with all its mutations in it, each asleep until `isMutated` answers true for its number. */
+/** A file with all its mutations, each inactive until `isMutated` answers true for its number. */
 export interface Mutated {
   readonly text: string;
   readonly mutations: readonly Mutation[];
 }
 
-/** The function that the mutated text asks at every place. */
+/** Name of the function that the mutated text calls at every place. */
 export const SWITCH = "__isMutated";
 
-// What is mutated, and what stands for it?
-//   A condition: always true, never true. A clause of && and ||: left out. A bound: < and <=, half and double, one more and one
-//   less. A case, an element of a list, a filter, a default: left out. An order: the other way round. A function: returns at once.
-//   To negate a condition, or to exchange && and ||, adds nothing: a test that notices one of the first notices those, too.
-// What is not?
-//   What only people read: templates, and what has one of these names. How often something is looked at. What the
-//   type checker refuses in any case, such as `.` for `?.`.
+// Mutations:
+//
+// - A condition becomes true or false; a clause of && or || is left out.
+// - A bound changes between < and <=; a number is halved, doubled, increased or decreased by one.
+// - A case, an element of a list, a filter or a default is left out.
+// - An order is reversed.
+// - A function returns at once.
+//
+// A negated condition, or an exchange of && and ||, adds nothing: a test that notices one of the first notices it, too.
+//
+// Exempt are texts for people (templates, and the names below) and recheck intervals. So is everything that the type
+// checker refuses anyway, such as `.` for `?.`.
 const WORDS = new Set(["because", "why", "what", "whose", "fate", "keeps", "counted", "seconds", "isLast"]);
 const PACE = /RECHECK_MS$|^(min|max)Ms$/;
 
 interface Place {
   readonly within: string;
-  /** Stands where a boolean is asked for. */
+  /** Whether a boolean is expected there. */
   readonly isCondition?: boolean;
-  /** A clause of && or ||: that it is always true or never true is told there. */
+  /** Whether it is a clause of && or ||: its constant values are proposed for the whole expression. */
   readonly isClause?: boolean;
-  /** Inside of `a?.b.c`, where brackets would change the meaning. */
+  /** Whether it is inside `a?.b.c`, where parentheses would change the meaning. */
   readonly isChained?: boolean;
 }
 
@@ -51,7 +58,7 @@ interface Site {
   readonly choices: { readonly id: number; readonly text: string }[];
 }
 
-/** @param firstId the number of the first mutation; the others count on from it */
+/** @param firstId number of the first mutation; the others follow */
 export function mutated(file: string, source: string, firstId: number): Mutated {
   const { program, errors } = parseSync(file, source);
   if (errors[0] !== undefined) throw new Error(`${file}: ${errors[0].message}`);
@@ -63,7 +70,7 @@ export function mutated(file: string, source: string, firstId: number): Mutated 
 class Finder {
   readonly mutations: Mutation[] = [];
   readonly #sites = new Map<string, Site>();
-  /** Offsets at which a statement is put in. */
+  /** Offsets at which a statement is inserted. */
   readonly #openings: { readonly at: number; readonly id: number }[] = [];
   readonly #file: string;
   readonly #source: string;
@@ -152,7 +159,7 @@ class Finder {
         this.#condition(node, place);
         break;
       default:
-        // Of types only what they stand beside: `a as T`.
+        // Only the expression beside a type is visited: `a as T`.
         if (!node.type.startsWith("TS") || "expression" in node) this.#children(node, inner);
     }
   }
@@ -163,7 +170,7 @@ class Finder {
     this.visit(value, value.type === "FunctionExpression" ? { within: joined(place.within, name) } : place);
   }
 
-  /** A function that returns at once. */
+  /** Proposes that a function returns at once. */
   #opening(node: { readonly body: Node | null }, place: Place): void {
     const { body } = node;
     if (body?.type !== "BlockStatement") return;
@@ -215,7 +222,7 @@ class Finder {
       const rest = texts.filter((_, other) => other !== n);
       this.#propose(node, `[${rest.join(", ")}]`, place, { from: text, to: "left out of the list" });
     });
-    if (place.within.endsWith("_RULES")) {
+    if (/_(?:RULES|PHASES)$/.test(place.within)) {
       for (let n = 1; n < texts.length; n++) {
         const swapped = texts.with(n - 1, texts[n] ?? "").with(n, texts[n - 1] ?? "");
         const words = { from: `${texts[n - 1]}, ${texts[n]}`, to: `${texts[n]}, ${texts[n - 1]}` };
@@ -260,7 +267,7 @@ class Finder {
     }
   }
 
-  /** Always true, and never. */
+  /** Proposes that a condition is always true, and always false. */
   #condition(node: Node, place: Place): void {
     if (place.isClause === true || place.isChained === true) return;
     if (place.isCondition !== true && !isBoolean(node)) return;
@@ -268,10 +275,10 @@ class Finder {
     this.#propose(node, "false", place);
   }
 
-  /** @param words what people read, where it is not the texts themselves */
+  /** @param words text for the report, if it differs from the source text */
   #propose(node: Node, text: string, place: Place, words?: { readonly from: string; readonly to: string }): void {
     const { from, to } = words ?? { from: this.#text(node), to: text };
-    const canCheck = !from.startsWith("case "); // of types that end at this case nothing is known any more
+    const canCheck = !from.startsWith("case "); // Without this case the type checker could not narrow the type.
     const alone = `${this.#source.slice(0, node.start)}(${text})${this.#source.slice(node.end)}`;
     const id = this.#add(node, place, from, to, canCheck ? alone : undefined);
     const key = `${node.start} ${node.end}`;
@@ -305,7 +312,7 @@ class Finder {
     }
   }
 
-  /** The source with a switch at every site; of nested sites the outer one is asked first. */
+  /** The source with a switch at every site. The outer one of nested sites comes first. */
   rewritten(): string {
     const sites = [...this.#sites.values()].sort((a, b) => a.start - b.start || b.end - a.end);
     return this.#between(0, this.#source.length, sites);
@@ -327,7 +334,7 @@ class Finder {
     return text + this.#opened(at, end);
   }
 
-  /** The text between two offsets with the statements that are put in. */
+  /** The text between two offsets with the inserted statements. */
   #opened(start: number, end: number): string {
     let text = "";
     let at = start;
@@ -357,13 +364,13 @@ const OTHER_METHOD = new Map([
   ["min", "max"],
   ["max", "min"],
 ]);
-/** What a list goes on without. */
+/** Methods that may be left out of a chain. */
 const LEFT_OUT = new Set(["filter", "sort", "toSorted", "reverse", "slice"]);
-/** Their functions answer yes or no. */
+/** Methods with a predicate. */
 const TESTING = new Set(["filter", "some", "every", "find", "findLast", "findIndex"]);
 const COMPARING = new Set(["===", "!==", "<", "<=", ">", ">=", "in"]);
 
-/** Whether it says yes or no, wherever it stands. */
+/** Whether the expression is a boolean, wherever it is. */
 function isBoolean(node: Node): boolean {
   if (node.type === "BinaryExpression") return COMPARING.has(node.operator);
   if (node.type === "UnaryExpression") return node.operator === "!";

@@ -4,8 +4,8 @@ import { nameOf, type Part, type Survivor, trial } from "./trial.ts";
 
 /** A mutation that no table case needs to notice. */
 export interface Excuse {
-  readonly room: string;
-  /** The declaration that it is in, and the mutation, as the survivors are told. */
+  readonly package: string;
+  /** Declaration and mutation, as survivors are reported. */
   readonly mutation: string;
   /** Why it changes nothing, or which other level notices it. */
   readonly because: string;
@@ -13,13 +13,13 @@ export interface Excuse {
 
 export const EXCUSES = JSON.parse(readFileSync(new URL("excused.json", import.meta.url), "utf8")) as readonly Excuse[];
 
-/** How long a part of a room's mutations may take beside other tests, which go first, in milliseconds. */
+/** Time limit of one part of a package's mutations beside other tests, which have precedence, in milliseconds. */
 export const PART_TIMEOUT_MS = 1_800_000;
 
-/** `npm test` tries a part of all mutations, such as `2/3`: the second of three. */
+/** The part of all mutations that `npm test` tries, such as `2/3`: the second of three. */
 const { MUTATION_PART = "1/1" } = process.env;
 
-/** That part of this part. @throws Error when it is none */
+/** Narrows a part to MUTATION_PART. @throws Error when the text is no part */
 export function narrowed({ part, of }: Part, text = MUTATION_PART): Part {
   const [, number, parts] = (/^([1-9]\d*)\/([1-9]\d*)$/.exec(text) ?? []).map(Number);
   if (number === undefined || parts === undefined || number > parts)
@@ -27,27 +27,28 @@ export function narrowed({ part, of }: Part, text = MUTATION_PART): Part {
   return { part: part + of * (number - 1), of: of * parts };
 }
 
-/** Fails when a mutation of this part is noticed by no table case and not excused, or excused and noticed. */
-export async function everyOneIsNoticed(room: string, part: Part): Promise<void> {
-  const { all, tried, survivors } = await trial(process.cwd(), room, narrowed(part), expect);
+/** Fails when a mutation of this part is neither noticed nor excused, or is excused and noticed. */
+export async function everyOneIsNoticed(name: string, part: Part): Promise<void> {
+  const { all, tried, survivors } = await trial(process.cwd(), name, narrowed(part), expect);
   const names = new Set(tried.map(nameOf));
   const known = new Set(all.map(nameOf));
-  const excused = EXCUSES.filter((excuse) => excuse.room === room)
+  const excused = EXCUSES.filter((excuse) => excuse.package === name)
     .map(({ mutation }) => mutation)
     .filter((name) => names.has(name) || (!known.has(name) && part.part === 0));
-  console.log(`${room}: ${tried.length} mutations, ${survivors.length} survive, ${excused.length} excused`);
+  const unnoticed = survivors
+    .filter((each) => !excused.includes(nameOf(each)))
+    .map((each) => `${whereOf(each)} ${nameOf(each)}`);
+  const counts = `${name}: ${tried.length} mutations, ${survivors.length} survive, ${excused.length} excused`;
+  console.log([counts, ...unnoticed].join("\n  "));
   expect(tried.length).toBeGreaterThan(0);
-  expect(
-    survivors.filter((each) => !excused.includes(nameOf(each))).map((each) => `${whereOf(each)} ${nameOf(each)}`),
-    "no table case notices these",
-  ).toEqual([]);
+  expect(unnoticed, "no table case notices these mutations").toEqual([]);
   const surviving = survivors.map(nameOf);
   expect(
     excused.filter((name) => !surviving.includes(name)),
-    "these are excused, and are noticed or not there",
+    "these excused mutations are noticed or do not exist",
   ).toEqual([]);
 }
 
 function whereOf({ file, line, isReached }: Survivor): string {
-  return `${file}:${line}${isReached ? "" : " (no test comes here)"}`;
+  return `${file}:${line}${isReached ? "" : " (no test reaches it)"}`;
 }

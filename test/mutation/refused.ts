@@ -3,10 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Mutation } from "./mutations.ts";
 
-/** Those of the mutations that the type checker refuses: nobody could make that mistake. */
+/** Mutations that the type checker refuses: no person could make such a mistake. */
 export function refused<T extends Mutation>(root: string, mutations: readonly T[]): ReadonlySet<T> {
   mkdirSync(join(root, "dist"), { recursive: true });
-  const folder = mkdtempSync(join(root, "dist", "mutations-")); // below the root, from where imports and types are found
+  // The folder is below the root, so that imports and types resolve.
+  const folder = mkdtempSync(join(root, "dist", "mutations-"));
   try {
     mutations.forEach(({ file, alone }, n) => {
       if (alone !== undefined) writeFileSync(join(folder, `${n}.ts`), moved(alone, join(root, dirname(file))));
@@ -25,7 +26,7 @@ export function refused<T extends Mutation>(root: string, mutations: readonly T[
   }
 }
 
-/** The text with its relative imports made absolute. */
+/** The text with absolute instead of relative imports. */
 function moved(text: string, folder: string): string {
   return text.replaceAll(/ from "(\.[^"]+)"/g, (_, path: string) => ` from ${JSON.stringify(join(folder, path))}`);
 }

@@ -1,126 +1,63 @@
 import { globSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, relative } from "node:path";
+import { join, matchesGlob, relative } from "node:path";
 import { Script } from "node:vm";
 import { build } from "esbuild";
 import { type Mutation, mutated, SWITCH } from "./mutations.ts";
 import { refused } from "./refused.ts";
 
-// How can a thousand mutations be tried in seconds?
-//   A room and its table tests are bundled once, with every mutation in it, asleep. For each mutation only those tests run that
-//   reach its place, until one fails. When none does, what was reached while tests were loaded, such as a constant, is loaded anew, and any
-//   test may notice. Those that are likely to are asked first: who noticed mutations of the same file, who was written down next to what
-//   reached the place while loading; and the quick ones before the slow ones.
+// A thousand mutations take seconds, because a package and its table tests are bundled once, with every mutation
+// inactive.
+// For each mutation only the tests that reach its place run, until one fails. If none fails, and the place was reached
+// while tests were loaded, the tests are loaded again, and any test may notice the mutation.
+// Likely tests run first: those that noticed mutations of the same file, and those that were defined next to the place
+// during loading. Quick tests run before slow ones.
 
-/** What decides, below src/ROOM. */
-const MUTATED = [
-  "guards.ts",
-  "guards/**/*.ts",
-  "plan.ts",
-  "members.ts",
-  "learners.ts",
-  "patience.ts",
-  "exposure.ts",
-  "surplus.ts",
-  "dying-claims.ts",
-  "first-possible.ts",
-  "sleep.ts",
-  "monitored.ts",
-  "certificates.ts",
-  "certificates/purposes.ts",
-  "certificates/trusted.ts",
-  "certificates/usable.ts",
-  "certificates/newcomer.ts",
-  "certificates/handed-out.ts",
-  "certificates/due.ts",
-  "certificates/rotation.ts",
-  "certificates/bindings.ts",
-  "certificates/binding-times.ts",
-  "certificates/fault.ts",
-  "certificates/former-fault.ts",
-  "certificates/renewal.ts",
-  "certificates/kept.ts",
-  "certificates/former.ts",
-  "certificates/former-end.ts",
-  "certificates/course.ts",
-  "certificates/scheme.ts",
-  "certificates/both-served.ts",
-  "certificates/words.ts",
-  "auth/hindrance.ts",
-  "auth/unmanaged.ts",
-  "auth/users.ts",
-  "snapshot.ts",
-  "status.ts",
-  "first-backup.ts",
-  "versions.ts",
-  "version-path.ts",
-  "downgrade.ts",
-  "rolling.ts",
-  "switched-tls.ts",
-  "own-secrets.ts",
-  "shown-secrets.ts",
-  "default-tls.ts",
-  "fitness.ts",
-  "rest.ts",
-  "rested.ts",
-  "aged.ts",
-  "standstill.ts",
-  "trial.ts",
-  "update-status.ts",
-  "health-log.ts",
-  "forecasts.ts",
-  "verdict.ts",
-  "verification.ts",
-  "trouble.ts",
-  "source.ts",
-  "template.ts",
-  "target.ts",
-  "job-state.ts",
-  "deletion.ts",
-  "claim.ts",
-  "name.ts",
-  "identity.ts",
-  "refused-spec.ts",
-  "client-address.ts",
-  "stage.ts",
-  "spread.ts",
-  "object.ts",
-  "place.ts",
-  "pods.ts",
-  "cron.ts",
-  "cron-fields.ts",
-  "runs.ts",
-  "retention.ts",
-  "disposal.ts",
-  "dry-run.ts",
-  "conditions/**/*.ts",
-  "desired/**/*.ts",
-  "heir.ts",
-  "growth.ts",
-  "rules/**/*.ts",
-  "spec-times.ts",
-  "waivers.ts",
-  "forecast/**/*.ts",
-  "namesakes.ts",
-  "permissions.ts",
-  "word.ts",
-  "credentials.ts",
-  "belonging.ts",
-  "share.ts",
-  "takers.ts",
-  "lease-roll.ts",
-  "group-belief.ts",
+/** Packages that are tested as one, because their rules and guards make one plan, or because the tests of one cover the other. */
+const TOGETHER: Readonly<Record<string, readonly string[]>> = {
+  cluster: ["cluster", "cluster-tls"],
+  backup: ["backup", "agent-job"],
+};
+/** Impure files without promises and clocks of their own. */
+const STATEFUL = [
+  "cluster/observe/aged.ts",
+  "cluster/observe/rested.ts",
+  "cluster/members/health-log.ts",
+  "cluster/forecast/forecasts.ts",
+  "cluster-tls/read/binding-times.ts",
+];
+/** Pure files that are tested only through code that reads server answers. */
+const LEFT_OUT = [
+  "*/step.ts",
+  "cluster-tls/read/answers.ts",
+  "cluster-tls/read/objects.ts",
+  "cluster/auth/seen.ts",
+  "backup/reach.ts",
+  "schedule/failures.ts",
 ];
 
-/** Who takes this much longer than without a mutation, and this many milliseconds, runs for ever: that is noticed. A machine may have other things to do. */
+/** Files of a package, below src, that make decisions: their mutations are tried. */
+function decidingFiles(root: string, name: string): readonly string[] {
+  const { pure } = JSON.parse(readFileSync(join(root, "packages.json"), "utf8")) as { pure: readonly string[] };
+  const files = (TOGETHER[name] ?? [name]).flatMap((each) => globSync(`${each}/**/*.ts`, { cwd: join(root, "src") }));
+  const isIn = (file: string, patterns: readonly string[]) => patterns.some((pattern) => matchesGlob(file, pattern));
+  return files
+    .filter((file) => !file.endsWith(".test.ts") && !isIn(file, LEFT_OUT) && isIn(file, [...pure, ...STATEFUL]))
+    .sort();
+}
+
+/**
+ * Deadline of a mutated test, as a multiple of its normal time, and its minimum in milliseconds. Later it counts as
+ * endless, which is noticed. A busy machine needs slack.
+ */
 const PATIENCE = 20;
 const LEAST_DEADLINE_MS = 10_000;
-/** So many tests are run at a time: how long they took without a mutation says how long they are waited for. */
+/** Number of tests that run at a time. Their deadline follows from their total time without a mutation. */
 const AT_ONCE = 32;
 
-/** So many tests are asked first. */
+/** Number of tests per file that are remembered as likely. */
 const REMEMBERED = 8;
-/** So many are asked that were written down next to what reached a mutation while tests were loaded. */
+/** Number of tests that run first because they were defined next to the place of a mutation. */
 const NEAR = 20;
 
 export interface Survivor extends Mutation {
@@ -129,8 +66,8 @@ export interface Survivor extends Mutation {
 }
 
 /**
- * A part of the mutations: every `of`-th, beginning with number `part` (from 0). Parts are tried side by side, a process each. Those of the same
- * words belong to the same part: an excuse is about all of them.
+ * Every `of`-th mutation, from number `part` on (from 0). Parts are tried side by side, one process each. Mutations
+ * with the same name belong to the same part, since an excuse covers all of them.
  */
 export interface Part {
   readonly part: number;
@@ -138,37 +75,36 @@ export interface Part {
 }
 
 export interface Verdict {
-  /** Of all parts. */
+  /** Mutations of all parts. */
   readonly all: readonly Mutation[];
-  /** Of this part. */
+  /** Mutations of this part. */
   readonly tried: readonly Mutation[];
-  /** Those that the type checker refuses are not among them. */
+  /** Unnoticed mutations, without those that the type checker refuses. */
   readonly survivors: readonly Survivor[];
 }
 
 type Body = () => unknown;
 type Bundle = (require: (name: string) => unknown, isMutated: (id: number) => boolean, memory: unknown) => void;
 
-/** The declaration that it is in, and what is changed. */
+/** Declaration and change of a mutation. */
 export function nameOf({ within, from, to }: Mutation): string {
   return `${within}: ${from} -> ${to}`;
 }
 
 /**
- * Tries the mutations of what the room decides with.
+ * Tries the mutations of the package's deciding files.
  * @param root the repository
- * @param expect vitest's
+ * @param expect the function of vitest
  */
-export async function trial(root: string, room: string, { part, of }: Part, expect: unknown): Promise<Verdict> {
-  const files = MUTATED.flatMap((pattern) => globSync(join(root, "src", room, pattern)));
+export async function trial(root: string, name: string, { part, of }: Part, expect: unknown): Promise<Verdict> {
   const mutations: Mutation[] = [];
   const texts = new Map<string, string>();
-  for (const path of files.filter((path) => !path.endsWith(".test.ts")).sort()) {
+  for (const path of decidingFiles(root, name).map((file) => join(root, "src", file))) {
     const made = mutated(relative(root, path), readFileSync(path, "utf8"), mutations.length);
     mutations.push(...made.mutations);
     texts.set(path, made.text);
   }
-  const tests = new Tests(await bundled(root, room, texts), expect);
+  const tests = new Tests(await bundled(root, name, texts), expect);
   const names = [...new Set(mutations.map(nameOf))];
   const ours = new Set(names.filter((_, n) => n % of === part));
   const isOurs = (mutation: Mutation): boolean => ours.has(nameOf(mutation));
@@ -183,19 +119,19 @@ export async function trial(root: string, room: string, { part, of }: Part, expe
   };
 }
 
-/** The tests of a room, with all mutations in what they test. */
+/** Tests of a package that contains all mutations. */
 class Tests {
   readonly #load: Bundle;
   readonly #expect: unknown;
   readonly #loaded: ReadonlyMap<string, Body>;
-  /** By mutation: the tests that reach it; "" stands for loading them. */
+  /** Tests that reach a mutation, by its number; "" stands for loading. */
   readonly #reached = new Map<number, Set<string>>();
-  /** By mutation that is reached while tests are loaded: how many tests were written down until then. */
+  /** Number of tests that were defined before a mutation was reached during loading, by its number. */
   readonly #loading = new Map<number, Set<number>>();
   #writtenDown = 0;
-  /** By test: how long it took without a mutation. */
+  /** Time of each test without a mutation, by its name. */
   readonly #tookMs = new Map<string, number>();
-  /** By file: the tests that noticed mutations in it, the last one last. */
+  /** Tests that noticed mutations of a file, by the file; the latest is last. */
   readonly #noticed = new Map<string, string[]>();
   readonly #loadMs: number;
   #active = -1;
@@ -222,8 +158,8 @@ class Tests {
   }
 
   /**
-   * Whether a test fails, or cannot be loaded, or does not end.
-   * @param file that the mutation is in
+   * Whether a test fails, cannot be loaded, or does not end.
+   * @param file file of the mutation
    */
   notice(id: number, file: string): boolean {
     const by = this.#reached.get(id);
@@ -260,8 +196,8 @@ class Tests {
   }
 
   /**
-   * The likely ones first.
-   * @param id of a mutation for which they are loaded anew
+   * Test names with the likely ones first.
+   * @param id number of a mutation for which the tests are loaded again
    */
   #inOrder(names: Iterable<string>, file: string, id?: number): readonly string[] {
     const quick = [...names].sort((a, b) => this.#took(a) - this.#took(b));
@@ -288,7 +224,8 @@ class Tests {
     const titles: string[] = [];
     const test = (name: string, ...rest: readonly unknown[]) => {
       const title = [...titles, name].join(" ");
-      if (typeof rest.at(-1) !== "function" || tests.has(title)) throw new Error(`two tests, or none: ${title}`);
+      if (typeof rest.at(-1) !== "function" || tests.has(title))
+        throw new Error(`a test is defined twice, or has no body: ${title}`);
       tests.set(title, rest.at(-1) as Body);
       this.#writtenDown = tests.size;
     };
@@ -324,17 +261,17 @@ class Tests {
 }
 
 const installed = createRequire(import.meta.url);
-/** A script can be stopped, a function cannot. */
+/** A script that can be stopped, unlike a function. */
 const ATTEMPT = new Script("attempt()");
 const shared = globalThis as { attempt?: () => void };
 
-/** Does the work, and throws when it does not end. @param usualMs what it takes otherwise, in milliseconds */
+/** Runs the work, and throws when it does not end. @param usualMs its normal time, in milliseconds */
 function within(usualMs: number, work: () => void): void {
   shared.attempt = work;
   ATTEMPT.runInThisContext({ timeout: Math.max(LEAST_DEADLINE_MS, Math.round(usualMs * PATIENCE)) });
 }
 
-/** The WeakMap of the bundle: what was remembered without the mutation would hide it. */
+/** Replaces the WeakMap of the bundle: entries from runs without the mutation would hide it. */
 class Memory<K extends WeakKey, V> {
   static #now = 0;
   #since = 0;
@@ -360,13 +297,14 @@ class Memory<K extends WeakKey, V> {
   }
 }
 
-/** What takes its time is no table of cases. */
+/** Whether a test file is synchronous: asynchronous tests are no tables of cases. */
 function isTable(path: string): boolean {
   return !/\basync\b|\.(?:resolves|rejects)\b/.test(readFileSync(path, "utf8"));
 }
 
-async function bundled(root: string, room: string, texts: ReadonlyMap<string, string>): Promise<string> {
-  const tests = globSync(join(root, "src", room, "**/*.test.ts"))
+async function bundled(root: string, name: string, texts: ReadonlyMap<string, string>): Promise<string> {
+  const tests = (TOGETHER[name] ?? [name])
+    .flatMap((each) => globSync(join(root, "src", each, "**/*.test.ts")))
     .sort()
     .filter(isTable);
   const { outputFiles } = await build({

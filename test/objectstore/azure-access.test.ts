@@ -1,4 +1,5 @@
-import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:https";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import {
   AccountSASPermissions,
@@ -9,23 +10,25 @@ import {
   StorageSharedKeyCredential,
 } from "@azure/storage-blob";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
-import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
-import { startForwardProxy } from "#kit/forward-proxy.ts";
-import { newServerTLS } from "#kit/server-tls.ts";
-import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
+import { AZURE_ACCESS, startAzurite } from "#kit/servers/azurite.ts";
+import { startForwardProxy } from "#kit/servers/forward-proxy.ts";
+import { newServerTLS } from "#kit/servers/server-tls.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, read } from "./bodies.ts";
 import { BRISK, never, openPlace, type Place, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
-// What only Azure has: ways to be let in, and the errors of those who are not.
+// Ways to authenticate that only Azure has, and the errors when that fails.
 
 const OPTIONS = { signal: never };
 const { account, key } = AZURE_ACCESS;
 const CREDENTIAL = new StorageSharedKeyCredential(account, key);
 
-const tls = await newServerTLS();
+/** Azure's own name of the account: the workload identity's token is sent to no other server. */
+const AZURE_HOST = `${account}.blob.core.windows.net`;
+const tls = await newServerTLS(["localhost", AZURE_HOST]);
 const [plain, secure] = await Promise.all([startAzurite(), startAzurite(tls)]);
 afterAll(() => Promise.all([plain.stop(), secure.stop()]));
 
@@ -55,13 +58,13 @@ function sas(permissions: string, expiresOn: Date): string {
 
 const inAnHour = () => new Date(Date.now() + 3_600_000);
 
-test("Azure: a SAS token lets in, with or without the question mark that the portal puts before it", async () => {
+test("Azure: a SAS token is accepted, with or without the question mark that the portal puts before it", async () => {
   const token = sas("rwdlc", inAnHour());
   await keeps({ location, credentialsDir: credentialsDir({ AZURE_STORAGE_SAS_TOKEN: token }) });
   await keeps({ location, credentialsDir: credentialsDir({ AZURE_STORAGE_SAS_TOKEN: `?${token}\n` }) });
 });
 
-test("Azure: through the proxy of HTTP_PROXY", async () => {
+test("Azure: requests use the proxy of HTTP_PROXY", async () => {
   const { url, asked, stop } = await startForwardProxy();
   vi.stubEnv("HTTP_PROXY", url);
   onTestFinished(async () => {
@@ -75,13 +78,13 @@ test("Azure: through the proxy of HTTP_PROXY", async () => {
 const OTHER_KEY = Buffer.from("another key").toString("base64");
 
 test.each([
-  ["another key", { AZURE_STORAGE_KEY: OTHER_KEY }, "WrongCredentials"],
+  ["a wrong key", { AZURE_STORAGE_KEY: OTHER_KEY }, "WrongCredentials"],
   ["neither key nor token", { "ca.crt": "x" }, "WrongCredentials"],
-  ["nothing, which leaves the pod's identity, over HTTP", {}, "TLS"],
-  ["both", { AZURE_STORAGE_KEY: key, AZURE_STORAGE_SAS_TOKEN: "sig=x" }, "WrongCredentials"],
-  ["a token whose time is over", { AZURE_STORAGE_SAS_TOKEN: sas("rwdlc", new Date(0)) }, "WrongCredentials"],
-  ["a token that may only read", { AZURE_STORAGE_SAS_TOKEN: sas("r", inAnHour()) }, "AccessDenied"],
-])("Azure: %s is told by name, and without a secret", async (_what, files, reason) => {
+  ["the pod's identity, for a server that is not Azure's,", {}, "WrongCredentials"],
+  ["a key together with a token", { AZURE_STORAGE_KEY: key, AZURE_STORAGE_SAS_TOKEN: "sig=x" }, "WrongCredentials"],
+  ["an expired token", { AZURE_STORAGE_SAS_TOKEN: sas("rwdlc", new Date(0)) }, "WrongCredentials"],
+  ["a read-only token", { AZURE_STORAGE_SAS_TOKEN: sas("r", inAnHour()) }, "AccessDenied"],
+])("Azure: %s is refused with its reason, and without a secret in the error", async (_what, files, reason) => {
   const put = async () => {
     const store = await openPlace({ location, credentialsDir: credentialsDir(files) }, BRISK);
     await store.put("a", bodyOf(bytesOf(1)), OPTIONS);
@@ -95,7 +98,7 @@ test.each([
   }
 });
 
-test("Azure: a container that is not there is told by name, for every call", async () => {
+test("Azure: a missing container is reported as NoSuchBucket, for every call", async () => {
   const nowhere = { ...location, container: "nowhere" };
   const store = await openPlace({ location: nowhere, credentialsDir: credentialsDir({ AZURE_STORAGE_KEY: key }) });
   expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("NoSuchBucket");
@@ -104,7 +107,7 @@ test("Azure: a container that is not there is told by name, for every call", asy
   expect(await refused(store.delete("a", OPTIONS))).toBe("NoSuchBucket");
 });
 
-/** Azurite looks at what a token is for. */
+/** An unsigned token: Azurite checks only its claims. */
 function bearerToken(): string {
   const nowS = Math.floor(Date.now() / 1000);
   const claims = {
@@ -120,10 +123,11 @@ function bearerToken(): string {
   return `${parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.unsigned`;
 }
 
-test("Azure: the pod's workload identity lets in, and what is wrong with it is told", async () => {
+test("Azure: the pod's workload identity is accepted, and errors with it are reported", async () => {
   const known = getCACertificates("default");
   const subjects = credentialsDir({ token: "token of the service account" });
-  const login = createServer((request, response) => {
+  const pair = { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+  const login = createServer(pair, (request, response) => {
     let form = "";
     request.on("data", (text) => {
       form += text;
@@ -145,16 +149,18 @@ test("Azure: the pod's workload identity lets in, and what is wrong with it is t
   });
   setDefaultCACertificates([...known, tls.ca]);
 
-  const endpoint = `https://localhost:${secure.port}/${account}`;
-  await new BlobServiceClient(endpoint, CREDENTIAL).createContainer("backups");
-  const place: Place = { location: { ...location, endpoint } };
+  await new BlobServiceClient(`https://localhost:${secure.port}/${account}`, CREDENTIAL).createContainer("backups");
+  const proxy = await startForwardProxy({ [`${AZURE_HOST}:443`]: secure.port });
+  onTestFinished(() => proxy.stop());
+  vi.stubEnv("HTTPS_PROXY", proxy.url);
+  const place: Place = { location: { store: "azure", account, container: "backups" } };
   const put = async () => (await openPlace(place, BRISK)).put("b", bodyOf(bytesOf(1)), OPTIONS);
   expect(await refused(put())).toBe("WrongCredentials");
 
   vi.stubEnv("AZURE_CLIENT_ID", "client");
   vi.stubEnv("AZURE_TENANT_ID", "tenant");
   vi.stubEnv("AZURE_FEDERATED_TOKEN_FILE", `${subjects}/token`);
-  vi.stubEnv("AZURE_AUTHORITY_HOST", `http://127.0.0.1:${(login.address() as { port: number }).port}/`);
+  vi.stubEnv("AZURE_AUTHORITY_HOST", `https://localhost:${(login.address() as { port: number }).port}/`);
   await keeps(place);
 
   vi.stubEnv("AZURE_FEDERATED_TOKEN_FILE", `${credentialsDir({ token: "another" })}/token`);

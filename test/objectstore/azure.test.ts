@@ -1,7 +1,7 @@
 import { BlobServiceClient, StorageSharedKeyCredential } from "@azure/storage-blob";
 import { afterAll } from "vitest";
-import { AZURE_ACCESS, startAzurite } from "#kit/azurite.ts";
-import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
+import { AZURE_ACCESS, startAzurite } from "#kit/servers/azurite.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import type { AzureLocation } from "#objectstore/location.ts";
 import { MIB } from "./bodies.ts";
 import { type Place, storeContract } from "./contract.ts";
@@ -16,7 +16,7 @@ const { account, key } = AZURE_ACCESS;
 const credentials = credentialsDir({ AZURE_STORAGE_KEY: key });
 let count = 0;
 
-/** A new container, whose server is reached at this port. */
+/** A new container, reached at this port. */
 async function place(port: number): Promise<AzureLocation> {
   const container = `container-${count++}`;
   const credential = new StorageSharedKeyCredential(account, key);
@@ -30,7 +30,7 @@ storeContract("Azure Blob", () => ({
   partBytes: 8 * MIB,
   secrets: [key],
   place: () => placeAt(server.port),
-  unfinished: () => Promise.resolve([]), // Azure shows what waits to be committed to nobody who does not know its key.
+  unfinished: () => Promise.resolve([]), // Azure lists uncommitted blocks only for a known key.
 }));
 
 networkContract("Azure Blob", () => server.port, placeAt);

@@ -7,9 +7,9 @@ import type { ObjectStore } from "#objectstore/store.ts";
 import { bodyOf, bytesOf, endless, failing, MIB, read } from "./bodies.ts";
 import { memoryOf } from "./memory.ts";
 
-// What every store promises (src/objectstore/store.ts), told once and run against each of them on a real server.
+// The contract of every store (src/objectstore/store.ts), run against each of them on a real server.
 
-/** An empty bucket, container or directory, and what opens it. */
+/** An empty bucket, container or directory, with its credentials. */
 export interface Place {
   readonly location: StoreLocation;
   readonly credentialsDir?: string;
@@ -19,24 +19,24 @@ export async function openPlace({ location, ...rest }: Place, patience = PATIENC
   return await openStore(location, { ...rest, patience });
 }
 
-/** What a test of the contract needs of a real server. */
+/** Parts of a real server that the tests of the contract need. */
 export interface Fixture {
   place(): Promise<Place>;
-  /** What lies half-written in the place that was opened last, where it is to be seen. */
+  /** Unfinished uploads in the place that was opened last, if the store can list them. */
   unfinished(): Promise<readonly string[]>;
-  /** How many bytes are sent at once. */
+  /** Size of an upload's part. */
   readonly partBytes: number;
   readonly secrets: readonly string[];
 }
 
-/** For a server that answers, however busy the machine is: what is tried again is so at once. */
+/** For a server that answers, however busy the machine is: retries follow at once. */
 export const BRISK: Patience = {
   ...PATIENCE,
   attempts: 5,
   backoff: { firstMs: 20, maxMs: 20, factor: 2, jitter: 0 },
 };
 
-/** For one that does not answer: over soon. */
+/** For a server that does not answer: calls give up soon. */
 export const IMPATIENT: Patience = {
   connectMs: 1_000,
   answerMs: 1_000,
@@ -49,24 +49,24 @@ export const IMPATIENT: Patience = {
   cleanUpMs: 2_000,
 };
 
-/** What is written and read by a process whose memory is measured. */
+/** Size of the object that a process writes and reads while its memory is measured. */
 const MEMORY_MIB = 200;
-/** Two parts of 8 MiB, and garbage that waits to be collected; measured are 28 to 33. Kept in memory it would be 210. */
+/** Two parts of 8 MiB and uncollected garbage; 28 to 33 MB are measured. An object kept in memory would take 210 MB. */
 const MOST_GROWTH_MB = 60;
-/** On a machine that does other things as well. */
+/** Time for a busy machine. */
 const PATIENT = { timeout: 240_000 };
 
-/** What stores answered that was no success: none of it may tell a secret. */
-const told: string[] = [];
+/** Texts of all errors of stores: none of them may contain a secret. */
+const errorTexts: string[] = [];
 
-/** Holds an error to its reason, and notes what it says. */
+/** Checks the error's type, records its texts, and returns its reason. */
 export async function refused(work: Promise<unknown>): Promise<StoreReason> {
   const thrown = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  if (!(thrown instanceof StoreError)) throw thrown ?? new Error("it was not refused");
-  told.push(thrown.message, String(thrown.stack), JSON.stringify(thrown, Object.getOwnPropertyNames(thrown)));
+  if (!(thrown instanceof StoreError)) throw thrown ?? new Error("the call was not refused");
+  errorTexts.push(thrown.message, String(thrown.stack), JSON.stringify(thrown, Object.getOwnPropertyNames(thrown)));
   expect(thrown.cause).toBeUndefined();
   return thrown.reason;
 }
@@ -78,7 +78,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
   const opened = async () => openPlace(await fixture().place());
 
   describe(`${name} keeps the contract`, () => {
-    test("what is put is there, with its size and metadata, whatever the size", async () => {
+    test("an object of any size is stored with its size and metadata", async () => {
       const store = await opened();
       const { partBytes } = fixture();
       for (const size of [0, 1, partBytes - 1, partBytes, partBytes + 1, 2 * partBytes + 12_345]) {
@@ -96,7 +96,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await fixture().unfinished()).toEqual([]);
     });
 
-    test("it is read from any byte on, and beyond the last one there is nothing", async () => {
+    test("an object is read from any byte on, and has nothing beyond its last byte", async () => {
       const store = await opened();
       const bytes = bytesOf(300_000);
       await store.put("from", bodyOf(bytes), OPTIONS);
@@ -106,7 +106,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       }
     });
 
-    test("keys are any names with / between them", async () => {
+    test("keys may have any characters, with / between names", async () => {
       const store = await opened();
       const keys = [
         "a b/c d",
@@ -138,7 +138,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       }
     });
 
-    test("a list has what begins with the prefix, and nothing else", async () => {
+    test("a list has exactly the keys that begin with the prefix", async () => {
       const store = await opened();
       for (const key of ["a/b/1", "a/b/2", "a/bc", "a/c/1", "ab"]) await store.put(key, bodyOf(bytesOf(7)), OPTIONS);
       const listed = async (prefix: string) => {
@@ -152,7 +152,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await listed("nothing/here/")).toEqual([]);
     });
 
-    test("what is not there is told by name, and is deleted without a word", async () => {
+    test("a missing object is reported as NoSuchObject, and deleting it succeeds", async () => {
       const store = await opened();
       expect(await store.head("absent", OPTIONS)).toBeUndefined();
       expect(await refused(read(store.get("absent", OPTIONS)))).toBe("NoSuchObject");
@@ -160,7 +160,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       await store.delete("absent/below", OPTIONS);
     });
 
-    test("nothing is overwritten, by small ones or large ones", async () => {
+    test("no object is overwritten, by a small one or a large one", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [5, 2 * partBytes + 5]) {
@@ -172,7 +172,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("of several that write the same key at the same time one wins, with its own bytes and metadata", async () => {
+    test("one of several concurrent writers of a key wins, with its own bytes and metadata", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [5, 5, 5, 2 * partBytes + 5]) {
@@ -192,7 +192,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("a body that fails leaves nothing, and its own error is what is thrown", async () => {
+    test("a body that fails leaves nothing, and its own error is thrown", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [0, 10, 2 * partBytes + 10]) {
@@ -204,7 +204,7 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("a call that is aborted ends at once and leaves nothing, also while the body gives nothing", async () => {
+    test("an aborted call ends at once and leaves nothing, also while its body is stuck", async () => {
       const store = await opened();
       const { partBytes, unfinished } = fixture();
       for (const size of [0, 10, 2 * partBytes + 10]) {
@@ -223,24 +223,24 @@ export function storeContract(name: string, fixture: () => Fixture): void {
       expect(await unfinished()).toEqual([]);
     });
 
-    test("memory does not grow with what is written and read", PATIENT, async () => {
+    test("memory does not grow with the size of an object", PATIENT, async () => {
       const { baseMb, putMb, getMb } = await memoryOf(await fixture().place(), MEMORY_MIB);
       console.log(`${name}: ${MEMORY_MIB} MiB: at first ${baseMb} MB, +${putMb} MB to write, +${getMb} MB to read`);
       expect(Math.max(putMb, getMb)).toBeLessThan(MOST_GROWTH_MB);
     });
 
-    test("a reader that has enough leaves no connection behind", async () => {
+    test("a reader that stops early leaves no connection behind", async () => {
       const store = await opened();
       await store.put("large", bodyOf(bytesOf(20 * MIB)), OPTIONS);
       for (let n = 0; n < 60; n++) for await (const _ of store.get("large", OPTIONS)) break;
       expect((await read(store.get("large", { ...OPTIONS, from: 20 * MIB - 5 }))).length).toBe(5);
     });
 
-    // The last one: the errors of all tests before are looked at.
-    test("no error tells a secret", () => {
+    // The last test: it checks the errors of all tests before it.
+    test("no error contains a secret", () => {
       const { secrets } = fixture();
-      expect(told.length).toBeGreaterThan(10);
-      expect(told.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
+      expect(errorTexts.length).toBeGreaterThan(10);
+      expect(errorTexts.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
     });
   });
 }

@@ -2,68 +2,60 @@ import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
-import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
-import { startForwardProxy } from "#kit/forward-proxy.ts";
-import { credentialsDir, freePort, removeTemporaryDirs } from "#kit/store-server.ts";
+import { mountToken } from "#kit/pods/pod-token.ts";
+import { startFakeGCS } from "#kit/servers/fake-gcs.ts";
+import { startGoogleCloud, workloadIdentity } from "#kit/servers/google-cloud.ts";
+import { credentialsDir, freePort, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, read } from "./bodies.ts";
 import { BRISK, never, openPlace, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
-// What only Google has: ways to be let in, and the errors of those who are not.
+// Ways to authenticate that only Google has, and the errors when that fails.
 
 const OPTIONS = { signal: never };
-const [server, tokens] = await Promise.all([startFakeGCS(), startTokenServer("known")]);
-afterAll(() => Promise.all([server.stop(), tokens.stop()]));
+const server = await startFakeGCS();
+const google = await startGoogleCloud({ known: "known", storagePort: server.port });
+const [known, unknown] = [mountToken("known"), mountToken("unknown")];
+afterAll(async () => {
+  for (const token of [known, unknown]) token.remove();
+  await Promise.all([server.stop(), google.stop()]);
+});
 
-const endpoint = `http://127.0.0.1:${server.port}`;
-const location: GCSLocation = { store: "gcs", bucket: "backups", endpoint };
-await fetch(`${endpoint}/storage/v1/b`, { method: "POST", body: JSON.stringify({ name: "backups" }) });
+const location: GCSLocation = { store: "gcs", bucket: "backups", endpoint: "https://storage.googleapis.com" };
+await fetch(`http://127.0.0.1:${server.port}/storage/v1/b`, {
+  method: "POST",
+  body: JSON.stringify({ name: "backups" }),
+});
 
-const subjects = credentialsDir({ known: "known", unknown: "unknown" });
-const identity = (subject: string, url = tokens.url) => workloadIdentity(url, join(subjects, subject));
+const identity = (file = known.file) => workloadIdentity(file);
+const tokensGiven = () => google.requests.filter(({ host }) => host === "sts.googleapis.com").length;
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const PEM = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const serviceAccount = (key: string) =>
   JSON.stringify({ type: "service_account", client_email: "tests@tests.invalid", private_key: key });
 
-test("Google: one token serves many calls", async () => {
+test("Google: one token serves many calls, through the proxy of HTTPS_PROXY", async () => {
   const store = await openPlace({
     location,
-    credentialsDir: credentialsDir({ "credentials.json": identity("known") }),
+    credentialsDir: credentialsDir({ "credentials.json": identity() }),
   });
-  const before = tokens.given;
+  const before = tokensGiven();
   await store.put("a", bodyOf(bytesOf(1)), OPTIONS);
   await store.delete("a", OPTIONS);
-  expect(tokens.given - before).toBe(1);
+  expect(tokensGiven() - before).toBe(1);
 });
 
-test("Google: through the proxy of HTTP_PROXY, store and tokens alike", async () => {
-  const { url, asked, stop } = await startForwardProxy();
-  vi.stubEnv("HTTP_PROXY", url);
-  onTestFinished(async () => {
-    vi.unstubAllEnvs();
-    await stop();
-  });
-  const store = await openPlace({
-    location,
-    credentialsDir: credentialsDir({ "credentials.json": identity("known") }),
-  });
-  expect(await store.head("a", OPTIONS)).toBeUndefined();
-  await store.close();
-  expect([...asked].sort()).toEqual([new URL(tokens.url).host, new URL(endpoint).host].sort());
-});
-
-test("Google: without a Secret the pod's own identity lets in", async () => {
-  const files = credentialsDir({ "credentials.json": identity("known") });
+test("Google: without a Secret the pod's own identity is used", async () => {
+  const files = credentialsDir({ "credentials.json": identity() });
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(files, "credentials.json"));
-  onTestFinished(() => void vi.unstubAllEnvs());
+  onTestFinished(() => void vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", ""));
   const store = await openPlace({ location }, BRISK);
   expect(await store.head("a", OPTIONS)).toBeUndefined();
 });
 
-test("Google: without a file it is who the server beside the pod says", async () => {
+test("Google: without a credentials file the identity of the metadata server is used", async () => {
   const asked: string[] = [];
   const metadata = createServer((request, response) => {
     asked.push(request.url ?? "");
@@ -72,7 +64,7 @@ test("Google: without a file it is who the server beside the pod says", async ()
   });
   await new Promise<void>((done) => metadata.listen(0, "127.0.0.1", done));
   onTestFinished(() => {
-    vi.unstubAllEnvs();
+    vi.stubEnv("GCE_METADATA_HOST", "");
     metadata.closeAllConnections();
     metadata.close();
   });
@@ -84,25 +76,25 @@ test("Google: without a file it is who the server beside the pod says", async ()
 });
 
 test.each([
-  ["an identity that is not believed", identity("unknown"), "WrongCredentials", /invalid_grant: The subject token/],
-  ["a token file that is not there", identity("absent"), "WrongCredentials", /absent/],
-  ["no JSON", "private_key: none", "WrongCredentials", /no JSON object; it may be the key file/],
-  ["JSON that is no object", '"text"', "WrongCredentials", /no JSON object/],
+  ["an untrusted identity", identity(unknown.file), "WrongCredentials", /invalid_grant: The subject token/],
+  ["a missing token file", identity("/var/run/secrets/absent/token"), "WrongCredentials", /absent/],
+  ["a file that is not JSON", "private_key: none", "WrongCredentials", /not a JSON object; it may be the key file/],
+  ["JSON that is not an object", '"text"', "WrongCredentials", /not a JSON object/],
   [
-    "another kind",
+    "an unsupported type",
     '{"type":"impersonated_service_account"}',
     "WrongCredentials",
     /"impersonated_.*; it may be "service/,
   ],
-  ["no kind", "{}", "WrongCredentials", /type in credentials.json .* is undefined; it may be/],
+  ["a missing type", "{}", "WrongCredentials", /type in credentials.json .* is undefined; it may be/],
   [
     "a key file without its key",
     '{"type":"service_account","client_email":"x"}',
     "WrongCredentials",
     /has no private_key/,
   ],
-  ["a key that is none", serviceAccount(PEM.replaceAll("A", "B")), "WrongCredentials", /no token/],
-])("Google: %s is told by name, and without a secret", async (_what, file, reason, says) => {
+  ["an invalid key", serviceAccount(PEM.replaceAll("A", "B")), "WrongCredentials", /no token/],
+])("Google: %s is refused with its reason, and without a secret in the error", async (_what, file, reason, says) => {
   const put = async () => {
     const directory = credentialsDir({ "credentials.json": file });
     const store = await openPlace({ location, credentialsDir: directory }, BRISK);
@@ -117,16 +109,31 @@ test.each([
   }
 });
 
-test("Google: who gives tokens is away: Unreachable", async () => {
-  const away = identity("known", `http://127.0.0.1:${await freePort()}/v1/token`);
-  const place = { location, credentialsDir: credentialsDir({ "credentials.json": away }) };
+test("Google: an unreachable token server is reported as Unreachable", async () => {
+  vi.stubEnv("HTTPS_PROXY", `http://127.0.0.1:${await freePort()}`);
+  onTestFinished(() => void vi.stubEnv("HTTPS_PROXY", google.proxyURL));
+  const place = { location, credentialsDir: credentialsDir({ "credentials.json": identity() }) };
   const store = await openPlace(place, BRISK);
   expect(await refused(store.head("a", OPTIONS))).toBe("Unreachable");
 });
 
-test("Google: a bucket that is not there is told by name, for every call", async () => {
+test("Google: a server that is not Google's gets no token, and its 401 is explained by that", async () => {
+  const other = createServer((_request, response) => response.writeHead(401).end("{}"));
+  await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
+  onTestFinished(() => {
+    other.closeAllConnections();
+    other.close();
+  });
+  const endpoint = `http://127.0.0.1:${(other.address() as { port: number }).port}`;
+  const store = await openPlace({ location: { ...location, endpoint } }, BRISK);
+  const asked = store.head("a", OPTIONS);
+  await expect(asked).rejects.toThrow(/HTTP 401: .*tokens of Google are sent to no other server/);
+  expect(await refused(asked)).toBe("WrongCredentials");
+});
+
+test("Google: a missing bucket is reported as NoSuchBucket, for every call", async () => {
   const place = { location: { ...location, bucket: "nowhere" } };
-  const directory = credentialsDir({ "credentials.json": identity("known") });
+  const directory = credentialsDir({ "credentials.json": identity() });
   const store = await openPlace({ ...place, credentialsDir: directory }, BRISK);
   expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("NoSuchBucket");
   expect(await refused(read(store.get("a", OPTIONS)))).toBe("NoSuchBucket");

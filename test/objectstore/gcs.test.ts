@@ -1,8 +1,7 @@
-import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { startFakeGCS, startTokenServer, workloadIdentity } from "#kit/fake-gcs.ts";
-import { startGCSSessions } from "#kit/gcs-sessions.ts";
-import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
+import { newServiceAccount, startFakeGCS } from "#kit/servers/fake-gcs.ts";
+import { startGCSSessions } from "#kit/servers/gcs-sessions.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
 import type { GCSLocation } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
 import { BRISK, never, openPlace, type Place, storeContract } from "./contract.ts";
@@ -10,23 +9,20 @@ import { networkContract } from "./network.ts";
 
 afterAll(removeTemporaryDirs);
 
-const SUBJECT = "token-of-a-service-account-of-the-tests";
-const [fake, tokens] = await Promise.all([startFakeGCS(), startTokenServer(SUBJECT)]);
+const fake = await startFakeGCS();
 const server = await startGCSSessions(fake.port);
-afterAll(() => Promise.all([server.stop(), fake.stop(), tokens.stop()]));
+afterAll(() => Promise.all([server.stop(), fake.stop()]));
 
-const subjects = credentialsDir({ known: SUBJECT, unknown: "token-of-somebody-else" });
-const credentials = (subject: string) =>
-  credentialsDir({ "credentials.json": workloadIdentity(tokens.url, join(subjects, subject)) });
-const KNOWN = credentials("known");
+const account = newServiceAccount();
+const KNOWN = credentialsDir({ "credentials.json": account.file });
 let count = 0;
 
-/** A new bucket, whose server is reached at this port. */
+/** A new bucket, reached at this port. */
 async function place(port: number): Promise<GCSLocation> {
   const bucket = `bucket-${count++}`;
   const body = JSON.stringify({ name: bucket });
   const answer = await fetch(`http://127.0.0.1:${server.port}/storage/v1/b`, { method: "POST", body });
-  if (!answer.ok) throw new Error(`no bucket: HTTP ${answer.status}`);
+  if (!answer.ok) throw new Error(`the bucket was not created: HTTP ${answer.status}`);
   return { store: "gcs", bucket, endpoint: `http://127.0.0.1:${port}` };
 }
 
@@ -34,14 +30,14 @@ const placeAt = async (port: number): Promise<Place> => ({ location: await place
 
 storeContract("Google Cloud Storage", () => ({
   partBytes: 8 * MIB,
-  secrets: [SUBJECT, "token-of-the-tests"],
+  secrets: account.secrets,
   place: () => placeAt(server.port),
   unfinished: () => Promise.resolve(server.unfinished),
 }));
 
 networkContract("Google Cloud Storage", () => server.port, placeAt);
 
-test("Google Cloud Storage: of a part that half arrived only the other half is sent again", async () => {
+test("Google Cloud Storage: only the missing rest of a part is sent again", async () => {
   const store = await openPlace(await placeAt(server.port), BRISK);
   const bytes = bytesOf(20 * MIB);
   async function* breaking() {

@@ -2,7 +2,7 @@ import { setInterval } from "node:timers";
 import { openStore } from "#objectstore/open.ts";
 import type { Place } from "./contract.ts";
 
-// Run by memory.ts as a process of its own: the test runner's memory is no measure.
+// A process started by memory.ts: the test runner's own memory is no measure.
 
 const [placeText = "", mib = ""] = process.argv.slice(2);
 const { location, ...rest } = JSON.parse(placeText) as Place;
@@ -11,7 +11,7 @@ const options = { signal: new AbortController().signal };
 
 const PIECE = 32 * 1024;
 
-/** As from a network: small pieces, each one new. */
+/** Small pieces, each newly allocated, as from a network. */
 async function* body(bytes: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes; at += PIECE) {
     if (at % (1024 * 1024) === 0) await new Promise((resolve) => setImmediate(resolve));

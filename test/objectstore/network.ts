@@ -1,24 +1,33 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type FaultProxy, startFaultProxy } from "#kit/fault-proxy.ts";
-import { freePort } from "#kit/store-server.ts";
+import { type FaultProxy, startFaultProxy } from "#kit/servers/fault-proxy.ts";
+import { freePort } from "#kit/servers/store-server.ts";
+import type { StoreLocation } from "#objectstore/location.ts";
 import type { Patience } from "#objectstore/patience.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
 import { BRISK, IMPATIENT, never, openPlace, type Place, refused } from "./contract.ts";
 
-// What becomes of calls when the network between us and a store is bad. A volume has no such test: what hangs there, the
-// kernel holds.
+// Calls over a bad network. Volumes have no such test: a call that hangs there hangs in the kernel.
 
 const OPTIONS = { signal: never };
-/** Far beyond what the patience above allows, on a machine that does other things as well. */
+/** Far more than IMPATIENT and BRISK allow, so that a busy machine passes. */
 const SOON_MS = 20_000;
 
-/** @param placeAt a new place, whose server is reached at this port of loopback */
+/** @param placeAt creates a place reached at this port of loopback */
 export function networkContract(
   name: string,
   serverPort: () => number,
   placeAt: (port: number) => Promise<Place>,
 ): void {
   const openAt = async (port: number, patience: Patience) => openPlace(await placeAt(port), patience);
+
+  /** This place, reached without the proxy. */
+  const directly = ({ location, ...rest }: Place): Place => {
+    const { endpoint } = location as { endpoint: string };
+    return {
+      ...rest,
+      location: { ...location, endpoint: endpoint.replace(/:\d+/, `:${serverPort()}`) } as StoreLocation,
+    };
+  };
 
   describe(`${name} behind a bad network`, () => {
     let proxy: FaultProxy;
@@ -27,14 +36,14 @@ export function networkContract(
     });
     afterAll(() => proxy.stop());
 
-    /** The time that `work` took, when it was refused for `reason`. */
+    /** Checks that `work` is refused for `reason` within SOON_MS. */
     const refusedSoon = async (reason: string, work: Promise<unknown>) => {
       const sinceMs = performance.now();
       expect(await refused(work)).toBe(reason);
       expect(performance.now() - sinceMs).toBeLessThan(SOON_MS);
     };
 
-    test("nobody listens: Unreachable", async () => {
+    test("a port without a server: Unreachable", async () => {
       const store = await openAt(await freePort(), BRISK);
       await refusedSoon("Unreachable", store.put("a", bodyOf(bytesOf(5)), OPTIONS));
       await refusedSoon("Unreachable", read(store.get("a", OPTIONS)));
@@ -42,7 +51,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("the server takes the connection and says nothing: Timeout, for every call", async () => {
+    test("a server that accepts connections and does not answer: Timeout, for every call", async () => {
       const store = await openAt(proxy.port, IMPATIENT);
       proxy.freeze();
       try {
@@ -63,7 +72,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("a call that hangs ends with its signal", async () => {
+    test("a hanging call ends when its signal is aborted", async () => {
       const store = await openAt(proxy.port, { ...IMPATIENT, answerMs: 60_000 });
       proxy.freeze();
       try {
@@ -79,7 +88,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("it begins to hang in the middle of a write: Timeout, and nothing is there", async () => {
+    test("a server that stops answering in the middle of a write: Timeout, and there is no object", async () => {
       const place = await placeAt(proxy.port);
       const store = await openPlace(place, { ...IMPATIENT, attempts: 1 });
       const large = bytesOf(30 * MIB);
@@ -97,9 +106,9 @@ export function networkContract(
       await other.close();
     });
 
-    test("it goes away in the middle of a write: Unreachable, and nothing is there", async () => {
+    test("a server that stops in the middle of a write: Unreachable", async () => {
       const gone = await startFaultProxy(serverPort());
-      const store = await openAt(gone.port, BRISK); // A busy machine takes more than a second for what is written before.
+      const store = await openAt(gone.port, BRISK); // Not IMPATIENT: 20 MiB may take over a second.
       async function* leaving() {
         yield* bodyOf(bytesOf(20 * MIB));
         await gone.stop();
@@ -109,7 +118,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("connections that break in the middle of a write are made again, and what arrives is whole", async () => {
+    test("a write continues after broken connections, and the object is complete", async () => {
       const store = await openAt(proxy.port, BRISK);
       const large = bytesOf(40 * MIB);
       async function* breaking() {
@@ -123,14 +132,14 @@ export function networkContract(
       await store.close();
     });
 
-    test("an answer that is lost, when all was written, does not make a success a failure", async () => {
+    test("a lost answer does not turn a completed write into a failure", async () => {
       const store = await openAt(proxy.port, { ...BRISK, backoff: { firstMs: 500, maxMs: 500, factor: 2, jitter: 0 } });
       for (const size of [5, 20 * MIB]) {
         const bytes = bytesOf(size);
         let lift = Promise.resolve();
         async function* losing() {
           yield* bodyOf(bytes.subarray(0, -1));
-          // Parts that are on their way are answered before the last one is sent.
+          // Parts that were sent are answered before the last byte is sent.
           await new Promise((resolve) => setTimeout(resolve, 1_000));
           proxy.cutAfter(0);
           const before = proxy.opened;
@@ -148,7 +157,7 @@ export function networkContract(
       await store.close();
     });
 
-    test("a read whose connection breaks goes on where it was", async () => {
+    test("a read continues where its connection broke", async () => {
       const store = await openAt(proxy.port, BRISK);
       const large = bytesOf(20 * MIB);
       await store.put("read", bodyOf(large), OPTIONS);
@@ -168,7 +177,30 @@ export function networkContract(
       await store.close();
     });
 
-    test("a read that hangs in the middle ends with Timeout", async () => {
+    test("an object replaced during a read is refused when the connection breaks, and never mixed", async () => {
+      const place = await placeAt(proxy.port);
+      const store = await openPlace(place, BRISK);
+      const other = await openPlace(directly(place), BRISK);
+      await store.put("replaced", bodyOf(bytesOf(20 * MIB)), OPTIONS);
+      let got = 0;
+      const reading = async () => {
+        proxy.cutAfter(5 * MIB); // Socket buffers may hold more than the object.
+        for await (const chunk of store.get("replaced", OPTIONS)) {
+          if (got === 0) {
+            await other.delete("replaced", OPTIONS);
+            await other.put("replaced", bodyOf(bytesOf(20 * MIB)), OPTIONS);
+            proxy.cutAfter(undefined);
+            proxy.reset();
+          }
+          got += chunk.length;
+        }
+      };
+      expect(await refused(reading())).toBe("NoSuchObject");
+      expect(got).toBeLessThan(20 * MIB);
+      await Promise.all([store.close(), other.close()]);
+    });
+
+    test("a read that hangs in the middle: Timeout", async () => {
       const place = await placeAt(proxy.port);
       const writer = await openPlace(place, BRISK);
       await writer.put("stuck", bodyOf(bytesOf(20 * MIB)), OPTIONS);

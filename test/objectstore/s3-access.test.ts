@@ -3,23 +3,23 @@ import { mkdirSync, rmdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { startForwardProxy } from "#kit/forward-proxy.ts";
-import { newServerTLS } from "#kit/server-tls.ts";
-import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
-import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/versitygw.ts";
+import { startForwardProxy } from "#kit/servers/forward-proxy.ts";
+import { newServerTLS } from "#kit/servers/server-tls.ts";
+import { credentialsDir, removeTemporaryDirs, temporaryDir } from "#kit/servers/store-server.ts";
+import { S3_ACCESS, startVersitygw, type Versitygw } from "#kit/servers/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
 import { BRISK, never, openPlace, refused } from "./contract.ts";
 
 afterAll(removeTemporaryDirs);
 
-// What only S3 has: ways to be let in, and the errors of those who are not.
+// Ways to authenticate that only S3 has, and the errors when that fails.
 
 const OPTIONS = { signal: never };
 const { id, secret } = S3_ACCESS;
 const ACCESS = { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret };
 
-/** Puts a small object, reads it back, and takes it away again. */
+/** Puts a small object, reads it back and deletes it. */
 async function keeps(location: S3Location, files: Readonly<Record<string, string>>): Promise<void> {
   const store = await openPlace({ location, credentialsDir: credentialsDir(files) }, BRISK);
   try {
@@ -41,7 +41,7 @@ describe("S3 over HTTP", () => {
   });
   afterAll(() => server.stop());
 
-  test("the bucket stands in the name of the host, unless the path is asked for; HTTP_PROXY and NO_PROXY are heeded", async () => {
+  test("the bucket is in the host name, or in the path with pathStyle; HTTP_PROXY and NO_PROXY are used", async () => {
     const { url, asked, stop } = await startForwardProxy();
     vi.stubEnv("HTTP_PROXY", url);
     vi.stubEnv("NO_PROXY", "127.0.0.1");
@@ -62,7 +62,7 @@ describe("S3 over HTTP", () => {
     ["a wrong secret", { ...ACCESS, AWS_SECRET_ACCESS_KEY: `${secret}x` }, "WrongCredentials"],
     ["no secret", { AWS_ACCESS_KEY_ID: id }, "WrongCredentials"],
     ["an empty key", { ...ACCESS, AWS_ACCESS_KEY_ID: "\n" }, "WrongCredentials"],
-  ])("%s is told by name, for every call", async (_what, files, reason) => {
+  ])("%s is reported as WrongCredentials, for every call", async (_what, files, reason) => {
     const place = { location, credentialsDir: credentialsDir(files) };
     const call = async (name: "head" | "put" | "get" | "delete" | "list") => {
       const store = await openPlace(place, BRISK);
@@ -77,7 +77,7 @@ describe("S3 over HTTP", () => {
     }
   });
 
-  test("a bucket that is not there is told by name, for every call", async () => {
+  test("a missing bucket is reported as NoSuchBucket, for every call", async () => {
     const nowhere = { ...location, bucket: "nowhere" };
     const store = await openPlace({ location: nowhere, credentialsDir: credentialsDir(ACCESS) }, BRISK);
     expect(await refused(store.put("a", bodyOf(bytesOf(1)), OPTIONS))).toBe("NoSuchBucket");
@@ -87,7 +87,7 @@ describe("S3 over HTTP", () => {
     await store.close();
   });
 
-  test("a key that the server cannot keep, since it is a folder's or a file's already, is refused and leaves nothing", async () => {
+  test("a key below an existing object is refused", async () => {
     const store = await openPlace({ location, credentialsDir: credentialsDir(ACCESS) }, BRISK);
     await store.put("file", bodyOf(bytesOf(1)), OPTIONS);
     await refused(store.put("file/below", bodyOf(bytesOf(1)), OPTIONS));
@@ -95,7 +95,7 @@ describe("S3 over HTTP", () => {
   });
 });
 
-test("S3: a session token is sent along, and its expiry is told as wrong credentials", async () => {
+test("S3: a session token is sent, and its expiry is reported as WrongCredentials", async () => {
   const seen: string[] = [];
   const server = createServer((request, response) => {
     seen.push(String(request.headers["x-amz-security-token"]));
@@ -130,11 +130,11 @@ describe("S3 over TLS", async () => {
   });
   afterAll(() => server.stop());
 
-  test("an own authority is believed when it is named", async () => {
+  test("a private CA in ca.crt is trusted", async () => {
     await keeps(location, { ...ACCESS, "ca.crt": own.ca });
   });
 
-  test("through the proxy of HTTPS_PROXY, which sees nothing of it", async () => {
+  test("requests use the proxy of HTTPS_PROXY, which only forwards TLS", async () => {
     const { url, asked, stop } = await startForwardProxy();
     vi.stubEnv("HTTPS_PROXY", url);
     onTestFinished(async () => {
@@ -146,18 +146,18 @@ describe("S3 over TLS", async () => {
   });
 
   test.each([
-    ["no authority is named", {}],
-    ["another one is named", { "ca.crt": other.ca }],
-  ])("%s: TLS, told at once", async (_what, files) => {
+    ["no CA is given", {}],
+    ["a different CA is given", { "ca.crt": other.ca }],
+  ])("%s: TLS, reported at once", async (_what, files) => {
     expect(await refused(keeps(location, { ...ACCESS, ...files }))).toBe("TLS");
   });
 
-  test("the certificate is for another name: TLS", async () => {
+  test("the certificate is for a different name: TLS", async () => {
     const elsewhere = { ...location, endpoint: `https://127.0.0.1:${server.port}` };
     expect(await refused(keeps(elsewhere, { ...ACCESS, "ca.crt": own.ca }))).toBe("TLS");
   });
 
-  test("TLS where the server has none: TLS", async () => {
+  test("the server does not speak TLS: TLS", async () => {
     const plain = await startVersitygw();
     const place = { ...location, bucket: plain.bucket("backups"), endpoint: `https://127.0.0.1:${plain.port}` };
     expect(await refused(keeps(place, { ...ACCESS, "ca.crt": own.ca }))).toBe("TLS");
@@ -165,7 +165,7 @@ describe("S3 over TLS", async () => {
   });
 });
 
-test("S3: a server whose disk is full says NoSpace, and nothing is there", async () => {
+test("S3: a full disk is reported as NoSpace, and the object does not exist", async () => {
   const root = join(temporaryDir("full"), "disk");
   mkdirSync(root);
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m", "etcd-cluster-operator-test", root]);
@@ -182,7 +182,7 @@ test("S3: a server whose disk is full says NoSpace, and nothing is there", async
     }
     await store.close();
   } finally {
-    await server?.stop(); // also of a test that fails: what it holds cannot be unmounted, and that would be all that is told
+    await server?.stop(); // also after a failure: umount of a running server would fail and hide the cause
     execFileSync("umount", [root]);
     rmdirSync(root);
   }

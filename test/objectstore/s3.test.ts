@@ -1,7 +1,7 @@
 import { ListMultipartUploadsCommand, S3Client } from "@aws-sdk/client-s3";
 import { afterAll } from "vitest";
-import { credentialsDir, removeTemporaryDirs } from "#kit/store-server.ts";
-import { S3_ACCESS, startVersitygw } from "#kit/versitygw.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
+import { S3_ACCESS, startVersitygw } from "#kit/servers/versitygw.ts";
 import type { S3Location } from "#objectstore/location.ts";
 import { MIB } from "./bodies.ts";
 import { type Place, storeContract } from "./contract.ts";

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
+import { removeTemporaryDirs, temporaryDir } from "#kit/servers/store-server.ts";
 import { bodyOf, bytesOf, MIB, read } from "./bodies.ts";
 import { BRISK, never, openPlace, refused } from "./contract.ts";
 
@@ -22,7 +22,7 @@ const open = (path: string) => openPlace({ location: { store: "volume", path } }
 const incomplete = (root: string) => readdirSync(join(root, ".objectstore", "incomplete"));
 const metadata = (root: string) => readdirSync(join(root, ".objectstore", "metadata"));
 
-/** A file system of its own. */
+/** A new file system. */
 function mounted(options: string): string {
   const root = join(temporaryDir("mounted"), "disk");
   mkdirSync(root);
@@ -34,7 +34,7 @@ function mounted(options: string): string {
   return root;
 }
 
-test("a volume that is full says NoSpace, keeps what it has, and has room again for what fits", async () => {
+test("a full volume reports NoSpace, keeps its objects, and takes what still fits", async () => {
   const root = mounted("size=10m");
   const store = await open(root);
   const first = bytesOf(6 * MIB);
@@ -48,7 +48,7 @@ test("a volume that is full says NoSpace, keeps what it has, and has room again 
   expect((await read(store.get("first", OPTIONS))).equals(first)).toBe(true);
 });
 
-test("a volume that may only be read says AccessDenied, and is read", async () => {
+test("a read-only volume reports AccessDenied on writes, and can be read", async () => {
   const root = mounted("size=1m");
   writeFileSync(join(root, "there"), "kept");
   execFileSync("mount", ["-o", "remount,ro", root]);
@@ -57,7 +57,7 @@ test("a volume that may only be read says AccessDenied, and is read", async () =
   expect((await read(store.get("there", OPTIONS))).toString()).toBe("kept");
 });
 
-test("a directory that is not there says NoSuchBucket, for every call, and is not made", async () => {
+test("a missing directory is reported as NoSuchBucket for every call, and is not created", async () => {
   const root = join(temporaryDir("volume"), "absent");
   const store = await open(root);
   const list = async () => {
@@ -71,7 +71,7 @@ test("a directory that is not there says NoSuchBucket, for every call, and is no
   expect(existsSync(root)).toBe(false);
 });
 
-test("files that somebody else put there are objects without metadata; folders and our own are none", async () => {
+test("files of other programs are objects without metadata; folders and the store's own files are not objects", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   await store.put("ours/a", bodyOf(bytesOf(3)), { ...OPTIONS, metadata: { who: "we" } });
@@ -90,21 +90,21 @@ test("files that somebody else put there are objects without metadata; folders a
   expect(incomplete(root)).toEqual([]);
 });
 
-test("in a volume that was copied as files, with the folder that is our own, no object has the metadata of another one", async () => {
+test("in a volume copied file by file, no object has the metadata of a different object", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   for (const key of ["a", "b"]) await store.put(key, bodyOf(bytesOf(3)), { ...OPTIONS, metadata: { who: key } });
   const file = (key: string) => join(root, ".objectstore", "metadata", `${statSync(join(root, key)).ino}.json`);
-  // As if a had the number in the copy that b has.
+  // The state when the copy gives a the inode number that b had.
   copyFileSync(file("b"), file("a"));
   expect((await store.head("a", OPTIONS))?.metadata).toEqual({});
   expect((await store.head("b", OPTIONS))?.metadata).toEqual({ who: "b" });
-  // An earlier release has not said of which key it is.
+  // Earlier releases did not record the key in the metadata.
   writeFileSync(file("a"), JSON.stringify({ who: "a" }));
   expect((await store.head("a", OPTIONS))?.metadata).toEqual({ who: "a" });
 });
 
-test("metadata goes with its object, and that of an attempt with the attempt", async () => {
+test("metadata is deleted with its object, and that of an attempt with the attempt", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   await store.put("a", bodyOf(bytesOf(3)), OPTIONS);
@@ -114,7 +114,7 @@ test("metadata goes with its object, and that of an attempt with the attempt", a
   expect(metadata(root)).toEqual([]);
 });
 
-test("what a killed process left is swept up when nobody has written to it for long, and not before", async () => {
+test("a killed process's incomplete file is deleted 15 minutes after its last write, and not before", async () => {
   const root = temporaryDir("volume");
   const store = await open(root);
   await store.put("a", bodyOf(bytesOf(3)), OPTIONS);

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { removeTemporaryDirs, temporaryDir } from "#kit/store-server.ts";
+import { removeTemporaryDirs, temporaryDir } from "#kit/servers/store-server.ts";
 import { MIB } from "./bodies.ts";
 import { storeContract } from "./contract.ts";
 

@@ -6,40 +6,36 @@ import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { hexOf } from "#etcd/types.ts";
-import type { World } from "#kit/world.ts";
+import type { World } from "#kit/world/world.ts";
 import { subjectOf } from "./access-memory.ts";
 import { usersOf } from "./auth-memory.ts";
 import type { Invariant, Memory } from "./memory.ts";
 
-// What do EtcdRoles and EtcdUsers promise?
-//   That in etcd is what they say, and that nothing of anybody else's is changed for it.
+// EtcdRoles and EtcdUsers promise that etcd has what their specs contain, and that nothing of other owners changes.
 
 export const peoplesNamesStay: Invariant = {
   name: "people's users stay",
-  promise:
-    "Users and roles that people have made in etcd are changed for no object that was not told to take them over.",
+  promise: "Users and roles that people made in etcd are changed only for an object with spec.takeOver.",
   breaks(event, _, memory) {
     if (event.is === "usersChanged" && event.by === "operator") {
       const subject = subjectOf(event.change) ?? "";
-      const since = memory.access.peoplesSince(hexOf(event.clusterId), subject);
-      return since === undefined
-        ? undefined
-        : `${event.change.do} of ${subject}, which a person has made in step ${since}`;
+      const since = memory.access.ownedByPersonSince(hexOf(event.clusterId), subject);
+      return since === undefined ? undefined : `${event.change.do} of ${subject}, which a person made in step ${since}`;
     }
     if (event.is !== "actsOnAccess" || (event.step.do !== "claimUser" && event.step.do !== "claimRole"))
       return undefined;
     const { do: what, name, clusterID } = event.step;
     const subject = `${what === "claimUser" ? "user" : "role"} ${name}`;
-    const since = memory.access.peoplesSince(clusterID, subject);
+    const since = memory.access.ownedByPersonSince(clusterID, subject);
     const { spec } = "user" in event.snapshot ? event.snapshot.user : event.snapshot.role;
     if (since === undefined || since >= event.lookedFrom || spec.takeOver) return undefined;
-    return `${subject} is recorded as an object's, and a person has made it in step ${since}`;
+    return `${subject} is recorded for an object, and a person made it in step ${since}`;
   },
 };
 
-export const grantedAsSaid: Invariant = {
-  name: "granted as said",
-  promise: "Nobody gets a role or a permission that no EtcdUser or EtcdRole of that name says, or said a moment ago.",
+export const grantsFollowObjects: Invariant = {
+  name: "grants follow objects",
+  promise: "A user or role gets only what an EtcdUser or EtcdRole of its name has, or had a moment ago.",
   breaks(event, world, memory) {
     if (event.is !== "usersChanged" || event.by !== "operator") return undefined;
     const { change } = event;
@@ -58,16 +54,16 @@ export const grantedAsSaid: Invariant = {
   },
 };
 
-/** In every version that the operator may go by. */
+/** All recent versions of the objects, which the operator may still follow. */
 function said<T>(world: World, memory: Memory, kind: typeof ETCD_USERS | typeof ETCD_ROLES): readonly T[] {
   const versions = world.api.log(kind).filter(({ isDeletion }) => !isDeletion);
-  const lately = versions.filter(({ object }) => memory.access.isSaidLately(object, world.time.nowMs));
+  const lately = versions.filter(({ object }) => memory.access.isRecentVersion(object, world.time.nowMs));
   return lately.map(({ object }) => object as unknown as T);
 }
 
 export const revokedFirst: Invariant = {
   name: "revoked first",
-  promise: "An EtcdUser or EtcdRole that goes has nothing left in the etcd of a cluster that stays.",
+  promise: "A deleted EtcdUser or EtcdRole leaves nothing in the etcd of a remaining cluster.",
   breaks(event, world, memory) {
     if (event.is !== "actsOnAccess" || (event.step.do !== "releaseUser" && event.step.do !== "releaseRole"))
       return undefined;

@@ -3,19 +3,20 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
 import { hexOf } from "#etcd/types.ts";
-import type { World, WorldEvent } from "#kit/world.ts";
-import type { AuthChange } from "#kit/world-auth.ts";
+import type { AuthChange } from "#kit/world/auth.ts";
+import type { World, WorldEvent } from "#kit/world/world.ts";
 import type { KubeObject } from "#kube/kinds.ts";
 
-/** What of etcd a change is about, as "user one"; undefined for the switch. */
+/** Subject of an auth change, such as "user one"; undefined for enabling or disabling auth. */
 export function subjectOf(change: AuthChange): string | undefined {
   if ("user" in change) return `user ${change.user}`;
   return "role" in change ? `role ${change.role}` : undefined;
 }
 
 /**
- * So long after an edit the operator may act by what was said before it, in milliseconds: its watch may be dead for a while, and its call on its way.
- * Too small: the simulation takes that for a defect. Too large: what nobody says any more is granted unseen.
+ * How long after an edit the operator may still follow the previous version, in milliseconds: its watch may be dead,
+ * and its call in transit. If this is too small, the simulation reports false defects. If it is too large, outdated
+ * grants are not noticed.
  */
 const LATELY_MS = 120_000;
 
@@ -23,29 +24,29 @@ function versionOf({ metadata }: KubeObject): string {
   return `${metadata.uid} ${metadata.resourceVersion}`;
 }
 
-/** Whose are the users and roles of etcd? */
+/** Ownership of etcd's users and roles. */
 export class AccessMemory {
-  /** Those that people have made while no object had them on record, since which step: by cluster ID and subject. */
+  /** Step in which a person made the user or role while no object had it on record, by cluster ID and subject. */
   readonly #peoples = new Map<string, number>();
-  /** When a person last made one of that name, whosever it is then. */
+  /** Step in which a person last made a user or role of the name, whatever its current owner. */
   readonly #madeByHand = new Map<string, number>();
 
-  /** When another version took the place of this one, or it was deleted, in world time: by uid and version. */
+  /** World time at which a version of an object was replaced or deleted, by uid and version. */
   readonly #overAtMs = new Map<string, number>();
 
   note(event: WorldEvent, world: World): void {
     if (event.is === "write" && (event.resource === ETCD_USERS || event.resource === ETCD_ROLES) && event.before)
       this.#overAtMs.set(versionOf(event.before), world.time.nowMs);
     if (event.is === "usersChanged") this.#noteChange(event, world);
-    // From then on it is the object's: whether it may be, is asked when the step is made.
+    // The object owns it after the claim. The invariant checks whether the claim is allowed when the step is made.
     if (event.is === "actsOnAccess" && (event.step.do === "claimUser" || event.step.do === "claimRole")) {
       const { do: what, name, clusterID } = event.step;
       this.#peoples.delete(`${clusterID} ${what === "claimUser" ? "user" : "role"} ${name}`);
     }
   }
 
-  /** Whether the object says this, or did a while ago: the operator may not have heard yet of what it says by now. */
-  isSaidLately(object: KubeObject, nowMs: number): boolean {
+  /** Whether the object has this version or had it recently: the operator may not have received the newer one yet. */
+  isRecentVersion(object: KubeObject, nowMs: number): boolean {
     const overAtMs = this.#overAtMs.get(versionOf(object));
     return overAtMs === undefined || nowMs - overAtMs < LATELY_MS;
   }
@@ -61,8 +62,8 @@ export class AccessMemory {
     if (!isOnRecord(world, hexOf(clusterId), subject)) this.#peoples.set(key, world.step);
   }
 
-  /** Since which step what has the name in etcd is somebody's who has made it by hand; undefined when it is an object's, or nobody's. */
-  peoplesSince(clusterID: string, subject: string): number | undefined {
+  /** Step since which a person owns the user or role in etcd; undefined when an object owns it, or no one. */
+  ownedByPersonSince(clusterID: string, subject: string): number | undefined {
     if (subject === `user ${OPERATOR}` || subject === `user ${ROOT}`) return undefined;
     return this.#peoples.get(`${clusterID} ${subject}`);
   }

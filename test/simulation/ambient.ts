@@ -1,11 +1,11 @@
-import { Random } from "#kit/world-random.ts";
+import { Random } from "#kit/world/random.ts";
 
-/** Never aborts. Time belongs to the world: a deadline on the real clock would only be noise. */
+/** A signal that never aborts. Deadlines by the real clock are disabled: time belongs to the simulated world. */
 const never = new AbortController().signal;
 
 /**
- * Runs `run` with everything decided by the seed that the code under test takes from its surroundings: jitter from
- * `Math.random`, deadlines of the real clock. Stack traces are left out, since errors are part of ordinary life here.
+ * Runs `run` with a seed for everything that the code takes from its surroundings: jitter of `Math.random`, and
+ * deadlines of the real clock. Stack traces are left out, since errors are frequent here.
  */
 export async function seeded<T>(seed: number, run: () => Promise<T>): Promise<T> {
   const { random } = Math;
@@ -29,7 +29,7 @@ export async function seeded<T>(seed: number, run: () => Promise<T>): Promise<T>
   }
 }
 
-/** Lets every promise that can settle do so: microtasks run before the next immediate. */
+/** Waits until every promise that can settle has settled: microtasks run before the next immediate. */
 export async function settle(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,23 +1,23 @@
 import { OPERATOR, ROOT } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { type ClusterId, hexOf } from "#etcd/types.ts";
-import type { World, WorldEvent } from "#kit/world.ts";
-import type { AuthStore } from "#kit/world-auth.ts";
-import { authOf } from "#kit/world-disk.ts";
-import type { Process } from "#kit/world-etcd.ts";
+import type { AuthStore } from "#kit/world/auth.ts";
+import { authOf } from "#kit/world/disk.ts";
+import type { Process } from "#kit/world/etcd.ts";
+import type { World, WorldEvent } from "#kit/world/world.ts";
 import { SECRETS } from "#kube/kinds.ts";
 
-/** Whether etcd asks for users, and since when that is so. */
+/** Whether auth is enabled, and since when. */
 interface Asked {
   readonly enabled: boolean;
-  /** When it was last otherwise: the step, and in world time. */
+  /** When auth was last in the other state: the step, and the world time. */
   readonly otherwise: { readonly step: number; readonly ms: number };
 }
 
-/** What has to be in order while etcd asks for users: the operator is an administrator, and every member asks who connects. */
+/** Requirements while auth is enabled: the operator is an administrator, and every member verifies clients. */
 export type Order = "administrator" | "asking";
 
-/** What of it is not in order, among those who run. */
+/** Requirements that are not met, by the running members. */
 function disorderOf(running: readonly Process[]): readonly Order[] {
   const store = storeOf(running);
   return [
@@ -34,7 +34,7 @@ export function asksWhoConnects({ speeches: { client } }: Process): boolean {
   return client.asks && !client.schemes.has("http");
 }
 
-/** What etcd of this cluster has of users, by whoever knows most of those who run; undefined when nobody runs. */
+/** Auth state of the cluster, by its most advanced running member; undefined when none runs. */
 export function usersOf(world: World, { status }: EtcdCluster): AuthStore | undefined {
   return storeOf(
     [...world.etcd.processes.values()].filter(({ data }) => hexOf(data.clusterId) === status?.identity?.clusterID),
@@ -46,13 +46,13 @@ function storeOf(running: readonly Process[]): AuthStore | undefined {
   return first === undefined ? undefined : authOf(first.data);
 }
 
-/** Who has changed users, and when etcd asked for them. */
+/** Changes of etcd's users and of auth, with their times. */
 export class AuthMemory {
-  /** By cluster ID. */
+  /** Auth state by cluster ID. */
   readonly #asked = new Map<string, Asked>();
   /** The last step in which a person changed users, by cluster ID. */
   readonly #byHand = new Map<string, number>();
-  /** What is out of order because a person has changed users, until it is as it should be: by cluster ID. */
+  /** Requirements that a change by a person broke, until they are met again: by cluster ID. */
   readonly #outOfOrder = new Map<string, ReadonlySet<Order>>();
   /** The last step in which a person wrote a Secret. */
   #secretEdited = Number.NEGATIVE_INFINITY;
@@ -65,7 +65,7 @@ export class AuthMemory {
       this.#secretEdited = world.step;
   }
 
-  /** What is not as it should be right after a person has changed something is that person's doing, or was so before. */
+  /** Attributes every unmet requirement right after a change by a person to that person. */
   #noteByHand(clusterId: ClusterId, world: World): void {
     const key = hexOf(clusterId);
     this.#byHand.set(key, world.step);
@@ -74,7 +74,7 @@ export class AuthMemory {
     this.#outOfOrder.set(key, new Set([...(this.#outOfOrder.get(key) ?? []), ...now]));
   }
 
-  /** What is in order again is excused no more. */
+  /** Ends the excuse for requirements that are met again. */
   #noteOrder({ etcd }: World): void {
     for (const [key, before] of this.#outOfOrder) {
       const running = [...etcd.processes.values()].filter(({ data }) => hexOf(data.clusterId) === key);
@@ -90,18 +90,18 @@ export class AuthMemory {
     this.#asked.set(key, { enabled, otherwise: { step, ms: time.nowMs } });
   }
 
-  /** Whether a person has changed users, or Secrets, since this step. */
+  /** Whether a person has changed users or Secrets since this step. */
   isEditedSince({ status }: EtcdCluster, step: number): boolean {
     const byHand = this.#byHand.get(status?.identity?.clusterID ?? "") ?? Number.NEGATIVE_INFINITY;
     return Math.max(byHand, this.#secretEdited) >= step;
   }
 
-  /** Whether this is not as it should be since a person has changed users. */
+  /** Whether a change by a person has broken the requirement, which is not met again yet. */
   isOutOfOrder({ status }: EtcdCluster, order: Order): boolean {
     return this.#outOfOrder.get(status?.identity?.clusterID ?? "")?.has(order) === true;
   }
 
-  /** Whether this was so in that step or later, or at that time or later. */
+  /** Whether auth had this state in that step or later, or at that time or later. */
   wasSo({ status }: EtcdCluster, enabled: boolean, since: { step: number; ms: number }): boolean {
     const asked = this.#asked.get(status?.identity?.clusterID ?? "");
     if ((asked?.enabled ?? false) === enabled) return true;

@@ -1,10 +1,10 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_ROLES } from "#api/v1beta1/role.ts";
 import { ETCD_USERS } from "#api/v1beta1/user.ts";
-import { REACHED_MS } from "#cluster/certificates/trusted.ts";
-import type { World } from "#kit/world.ts";
-import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { MEMBER_TIMEOUT_MS, REPLACE_AFTER_MS } from "#kit/world-operator.ts";
+import { REACHED_MS } from "#cluster-tls/check/trusted.ts";
+import { NO_CALL_FAULTS } from "#kit/world/calls.ts";
+import { MEMBER_TIMEOUT_MS, REPLACE_AFTER_MS } from "#kit/world/operator.ts";
+import type { World } from "#kit/world/world.ts";
 import { PODS, SECRETS } from "#kube/kinds.ts";
 import { settle } from "./ambient.ts";
 import { areUsersUnfinished } from "./auth-invariants.ts";
@@ -14,31 +14,34 @@ import { Memory } from "./memory.ts";
 import type { Profile } from "./profile.ts";
 import { isBeingCertified } from "./tls-invariants.ts";
 
-/** How long nothing is written before the world counts as settled: longer than the longest back-off of the operator, 30 s. */
+/** How long nothing is written before the world counts as settled: longer than the operator's longest backoff, 30 s. */
 const QUIET_MS = 40_000;
-/** And in a large fleet: longer than the longest time between two looks at a cluster at rest. */
+/** Limit of `QUIET_MS` in a large fleet: longer than the time between two observations of a cluster at rest. */
 const QUIET_IN_FLEET_MS = 65_000;
-/** And after all that went wrong: longer than a member has to come up, and is then lost, before it is given up. */
+/** The limit after faults: longer than a member may take to come up, and then to be given up as lost. */
 export const SETTLED_MS = MEMBER_TIMEOUT_MS + REPLACE_AFTER_MS + 5_000;
 /**
- * A learner that does not get on is given up after ten minutes: only then is it certain what becomes of it. By then every Secret has been read
- * again, too.
+ * Longer than the ten minutes after which a learner is given up: only then is its outcome certain. Every Secret has
+ * been reread in this time, too.
  */
 const GIVE_UP_MS = 11 * 60_000;
-// Where members speak TLS nobody is given up before everybody had the time to get what has been written to a Secret.
+// With TLS no member is given up before all members had time to receive the last write to a Secret.
 
-/** By then everything must be at rest: a generous multiple of the longest waits in a row. */
+/** Time in which everything must come to rest: several times the longest waits in a row. */
 const PATIENCE_MS = 60 * 60_000;
-/** Where something stays wrong, a member may be tried again and again: that is seen by then, and needs no end. */
+/** Time to wait while an obstacle remains: a member may be tried repeatedly, which shows by then and need not end. */
 const HINDERED_PATIENCE_MS = 25 * 60_000;
-/** A bound for what time does not bound: passes that follow one another at once, and those that a look ten times a second takes. */
+/**
+ * Bounds of passes that time does not bound: passes that follow one another at once, and a wait that rechecks ten times
+ * a second.
+ */
 const MOST_PASSES = 3_000;
 const MOST_PASSES_PER_SECOND = 15;
 
 /** How long it takes until everything that can happen has happened once. */
 const TURN_MS = 20;
 
-/** Faults stop. What the profile says stays wrong. */
+/** Ends all faults, except the obstacle of the profile. */
 export function heal(world: World, profile: Profile): void {
   world.tell("faults stop");
   const { calls, etcd, kubelets, people, watches } = world;
@@ -56,8 +59,8 @@ export function heal(world: World, profile: Profile): void {
   if (profile.isTidied) {
     people.tidy();
     for (const cluster of etcd.truth.all()) {
-      cluster.alarms.delete(undefined); // somebody has found out whose data is right
-      cluster.full.clear(); // and has made room
+      cluster.alarms.delete(undefined); // A person has found the right data,
+      cluster.full.clear(); // and freed space.
     }
   } else people.letOperatorRestart();
   keepWrong(world, profile);
@@ -94,7 +97,7 @@ function keepWrong(world: World, { obstacle }: Profile): void {
 
 const REFUSALS = ["quotaExceeded", "denied"] as const;
 
-/** Everything that can happen happens, until nothing is written any more. @returns why it never comes to rest */
+/** Lets everything happen that can, until nothing is written any more. @returns why the world never rests */
 export async function calmDown(
   world: World,
   next: () => void,
@@ -116,7 +119,7 @@ export async function calmDown(
       return `something is still written after ${PATIENCE_MS / 60_000} minutes`;
     const passes = (world.operator?.passes ?? 0) - passesBefore;
     const most = MOST_PASSES + (MOST_PASSES_PER_SECOND * (time.nowMs - startedAtMs)) / 1_000;
-    if (passes > most) return `${passes} passes, and no end`;
+    if (passes > most) return `${passes} passes without rest`;
     if (everythingHappens(world)) {
       time.runNext(time.nowMs + TURN_MS);
       continue;
@@ -125,7 +128,7 @@ export async function calmDown(
     const aloneMs = Math.max(quietMs, world.othersAtRest > 0 ? QUIET_IN_FLEET_MS : 0);
     const restMs = isSecured ? aloneMs + REACHED_MS : aloneMs;
     const enoughMs =
-      somebodyIsJoining(world) || isBeingCertified(world) || areUsersUnfinished(world) || hasAccess(world)
+      isAnyMemberJoining(world) || isBeingCertified(world) || areUsersUnfinished(world) || hasAccess(world)
         ? GIVE_UP_MS
         : restMs;
     if (time.nowMs - quietSinceMs >= enoughMs) return undefined;
@@ -133,7 +136,7 @@ export async function calmDown(
   }
 }
 
-function somebodyIsJoining(world: World): boolean {
+function isAnyMemberJoining(world: World): boolean {
   const clusters = world.api
     .list(ETCD_CLUSTERS)
     .map(({ status }) => world.etcd.truth.named(status?.identity?.clusterID));
@@ -142,12 +145,15 @@ function somebodyIsJoining(world: World): boolean {
   );
 }
 
-/** What differs in etcd is seen only when it is asked again, which is rarely: src/access/reads.ts. */
+/**
+ * Whether there are EtcdRoles or EtcdUsers. Differences in etcd are noticed only at the next read, which is rare:
+ * src/access/reads.ts.
+ */
 function hasAccess({ api }: World): boolean {
   return api.list(ETCD_ROLES).length + api.list(ETCD_USERS).length > 0;
 }
 
-/** @returns whether anything did */
+/** @returns whether anything happened */
 export function everythingHappens(world: World): boolean {
   const { watches, calls, kubelets, etcd } = world;
   let some = false;
@@ -164,6 +170,6 @@ export function everythingHappens(world: World): boolean {
     if (etcd.leaderOf(process) === process) some = etcd.replicate(process) || some;
     some = etcd.publish(process) || some;
   }
-  world.happened({ is: "step" }); // what is true now, before the operator looks
+  world.happened({ is: "step" }); // The state before the operator's next observation.
   return some;
 }

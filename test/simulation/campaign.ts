@@ -2,24 +2,24 @@ import { type Told, tell } from "./history.ts";
 import { type Excuse, MOST_EXCUSED } from "./memory.ts";
 import { type Leaning, profileOf } from "./profile.ts";
 
-/** What many histories came to. */
+/** Outcome of many histories. */
 export interface Report {
   readonly histories: number;
   readonly steps: number;
   readonly passes: number;
   readonly writes: number;
   readonly seconds: number;
-  /** In how many histories something was not asked, by the reason. */
+  /** Number of histories with a skipped check, by the reason. */
   readonly excused: ReadonlyMap<Excuse, number>;
-  /** How the first cluster ended, and how often. */
+  /** Endings of the first cluster, with their number. */
   readonly endings: ReadonlyMap<string, number>;
-  /** How often each rule and guard decided, as `room: name`. */
+  /** How often each rule and guard decided, as `controller: name`. */
   readonly decided: ReadonlyMap<string, number>;
   /** The first history in which a promise was broken, if any; the campaign ends there. */
   readonly broken: Told | undefined;
 }
 
-/** Tells history after history, seed after seed, until a promise is broken. */
+/** Runs histories of consecutive seeds until a promise is broken. */
 export async function campaign(count: number, firstSeed = 1, leaning: Leaning = {}): Promise<Report> {
   const startedAtMs = performance.now();
   const [endings, decided] = [new Map<string, number>(), new Map<string, number>()];
@@ -43,7 +43,7 @@ export async function campaign(count: number, firstSeed = 1, leaning: Leaning = 
   return { histories, steps, passes, writes, seconds, excused, endings, decided, broken };
 }
 
-/** Several reports as one: the time is that of the longest, since they were made side by side. */
+/** Merges reports. The time is that of the longest, since they ran side by side. */
 export function together(reports: readonly Report[]): Report {
   const sum = (of: (report: Report) => number): number => reports.reduce((total, report) => total + of(report), 0);
   const join = <K>(of: (report: Report) => ReadonlyMap<K, number>): ReadonlyMap<K, number> => {
@@ -68,7 +68,7 @@ function tally<K>(counts: Map<K, number>, key: K, times: number): void {
   counts.set(key, (counts.get(key) ?? 0) + times);
 }
 
-/** Excuses that were made more often than they may be, in words. Among few histories chance decides. */
+/** Excuses that were used too often, in words. Fewer than 500 histories are not judged. */
 export function excusedTooOften({ histories, excused }: Report): readonly string[] {
   if (histories < 500) return [];
   return [...excused]
@@ -76,7 +76,7 @@ export function excusedTooOften({ histories, excused }: Report): readonly string
     .map(([excuse, times]) => `${excuse} in ${times} of ${histories} histories`);
 }
 
-/** The report in words, for whoever runs the tests. */
+/** The report in words. */
 export function inWords(report: Report): string {
   const { histories, steps, passes, writes, seconds, excused, endings, decided } = report;
   const sorted = (counts: ReadonlyMap<string, number>) =>

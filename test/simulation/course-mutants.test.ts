@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { Course } from "#kit/tls-course.ts";
+import type { Course } from "#kit/sweeps/tls-course.ts";
 import { guardedAgain } from "./mutant.ts";
 import { MUTANTS } from "./mutants.ts";
 import { COURSE_MUTANTS, type CourseMutant, deciderOf } from "./mutants-course.ts";
 
-// A course that objects to nothing proves nothing.
+// Shows that the courses find defects.
 
-/** What the course objects to, and where it ends. */
+/** The objection of the course, and the certificates that members present at its end. */
 function toldOf(course: Course): { readonly objection: string | undefined; readonly shown: object } {
   try {
     course.run();
@@ -16,7 +16,7 @@ function toldOf(course: Course): { readonly objection: string | undefined; reado
   }
 }
 
-/** With whose certificates applications go in the end, besides what members show. */
+/** The objection, and the signer of the application certificate at the end. */
 function endOf(mutant: Pick<CourseMutant, "edits" | "believes" | "way">) {
   const course = mutant.way(deciderOf(mutant));
   const { objection, shown } = toldOf(course);
@@ -30,14 +30,14 @@ describe("a course objects to", () => {
     const { objection, end } = endOf(mutant);
     if (mutant.objects === undefined) expect(end).not.toEqual(real.end);
     else expect(objection).toMatch(mutant.objects);
-    // With its guard back it may get nowhere, and leaves nobody out.
+    // With its guard restored the mutant may not finish, but cuts no party off.
     const again = guardedAgain(mutant);
     expect(again && endOf(again).objection).toBeUndefined();
     expect(again === undefined).toBe(mutant.objects === undefined);
   });
 });
 
-test("what histories leave to courses is tried there", () => {
+test("every mutant that histories leave to courses is tried by a course", () => {
   const left = MUTANTS.filter(({ covered }) => covered?.includes("see the mutants of courses"));
   expect(left.length).toBeGreaterThan(5);
   const tried = COURSE_MUTANTS.flatMap(({ name }) => name.split(" + "));

@@ -1,15 +1,14 @@
 import { actOnCluster } from "#cluster/act.ts";
-import type { World, WorldEvent } from "#kit/world.ts";
-import type { Mutation } from "#kit/world-operator.ts";
+import type { Mutation } from "#kit/world/operator.ts";
+import type { World, WorldEvent } from "#kit/world/world.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { Memory } from "./memory.ts";
 import { madeAgainOnADeadWatch } from "./stories.ts";
 
-// Why is this told on purpose?
-//   Who the cluster is goes on record once in its life, and by then the claims of the cluster before have been gone for longer than a watch is
-//   ever behind, unless it is dead. No history is told often enough for that.
+// A cluster's identity is recorded once in its life. The claims of the previous cluster have then been gone for longer
+// than a watch lags, unless the watch is dead. Random histories rarely reach that, so it is scripted.
 
-/** An operator to whom the API server says what the cache says, of which claims there are when it puts a cluster on record. */
+/** An operator that reads the cached claims as the API server's when it records an identity. */
 const credulous: Mutation = {
   cluster: (controller, kube) => ({
     ...controller,
@@ -22,9 +21,9 @@ const credulous: Mutation = {
 };
 
 /**
- * A cluster and its claims are deleted while the watch of claims is dead, and it is made again.
- * @param isCredulous whether the operator believes the cache; else it is the real one
- * @returns the promises that were broken, by name
+ * Deletes a cluster and its claims while the watch of claims is dead, and creates the cluster again.
+ * @param isCredulous whether the operator trusts its cache; otherwise it is the real one
+ * @returns names of the broken promises
  */
 export async function credulousOperator(isCredulous: boolean): Promise<ReadonlySet<string>> {
   const [memory, broken] = [new Memory(), new Set<string>()];

@@ -2,15 +2,15 @@ import { editIn } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster, type PlanStatus } from "#api/v1beta1/cluster.ts";
 import type { ClusterStep } from "#cluster/step.ts";
-import { withResources } from "#kit/pod-template.ts";
-import type { ClusterController } from "#kit/world-operator.ts";
-import type { Random } from "#kit/world-random.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import type { ClusterController } from "#kit/world/operator.ts";
+import type { Random } from "#kit/world/random.ts";
 import { type Scene, scene } from "./stories/scene.ts";
 
-/** An edit of the spec of a cluster that is complete and at rest. */
+/** An edit of the spec of a complete cluster at rest. */
 export interface Edited {
   readonly replicas: number;
-  /** In whose hands the cluster is before: what the edit does depends on it. */
+  /** An earlier edit, on which the effect of this one depends. */
   readonly before: Partial<EtcdCluster["spec"]>;
   readonly edit: Partial<EtcdCluster["spec"]>;
 }
@@ -19,12 +19,12 @@ const RESTARTED = { metadata: { annotations: { "kubectl.kubernetes.io/restartedA
 const TEMPLATES: readonly EtcdCluster["spec"]["podTemplate"][] = [
   RESTARTED,
   withResources({ requests: { cpu: "1" } }),
-  { spec: { hostNetwork: true } }, // no member could run it
-  // What was there goes.
+  { spec: { hostNetwork: true } }, // No member could run it.
+  // Removes the existing metadata.
   { metadata: null } as unknown as EtcdCluster["spec"]["podTemplate"],
 ];
 
-/** What people may ask for at once. The same random numbers give the same edit. */
+/** A random edit. The same random numbers give the same edit. */
 export function editOf(random: Random): Edited {
   const some = <T>(values: readonly T[]): T | undefined => (random.chance(0.5) ? random.pick(values) : undefined);
   const wishes: Partial<Record<keyof EtcdCluster["spec"], unknown>> = {
@@ -40,7 +40,7 @@ export function editOf(random: Random): Edited {
   return { replicas: random.pick([1, 2, 3, 3, 5]) ?? 3, before, edit };
 }
 
-/** What the plan says that the operator will do, and what it does when the edit is made. */
+/** The plan's forecast, and the steps of the operator after the edit. */
 export interface Compared {
   readonly plan: PlanStatus;
   readonly foretold: readonly string[];
@@ -58,8 +58,8 @@ export async function compared({ replicas, before, edit }: Edited): Promise<Comp
   const made = ask(of, JSON.stringify(edit));
   await of.untilQuiet();
   const { plan } = of.cluster.status ?? {};
-  if (plan === undefined) throw new Error("nothing was foretold");
-  if (done.length > 0) throw new Error(`to ask did something: ${done}`);
+  if (plan === undefined) throw new Error("there is no plan");
+  if (done.length > 0) throw new Error(`the dry run caused ${done}`);
   ask(of, undefined);
   const { spec } = made;
   of.edit(spec);
@@ -72,7 +72,7 @@ export async function compared({ replicas, before, edit }: Edited): Promise<Comp
   };
 }
 
-/** @returns what the edit makes of the spec */
+/** Asks for a dry run of the edit. @returns the cluster with the edited spec */
 function ask(of: Scene, edit: string | undefined): Pick<EtcdCluster, "spec"> {
   const { cluster } = of;
   const annotations = edit === undefined ? {} : { [DRY_RUN_ANNOTATION]: edit };
@@ -83,7 +83,7 @@ function ask(of: Scene, edit: string | undefined): Pick<EtcdCluster, "spec"> {
   return made ?? cluster;
 }
 
-/** The controller, of which each step that it has made is noted under the name of its rule. */
+/** The controller, with each of its steps recorded under the name of its rule. */
 function noted(real: ClusterController, done: string[]): ClusterController {
   let rule = "";
   return {

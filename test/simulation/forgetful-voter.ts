@@ -1,6 +1,6 @@
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
-import type { World, WorldEvent } from "#kit/world.ts";
-import { NAMESPACE } from "#kit/world-people.ts";
+import { NAMESPACE } from "#kit/world/people.ts";
+import type { World, WorldEvent } from "#kit/world/world.ts";
 import { seeded } from "./ambient.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { Memory } from "./memory.ts";
@@ -8,15 +8,16 @@ import { mutationOf, replaced } from "./mutant.ts";
 import { RESTARTING } from "./mutants-cluster.ts";
 import { scene } from "./stories/scene.ts";
 
-// Why is this told on purpose?
-//   A voter that forgets loses nothing by itself: it takes a third voter that has not got the write yet, and a leader that is away
-//   at that moment. Of sixty histories one has that.
+// A voter without memory loses no write by itself. A third voter must lack the write, and the leader must be
+// unreachable, at the same moment. Only one in sixty random histories has that, so it is scripted.
 
 /**
- * @param isForgetful whether the operator lets a voter start over (RESTARTING) and never fences it again; else it is the real one. The
- * EtcdPeer of that voter is deleted. Its disk is emptied while one of the others lacks what was
- * just acknowledged and the third is away: the two elect a leader that knows nothing of it.
- * @returns the promises that were broken, by name
+ * Checks every promise while a voter starts over, after its EtcdPeer is deleted and its disk is emptied. At that moment
+ * another voter lacks the last acknowledged writes, and the third is unreachable. The two elect a leader without those
+ * writes.
+ * @param isForgetful whether the operator lets a voter start over (RESTARTING) and never fences it again; otherwise it
+ * is the real one
+ * @returns names of the broken promises
  */
 export function forgetfulVoter(isForgetful: boolean): Promise<ReadonlySet<string>> {
   return seeded(1, async () => {

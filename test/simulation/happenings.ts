@@ -1,12 +1,12 @@
 import { OperatorError } from "#base/error.ts";
-import type { World } from "#kit/world.ts";
-import type { Admission } from "#kit/world-api.ts";
-import { hasAgent } from "#kit/world-containers.ts";
-import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world-people.ts";
+import type { Admission } from "#kit/world/api.ts";
+import { hasAgent } from "#kit/world/containers.ts";
+import { PEOPLES_ACTS, type PeoplesAct } from "#kit/world/people.ts";
+import type { World } from "#kit/world/world.ts";
 import { PERSISTENT_VOLUME_CLAIMS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, SERVICES } from "#kube/kinds.ts";
 import type { Happening } from "./profile.ts";
 
-/** Lets one thing happen; false when there was no occasion for it. Everything random comes from the world's own numbers. */
+/** Lets one thing happen; false when it was not possible. All random numbers come from the world. */
 export function happen(world: World, happening: Happening): boolean {
   if (isPeoplesAct(happening)) return world.people.do(happening);
   switch (happening) {
@@ -27,7 +27,7 @@ export function happen(world: World, happening: Happening): boolean {
     case "loseLease":
       if (world.operator === undefined) return false;
       world.tell("the operator loses its lease");
-      world.operator.isLeading = false; // the process ends soon after: see crashOperator
+      world.operator.isLeading = false; // The process ends soon after: see crashOperator.
       return true;
     case "breakWatch":
       return breakWatch(world, new OperatorError("KubeUnavailable", "the connection broke"));
@@ -80,7 +80,7 @@ function isPeoplesAct(happening: Happening): happening is PeoplesAct {
   return (PEOPLES_ACTS as readonly string[]).includes(happening);
 }
 
-/** Some more of what happened reaches one of the operator's caches. */
+/** Delivers some more events to one of the operator's caches. */
 function deliver(world: World): boolean {
   const { random, watches } = world;
   const stream = random.pick(watches.streams.filter(({ behind, isMute }) => behind > 0 && !isMute));
@@ -88,7 +88,7 @@ function deliver(world: World): boolean {
   return stream !== undefined;
 }
 
-/** Mostly fractions of a second; now and then long enough for every deadline. */
+/** Passes mostly fractions of a second, and sometimes enough for every deadline. */
 function letTimePass({ random, time }: World): boolean {
   const most = random.chance(0.15) ? 30_000 : 1_500;
   time.runNext(time.nowMs + random.between(1, most));
@@ -103,7 +103,7 @@ function breakWatch(world: World, error: OperatorError): boolean {
   return true;
 }
 
-/** One step of one of Kubernetes' controllers or kubelets: the first that has anything to do, beginning anywhere. */
+/** One step of a Kubernetes controller or kubelet: the first that has work, from a random start. */
 export function kubernetesStep({ random, kubelets, controllers }: World): boolean {
   const steps = [
     () => kubelets.noticeReplicaSet(),
@@ -143,11 +143,11 @@ function muteWatch(world: World, streams: World["watches"]["streams"]): boolean 
   const stream = world.random.pick(streams);
   if (stream === undefined) return false;
   stream.isMute = !stream.isMute;
-  world.tell(`the watch of ${stream.resource.plural} ${stream.isMute ? "says nothing any more" : "speaks again"}`);
+  world.tell(`the watch of ${stream.resource.plural} ${stream.isMute ? "falls silent" : "delivers again"}`);
   return true;
 }
 
-/** Somebody sets the clock of the operator's node, or the operator starts on a node where it is wrong. */
+/** Sets the clock of the operator's node, or starts the operator on a node with a wrong clock. */
 function skewClock(world: World): boolean {
   const { random, time } = world;
   time.skewMs = random.between(-7_200, 7_200) * 1_000;
@@ -155,7 +155,7 @@ function skewClock(world: World): boolean {
   return true;
 }
 
-/** No operator runs for hours, and then one does. */
+/** Leaves hours without an operator, and then starts one. */
 function longAbsence(world: World): boolean {
   const { random, time } = world;
   const hours = random.between(1, 10);
@@ -166,16 +166,19 @@ function longAbsence(world: World): boolean {
   return true;
 }
 
-/** Longer than kubelets take by default to bring what is in a Secret into pods that run: with a `syncFrequency` of five minutes it may be so late. */
+/**
+ * Longer than kubelets take by default to update a Secret in running pods. With a `syncFrequency` of five minutes it
+ * may take this long.
+ */
 const LATE_MS = 600_000;
 
-/** The kubelet of a node brings nothing of what changes into pods that run, for a while. */
+/** Stops a node's kubelet from updating Secrets in running pods for a while. */
 function lateSecrets(world: World): boolean {
   const { random, kubelets, time } = world;
   const node = random.pick(kubelets.nodes);
   if (node === undefined) return false;
   node.bringsFromMs = time.nowMs + LATE_MS;
-  world.tell(`the kubelet of ${node.name} brings nothing new of Secrets for ${LATE_MS / 1_000} s`);
+  world.tell(`the kubelet of ${node.name} updates no Secrets in pods for ${LATE_MS / 1_000} s`);
   return true;
 }
 
@@ -187,13 +190,13 @@ function killContainer(world: World): boolean {
   return true;
 }
 
-/** What runs beside etcd goes wrong in one pod, or is well again. */
+/** Breaks or repairs the sidecar of one pod. */
 function breakAgent(world: World): boolean {
   const { illAgents } = world.kubelets;
   const pod = world.random.pick(world.api.list(PODS).filter(hasAgent));
   if (pod === undefined) return false;
   const { name, uid } = pod.metadata;
-  world.tell(`what runs beside etcd in ${name} is ${illAgents.has(uid) ? "well again" : "out of sorts"}`);
+  world.tell(`the sidecar in ${name} is ${illAgents.has(uid) ? "healthy again" : "unhealthy"}`);
   if (!illAgents.delete(uid)) illAgents.add(uid);
   return true;
 }
@@ -216,21 +219,21 @@ function emptyDisk(world: World): boolean {
   return true;
 }
 
-/** etcd finds that the data of one member differs from the others', and refuses to serve until that is over. */
+/** Makes etcd find that one member's data differs, so that it refuses to serve until that is resolved. */
 function corruptMember(world: World): boolean {
   const process = world.random.pick([...world.etcd.processes.values()]);
   const cluster = process === undefined ? undefined : world.etcd.truth.of(process.data.clusterId);
   if (process === undefined || cluster?.members.has(process.data.memberId) !== true) return false;
   const isKnown = world.random.chance(0.75);
-  world.tell(`${isKnown ? `the data of ${process.peer}` : "the data of some member or other"} is found to be corrupt`);
+  world.tell(`${isKnown ? `the data of ${process.peer}` : "the data of an unknown member"} is found to be corrupt`);
   cluster.alarms.add(isKnown ? process.data.memberId : undefined);
   return true;
 }
 
-/** What a quota or a policy may refuse. */
+/** Resources that a quota or a policy may protect from writes. */
 export const REFUSABLE = [SERVICES, POD_DISRUPTION_BUDGETS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, PODS] as const;
 
-/** Somebody sets or lifts a quota or a policy, and does not know whom it hits. */
+/** Sets or lifts a quota or a policy for a random resource. */
 function refuseWrites(world: World): boolean {
   const { random, api } = world;
   const kind = random.pick(REFUSABLE);
@@ -252,7 +255,10 @@ function fillMember(world: World): boolean {
   return true;
 }
 
-/** The API server hears no more of a node, or again; in half the cases the operator reaches nobody there either. */
+/**
+ * Cuts a node off from the API server, or reconnects it. In half of the cases the operator cannot reach its members
+ * either.
+ */
 function cutNode(world: World): boolean {
   const { random, kubelets, etcd, time, api } = world;
   const node = random.pick(kubelets.nodes);
@@ -264,7 +270,7 @@ function cutNode(world: World): boolean {
     const process = etcd.processes.get(pod.metadata.uid);
     if (process !== undefined) process.isHidden = isCut && alsoHides;
   }
-  world.tell(`${node.name} is ${isCut ? "no longer" : "again"} heard of by the API server`);
+  world.tell(`${node.name} is ${isCut ? "cut off from" : "connected again to"} the API server`);
   return true;
 }
 

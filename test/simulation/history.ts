@@ -1,7 +1,7 @@
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
-import { World, type WorldEvent } from "#kit/world.ts";
-import type { Mutation } from "#kit/world-operator.ts";
-import { CLUSTER } from "#kit/world-people.ts";
+import type { Mutation } from "#kit/world/operator.ts";
+import { CLUSTER } from "#kit/world/people.ts";
+import { World, type WorldEvent } from "#kit/world/world.ts";
 import { wrongAccess } from "./access-endings.ts";
 import { seeded, settle } from "./ambient.ts";
 import { calmDown, heal, SETTLED_MS } from "./calm.ts";
@@ -12,7 +12,7 @@ import { type Excuse, Memory } from "./memory.ts";
 import { pollsTooOften } from "./polling.ts";
 import { hasOnlyEvictions, type Profile } from "./profile.ts";
 
-/** A promise that was broken. */
+/** A broken promise. */
 export interface Violation {
   readonly invariant: string;
   readonly promise: string;
@@ -20,29 +20,29 @@ export interface Violation {
   readonly step: number;
 }
 
-/** What one history came to. */
+/** Outcome of one history. */
 export interface Told {
   readonly profile: Profile;
   readonly violation: Violation | undefined;
   readonly steps: number;
   readonly passes: number;
   readonly writes: number;
-  /** How often each rule and guard decided, as `room: name`. */
+  /** How often each rule and guard decided, as `controller: name`. */
   readonly decided: ReadonlyMap<string, number>;
-  /** What was not asked of it, and why. */
+  /** Checks that were skipped, and why. */
   readonly excuses: ReadonlySet<Excuse>;
   /** How the first cluster ended: the reason of its condition Ready. */
   readonly ending: string;
 }
 
 export interface Telling {
-  /** Promises that nobody asks about, by name: what else would notice is seen only without them. */
+  /** Names of promises that are not checked: only then a violation of another promise can show. */
   readonly unasked?: readonly string[] | undefined;
   readonly mutation?: Mutation;
   readonly trace?: (line: string) => void;
 }
 
-/** Ends a history at the first promise that is broken. */
+/** Ends a history at the first broken promise. */
 class Broken extends Error {
   readonly violation: Violation;
 
@@ -52,7 +52,7 @@ class Broken extends Error {
   }
 }
 
-/** Tells one history to its end, or to the first broken promise. The same profile gives the same history. */
+/** Runs one history to its end, or to the first broken promise. The same profile gives the same history. */
 export async function tell(profile: Profile, telling: Telling = {}): Promise<Told> {
   return await seeded(profile.seed, () => tellSeeded(profile, telling));
 }
@@ -64,12 +64,12 @@ async function tellSeeded(profile: Profile, telling: Telling): Promise<Told> {
   let violation: Violation | undefined;
   const happened = (event: WorldEvent, world: World): void => {
     if (event.is === "decided") {
-      const name = `${event.room}: ${event.rule}`;
+      const name = `${event.controller}: ${event.rule}`;
       decided.set(name, (decided.get(name) ?? 0) + 1);
     }
     for (const invariant of asked) {
       const detail = invariant.breaks(event, world, memory);
-      // Remembered, not thrown: the operator would catch it.
+      // The violation is remembered, because the operator would catch an exception.
       if (detail !== undefined && violation === undefined)
         violation = { invariant: invariant.name, promise: invariant.promise, detail, step: world.step };
     }
@@ -135,7 +135,7 @@ async function live(world: World, profile: Profile, next: () => void, memory: Me
     next();
   }
   heal(world, profile);
-  world.happened({ is: "step" }); // who can be reached again is well before the operator looks
+  world.happened({ is: "step" }); // A member that is reachable again is healthy before the operator's next observation.
   fail(await calmDown(world, next, memory, SETTLED_MS), ...CONVERGES);
   fail(wrongEnding(world, memory), ...ENDS_WELL);
   fail(wrongAccess(world, memory), ...ENDS_WELL);
@@ -148,17 +148,14 @@ function endingOf(world: World): string {
   return cluster === undefined ? "deleted" : (ready?.reason ?? "no status");
 }
 
-const CONVERGES = [
-  "converges",
-  "When faults stop, the operator comes to rest: within bounded time it writes no more.",
-] as const;
-/** Ten minutes of rest take as long as a history: it is asked of one in so many. */
+const CONVERGES = ["converges", "When faults stop, the operator stops writing within bounded time."] as const;
+/** One in this many histories is checked for polling: ten minutes of rest take as long as a history. */
 const POLLING_ASKED_EVERY = 10;
 const RESTS = [
   "rests",
-  "After ten minutes in which nothing changes, nothing is looked at more often than every few seconds.",
+  "After ten minutes in which nothing changes, no object is observed more often than every few seconds.",
 ] as const;
 const ENDS_WELL = [
   "ends well",
-  "When faults stop, everything is Ready with every object there, or the right condition says what a person must do.",
+  "When faults stop, every object exists and is Ready, or the right condition names what a person must do.",
 ] as const;

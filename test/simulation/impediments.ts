@@ -5,25 +5,25 @@ import { type ClusterIdentity, ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf, type MemberId, memberIdFromHex } from "#etcd/types.ts";
-import type { World } from "#kit/world.ts";
-import { CRASHES, isBrokenBeside, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/world-containers.ts";
-import type { ListedMember } from "#kit/world-disk.ts";
-import { minorOf } from "#kit/world-version.ts";
+import { CRASHES, isBrokenBeside, MOST_CPUS, UNPUBLISHED_PATCH } from "#kit/world/containers.ts";
+import type { ListedMember } from "#kit/world/disk.ts";
+import { minorOf } from "#kit/world/version.ts";
+import type { World } from "#kit/world/world.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import type { Memory } from "./memory.ts";
 import { isUncertifiable } from "./tls-invariants.ts";
 
-/** What the world makes possible for a cluster in the end. */
+/** Whether and how a cluster can become healthy at the end. */
 export interface Prospects {
   readonly members: readonly ListedMember[];
-  /** Members that run, follow a leader, and can be asked by the operator. */
+  /** Members that run, follow a leader, and are reachable for the operator. */
   readonly well: ReadonlySet<MemberId>;
-  /** Whether nothing that only a person or the world could change keeps the cluster from being complete. */
+  /** Whether no obstacle remains that only a person or the world could remove. */
   readonly canHeal: boolean;
 }
 
-/** @param identity as it is on record */
-export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memory: Memory): Prospects {
+/** @param identity the recorded identity */
+export function prospectsOf(world: World, identity: ClusterIdentity, memory: Memory): Prospects {
   const cluster = world.etcd.truth.named(identity.clusterID);
   const members =
     cluster === undefined || cluster.members.size === 0 ? asRecorded(identity) : [...cluster.members.values()];
@@ -38,11 +38,11 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   const joined = identity.initialMembers.filter((member) => member.joined).length;
   const isForming = joined < quorumOf(identity.initialMembers.length);
   const needed = quorumOf(voters.length);
-  // Claims of a cluster that was deleted before a majority of it ever met cannot become one (docs/limits.md).
+  // A cluster that was deleted before a majority of its members ever met cannot form from its claims (docs/limits.md).
   const canForm = isForming || (cluster?.everLed.size ?? 0) > 0;
   const isUndecided = cluster?.alarms.has(undefined) ?? false;
-  // The operator cannot ask voters of somebody else how they are, and keeps a quorum without them: that may be more than there is.
-  // A learner of theirs takes the only place for one.
+  // The operator cannot observe voters that a person runs, and keeps a quorum without them: that may need more members
+  // than there are. A learner of a person takes the only place for one.
   const hasForeign = members.some(isForeign);
   const canHeal =
     canForm &&
@@ -55,7 +55,7 @@ export function whatTheWorldHolds(world: World, identity: ClusterIdentity, memor
   return { members, well, canHeal };
 }
 
-/** Claims of these voters that are being deleted: they go with their pods. */
+/** Claims of these voters that are being deleted: they disappear with their pods. */
 export function dyingClaims(
   { api }: World,
   { clusterID }: Pick<ClusterIdentity, "clusterID">,
@@ -69,8 +69,8 @@ export function dyingClaims(
 }
 
 /**
- * Whether members run on as they are: with the pod of one, with all pods where nobody is wanted, or with all that go where fewer are, more claims would go
- * than can be missed.
+ * Whether members must keep running because more claims would be lost than the quorum can miss. That may be with one
+ * pod, with all pods for sleep, or with the pods of a scale-down.
  */
 export function isHeldByClaims(
   world: World,
@@ -85,16 +85,17 @@ export function isHeldByClaims(
     .list(PERSISTENT_VOLUME_CLAIMS)
     .map(({ metadata }) => metadata.annotations?.[CLAIM_MEMBER_ID_ANNOTATION]);
   const without = voters.filter(({ id }) => !members.includes(hexOf(id))).length;
-  const isFewerNext = wanted > 0 && wanted < voters.length && wanted - 1 < quorumOf(wanted); // Of more each can be replaced.
+  // With more members each can be replaced.
+  const isFewerNext = wanted > 0 && wanted < voters.length && wanted - 1 < quorumOf(wanted);
   if (isFewerNext && dying > 0 && voters.length - dying - without < quorumOf(wanted)) return true;
   const isAsleepNext = wanted === 0;
   const going = isAsleepNext ? dying : Math.min(dying, 1);
-  // Who sleeps without its claim has no data when it wakes.
+  // A member that sleeps without its claim has no data when it wakes.
   const gone = isAsleepNext ? without : 0;
   return going > 0 && voters.length - going - gone < quorumOf(voters.length);
 }
 
-/** Added by a person, and running on a machine of theirs. */
+/** Whether a person added the member and runs it elsewhere. */
 export function isForeign({ peerUrl }: ListedMember): boolean {
   return peerUrl.startsWith("http://own-");
 }
@@ -109,7 +110,7 @@ function asRecorded({ initialMembers }: ClusterIdentity): readonly ListedMember[
   }));
 }
 
-/** Whether the member has what it needs to run: its claim, its volume, what was on it, and a node for it. */
+/** Whether the member has what it needs to run: its claim, its volume with its data, and a node. */
 function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id: MemberId): boolean {
   const claim = world.api
     .list(PERSISTENT_VOLUME_CLAIMS)
@@ -123,20 +124,21 @@ function isAble(world: World, { clusterID, initialMembers }: ClusterIdentity, id
   if (unjoined !== undefined && isNameFree) return true;
   const disk = world.kubelets.disks.get(claim?.spec?.volumeName ?? "");
   if (claim === undefined || disk === undefined) return false;
-  // A cluster that is made again finds claims by their label.
+  // A recreated cluster finds claims by their label.
   if (claim.metadata.labels?.[CLUSTER_LABEL] === undefined) return false;
-  // A kubelet starts no pod whose claim is to go, and the claim stays while the pod is there: a person has to delete the pod.
+  // A kubelet starts no pod with a terminating claim, and the claim remains while the pod exists. A person has to
+  // delete the pod.
   if (claim.metadata.deletionTimestamp !== undefined && disk.heldBy === undefined) return false;
   const cluster = world.etcd.truth.named(clusterID);
   const hasForgotten = disk.data === undefined && world.etcd.isStrict && cluster?.announced.has(id) === true;
-  // etcd itself does not let it begin anew: it has to be replaced, for which there must be enough others.
+  // etcd refuses that the member starts over. It has to be replaced, which needs enough other members.
   if (unjoined !== undefined && hasForgotten) return false;
   return (disk.data?.memberId === id || unjoined !== undefined) && cluster?.alarms.has(id) !== true;
 }
 
 /**
- * A member's name belongs to a claim of another cluster that has lost its labels: the operator does not see it when it chooses the
- * name, and the EtcdPeer says what a person has to do.
+ * Whether a member's name belongs to a claim of another cluster without labels. The operator does not see the claim
+ * when it chooses the name, and the EtcdPeer reports what a person has to do.
  */
 function isNameTakenUnseen(api: World["api"]): boolean {
   const claims = api
@@ -151,12 +153,12 @@ function isNameTakenUnseen(api: World["api"]): boolean {
   });
 }
 
-/** Whether it asks for what is never given to a member: the webhook that would have said so does not stand in this world. */
+/** Whether the template is refused for every member. The webhook that would reject it does not exist in this world. */
 export function isRefused({ podTemplate }: Pick<MemberTemplate, "podTemplate">): boolean {
   return podTemplate.spec?.hostNetwork === true;
 }
 
-/** Whether no member comes up with it, in this world, or none whose pod is ready. */
+/** Whether no member can run with the template, or no pod with it becomes ready. */
 export function isBroken({ version, podTemplate }: Pick<MemberTemplate, "version" | "podTemplate">): boolean {
   const isUnpublished = Number(version.split(".")[2]) >= UNPUBLISHED_PATCH;
   const isTooLarge = Number(etcdResourcesOf(podTemplate)?.requests?.cpu ?? 0) > MOST_CPUS;
@@ -164,7 +166,10 @@ export function isBroken({ version, podTemplate }: Pick<MemberTemplate, "version
   return isUnpublished || isTooLarge || isCrashing || isBrokenBeside(podTemplate);
 }
 
-/** Whether a cluster that the operator has yet to hear of is asked to run an older minor release than it speaks: nobody could know. */
+/**
+ * Whether a cluster without any joined member is asked to run an older minor than its data: the operator could not know
+ * that.
+ */
 function isTakenBackUnseen({ api, etcd }: World): boolean {
   return api.list(ETCD_CLUSTERS).some(({ spec, status }) => {
     const { clusterID, initialMembers = [] } = status?.identity ?? {};
@@ -177,7 +182,9 @@ function isForming(api: World["api"]): boolean {
   return api.list(ETCD_CLUSTERS).some(({ status }) => status?.identity?.initialMembers.some(({ joined }) => !joined));
 }
 
-/** What keeps new members from starting, or the operator from seeing those that run, until somebody does something about it. */
+/**
+ * Whether an obstacle keeps new members from starting, or hides running ones from the operator, until it is removed.
+ */
 export function isHindered(world: World): boolean {
   const { kubelets, etcd, api, people } = world;
   const hasForeign = [...people.foreign].some((uid) => api.exists(uid));
@@ -188,7 +195,8 @@ export function isHindered(world: World): boolean {
     isNameTakenUnseen(api) ||
     isTakenBackUnseen(world) ||
     api.admission.size > 0 ||
-    // Who had something else before is put back to it, once the cluster has formed: until then nobody has been well with anything.
+    // A member is rolled back to its previous template once the cluster has formed. Before that no template has been
+    // healthy.
     (api.list(ETCD_CLUSTERS).some(({ spec }) => isBroken(spec) || isRefused(spec)) &&
       api.list(ETCD_PEERS).some(({ spec }) => isBroken(spec) && (spec.previous === undefined || isForming(api)))) ||
     kubelets.isOutOfVolumes ||

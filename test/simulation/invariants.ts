@@ -2,83 +2,87 @@ import { isDeepStrictEqual } from "node:util";
 import { PEER_SCHEME_ANNOTATION } from "#api/names.ts";
 import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
-import { memberNamed } from "#cluster/members.ts";
+import { memberNamed } from "#cluster/members/members.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
-import { memberKey } from "#kit/world-etcd.ts";
-import { variablesOf } from "#kit/world-flags.ts";
-import { whyNotThisVersion } from "#kit/world-version.ts";
+import { memberKey } from "#kit/world/etcd.ts";
+import { variablesOf } from "#kit/world/flags.ts";
+import { whyNotThisVersion } from "#kit/world/version.ts";
 import { controllerOf, PODS, type Pod, REPLICA_SETS, type ReplicaSet } from "#kube/kinds.ts";
-import { grantedAsSaid, peoplesNamesStay, revokedFirst } from "./access-invariants.ts";
-import { askedLast, nobodyLockedOut, passwordsStay, toldAsItIs, usersAreAsked } from "./auth-invariants.ts";
+import { grantsFollowObjects, peoplesNamesStay, revokedFirst } from "./access-invariants.ts";
+import { authFollowsSpec, authIsEnabledLast, authStatusIsTrue, noLockout, passwordsStay } from "./auth-invariants.ts";
 import {
   alarmStays,
+  confirmedListFirst,
   evictionsKeepQuorum,
-  healthyStays,
+  healthyMembersStay,
   memberIsGone,
   oneAtATime,
   patience,
   quorumKept,
   restartsKeepQuorum,
-  seenFirst,
   voteAfterFence,
 } from "./membership-invariants.ts";
 import { type Invariant, identityOf, memberOf, ownerIn, templateCanStartEmpty, withoutJoined } from "./memory.ts";
 import {
   claimFirst,
-  claimsArePaidFor,
   claimsStay,
-  claimsTell,
   dyingClaimsAreHeld,
   emptyClaims,
-  foreignStays,
-  goingIsLeft,
+  foreignObjectsStay,
+  freeNamesFirst,
+  identityFollowsClaims,
   leaderOnly,
-  namesFirst,
-  pausedIsLeft,
+  noSurplusClaims,
+  noWorkForDeletion,
+  pauseStopsChanges,
 } from "./object-invariants.ts";
-import { sleepersStay, stopIsAsked, wakingIsAwaited } from "./sleep-invariants.ts";
+import { sleepKeepsMembers, stopIsRequested, wakeUpIsAwaited } from "./sleep-invariants.ts";
 import { availableIsTrue, readyIsTrue, settledIsTrue } from "./status-invariants.ts";
 import {
   applicationsAreServed,
-  authoritiesStay,
-  clientsHaveAWay,
-  givenUpForMore,
+  caKeysStay,
+  clientsHaveAScheme,
   keysStayInSecrets,
-  membersBelieve,
+  membersTrustEachOther,
+  noRemovalOverTrust,
   trustedFirst,
 } from "./tls-invariants.ts";
 
 const identityFirst: Invariant = {
   name: "identity first",
-  promise: "Nothing of a cluster is made before its identity is on record.",
+  promise: "No object of a cluster is created before its identity is recorded.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.verb !== "create") return undefined;
     const cluster = ownerIn(world, event.after);
     if (cluster === undefined || identityOf(cluster) !== undefined) return undefined;
-    return `${event.resource.kind} ${event.after?.metadata.name} was made for a cluster without identity`;
+    return `${event.resource.kind} ${event.after?.metadata.name} was created for a cluster without an identity`;
   },
 };
 
 const identityStays: Invariant = {
   name: "identity stays",
-  promise: "A cluster is bootstrapped once in its life: its identity is written once and never changes.",
+  promise: "A cluster bootstraps once in its life: its identity is recorded once and never changes.",
   breaks(event) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_CLUSTERS) return undefined;
     const [before, after] = [identityOf(event.before), identityOf(event.after)];
     if (before === undefined) return undefined;
+    // Claims that appear later add members to an identity that was adopted from claims.
+    const kept = before.adopting === true ? before.initialMembers.length : Number.POSITIVE_INFINITY;
+    const first = after && { ...after, initialMembers: after.initialMembers.slice(0, kept) };
     const isSame =
-      after !== undefined && JSON.stringify(withoutJoined(before)) === JSON.stringify(withoutJoined(after));
+      after !== undefined &&
+      first !== undefined &&
+      JSON.stringify(withoutJoined(before)) === JSON.stringify(withoutJoined(first));
     if (!isSame) return `the identity ${before.clusterID} became ${after?.clusterID ?? "nothing"}`;
     const forgotten = before.initialMembers.find(({ joined }, n) => joined && after.initialMembers[n]?.joined !== true);
-    return forgotten === undefined ? undefined : `${forgotten.name} had joined, and that was forgotten`;
+    return forgotten === undefined ? undefined : `${forgotten.name} had joined, and the record was lost`;
   },
 };
 
-const joinedIsTrue: Invariant = {
-  name: "joined is true",
-  promise:
-    "A member counts as joined only after it has answered as part of this very cluster, or when its claim was kept.",
+const joinedMembersJoined: Invariant = {
+  name: "joined members joined",
+  promise: "A member is recorded as joined only after it followed a leader of this cluster, or if its claim exists.",
   breaks(event, world, memory) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_CLUSTERS) return undefined;
     const [before, after] = [identityOf(event.before), identityOf(event.after)];
@@ -88,13 +92,13 @@ const joinedIsTrue: Invariant = {
       if (!joined || before?.initialMembers[n]?.joined === true || hasBeen.has(id)) return false;
       return before !== undefined || !memory.claimed.has(`${after.clusterID}/${id}`);
     });
-    return wrong === undefined ? undefined : `${wrong.name} is on record as joined and never was`;
+    return wrong === undefined ? undefined : `${wrong.name} is recorded as joined and never joined`;
   },
 };
 
-const recordedIsThere: Invariant = {
-  name: "recorded is there",
-  promise: "Who comes back by a claim has it: no cluster is put on record by claims that only a cache still shows.",
+const recordedClaimsExist: Invariant = {
+  name: "recorded claims exist",
+  promise: "An adopted member has a claim: no identity is recorded from claims that only a cache still shows.",
   breaks(event, _world, memory) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_CLUSTERS) return undefined;
     const [before, after] = [identityOf(event.before), identityOf(event.after)];
@@ -104,20 +108,20 @@ const recordedIsThere: Invariant = {
     const isTrue = decisions.some((claimed) => joined.every(({ id }) => claimed.has(id)));
     return isTrue
       ? undefined
-      : `${joined.map(({ name }) => name).join(", ")} joined, and not all of their claims are there`;
+      : `${joined.map(({ name }) => name).join(", ")} are recorded as joined, and not all of their claims exist`;
   },
 };
 
 const oneCluster: Invariant = {
   name: "one cluster",
-  promise: "No fork: every member that is started for a cluster is part of the one cluster on record.",
+  promise: "No fork: every member that starts for an EtcdCluster belongs to its recorded cluster ID.",
   breaks(event, world, memory) {
     if (event.is === "started") {
       const { clusterUid, data, peer } = event.process;
       const cluster = world.api.byUid(ETCD_CLUSTERS, clusterUid);
       const recorded = identityOf(cluster)?.clusterID;
       if (cluster === undefined || recorded === hexOf(data.clusterId)) return undefined;
-      return `${peer} is part of ${hexOf(data.clusterId)}, while ${recorded ?? "nothing"} is on record`;
+      return `${peer} belongs to ${hexOf(data.clusterId)}, and the recorded cluster ID is ${recorded ?? "missing"}`;
     }
     if (event.is !== "elected" || event.process.clusterUid === undefined) return undefined;
     const { clusterUid, data } = event.process;
@@ -127,10 +131,24 @@ const oneCluster: Invariant = {
   },
 };
 
+const onePlace: Invariant = {
+  name: "one place",
+  promise: "No two EtcdClusters of different namespaces or names run members of one cluster ID.",
+  breaks(event, world, { places }) {
+    if (event.is !== "started") return undefined;
+    const { clusterUid, data, peer } = event.process;
+    const cluster = world.api.byUid(ETCD_CLUSTERS, clusterUid);
+    if (cluster === undefined) return undefined;
+    const place = `${cluster.metadata.namespace}/${cluster.metadata.name}`;
+    const first = places.get(data.clusterId) ?? place;
+    places.set(data.clusterId, first);
+    return first === place ? undefined : `${peer} of ${place} is a member of the cluster of ${first}`;
+  },
+};
+
 const frozenList: Invariant = {
   name: "frozen list",
-  promise:
-    "Until a majority of its first members has joined, nothing outside the frozen list of its first members is made.",
+  promise: "Until a majority of the initial members has joined, no EtcdPeer outside the frozen list is created.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const identity = identityOf(ownerIn(world, event.after));
@@ -139,13 +157,13 @@ const frozenList: Invariant = {
     const { initialMembers } = identity;
     const isForming = initialMembers.filter(({ joined }) => joined).length < quorumOf(initialMembers.length);
     if (!isForming || initialMembers.some((member) => member.name === name)) return undefined;
-    return `${name} was made while the cluster forms`;
+    return `${name} was created while the cluster forms`;
   },
 };
 
 const fence: Invariant = {
   name: "fence",
-  promise: "A member that is known to have joined never gets flags with which it can start on an empty disk.",
+  promise: "A member that is recorded as joined never gets flags that can start on an empty disk.",
   breaks(event, world, memory) {
     if (event.is !== "write" || event.actor !== "operator" || event.after === undefined) return undefined;
     if (event.resource === ETCD_PEERS) {
@@ -154,21 +172,19 @@ const fence: Invariant = {
       const member = members?.find(({ name, id }) => name === metadata.name && id === spec.memberID);
       const isGiven =
         spec.bootstrap !== undefined && (event.before as EtcdPeer | undefined)?.spec.bootstrap === undefined;
-      return isGiven && member?.joined === true
-        ? `${metadata.name} has joined and was told how to bootstrap`
-        : undefined;
+      return isGiven && member?.joined === true ? `${metadata.name} has joined and got spec.bootstrap` : undefined;
     }
     if (event.resource !== REPLICA_SETS) return undefined;
     const key = memberOf(event.after as ReplicaSet, world);
     if (key === undefined || !memory.fenced.has(key) || !templateCanStartEmpty(event.after as ReplicaSet))
       return undefined;
-    return `the fence of ${event.after.metadata.name} was taken away`;
+    return `the fence of ${event.after.metadata.name} was removed`;
   },
 };
 
 const noAmnesia: Invariant = {
   name: "no amnesia",
-  promise: "A member that comes back with an empty disk fails at once instead of voting without remembering.",
+  promise: "A member with an emptied disk fails at once instead of voting without its memory.",
   breaks(event, _world, memory) {
     if (event.is !== "started" || !event.amnesia) return undefined;
     const { podUid, peer, data } = event.process;
@@ -178,33 +194,31 @@ const noAmnesia: Invariant = {
 
 const nothingLost: Invariant = {
   name: "nothing lost",
-  promise: "No acknowledged write is lost while no more than a minority of disks is.",
+  promise: "No acknowledged write is lost while at most a minority of disks is lost.",
   breaks(event, world, memory) {
     if (event.is !== "elected" || event.lostWrites.length === 0) return undefined;
     const { clusterId } = event.process.data;
     const { hasLostMajority, lostDisks } = world.etcd.truth.of(clusterId);
     if (memory.excused.has(clusterId) || hasLostMajority) return undefined;
-    return `writes ${event.lostWrites} are gone, while ${lostDisks.size} disks were lost`;
+    return `writes ${event.lostWrites} are lost, and only ${lostDisks.size} disks are`;
   },
 };
 
 const plannedVersion: Invariant = {
   name: "planned version",
-  promise:
-    "No member ever runs a release that nobody asked for, nor one that etcd cannot go to from what the cluster speaks.",
+  promise: "Members run only requested releases, and only those that are reachable from the cluster version.",
   breaks(event, world, memory) {
     if (event.is !== "started") return undefined;
     const { data, peer, version } = event.process;
-    if (!memory.versions.has(version)) return `${peer} runs ${version}, and nobody ever asked for that`;
+    if (!memory.versions.has(version)) return `${peer} runs ${version}, which was never requested`;
     const why = whyNotThisVersion(version, world.etcd.truth.of(data.clusterId).minor, data.storage);
     return why === undefined ? undefined : `${peer} runs ${version}: ${why}`;
   },
 };
 
-const restartsForSomething: Invariant = {
-  name: "restarts for something",
-  promise:
-    "A member is restarted only to become something else than it is: what a person asked for, or what it was before.",
+const restartsChangeSomething: Invariant = {
+  name: "restarts change something",
+  promise: "A member restarts only with a changed template: the requested one, or the previous one.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== PODS || event.verb !== "delete")
       return undefined;
@@ -212,18 +226,18 @@ const restartsForSomething: Invariant = {
     const set = world.api.byUid(REPLICA_SETS, controllerOf(pod)?.uid);
     const template = set?.spec?.template;
     const isSame = isDeepStrictEqual(wishesIn(pod), wishesIn(template ?? {}));
-    return isSame ? `pod ${pod.metadata.name} was made from what its ReplicaSet has` : undefined;
+    return isSame ? `pod ${pod.metadata.name} already matches its ReplicaSet` : undefined;
   },
 };
 
-const peopleRestart: Invariant = {
-  name: "people restart",
-  promise: "Where people restart members, the operator restarts none that runs and has run, unless it puts it back.",
+const onDeleteIsRespected: Invariant = {
+  name: "OnDelete is respected",
+  promise: "With updateStrategy OnDelete the operator restarts no running member, except for a rollback.",
   breaks(event, world) {
     if (event.is !== "acts" || event.step.do !== "restartPod" || !("cluster" in event.snapshot)) return undefined;
     const { spec, status } = event.snapshot.cluster;
     const { name } = event.step;
-    // Who has never run, as far as anybody can tell, loses nothing by it.
+    // A restart costs nothing if the member has never run, as far as the operator knows.
     const hasRun = memberNamed(event.snapshot, name)?.hasStarted === true;
     const runs = hasRun && [...world.etcd.processes.values()].some(({ peer }) => peer === name);
     const isPutBack = status?.update?.stopped !== undefined;
@@ -231,7 +245,7 @@ const peopleRestart: Invariant = {
   },
 };
 
-/** What of a pod, or a template of one, people decide in this world. */
+/** Parts of a pod or template that follow from the spec in this world. */
 function wishesIn({
   metadata,
   spec,
@@ -256,60 +270,61 @@ function wishesIn({
   };
 }
 
-/** THE promises. Each is asked about everything that happens. */
+/** Promises that are checked at every event. */
 export const INVARIANTS: readonly Invariant[] = [
   identityFirst,
   identityStays,
-  joinedIsTrue,
-  recordedIsThere,
+  joinedMembersJoined,
+  recordedClaimsExist,
   oneCluster,
+  onePlace,
   frozenList,
   fence,
   noAmnesia,
   nothingLost,
   plannedVersion,
-  restartsForSomething,
-  peopleRestart,
-  seenFirst,
+  restartsChangeSomething,
+  onDeleteIsRespected,
+  confirmedListFirst,
   restartsKeepQuorum,
   quorumKept,
   oneAtATime,
   patience,
-  healthyStays,
+  healthyMembersStay,
   evictionsKeepQuorum,
   voteAfterFence,
   memberIsGone,
   alarmStays,
   claimsStay,
-  claimsTell,
+  identityFollowsClaims,
   dyingClaimsAreHeld,
-  namesFirst,
+  freeNamesFirst,
   emptyClaims,
   claimFirst,
-  claimsArePaidFor,
-  foreignStays,
+  noSurplusClaims,
+  foreignObjectsStay,
   leaderOnly,
-  goingIsLeft,
-  pausedIsLeft,
-  stopIsAsked,
-  sleepersStay,
-  wakingIsAwaited,
+  noWorkForDeletion,
+  pauseStopsChanges,
+  stopIsRequested,
+  sleepKeepsMembers,
+  wakeUpIsAwaited,
   availableIsTrue,
   readyIsTrue,
   settledIsTrue,
-  membersBelieve,
-  clientsHaveAWay,
+  membersTrustEachOther,
+  clientsHaveAScheme,
   applicationsAreServed,
   trustedFirst,
-  authoritiesStay,
-  givenUpForMore,
+  caKeysStay,
+  noRemovalOverTrust,
   keysStayInSecrets,
-  usersAreAsked,
-  askedLast,
-  nobodyLockedOut,
-  toldAsItIs,
+  authFollowsSpec,
+  authIsEnabledLast,
+  noLockout,
+  authStatusIsTrue,
   passwordsStay,
   peoplesNamesStay,
-  grantedAsSaid,
+  grantsFollowObjects,
   revokedFirst,
 ];

@@ -6,27 +6,27 @@ import { shrink } from "./shrink.ts";
 import { campaigns } from "./side-by-side.ts";
 import { story } from "./story.ts";
 
-/** Rules that decide in none of these histories, and why. */
+/** Rules that decide in none of these histories, with the reason. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
-  ...named("it settles, and leaves no name", "cluster: deleting", "peer: deleting"),
-  ...named("nobody has a schedule of backups", "cluster: backup-first"),
+  ...named("it ends the reconciliation without a recorded name", "cluster: deleting", "peer: deleting"),
+  ...named("no cluster has a backup schedule", "cluster: backup-first"),
   ...named(
-    "nobody asks for a monitor or a policy",
+    "no cluster has a pod monitor or a network policy",
     "cluster: pod-monitor",
     "cluster: network-policy",
     "cluster: await-network-policy",
   ),
   ...named(
-    "no cluster begins with a backup",
+    "no cluster is restored from a backup",
     "cluster: create-restore",
     "cluster: await-restore",
     "cluster: restore-failed",
   ),
-  ...named("nobody leaves open whether there is TLS, and all have the operator issue", "cluster: default-tls"),
-  ...named("nobody asks cert-manager", "cluster: certificate-request"),
+  ...named("every cluster has spec.tls, and its provider is the operator", "cluster: default-tls"),
+  ...named("no cluster uses cert-manager", "cluster: certificate-request"),
   ...named(
-    "people switch TLS in histories of their own (test/simulation/simulation-tls-switch.test.ts)",
-    "cluster: member-url",
+    "TLS is switched in separate histories (test/simulation/simulation-tls-switch.test.ts)",
+    "cluster: update-member-url",
     "cluster: switch-tls",
     "peer: annotate-claim",
   ),
@@ -36,13 +36,16 @@ function named(why: string, ...rules: readonly string[]): Readonly<Record<string
   return Object.fromEntries(rules.map((rule) => [rule, why]));
 }
 
-/** Every rule, as reports name it. */
+/** Every rule by its name in reports. */
 export const RULES: readonly string[] = [
   ...CLUSTER_RULES.map(({ name }) => `cluster: ${name}`),
   ...PEER_RULES.map(({ name }) => `peer: ${name}`),
 ];
 
-/** Tells `count` histories from `firstSeed` on. @throws AssertionError with the story of one that breaks a promise, and how to tell it again */
+/**
+ * Runs `count` histories from `firstSeed` on.
+ * @throws AssertionError with the trace of a history that breaks a promise, and how to replay it
+ */
 export async function keepEveryPromise(count: number, firstSeed: number): Promise<Report> {
   const report = together(await campaigns(count, firstSeed));
   console.log(`seeds ${firstSeed} to ${firstSeed + count - 1}: ${inWords(report)}`);
@@ -50,14 +53,14 @@ export async function keepEveryPromise(count: number, firstSeed: number): Promis
     const { broken } = report;
     const words = await story(broken);
     const smaller = await shrink(broken);
-    const again = smaller === broken ? "" : `\n\nThe same in fewer steps:\n${await story(smaller)}`;
+    const again = smaller === broken ? "" : `\n\nThe same violation in fewer steps:\n${await story(smaller)}`;
     assert.fail(`seed ${broken.profile.seed}; replay it with SIMULATION_SEED=${broken.profile.seed}\n${words}${again}`);
   }
-  assert.deepEqual(excusedTooOften(report), [], "what is not asked is bounded: see MOST_EXCUSED");
+  assert.deepEqual(excusedTooOften(report), [], "the share of skipped checks is bounded: see MOST_EXCUSED");
   return report;
 }
 
-/** The rules that decided in none of these histories, and should in so many. */
+/** Rules that should have decided in so many histories, and did in none. */
 export function silentRules({ decided }: Report): readonly string[] {
   return RULES.filter((rule) => !decided.has(rule) && ELSEWHERE[rule] === undefined);
 }

@@ -1,7 +1,7 @@
 import type { StoryName } from "./stories/all.ts";
 
 /**
- * What the operator is known to do wrong, by the story that shows it (stories/): the story is expected to fail as long as its name
- * stands here. Once the defect is mended, its line goes.
+ * Known defects of the operator, by the story that shows them (stories/). A story is expected to fail as long as its
+ * name is listed here. Remove the line when the defect is fixed.
  */
 export const FAILING: Readonly<Partial<Record<StoryName, string>>> = {};

@@ -1,6 +1,6 @@
 import type { Leaning } from "./profile.ts";
 
-// What histories lean to, so that mutants are found soon.
+// Leanings of histories that let mutants be found soon.
 
 export const FORMING: Leaning = {
   onlyThat: true,
@@ -16,12 +16,14 @@ export const REPLACED: Leaning = { ...FORMED, often: { deleteClaim: 2, deletePod
 export const LOST: Leaning = { ...FORMED, often: { deleteClaim: 3, deletePod: 4 } };
 export const FOREIGN: Leaning = { ...FORMING, often: { placeForeign: 8 }, isTidied: false, steps: 80 };
 export const DELETED: Leaning = { ...FORMED, often: { deleteCluster: 3, createCluster: 4 } };
+/** People copy the claims of a cluster to another namespace or name, and create a cluster from the copies. */
+export const COPIED: Leaning = { ...FORMED, often: { copyCluster: 3 } };
 export const ROLLED: Leaning = { ...FORMED, often: { editVersion: 2, editTemplate: 2 }, steps: 100 };
-/** What people ask for stays as it is in the end, such as flags with which etcd ends at once. */
+/** People do not take back their edits, such as flags with which etcd exits at once. */
 export const BROKEN: Leaning = { ...FORMED, often: { editTemplate: 3 }, isTidied: false };
-/** What people ask for changes while members come up, such as what runs beside etcd and what comes before it. */
+/** Templates change while members start, such as sidecars and init containers. */
 export const BESIDE: Leaning = { ...FORMING, often: { editTemplate: 4 }, steps: 100 };
-/** People switch TLS on and off, and think better of it, while pods, containers and operators die. */
+/** People switch TLS on and off, and sometimes back half-way, while pods, containers and operators crash. */
 export const SWITCHED: Leaning = {
   ...FORMED,
   often: { switchTls: 1, crashOperator: 1, killContainer: 1, deletePod: 1, etcd: 20, kubernetes: 40, time: 20 },

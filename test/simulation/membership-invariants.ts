@@ -1,18 +1,17 @@
-import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { CLUSTER_LABEL, REMOVAL_ANNOTATION } from "#api/names.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type ClusterSnapshot, identityOf } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { hexOf } from "#etcd/types.ts";
-import type { WorldEvent } from "#kit/world.ts";
-import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
-import { votersIn } from "#kit/world-truth.ts";
-import { PODS, REPLICA_SETS } from "#kube/kinds.ts";
+import { canStartEmpty, flagsOf } from "#kit/world/flags.ts";
+import { votersIn } from "#kit/world/truth.ts";
+import type { WorldEvent } from "#kit/world/world.ts";
+import { POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from "#kube/kinds.ts";
 import type { Invariant } from "./memory.ts";
 
-// By which truth is a decision judged?
-//   By the one of its own look: a member counts as healthy when it ran at any moment since the look began. What happens
-//   between the look and the act nobody can know.
+// Decisions are judged by their own observation: a member counts as healthy when it ran at any moment since the
+// observation began. Events between the observation and the step are excused, because the operator cannot know them.
 
 /** A step that the operator is about to make for a cluster. */
 interface Act {
@@ -25,7 +24,7 @@ interface Act {
 function actIn(event: WorldEvent): Act | undefined {
   if (event.is !== "acts" || !("cluster" in event.snapshot)) return undefined;
   const { snapshot, lookedFrom } = event;
-  // The room of the cluster makes steps of the cluster only.
+  // The controller of the cluster makes only steps of the cluster.
   return { snapshot, lookedFrom, step: event.step as ClusterStep, clusterID: identityOf(snapshot)?.clusterID };
 }
 
@@ -40,9 +39,9 @@ const ABOUT_MEMBERSHIP: readonly string[] = [
   "deletePeer",
 ];
 
-export const seenFirst: Invariant = {
-  name: "seen first",
-  promise: "Without a member list that a quorum has confirmed, no member and no data is changed.",
+export const confirmedListFirst: Invariant = {
+  name: "confirmed list first",
+  promise: "Members and their data change only with a member list that a quorum has confirmed.",
   breaks(event, _world, memory) {
     const act = actIn(event);
     if (act === undefined || !ABOUT_MEMBERSHIP.includes(act.step.do)) return undefined;
@@ -55,7 +54,7 @@ export const seenFirst: Invariant = {
 export const quorumKept: Invariant = {
   name: "quorum kept",
   promise:
-    "No step leaves fewer healthy voters than a quorum, or takes the last spare one, unless fewer than three members are wanted.",
+    "No step leaves fewer healthy voters than a quorum. No step takes the last spare voter, unless fewer than three members are requested.",
   breaks(event, world, memory) {
     const act = actIn(event);
     if (act === undefined || (act.step.do !== "removeMember" && act.step.do !== "promote")) return undefined;
@@ -65,33 +64,38 @@ export const quorumKept: Invariant = {
     const after = new Set(act.step.do === "promote" ? [...before, id] : before.filter((voter) => voter !== id));
     const since = act.lookedFrom - 1;
     const isWell = (voter: typeof id) => (memory.lastWell.get(`${act.clusterID}/${hexOf(voter)}`) ?? -1) >= since;
-    // Who takes part counts, whether or not it serves clients yet (docs/adr/0009): a learner that is new may not.
-    const takesPart = (voter: typeof id) =>
+    // A voter that takes part counts even before it serves clients (docs/adr/0009): a new one may not serve them yet.
+    const participatesInQuorum = (voter: typeof id) =>
       voter === id &&
       act.step.do === "promote" &&
       (memory.tookPartMs.get(`${act.clusterID}/${hexOf(voter)}`)?.step ?? -1) >= since;
-    const healthy = [...after].filter((voter) => isWell(voter) || takesPart(voter)).length;
+    const healthy = [...after].filter((voter) => isWell(voter) || participatesInQuorum(voter)).length;
     const counted = `${act.step.do} of ${act.step.name} leaves ${healthy} of ${after.size} voters healthy`;
-    if (before.length === after.size) return undefined; // a learner, or a member that is gone already
+    if (before.length === after.size) return undefined; // It is a learner, or was removed already.
     if (after.size === 0 || healthy < quorumOf(after.size)) return counted;
-    // Whom the look found sick may be well a moment later: nothing was taken away that was there when it was decided. And that its
-    // pod runs again reaches the operator's cache, and with it the address to ask, a step later at the earliest.
+    // A member that the observation found unhealthy may recover a moment later: then the step took no spare voter when
+    // it was decided. The restart of its pod, with the address to ask, reaches the operator's cache one step later at
+    // the earliest.
     const fromStep = memory.wellMs.get(`${act.clusterID}/${hexOf(id)}`)?.fromStep ?? 0;
     const wasWell = isWell(id) && fromStep < act.lookedFrom - 1;
     const takesSpare = act.step.do === "removeMember" && wasWell && healthy === quorumOf(after.size);
-    return takesSpare && act.snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
+    return takesSpare && act.snapshot.cluster.spec.replicas >= 3 ? `${counted}: no spare voter is left` : undefined;
   },
 };
 
 export const restartsKeepQuorum: Invariant = {
   name: "restarts keep quorum",
-  promise: "No member is restarted while another one does not do its part, unless nothing runs in its pod.",
+  promise: "No member with a running process is restarted while another member is unhealthy.",
   breaks(event, world, memory) {
     const act = actIn(event);
     const process = act?.step.do === "restartPod" ? world.etcd.processes.get(act.step.pod.metadata.uid) : undefined;
     if (act?.step.do !== "restartPod" || process === undefined) return undefined;
-    const { name } = act.step;
-    // Made again from the one claim that was left, it waits for others of which nobody knows any more: it is the only one on record.
+    const { name, pod } = act.step;
+    // The API server refuses to delete a pod that has changed since it was read.
+    const live = world.api.find(PODS, pod.metadata);
+    if (live?.metadata.resourceVersion !== pod.metadata.resourceVersion) return undefined;
+    // A cluster that was recreated from a single claim waits for members that no record has: its only member may be
+    // restarted.
     const isAlone = act.snapshot.cluster.status?.identity?.initialMembers.length === 1;
     if (isAlone && world.etcd.leaderOf(process) === undefined) return undefined;
     const { members, foreign } = world.etcd.truth.named(act.clusterID) ?? { members: new Map(), foreign: new Set() };
@@ -100,13 +104,13 @@ export const restartsKeepQuorum: Invariant = {
       (member) => !member.isLearner && member.name !== name && !foreign.has(member.id),
     );
     const down = others.find(({ id }) => (memory.lastWell.get(`${act.clusterID}/${hexOf(id)}`) ?? -1) < since);
-    return down === undefined ? undefined : `${name} is restarted, and ${down.name} is not well`;
+    return down === undefined ? undefined : `${name} is restarted, and ${down.name} is not healthy`;
   },
 };
 
 export const oneAtATime: Invariant = {
   name: "one at a time",
-  promise: "At most one member is unstarted or a learner at any time.",
+  promise: "At most one member is unstarted or a learner at any moment.",
   breaks(event, world) {
     if (event.is !== "step") return undefined;
     const seen = new Set<string>();
@@ -123,9 +127,12 @@ export const oneAtATime: Invariant = {
   },
 };
 
-/** Who has been well for this long, and was so this short a time ago, is not lost, however often the operator could not look. */
+/**
+ * How long a member must have been healthy, and how recently, not to count as lost, even if the operator rarely
+ * observed it.
+ */
 const WELL_MS = 10_000;
-const JUST_NOW_MS = 5_000;
+const RECENT_MS = 5_000;
 
 export const patience: Invariant = {
   name: "patience",
@@ -136,25 +143,25 @@ export const patience: Invariant = {
     const { metadata, spec } = act.step.peer;
     const members = world.etcd.truth.named(spec.clusterID)?.members ?? new Map();
     const isVoter = [...members].some(([id, { isLearner }]) => hexOf(id) === spec.memberID && !isLearner);
-    if (!isVoter) return undefined; // a learner that is well may still be too slow
+    if (!isVoter) return undefined; // A healthy learner may still be too slow.
     const well = memory.wellMs.get(`${spec.clusterID}/${spec.memberID}`);
-    if (well === undefined || world.time.nowMs - well.until >= JUST_NOW_MS || well.until - well.from < WELL_MS)
+    if (well === undefined || world.time.nowMs - well.until >= RECENT_MS || well.until - well.from < WELL_MS)
       return undefined;
     return `${metadata.name} was well for ${well.until - well.from} ms, until ${world.time.nowMs - well.until} ms ago`;
   },
 };
 
-export const healthyStays: Invariant = {
-  name: "the healthy stay",
+export const healthyMembersStay: Invariant = {
+  name: "healthy members stay",
   promise:
-    "Nobody who takes part in the quorum is removed unless a person asked for fewer, whatever the operator can see of them.",
+    "A member that takes part in the quorum is removed only if a person asked for fewer, whether or not the operator can see it.",
   breaks(event, world, memory) {
     const act = actIn(event);
     if (act?.step.do !== "removeMember") return undefined;
     const id = hexOf(act.step.id);
     const peer = world.api.list(ETCD_PEERS).find(({ spec }) => spec.memberID === id);
     const member = world.etcd.truth.named(act.clusterID)?.members.get(act.step.id);
-    // A person may have deleted the EtcdPeer, and the mark with it, since the look.
+    // A person may have deleted the EtcdPeer with its annotation since the observation.
     const marked = peer ?? act.snapshot.peers.find(({ spec }) => spec.memberID === id);
     if (marked?.metadata.annotations?.[REMOVAL_ANNOTATION] === "scale-down" || member?.isLearner !== false)
       return undefined;
@@ -166,7 +173,8 @@ export const healthyStays: Invariant = {
 
 export const evictionsKeepQuorum: Invariant = {
   name: "evictions keep the quorum",
-  promise: "As long as nothing but evictions takes pods away, and each honours the budget, the quorum is never lost.",
+  promise:
+    "While only evictions remove pods, and each honours the budget, the quorum is never lost. Of one or two requested members at most one is evicted.",
   breaks(event, world, memory) {
     if (event.is !== "evicted" || !memory.hasOnlyEvictions) return undefined;
     const clusterId = world.etcd.processes.get(event.pod.metadata.uid)?.data.clusterId;
@@ -178,23 +186,27 @@ export const evictionsKeepQuorum: Invariant = {
     const left = [...world.etcd.processes.values()].filter(
       ({ podUid, data }) => data.clusterId === clusterId && voters.includes(data.memberId) && staying.has(podUid),
     ).length;
-    const needed = quorumOf(voters.length);
+    const quorum = quorumOf(voters.length);
+    const { namespace, labels } = event.pod.metadata;
+    const budget = world.api.find(POD_DISRUPTION_BUDGETS, { namespace, name: labels?.[CLUSTER_LABEL] ?? "" });
+    const isSmall = voters.length <= 2 && budget?.spec?.minAvailable === quorum - 1;
+    const needed = isSmall ? quorum - 1 : quorum;
     return left < needed
-      ? `${event.pod.metadata.name} is evicted: ${left} of ${voters.length} voters run on`
+      ? `${event.pod.metadata.name} is evicted: ${left} of ${voters.length} voters keep running`
       : undefined;
   },
 };
 
 export const voteAfterFence: Invariant = {
   name: "vote after fence",
-  promise: "Nobody gets a vote who is still allowed to start on an empty disk.",
+  promise: "A member that can start on an empty disk is not promoted.",
   breaks(event, world) {
     const act = actIn(event);
     if (act?.step.do !== "promote") return undefined;
     const { name, id } = act.step;
     const peer = world.api.list(ETCD_PEERS).find(({ spec }) => spec.memberID === hexOf(id));
     if (peer?.spec.bootstrap !== undefined) return `${name} is promoted before it is fenced`;
-    // The container may start again at any moment, with what its pod says.
+    // The container may start again at any moment with the flags of its pod.
     const pod = world.api
       .list(PODS)
       .find(({ metadata }) => world.etcd.processes.get(metadata.uid)?.data.memberId === id);
@@ -206,18 +218,18 @@ export const voteAfterFence: Invariant = {
 
 export const alarmStays: Invariant = {
   name: "alarm stays",
-  promise: "An alarm is lowered only when the member that it was raised for is a member no more.",
+  promise: "An alarm is disarmed only when its member has been removed.",
   breaks(event, world) {
     const act = actIn(event);
     if (act?.step.do !== "disarmAlarm") return undefined;
     const isMember = world.etcd.truth.named(act.clusterID)?.members.has(act.step.id) ?? false;
-    return isMember ? `the alarm of ${hexOf(act.step.id)} is lowered, and it is still there` : undefined;
+    return isMember ? `the alarm of ${hexOf(act.step.id)} is disarmed, and the member is still listed` : undefined;
   },
 };
 
 export const memberIsGone: Invariant = {
   name: "member is gone",
-  promise: "What runs a member is taken away only when etcd lists the member no more.",
+  promise: "The EtcdPeer and the ReplicaSet of a member are deleted only when etcd no longer lists the member.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.verb !== "delete") return undefined;
     if (event.resource === REPLICA_SETS) return "a ReplicaSet is deleted by the operator";
@@ -225,6 +237,6 @@ export const memberIsGone: Invariant = {
     const { metadata, spec } = event.before as EtcdPeer;
     const { members } = world.etcd.truth.named(spec.clusterID) ?? { members: new Map() };
     const isListed = [...members.keys()].some((id) => hexOf(id) === spec.memberID);
-    return isListed ? `EtcdPeer ${metadata.name} is deleted, and it is a member` : undefined;
+    return isListed ? `EtcdPeer ${metadata.name} is deleted, and etcd lists its member` : undefined;
   },
 };

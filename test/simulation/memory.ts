@@ -3,11 +3,11 @@ import { type ClusterIdentity, ETCD_CLUSTERS, type EtcdCluster } from "#api/v1be
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { type ClusterId, hexOf, type MemberId } from "#etcd/types.ts";
-import type { World, WorldEvent } from "#kit/world.ts";
-import { type MemberData, votersOf } from "#kit/world-disk.ts";
-import { memberKey, type Process } from "#kit/world-etcd.ts";
-import { canStartEmpty, flagsOf } from "#kit/world-flags.ts";
-import { votersIn } from "#kit/world-truth.ts";
+import { type MemberData, votersOf } from "#kit/world/disk.ts";
+import { memberKey, type Process } from "#kit/world/etcd.ts";
+import { canStartEmpty, flagsOf } from "#kit/world/flags.ts";
+import { votersIn } from "#kit/world/truth.ts";
+import type { World, WorldEvent } from "#kit/world/world.ts";
 import {
   controllerOf,
   type KubeObject,
@@ -25,64 +25,76 @@ import { SleepMemory } from "./sleep-memory.ts";
 import { TlsMemory } from "./tls-memory.ts";
 
 /**
- * Excuses, and the largest share of all histories in which each may be made: more would mean that the simulation looks away.
+ * Excuses, each with the largest share of all histories in which it may be used. A larger share would mean that the
+ * simulation checks too little.
  */
 export const MOST_EXCUSED = {
   /** A member started over on an empty disk within the window before its fence. */
   window: 0.2,
   /** Something that only a person could change kept it from coming to rest within the stated time. */
   restless: 0.05,
-  /** No quorum can come back, or something that only a person could change is in the way: it need not be complete. */
+  /** No quorum can return, or an obstacle remains that only a person could remove: the cluster need not be complete. */
   hindered: 0.4,
-  /** What else went wrong kept the first member that an update restarted from becoming healthy in time: the update has stopped. */
+  /** Another fault kept the first member of an update from becoming healthy in time: the update has stopped. */
   stopped: 0.1,
 } as const;
 export type Excuse = keyof typeof MOST_EXCUSED;
 
-// When may a member start over without remembering?
-//   Never once its fence stands. Before that there is a window that no operator can close: a member writes data as soon as
-//   it has started, and its flags change only after the operator has seen it: first on its EtcdPeer, then on its ReplicaSet,
-//   then on the pod that runs. The window is modelled by the pod: a start with amnesia is excused exactly when the pod was made
-//   from a template with which a member can start on an empty disk, says so still, and the template was written before the
-//   member's fence. In the end no such pod may be left.
-//   Sleep does not lengthen it: who was stopped in it starts when the others are awake, and can say whether it has joined.
-//   A cluster to which that happened may lose acknowledged writes; it is counted, and no longer asked whether it did.
+// A member may start over without its memory only before its fence stands. That window cannot be closed: a member
+// writes data as soon as it has started. Its flags change only after the operator has seen it.
+//
+// The window is modelled by the pod. A start with amnesia is excused exactly when the template of the pod can still
+// start on an empty disk. It must also have been written before the fence of the member.
+//
+// No such pod may be left at the end. Sleep does not lengthen the window: a member that was stopped in it starts after
+// the others, and they know whether it has joined. A cluster with such a start may lose acknowledged writes. It is
+// counted, and that promise is no longer checked.
 
-/** What has to be remembered from event to event. Members are named as `cluster ID/member ID`. */
+/** State that is kept from event to event. Members are named as `cluster ID/member ID`. */
 export class Memory {
-  /** Members for which a template was written with which they cannot start on an empty disk. */
+  /** Members with a ReplicaSet template that cannot start on an empty disk. */
   readonly fenced = new Set<string>();
   /** The last step in which etcd listed the member as yet to start. */
   readonly lastUnstarted = new Map<string, number>();
-  /** Uids of ReplicaSets that were written without fence before their member was fenced. */
+  /** Uids of ReplicaSets that were written without a fence before their member was fenced. */
   readonly windowSets = new Set<string>();
-  /** Who the member of an EtcdPeer is, by its uid. */
+  /** Key of the member by the uid of its EtcdPeer. */
   readonly #memberOfPeer = new Map<string, string>();
-  /** Uids of ReplicaSets that slept, and were started before the others of their cluster were awake: they knew better. */
+  /**
+   * Uids of ReplicaSets that slept, and were started before the other members of their cluster were awake. Amnesia of
+   * their pods is not excused: the operator should have waited.
+   */
   readonly wokenSets = new Set<string>();
-  /** Uids of pods that were made from a template without fence, of one of those ReplicaSets. */
+  /** Uids of pods that were made from an unfenced template of one of `windowSets`. */
   readonly windowPods = new Set<string>();
   /** Clusters in which a member started over within the window. */
   readonly excused = new Set<ClusterId>();
-  /** Why something was not asked of this history, in words for the report. */
+  /** Reasons why a check was skipped in this history, for the report. */
   readonly excuses = new Set<Excuse>();
   /** Uids of objects that the operator made. */
   readonly made = new Set<string>();
   readonly #madeNames = new Set<string>();
   /**
-   * By uid of a pod that is to be stopped, or of an EtcdCluster that is to fall asleep: which data would go with it that no quorum has, as it was each
-   * time that it was decided, and when, in world time. A write that comes late may be of any of these.
+   * Data that a stop would lose although no quorum has it, one entry per decision, with its world time. The key is the
+   * uid of a pod that is to be stopped, or of an EtcdCluster that is to fall asleep. A late write may belong to any of
+   * the decisions.
    */
   readonly doomed = new Map<string, { readonly atMs: number; readonly loss: string | undefined }[]>();
-  /** By uid of an EtcdCluster that is paused, and is not being deleted: its version when a person paused it. */
+  /**
+   * Resource version of a paused EtcdCluster when a person paused it, by its uid. Clusters that are being deleted are
+   * left out.
+   */
   readonly pauses = new Map<string, string>();
-  /** By uid of what is to be deleted: the pause of its cluster each time that it was decided, and when, in world time; undefined: it was not paused. */
-  readonly goingInPause = new Map<string, { readonly atMs: number; readonly pause: string | undefined }[]>();
+  /**
+   * Pause of the cluster at each decision to delete an object, with its world time, by the uid of the object.
+   * Undefined: not paused.
+   */
+  readonly deletionDecisions = new Map<string, { readonly atMs: number; readonly pause: string | undefined }[]>();
   /** Members for which there ever was a claim. */
   readonly claimed = new Set<string>();
-  /** By ID of a cluster that is about to be put on record: the IDs of its members with a claim, each time that it was decided. A write may come late. */
+  /** IDs of the members with a claim at each decision to record an identity, by cluster ID. A write may come late. */
   readonly claimedWhenDecided = new Map<string, ReadonlySet<string>[]>();
-  /** Members that are to go because a person asked for fewer. */
+  /** Members that are removed because a person asked for fewer. */
   readonly toGo = new Set<string>();
   /** The smallest number of members that was ever asked for, by uid of the EtcdCluster. */
   readonly fewestAsked = new Map<string, number>();
@@ -94,33 +106,40 @@ export class Memory {
   readonly lastServed = new Map<string, number>();
   /** The last step in which the member ran. */
   readonly lastRun = new Map<string, number>();
-  /** The last step in which the member was well: it ran, could be asked, followed a leader, and its data was not in doubt. */
+  /**
+   * The last step in which the member was well: it ran, was reachable, followed a leader, and had no corruption alarm.
+   */
   readonly lastWell = new Map<string, number>();
-  /** The last time in which the member was well, without a break. */
+  /** The last period in which the member was well without a break. */
   readonly wellMs = new Map<string, { from: number; until: number; fromStep: number }>();
-  /** The last time in which the member took part in the quorum without a break, whoever could see it. */
+  /**
+   * The last period in which the member took part in the quorum without a break, whether or not the operator could see
+   * it.
+   */
   readonly tookPartMs = new Map<string, { from: number; until: number; step: number }>();
-  /** Since when, in world time, a member has been a learner or unstarted, and could have had a pod. */
+  /** World time since which a member has been a learner or unstarted and could have had a pod. */
   readonly arrivingSinceMs = new Map<string, number>();
+  /** The namespace and name of the EtcdCluster for which members of a cluster ID were started. */
+  readonly places = new Map<ClusterId, string>();
   /** Cluster IDs with a leader, by uid of the EtcdCluster. */
   readonly led = new Map<string, Set<ClusterId>>();
-  /** Who was put to sleep and woken, and when. */
+  /** Clusters that were put to sleep and woken, and when. */
   readonly sleep = new SleepMemory();
-  /** Who wrote what into Secrets. */
+  /** Writes to Secrets and their authors. */
   readonly tls = new TlsMemory();
-  /** Who has changed etcd's users. */
+  /** Changes of etcd's users and their authors. */
   readonly auth = new AuthMemory();
   readonly access = new AccessMemory();
   /** The releases that people have ever asked for. */
   readonly versions = new Set<string>();
-  /** Nothing takes pods away but evictions that honour the budget. */
+  /** Whether pods disappear only by evictions that honour the budget. */
   readonly hasOnlyEvictions: boolean;
 
   constructor(hasOnlyEvictions = false) {
     this.hasOnlyEvictions = hasOnlyEvictions;
   }
 
-  /** Notes what the event means for later ones. After the promises were checked. */
+  /** Records what the event means for later ones. Runs after the promises were checked. */
   note(event: WorldEvent, world: World): void {
     if (event.is === "started" && event.amnesia) this.#noteAmnesia(event.process);
     this.auth.note(event, world);
@@ -142,7 +161,7 @@ export class Memory {
     const { uid, annotations } = after.metadata;
     if (verb === "create") {
       const name = `${resource.plural}/${after.metadata.name} of ${controllerOf(after)?.uid}`;
-      // Who puts back a Secret that was made here gives it back: its owner says whose it is.
+      // A restored Secret belongs to the operator again: its owner reference names its EtcdCluster.
       if (actor === "operator" || (resource === SECRETS && this.#madeNames.has(name))) this.made.add(uid);
       if (actor === "operator") this.#madeNames.add(name);
     }
@@ -153,7 +172,7 @@ export class Memory {
         if (pauseOf(after as EtcdCluster) === undefined) this.pauses.delete(uid);
         else if (!this.pauses.has(uid)) this.pauses.set(uid, after.metadata.resourceVersion);
         this.sleep.note(before as EtcdCluster | undefined, after as EtcdCluster, world.time.nowMs);
-        // Who wants nobody to run asks for nobody to go.
+        // `replicas: 0` puts the cluster to sleep. It does not ask for the removal of members.
         if (replicas > 0) this.fewestAsked.set(uid, Math.min(replicas, this.fewestAsked.get(uid) ?? replicas));
         break;
       }
@@ -166,7 +185,7 @@ export class Memory {
         this.claimed.add(`${annotations?.[CLAIM_CLUSTER_ID_ANNOTATION]}/${annotations?.[CLAIM_MEMBER_ID_ANNOTATION]}`);
         break;
       case REPLICA_SETS: {
-        // It may be made for an EtcdPeer that is gone, and that the operator's cache still shows.
+        // The operator's cache may still show an EtcdPeer that has been deleted, and the ReplicaSet is made for it.
         const key = memberOf(after as ReplicaSet, world) ?? this.#memberOfPeer.get(controllerOf(after)?.uid ?? "");
         if (key !== undefined && actor === "operator") this.#noteTemplate(key, after as ReplicaSet);
         if (isStartedWhileWaking(before as ReplicaSet | undefined, after as ReplicaSet, world)) this.wokenSets.add(uid);
@@ -209,8 +228,9 @@ export class Memory {
   }
 
   /**
-   * While etcd cannot be asked, whoever may have joined gets its EtcdPeer back with the fence. When etcd lists the member as yet to start
-   * afterwards, it is known that nobody has relied on its memory, and an EtcdPeer that is made then may let it join.
+   * Lifts the fence of an unstarted member. While etcd is unreachable, a member that may have joined gets its EtcdPeer
+   * back with the fence. If etcd then lists the member as unstarted, the quorum has never relied on its memory, and a
+   * new EtcdPeer may let it join.
    */
   #noteRestored({ step, lookedFrom }: WorldEvent & { is: "acts" }): void {
     if (step.do !== "createPeer" || step.peer.spec?.bootstrap === undefined) return;
@@ -218,7 +238,7 @@ export class Memory {
     if ((this.lastUnstarted.get(key) ?? -1) >= lookedFrom - 1) this.fenced.delete(key);
   }
 
-  /** While no member answers, its release is on record in EtcdPeers alone. */
+  /** Records a removal for scale-down. While no member answers, only EtcdPeers show it. */
   #noteGoing(peer: EtcdPeer, world: World): void {
     const key = `${peer.spec.clusterID}/${peer.spec.memberID}`;
     const { members, foreign } = world.etcd.truth.named(peer.spec.clusterID) ?? {
@@ -227,7 +247,7 @@ export class Memory {
     };
     const voters = votersIn({ members }).filter((id) => !foreign.has(id)).length;
     const fewest = this.fewestAsked.get(controllerOf(peer)?.uid ?? "") ?? Number.POSITIVE_INFINITY;
-    // A learner is one too many already when there are as many voters as were asked for.
+    // With as many voters as were asked for, a learner is already one member too many.
     const isLearner = [...members.values()].some(({ id, isLearner: is }) => is && hexOf(id) === peer.spec.memberID);
     if (fewest < voters || (isLearner && fewest <= voters)) this.toGo.add(key);
   }
@@ -278,7 +298,9 @@ export class Memory {
   }
 }
 
-/** Whether no pod may be made for the member, and none is there: then its time stands still. */
+/**
+ * Whether the member has no pod because the API server refuses pods or ReplicaSets: its joining time then stands still.
+ */
 function isRefusedPod({ api }: World, clusterId: ClusterId, memberId: MemberId): boolean {
   if (!api.admission.has(PODS.plural) && !api.admission.has(REPLICA_SETS.plural)) return false;
   const isOf = ({ spec }: EtcdPeer) => spec.clusterID === hexOf(clusterId) && spec.memberID === hexOf(memberId);
@@ -286,18 +308,18 @@ function isRefusedPod({ api }: World, clusterId: ClusterId, memberId: MemberId):
   return peer !== undefined && !api.list(PODS).some(({ spec }) => spec?.hostname === peer.metadata.name);
 }
 
-/** By the last leader, or by the member itself before there was one. */
+/** Voters of the last leader's member list, or of the member's own before there was a leader. */
 function votersNow(world: World, data: MemberData): readonly MemberId[] {
   const cluster = world.etcd.truth.of(data.clusterId);
   return cluster.members.size > 0 ? votersIn(cluster) : votersOf(data);
 }
 
-/** A promise of ours, and what would break it. */
+/** A promise of the operator, and the check that finds its violation. */
 export interface Invariant {
   readonly name: string;
   /** The promise, as a person would read it. */
   readonly promise: string;
-  /** How the event breaks it; `undefined` when it does not. */
+  /** The violation that the event shows; `undefined` when there is none. */
   breaks(event: WorldEvent, world: World, memory: Memory): string | undefined;
 }
 
@@ -330,6 +352,6 @@ export function identityOf(object: KubeObject | undefined): ClusterIdentity | un
   return (object as EtcdCluster | undefined)?.status?.identity;
 }
 
-export function withoutJoined({ initialMembers, ...rest }: ClusterIdentity): object {
+export function withoutJoined({ initialMembers, adopting: _, ...rest }: ClusterIdentity): object {
   return { ...rest, initialMembers: initialMembers.map(({ name, id }) => ({ name, id })) };
 }

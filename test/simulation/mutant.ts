@@ -2,7 +2,7 @@ import { CLUSTER_GUARDS } from "#cluster/guards.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterGuard, ClusterRule, ClusterStep } from "#cluster/step.ts";
-import type { Mutation } from "#kit/world-operator.ts";
+import type { Mutation } from "#kit/world/operator.ts";
 import { PEER_GUARDS } from "#peer/guards.ts";
 import { PEER_RULES } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
@@ -10,7 +10,7 @@ import type { PeerGuard, PeerRule, PeerStep } from "#peer/step.ts";
 import { decide, type Opinion, type Resting } from "#runtime/decide.ts";
 import type { Leaning } from "./profile.ts";
 
-/** What the rooms decide with. */
+/** Rules and guards that the controllers decide with. */
 export interface Plans {
   readonly clusterRules: readonly ClusterRule[];
   readonly clusterGuards: readonly ClusterGuard[];
@@ -20,33 +20,33 @@ export interface Plans {
 
 export type Edit = (plans: Plans) => Plans;
 
-/** The operator with one thing broken on purpose. A simulation that does not notice proves nothing. */
+/** An operator with one deliberate defect. A simulation that does not find it proves nothing. */
 export interface Mutant {
   readonly name: string;
   /** Changes of rules and guards. */
   readonly edits?: readonly Edit[];
   /** Changes of everything else. */
   readonly parts?: Mutation;
-  /** What the histories lean to, so that it is found soon. */
+  /** Leaning of the histories, so that the mutant is found soon. */
   readonly leaning?: Leaning;
   /**
-   * Why it need not be found by itself: what else keeps the promise. Such a mutant is told as covered, and must stand in a pair
-   * that is found, or say why no promise depends on it.
+   * What else keeps the promise, if the mutant need not be found alone. Such a mutant is reported as covered. It must
+   * be part of a pair that is found, or the text states why no promise depends on it.
    */
   readonly covered?: string;
   /**
-   * The promise that it breaks, by the name of the invariant. A covered mutant names the one that its pair breaks; a pair is found
-   * only when it breaks this one, and must keep it in the same history as soon as its guards are back.
+   * Name of the invariant that the mutant breaks. A covered mutant has the invariant that its pair breaks. A pair must
+   * break exactly this one, and keep it in the same history with its guards restored.
    */
   readonly promise?: string;
   /**
-   * Promises that are not asked while it is hunted, because they would be broken before the one that it is there for: each promise has to
-   * be seen to be able to fail.
+   * Promises that are not checked in the hunt, because they would be broken before the wanted one. Every promise must
+   * be shown to be able to fail.
    */
   readonly unasked?: readonly string[];
 }
 
-/** What the operator decides with that has these changes. */
+/** Rules and guards with these changes. */
 export function plansOf(edits: readonly Edit[]): Plans {
   const real: Plans = {
     clusterRules: CLUSTER_RULES,
@@ -57,7 +57,7 @@ export function plansOf(edits: readonly Edit[]): Plans {
   return edits.reduce((before, edit) => edit(before), real);
 }
 
-/** The operator that the mutant stands for. */
+/** The broken operator. */
 export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
   const plans = plansOf(edits);
   return {
@@ -81,35 +81,35 @@ export function mutationOf({ edits = [], parts = {} }: Mutant): Mutation {
   };
 }
 
-/** Edits that take a guard away. */
+/** Edits that leave out a guard. */
 const unguarding = new WeakSet<Edit>();
 
-/** The mutant with its guards back; `undefined` when it took none away, or nothing else. */
+/** The mutant with its guards restored; `undefined` when it leaves out none, or changes nothing else. */
 export function guardedAgain<M extends Pick<Mutant, "edits">>(mutant: M): M | undefined {
   const { edits = [] } = mutant;
   const weak = edits.filter((edit) => !unguarding.has(edit));
   return weak.length === edits.length || weak.length === 0 ? undefined : { ...mutant, edits: weak };
 }
 
-/** Leaves a rule out. */
-export function without(room: "cluster" | "peer", rule: string): Edit {
+/** Leaves out a rule. */
+export function without(controller: "cluster" | "peer", rule: string): Edit {
   return (plans) =>
-    room === "cluster"
+    controller === "cluster"
       ? { ...plans, clusterRules: others(plans.clusterRules, rule) }
       : { ...plans, peerRules: others(plans.peerRules, rule) };
 }
 
-/** Leaves a guard out. */
-export function unguarded(room: "cluster" | "peer", guard: string): Edit {
+/** Leaves out a guard. */
+export function unguarded(controller: "cluster" | "peer", guard: string): Edit {
   const edit: Edit = (plans) =>
-    room === "cluster"
+    controller === "cluster"
       ? { ...plans, clusterGuards: others(plans.clusterGuards, guard) }
       : { ...plans, peerGuards: others(plans.peerGuards, guard) };
   unguarding.add(edit);
   return edit;
 }
 
-/** Asks a rule of the cluster before another one. */
+/** Moves a rule of the cluster before another rule. */
 export function earlier(rule: string, than: string): Edit {
   return (plans) => {
     const rest = others(plans.clusterRules, rule);
@@ -118,7 +118,7 @@ export function earlier(rule: string, than: string): Edit {
   };
 }
 
-/** Asks a rule of the peer before another one. */
+/** Moves a rule of the peer before another rule. */
 export function earlierInPeer(rule: string, than: string): Edit {
   return (plans) => {
     const rest = others(plans.peerRules, rule);
@@ -127,17 +127,17 @@ export function earlierInPeer(rule: string, than: string): Edit {
   };
 }
 
-/** A rule of the cluster that sees something else than there is. */
+/** A rule of the cluster that gets a changed snapshot. */
 export function seeing(rule: string, change: (snapshot: ClusterSnapshot) => ClusterSnapshot): Edit {
   return replaced(rule, (real, snapshot) => real.decide(change(snapshot)));
 }
 
-/** A rule of the cluster that makes another step than it should. */
+/** A rule of the cluster that makes a changed step. */
 export function doing(rule: string, change: (step: ClusterStep, snapshot: ClusterSnapshot) => ClusterStep): Edit {
   return replaced(rule, (real, snapshot) => withStep(real.decide(snapshot), (step) => change(step, snapshot)));
 }
 
-/** A rule of the cluster that has an opinion of its own first. */
+/** A rule of the cluster with a replaced decision. */
 export function replaced(
   rule: string,
   decideInstead: (real: ClusterRule, snapshot: ClusterSnapshot) => Opinion<ClusterStep> | undefined,
@@ -150,7 +150,7 @@ export function replaced(
   });
 }
 
-/** A rule of the peer that makes another step than it should, or sees something else than there is. */
+/** A rule of the peer with a replaced decision. */
 export function replacedInPeer(
   rule: string,
   decideInstead: (real: PeerRule, snapshot: PeerSnapshot) => Opinion<PeerStep> | undefined,
@@ -182,17 +182,21 @@ function named<T extends { readonly name: string }>(list: readonly T[], name: st
 }
 
 /** The mutants that leave these rules out, one each. */
-export function leftOut(room: "cluster" | "peer", rules: readonly Mutant[]): readonly Mutant[] {
-  const title = room === "cluster" ? "without rule" : "without peer rule";
-  return rules.map((mutant) => ({ ...mutant, name: `${title} ${mutant.name}`, edits: [without(room, mutant.name)] }));
+export function leftOut(controller: "cluster" | "peer", rules: readonly Mutant[]): readonly Mutant[] {
+  const title = controller === "cluster" ? "without rule" : "without peer rule";
+  return rules.map((mutant) => ({
+    ...mutant,
+    name: `${title} ${mutant.name}`,
+    edits: [without(controller, mutant.name)],
+  }));
 }
 
 /** The mutants that leave these guards out, one each. */
-export function leftUnguarded(room: "cluster" | "peer", guards: readonly Mutant[]): readonly Mutant[] {
-  const title = room === "cluster" ? "without guard" : "without peer guard";
+export function leftUnguarded(controller: "cluster" | "peer", guards: readonly Mutant[]): readonly Mutant[] {
+  const title = controller === "cluster" ? "without guard" : "without peer guard";
   return guards.map((mutant) => ({
     ...mutant,
     name: `${title} ${mutant.name}`,
-    edits: [unguarded(room, mutant.name)],
+    edits: [unguarded(controller, mutant.name)],
   }));
 }

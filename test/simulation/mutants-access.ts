@@ -1,8 +1,8 @@
 import { bindingName } from "#api/names.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { textIn } from "#certificates/facts.ts";
-import type { RoleController, UserController } from "#kit/world-access-rooms.ts";
-import type { ApiServer } from "#kit/world-api.ts";
+import type { RoleController, UserController } from "#kit/world/access-controllers.ts";
+import type { ApiServer } from "#kit/world/api.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { SECRETS } from "#kube/kinds.ts";
 import { ROLE_GUARDS } from "#role/guards.ts";
@@ -14,7 +14,7 @@ import { FORMED } from "./leanings.ts";
 import type { Mutant } from "./mutant.ts";
 import type { Leaning } from "./profile.ts";
 
-// What the operator would do wrong about EtcdRoles and EtcdUsers.
+// Mutants of the rules for EtcdRoles and EtcdUsers.
 
 const LIFE = { provider: "Operator", duration: "12h", renewBefore: "4h" } as const;
 const MADE: Leaning = {
@@ -26,7 +26,7 @@ const MADE: Leaning = {
   steps: 150,
   often: { putAccess: 10 },
 };
-/** People use etcdctl, too, and spoil Secrets. */
+/** People also use etcdctl, and spoil Secrets. */
 const BY_HAND: Leaning = { ...MADE, often: { putAccess: 10, editAccessByHand: 8, editBinding: 4 } };
 
 const withoutRoleRule =
@@ -55,7 +55,7 @@ const withoutUserRule =
       ),
   });
 
-/** Tells the password of an application where everybody reads it. */
+/** Publishes the password of an application in a condition. */
 function talkative(real: KubeClient, api: ApiServer): KubeClient {
   return {
     ...real,
@@ -98,8 +98,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     leaning: BY_HAND,
   },
   {
-    name: "users get a role that nobody has said",
-    promise: "granted as said",
+    name: "users get a role that no EtcdUser has",
+    promise: "grants follow objects",
     parts: {
       user: (real) => ({
         ...real,
@@ -110,7 +110,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     leaning: MADE,
   },
   {
-    name: "a user goes while it is in etcd",
+    name: "an EtcdUser is released while its user is in etcd",
     promise: "revoked first",
     parts: {
       user: (real) => ({
@@ -126,7 +126,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     leaning: { ...MADE, steps: 150 },
   },
   {
-    name: "an application's password is told in a condition",
+    name: "a condition contains an application's password",
     promise: "passwords stay in Secrets",
     parts: { kube: talkative },
     leaning: MADE,

@@ -4,7 +4,7 @@ import { present } from "#base/observed.ts";
 import { textIn } from "#certificates/facts.ts";
 import type { AuthState } from "#cluster/auth/seen.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import type { ApiServer } from "#kit/world-api.ts";
+import type { ApiServer } from "#kit/world/api.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { type Draft, SECRETS } from "#kube/kinds.ts";
 import { step } from "#runtime/decide.ts";
@@ -12,35 +12,35 @@ import { FORMED } from "./leanings.ts";
 import { leftOut, leftUnguarded, type Mutant, replaced, seeing, unguarded } from "./mutant.ts";
 import type { Leaning } from "./profile.ts";
 
-// What the operator would do wrong about etcd's users.
+// Mutants of the rules for etcd's users.
 
 const LIFE = { provider: "Operator", duration: "12h", renewBefore: "4h" } as const;
 const TLS = { peer: LIFE, client: LIFE };
 const ASKED: Leaning = { ...FORMED, tls: TLS, auth: true, steps: 40 };
-/** People ask for users, for none, and say nothing. */
+/** People enable auth, disable it, and remove spec.auth. */
 const SWITCHED: Leaning = { ...ASKED, often: { switchAuth: 3 }, isTidied: false };
 
-/** The same with this told of etcd's users, where anything is told. */
+/** The snapshot with a changed auth state, if the state is known. */
 function told(snapshot: ClusterSnapshot, change: (state: AuthState) => AuthState): ClusterSnapshot {
   const { auth } = snapshot;
   if (auth?.state.is !== "present") return snapshot;
   return { ...snapshot, auth: { ...auth, state: present(change(auth.state.value)) } };
 }
 
-/** Takes itself for an administrator. */
+/** Takes the operator for an administrator. */
 const conceited = (rule: string) =>
   seeing(rule, (snapshot) => told(snapshot, (state) => ({ ...state, operator: [ROOT] })));
 
-/** Users are asked for no more where nobody says so. */
+/** Disables auth although spec.auth does not ask for that. */
 const hasty = replaced("switch-auth", (real, snapshot) => {
   const { auth, cluster } = snapshot;
   const isAsked = auth?.state.is === "present" && auth.state.value.enabled;
   return isAsked && cluster.spec.auth?.enabled !== false
-    ? step("switch-auth", "nobody needs users", { do: "disableAuth", asRoot: false })
+    ? step("switch-auth", "mutant", { do: "disableAuth", asRoot: false })
     : real.decide(snapshot);
 });
 
-/** Puts a password where everybody reads it. */
+/** Publishes the password of root in a condition. */
 function talkative(real: KubeClient, api: ApiServer): KubeClient {
   return {
     ...real,
@@ -61,36 +61,36 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     { name: "administrators", leaning: ASKED },
     { name: "root-password", leaning: ASKED },
     { name: "switch-auth", leaning: ASKED },
-    { name: "unmanaged-names", leaning: ASKED, covered: "it only tells, by an event" },
+    { name: "unmanaged-names", leaning: ASKED, covered: "it only sends an event" },
   ]),
   ...leftUnguarded("cluster", [
     {
       name: "auth-is-asked",
       leaning: SWITCHED,
-      covered: "the rules ask spec.auth themselves; see the pairs",
-      promise: "users are asked for",
+      covered: "the rules check spec.auth themselves; see the pairs",
+      promise: "auth follows the spec",
     },
     {
       name: "administrator-first",
       leaning: ASKED,
-      covered: "the rules make both administrators first; see the pairs",
-      promise: "asked for last",
+      covered: "the rules create both administrators first; see the pairs",
+      promise: "auth is enabled last",
     },
     {
       name: "login-stays",
       leaning: ASKED,
-      covered: "nobody changes how clients are asked in this world; see the mutants of courses",
+      covered: "no cluster changes spec.tls.client.verifyClients in this world; see the mutants of courses",
     },
   ]),
   {
-    name: "users are asked for no more unasked + without guard auth-is-asked",
-    promise: "users are asked for",
+    name: "auth is disabled without a request + without guard auth-is-asked",
+    promise: "auth follows the spec",
     edits: [hasty, unguarded("cluster", "auth-is-asked")],
     leaning: ASKED,
   },
   {
-    name: "the operator takes itself for an administrator + without guard administrator-first",
-    promise: "asked for last",
+    name: "the operator counts as an administrator unchecked + without guard administrator-first",
+    promise: "auth is enabled last",
     edits: [
       conceited("administrators"),
       conceited("root-password"),
@@ -100,9 +100,9 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     leaning: ASKED,
   },
   {
-    name: "who is nobody to etcd asks for users",
-    promise: "nobody is locked out",
-    unasked: ["asked for last"],
+    name: "auth is enabled without an administrator",
+    promise: "no lockout",
+    unasked: ["auth is enabled last"],
     edits: [
       conceited("administrators"),
       conceited("root-password"),
@@ -112,8 +112,8 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     leaning: ASKED,
   },
   {
-    name: "what is asked for is on record before etcd has said it",
-    promise: "users are told as it is",
+    name: "status.auth follows the spec before etcd confirms it",
+    promise: "auth status is true",
     parts: {
       cluster: (real) => ({
         ...real,
@@ -126,7 +126,7 @@ export const AUTH_MUTANTS: readonly Mutant[] = [
     leaning: ASKED,
   },
   {
-    name: "root's password is told in a condition",
+    name: "a condition contains root's password",
     promise: "passwords stay in Secrets",
     parts: { kube: talkative },
     leaning: ASKED,

@@ -1,14 +1,20 @@
-import { CLEANUP_FINALIZER, peerName, REMOVAL_ANNOTATION } from "#api/names.ts";
+import {
+  CLAIM_CLUSTER_TOKEN_ANNOTATION,
+  CLEANUP_FINALIZER,
+  clusterToken,
+  peerName,
+  REMOVAL_ANNOTATION,
+} from "#api/names.ts";
 import { askedIn } from "#api/revision.ts";
-import { newIdentity } from "#cluster/desired/identity.ts";
-import { newPeer, revisedPeer } from "#cluster/desired/peer.ts";
-import { clientService } from "#cluster/desired/services.ts";
-import { knownMembers, votersOf } from "#cluster/members.ts";
-import { hasTurn, isOutdated, isTemplateReady, nextTemplate, templateOf } from "#cluster/rolling.ts";
+import { clientService } from "#cluster/exposure/desired/services.ts";
+import { newIdentity } from "#cluster/identity/desired/identity.ts";
+import { newPeer, revisedPeer } from "#cluster/members/desired/peer.ts";
+import { knownMembers, votersOf } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
+import { hasPendingRestart, isOutdated, isTemplateReady, nextTemplate, templateOf } from "#cluster/update/rolling.ts";
 import { clusterIdFromHex, type EndpointStatus, memberIdFromHex } from "#etcd/types.ts";
 import { step } from "#runtime/decide.ts";
-import { BROKEN, DELETED, FOREIGN, FORMED, FORMING, REPLACED, ROLLED, SCALED } from "./leanings.ts";
+import { BROKEN, COPIED, DELETED, FOREIGN, FORMED, FORMING, REPLACED, ROLLED, SCALED } from "./leanings.ts";
 import {
   doing,
   earlier,
@@ -20,46 +26,47 @@ import {
   seeing,
   unguarded,
   without,
+  withStep,
 } from "./mutant.ts";
 import { credulous } from "./mutants-rest.ts";
 
 const NO_SWITCH =
-  "nobody switches TLS on or off in these histories; src/cluster/rules/certificates/plan.test.ts, src/cluster/guards/tls-switch.test.ts";
+  "TLS is not switched on or off in these histories; src/cluster-tls/plan.test.ts, src/cluster-tls/switch/guards.test.ts";
 
-/** Every rule of the cluster left out. */
+/** Mutants that leave out one rule of the cluster each. */
 const LEFT_OUT = leftOut("cluster", [
   { name: "deleting", leaning: DELETED },
   {
     name: "no-space",
     leaning: { ...FORMED, often: { fillMember: 2 }, isTidied: false },
-    covered: "it only tells, by an event; the conditions look at the alarm themselves",
+    covered: "it only sends an event; the conditions read the alarm themselves",
   },
   { name: "paused", leaning: { ...FORMED, often: { pause: 3, editReplicas: 2, deleteService: 2 } } },
   { name: "name-taken", leaning: { ...FORMED, often: { createRival: 3 } } },
   { name: "adopt-claims", leaning: DELETED },
-  { name: "claim-taken", leaning: { ...DELETED, often: { deleteCluster: 3, createCluster: 4, placeForeign: 6 } } },
+  { name: "claims-unclear", leaning: { ...DELETED, often: { deleteCluster: 3, createCluster: 4, placeForeign: 6 } } },
   { name: "record-identity", leaning: FORMING },
   { name: "record-joined", leaning: FORMING },
   { name: "fence", leaning: FORMING },
   { name: "headless-service", leaning: FORMING },
   { name: "bootstrap", leaning: FORMING },
-  { name: "restore-peer", leaning: { ...FORMED, often: { deletePeer: 2 } } },
+  { name: "recreate-peer", leaning: { ...FORMED, often: { deletePeer: 2 } } },
   { name: "client-service", leaning: FORMING },
   { name: "disruption-budget", leaning: FORMING },
   { name: "await-members", leaning: { ...FORMING, obstacle: "noVolume" } },
   { name: "await-quorum", leaning: { ...FORMED, replicas: 1, hasLocalVolumes: true, obstacle: "nodeStaysDown" } },
   {
-    name: "await-verdict",
+    name: "data-differs",
     leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 40, isTidied: false },
   },
   { name: "disarm-alarm", leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 40 } },
-  { name: "retire-peer", leaning: SCALED },
+  { name: "delete-peer-of-removed", leaning: SCALED },
   { name: "identify-member", leaning: SCALED },
-  { name: "restore-learner", leaning: { ...SCALED, often: { editReplicas: 3, deletePeer: 6 }, steps: 160 } },
+  { name: "recreate-learner", leaning: { ...SCALED, often: { editReplicas: 3, deletePeer: 6 }, steps: 160 } },
   {
-    name: "take-back-learner",
+    name: "withdraw-learner",
     leaning: SCALED,
-    covered: "the learner gets its vote, and scale-down takes it away again: a copy for nothing, and no promise",
+    covered: "the learner is promoted, and scale-down removes it: that costs a copy and breaks no promise",
   },
   { name: "promote-learner", leaning: SCALED },
   {
@@ -67,92 +74,106 @@ const LEFT_OUT = leftOut("cluster", [
     leaning: { ...SCALED, obstacle: "noVolume" },
   },
   { name: "remove-member", leaning: SCALED },
-  { name: "await-learner", leaning: SCALED, covered: "one-at-a-time holds everything else back" },
+  { name: "await-learner", leaning: SCALED, covered: "guard one-at-a-time blocks all other steps" },
   { name: "replace-lost", leaning: REPLACED },
   { name: "scale-down", leaning: SCALED },
   { name: "scale-up", leaning: SCALED },
   {
     name: "default-tls",
     leaning: FORMING,
-    covered:
-      "whoever makes a cluster in these histories says that it has no TLS; src/cluster/rules/identity/plan.test.ts",
+    covered: "every cluster in these histories is created without TLS; src/cluster/identity/plan.test.ts",
   },
-  { name: "member-url", leaning: FORMED, covered: NO_SWITCH },
+  { name: "update-member-url", leaning: FORMED, covered: NO_SWITCH },
   { name: "switch-tls", leaning: FORMED, covered: NO_SWITCH },
   {
     name: "network-policy",
     leaning: FORMED,
     covered:
-      "nobody asks for one in this world; src/cluster/rules/exposure/plan.test.ts, test/apiserver/network-policy.test.ts",
+      "this world has no network policies; src/cluster/exposure/plan.test.ts, test/apiserver/network-policy.test.ts",
   },
   {
     name: "await-network-policy",
     leaning: FORMED,
-    covered: "nobody asks for one in this world; src/cluster/rules/exposure/plan.test.ts",
+    covered: "this world has no network policies; src/cluster/exposure/plan.test.ts",
   },
   {
     name: "pod-monitor",
     leaning: FORMED,
-    covered: "nobody asks for one in this world; a real API server is asked in test/apiserver/pod-monitor.test.ts",
+    covered: "this world has no pod monitors; test/apiserver/pod-monitor.test.ts asks a real API server",
   },
   {
     name: "create-restore",
-    covered: "nobody in these histories begins with a backup; src/cluster/rules/identity/plan.test.ts",
+    covered: "no cluster in these histories is restored from a backup; src/cluster/identity/plan.test.ts",
   },
   {
     name: "await-restore",
-    covered: "nobody in these histories begins with a backup; src/cluster/rules/identity/plan.test.ts",
+    covered: "no cluster in these histories is restored from a backup; src/cluster/identity/plan.test.ts",
   },
   {
     name: "restore-failed",
-    covered: "nobody in these histories begins with a backup; src/cluster/rules/identity/plan.test.ts",
+    covered: "no cluster in these histories is restored from a backup; src/cluster/identity/plan.test.ts",
   },
   {
     name: "backup-first",
-    covered: "nobody in these histories has a schedule of backups; src/cluster/first-backup.test.ts",
+    covered: "no cluster in these histories has a backup schedule; src/cluster/update/first-backup.test.ts",
   },
   { name: "no-version-path", leaning: { ...ROLLED, isTidied: false } },
   { name: "refused-spec", leaning: { ...FORMING, often: { editTemplate: 4 }, isTidied: false } },
   {
-    name: "forget-previous",
+    name: "drop-previous-template",
     leaning: BROKEN,
-    covered: "what a member had before may do for it long after; src/cluster/rules/rolling/rolling.test.ts",
+    covered: "a previous template may still work much later; src/cluster/update/rolling-rules.test.ts",
   },
   { name: "stop-update", leaning: BROKEN },
-  { name: "put-back", leaning: BROKEN },
-  { name: "renew-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
+  { name: "roll-back-member", leaning: BROKEN },
+  { name: "update-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
   { name: "restart-stopped", leaning: { ...FORMING, often: { editTemplate: 2, editVersion: 2 } } },
   { name: "restart-member", leaning: { ...ROLLED, isTidied: false } },
   { name: "enable-downgrade", leaning: { ...ROLLED, isTidied: false } },
+  {
+    name: "move-leader-to-newest",
+    leaning: ROLLED,
+    covered: "members rarely join halfway from 3.6 to 3.7; the story newMembersGetOldEntries",
+  },
+  { name: "raft-snapshot-first", leaning: { ...ROLLED, isTidied: false } },
   { name: "cancel-downgrade", leaning: ROLLED },
-  { name: "give-turn", leaning: { ...ROLLED, isTidied: false } },
+  { name: "update-member", leaning: { ...ROLLED, isTidied: false } },
   {
     name: "await-health",
     leaning: { ...FORMED, often: { killContainer: 4 } },
   },
 ]);
 
-/** Every guard of the cluster left out. Most only hold back what the rules do not ask for anyway: they are for the rules to come. */
+/**
+ * Mutants that leave out one guard of the cluster each. Most guards only block steps that no current rule makes: they
+ * are for future rules.
+ */
 const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "restored-first",
-    covered: "nobody in these histories begins with a backup; src/cluster/guards/identity.test.ts",
+    covered: "no cluster in these histories is restored from a backup; src/cluster/identity/guards.test.ts",
   },
   {
     name: "identity-first",
     leaning: FORMING,
-    covered: "record-identity is asked first; see the pairs",
+    covered: "rule record-identity comes first; see the pairs",
     promise: "identity first",
   },
   {
-    name: "tls-is-said",
+    name: "identity-is-here",
+    leaning: COPIED,
+    covered: "rule adopt-claims takes no claims of another namespace or name; see the pair",
+    promise: "one place",
+  },
+  {
+    name: "tls-is-decided",
     leaning: FORMING,
-    covered: "whoever makes a cluster in these histories says that it has no TLS; src/cluster/guards/identity.test.ts",
+    covered: "every cluster in these histories is created without TLS; src/cluster/identity/guards.test.ts",
   },
   {
     name: "bootstrap-once",
     leaning: SCALED,
-    covered: "bootstrap asks for those only who have not joined; see the pairs",
+    covered: "rule bootstrap creates only members that have not joined; see the pairs",
     promise: "frozen list",
   },
   {
@@ -163,14 +184,14 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "joined-is-seen",
     leaning: SCALED,
-    covered: "record-joined looks itself; see the pairs",
-    promise: "joined is true",
+    covered: "rule record-joined checks this itself; see the pairs",
+    promise: "joined members joined",
   },
   {
     name: "need-member-list",
     leaning: SCALED,
-    covered: "await-quorum is asked before; see the pairs",
-    promise: "seen first",
+    covered: "rule await-quorum comes first; see the pairs",
+    promise: "confirmed list first",
   },
   {
     name: "keep-quorum",
@@ -179,66 +200,71 @@ const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "restart-keeps-quorum",
     leaning: ROLLED,
-    covered: "give-turn and one-at-a-time look at the others, too; see the pair",
+    covered: "rule update-member and guard one-at-a-time check the other members, too; see the pair",
     promise: "restarts keep quorum",
   },
   {
     name: "version-path",
     leaning: ROLLED,
-    covered: "what is wanted is something that members can go to; see the pair",
+    covered: "the next template always has a reachable version; see the pair",
     promise: "planned version",
   },
   {
     name: "downgrade-enabled",
     leaning: ROLLED,
-    covered: "what a member is to run next is something that it can go to; see the pair",
+    covered: "the next template always has a reachable version; see the pair",
     promise: "planned version",
   },
   {
     name: "one-at-a-time",
     leaning: SCALED,
-    covered: "await-learner and remove-member are asked before; see the pairs",
+    covered: "rules await-learner and remove-member come first; see the pairs",
     promise: "one at a time",
   },
   {
     name: "fence-before-vote",
     leaning: SCALED,
-    covered: "fence is asked before; see the pairs",
+    covered: "rule fence comes first; see the pairs",
     promise: "vote after fence",
   },
   {
-    name: "nobody-vouches",
+    name: "no-sign-of-life",
     leaning: { ...FORMED, often: { hideMember: 4, killContainer: 2 } },
-    covered: "replace-lost and remove-member look themselves; see the pair",
-    promise: "the healthy stay",
+    covered: "rules replace-lost and remove-member check this themselves; see the pair",
+    promise: "healthy members stay",
   },
   {
     name: "not-a-member",
     leaning: SCALED,
-    covered: "retire-peer looks itself; see the pairs",
+    covered: "rule delete-peer-of-removed checks this itself; see the pairs",
     promise: "member is gone",
   },
   {
     name: "alarm-is-over",
     leaning: SCALED,
-    covered: "disarm-alarm looks itself; see the pairs",
+    covered: "rule disarm-alarm checks this itself; see the pairs",
     promise: "alarm stays",
   },
   {
     name: "asked-to-delete",
     leaning: SCALED,
-    covered: "retire-peer and the peer's own guard look too; see the pairs",
+    covered: "rule delete-peer-of-removed and the peer's guard check this, too; see the pairs",
     promise: "claims stay",
   },
   {
     name: "dying-claim-is-held",
     leaning: { ...FORMED, replicas: 1, often: { deleteClaim: 6, editTemplate: 6, time: 10 } },
-    promise: "dying claims",
+    promise: "dying claims are held",
   },
-  { name: "own-only", leaning: SCALED, covered: "name-taken is asked before; see the pairs", promise: "foreign stays" },
+  {
+    name: "own-only",
+    leaning: SCALED,
+    covered: "rule name-taken comes first; see the pairs",
+    promise: "foreign objects stay",
+  },
 ]);
 
-/** Everybody that answers is who they should be, and follows a leader. */
+/** Every endpoint that answers has the expected member ID and follows a leader. */
 function believing(snapshot: ClusterSnapshot): ClusterSnapshot {
   const identity = identityOf(snapshot);
   const endpoints = new Map(snapshot.endpoints);
@@ -256,7 +282,7 @@ function believing(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, endpoints };
 }
 
-/** Nobody of the frozen list has joined. */
+/** No initial member has joined. */
 function forgetting(snapshot: ClusterSnapshot): ClusterSnapshot {
   const identity = identityOf(snapshot);
   if (identity === undefined) return snapshot;
@@ -265,13 +291,13 @@ function forgetting(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, cluster: { ...snapshot.cluster, status } };
 }
 
-/** Without the record of who the cluster is. */
+/** Removes the recorded identity. */
 function unrecorded({ cluster, ...rest }: ClusterSnapshot): ClusterSnapshot {
   const { identity: _, ...status } = cluster.status ?? {};
   return { ...rest, cluster: { ...cluster, status } };
 }
 
-/** The member list as it is on record, taken for a confirmed one. */
+/** Takes the recorded members for a confirmed member list. */
 export function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
   const identity = identityOf(snapshot);
   if (snapshot.members.is === "present" || identity === undefined) return snapshot;
@@ -288,10 +314,10 @@ export function listedByRecord(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, members: { is: "present", value } };
 }
 
-/** Who has joined gets flags with which it may start over. */
+/** A member that has joined gets flags that can start on an empty disk. */
 export const RESTARTING: Pick<Mutant, "edits" | "parts"> = {
   edits: [
-    doing("restore-peer", (real, snapshot) => {
+    doing("recreate-peer", (real, snapshot) => {
       const identity = identityOf(snapshot);
       if (real.do !== "createPeer" || identity === undefined) return real;
       return { ...real, peer: newPeer(snapshot, identity, real.peer.metadata.name) };
@@ -300,57 +326,57 @@ export const RESTARTING: Pick<Mutant, "edits" | "parts"> = {
   ],
   parts: { kube: credulous },
 };
-/** The turn goes to the next member, whatever the others are doing. */
-const hasty = replaced("give-turn", (_, snapshot) => {
+/** Gives the next template to a member without waiting for the others. */
+const hasty = replaced("update-member", (_, snapshot) => {
   const live = snapshot.peers.find((peer) => isOutdated(snapshot, peer));
   if (live === undefined) return undefined;
   const peer = revisedPeer(live, nextTemplate(snapshot, live), templateOf(live));
-  return step("give-turn", "mutant", { do: "replacePeer", live, peer });
+  return step("update-member", "mutant", { do: "replacePeer", live, peer });
 });
 
-/** Members get what the spec says, whether they can go there or not. */
-const uncritical = replaced("give-turn", (_, snapshot) => {
+/** Gives members the spec's template, whether or not they can reach its version. */
+const uncritical = replaced("update-member", (_, snapshot) => {
   const { version } = snapshot.cluster.spec;
   const live = snapshot.peers.find(({ spec }) => spec.version !== version);
   if (live === undefined) return undefined;
-  return step("give-turn", "mutant", {
+  return step("update-member", "mutant", {
     do: "replacePeer",
     live,
     peer: revisedPeer(live, askedIn(snapshot.cluster.spec, undefined), templateOf(live)),
   });
 });
 
-/** A member restarts whatever its EtcdPeer says by now. */
+/** Restarts a member whatever its EtcdPeer has at that moment. */
 export const credulousRestart = replaced("restart-member", (_, snapshot) => {
-  const peer = snapshot.peers.find((each) => hasTurn(snapshot, each) && isTemplateReady(each));
+  const peer = snapshot.peers.find((each) => hasPendingRestart(snapshot, each) && isTemplateReady(each));
   const pod = snapshot.pods.get(peer?.metadata.name ?? "");
   if (peer === undefined || pod === undefined) return undefined;
   return step("restart-member", "mutant", { do: "restartPod", name: peer.metadata.name, pod });
 });
 
-/** Rules that are wrong, and pairs of a rule and the guard that stands behind it. */
+/** Wrong rules, and pairs of a rule and the guard behind it. */
 const WEAKENED: readonly Mutant[] = [
   {
-    name: "turns are given in haste + without guard one-at-a-time + without guard restart-keeps-quorum",
+    name: "updates do not wait for other members + without guard one-at-a-time + without guard restart-keeps-quorum",
     promise: "restarts keep quorum",
     edits: [hasty, unguarded("cluster", "one-at-a-time"), unguarded("cluster", "restart-keeps-quorum")],
     leaning: { ...ROLLED, steps: 250 },
   },
   {
-    name: "members get what the spec says + without guard version-path + without guard downgrade-enabled",
+    name: "members get the spec's template + without guard version-path + without guard downgrade-enabled",
     promise: "planned version",
-    // Most of what there is no way to is an older release, which either guard keeps away.
+    // Most unreachable versions are older releases, which either guard blocks.
     edits: [
       uncritical,
       credulousRestart,
       unguarded("cluster", "version-path"),
       unguarded("cluster", "downgrade-enabled"),
     ],
-    unasked: ["people restart"],
+    unasked: ["OnDelete is respected"],
     leaning: ROLLED,
   },
   {
-    name: "members get what the spec says, and etcd is not asked + without guard downgrade-enabled",
+    name: "members get the spec's template, and no downgrade is enabled + without guard downgrade-enabled",
     promise: "planned version",
     edits: [
       without("cluster", "enable-downgrade"),
@@ -358,15 +384,16 @@ const WEAKENED: readonly Mutant[] = [
       credulousRestart,
       unguarded("cluster", "downgrade-enabled"),
     ],
-    unasked: ["people restart"],
+    unasked: ["OnDelete is respected"],
     leaning: { ...ROLLED, hasStrictEtcd: false },
   },
   {
-    name: "the operator restarts members for people",
-    promise: "people restart",
+    name: "the operator restarts members despite OnDelete",
+    promise: "OnDelete is respected",
     edits: [
       replaced("restart-member", (real, snapshot) => {
-        const name = snapshot.peers.find((peer) => hasTurn(snapshot, peer) && isTemplateReady(peer))?.metadata.name;
+        const name = snapshot.peers.find((peer) => hasPendingRestart(snapshot, peer) && isTemplateReady(peer))?.metadata
+          .name;
         const pod = snapshot.pods.get(name ?? "");
         if (name === undefined || pod === undefined) return real.decide(snapshot);
         return step("restart-member", "mutant", { do: "restartPod", name, pod });
@@ -375,8 +402,8 @@ const WEAKENED: readonly Mutant[] = [
     leaning: ROLLED,
   },
   {
-    name: "a pod is restarted that is what it should be",
-    promise: "restarts for something",
+    name: "an up-to-date pod is restarted",
+    promise: "restarts change something",
     edits: [
       replaced("restart-member", (real, snapshot) => {
         const [name, pod] = [...snapshot.pods][0] ?? [];
@@ -413,39 +440,39 @@ const WEAKENED: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "record-joined believes whoever answers",
-    promise: "joined is true",
+    name: "record-joined trusts every answer",
+    promise: "joined members joined",
     edits: [seeing("record-joined", believing)],
     leaning: FORMING,
-    covered: "joined-is-seen looks again; see the pair",
+    covered: "guard joined-is-seen checks again; see the pair",
   },
   {
-    name: "record-joined believes whoever answers + without guard joined-is-seen",
-    promise: "joined is true",
+    name: "record-joined trusts every answer + without guard joined-is-seen",
+    promise: "joined members joined",
     edits: [seeing("record-joined", believing), unguarded("cluster", "joined-is-seen")],
     leaning: { ...FORMING, steps: 120 },
   },
   {
-    name: "bootstrap ignores who has joined",
+    name: "bootstrap ignores which members have joined",
     edits: [seeing("bootstrap", forgetting)],
     leaning: { ...FORMED, often: { deletePeer: 2 } },
   },
   {
-    name: "bootstrap ignores who has joined + without guard bootstrap-once",
+    name: "bootstrap ignores which members have joined + without guard bootstrap-once",
     promise: "fence",
     edits: [seeing("bootstrap", forgetting), unguarded("cluster", "bootstrap-once")],
-    parts: { kube: credulous }, // otherwise the API server is asked once more
+    parts: { kube: credulous }, // Otherwise the API server is asked once more.
     leaning: { ...FORMED, often: { deletePeer: 2 } },
   },
   {
-    name: "restore-peer lets the member bootstrap + without guard bootstrap-once",
+    name: "recreate-peer lets the member bootstrap + without guard bootstrap-once",
     promise: "fence",
     ...RESTARTING,
     leaning: { ...FORMED, often: { deletePeer: 2 } },
   },
-  // What the fence keeps from happening, seen when nobody asks about the fence itself.
+  // Shows what the fence prevents, with the promise about the fence itself left out.
   {
-    name: "restore-peer lets the member bootstrap + without guard bootstrap-once, and disks are emptied",
+    name: "recreate-peer lets the member bootstrap + without guard bootstrap-once, and disks are emptied",
     promise: "no amnesia",
     unasked: ["fence", "frozen list"],
     ...RESTARTING,
@@ -466,7 +493,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...FORMING, often: { editReplicas: 4 } },
   },
   {
-    name: "fence knows members by their names",
+    name: "fence identifies members by name",
     edits: [
       seeing("fence", (snapshot) => ({
         ...snapshot,
@@ -479,8 +506,8 @@ const WEAKENED: readonly Mutant[] = [
     leaning: REPLACED,
   },
   {
-    name: "rules go by the members on record + without rule await-quorum + without guard need-member-list",
-    promise: "seen first",
+    name: "rules use the recorded members + without rule await-quorum + without guard need-member-list",
+    promise: "confirmed list first",
     edits: [
       without("cluster", "await-quorum"),
       unguarded("cluster", "need-member-list"),
@@ -495,27 +522,27 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...SCALED, steps: 160 },
   },
   {
-    name: "fence waits for the vote + without guard fence-before-vote",
+    name: "the fence comes after the promotion + without guard fence-before-vote",
     promise: "vote after fence",
     edits: [earlier("promote-learner", "fence"), unguarded("cluster", "fence-before-vote")],
     leaning: SCALED,
   },
   {
-    name: "retire-peer goes by the number of members + without guard not-a-member",
+    name: "delete-peer-of-removed only counts members + without guard not-a-member",
     promise: "member is gone",
     edits: [
-      replaced("retire-peer", (real, snapshot) => {
+      replaced("delete-peer-of-removed", (real, snapshot) => {
         const last = snapshot.peers.at(-1);
         const isTooMany = snapshot.peers.length > snapshot.cluster.spec.replicas;
         if (last === undefined || !isTooMany) return real.decide(snapshot);
-        return step("retire-peer", "mutant", { do: "deletePeer", peer: last });
+        return step("delete-peer-of-removed", "mutant", { do: "deletePeer", peer: last });
       }),
       unguarded("cluster", "not-a-member"),
     ],
     leaning: SCALED,
   },
   {
-    name: "disarm-alarm does not wait + without guard alarm-is-over",
+    name: "disarm-alarm does not wait for the removal + without guard alarm-is-over",
     promise: "alarm stays",
     edits: [
       seeing("disarm-alarm", (s) =>
@@ -528,12 +555,12 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...FORMED, often: { corruptMember: 1 }, steps: 60 },
   },
   {
-    name: "retire-peer deletes the claims of the lost",
+    name: "delete-peer-of-removed deletes claims of lost members",
     edits: [cleaning],
     leaning: REPLACED,
   },
   {
-    name: "retire-peer deletes the claims of the lost + without guard asked-to-delete",
+    name: "delete-peer-of-removed deletes claims of lost members + without guard asked-to-delete",
     promise: "claims stay",
     edits: [
       cleaning,
@@ -550,8 +577,8 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...FORMED, often: { corruptMember: 2 }, steps: 60 },
   },
   {
-    name: "client-service takes over what is there + without guard own-only",
-    promise: "foreign stays",
+    name: "client-service takes over a foreign Service + without guard own-only",
+    promise: "foreign objects stay",
     edits: [
       without("cluster", "name-taken"),
       replaced("client-service", (real, snapshot) => {
@@ -565,7 +592,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: FOREIGN,
   },
   {
-    name: "await-health goes by who takes part",
+    name: "await-health does not wait for serving members",
     edits: [
       replaced("await-health", (real, snapshot) => {
         const plan = real.decide(snapshot);
@@ -575,7 +602,7 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...SCALED, often: { editReplicas: 2, etcd: 20, killContainer: 1 }, steps: 300 },
   },
   {
-    name: "scale-down takes the healthy first + without guard keep-quorum",
+    name: "scale-down removes healthy members first + without guard keep-quorum",
     promise: "quorum kept",
     edits: [
       replaced("scale-down", (real, snapshot) => {
@@ -603,6 +630,26 @@ const WEAKENED: readonly Mutant[] = [
     leaning: { ...FORMED, often: { editReplicas: 4, killContainer: 4, nodeDown: 3 }, steps: 160 },
   },
   {
+    name: "adopt-claims takes claims of another namespace or name",
+    promise: "one place",
+    edits: [seeing("adopt-claims", withOwnTokens)],
+    leaning: COPIED,
+  },
+  {
+    name: "adopt-claims takes claims of another namespace or name + without guard identity-is-here + without peer guard token-is-here",
+    promise: "one place",
+    edits: [
+      replaced("adopt-claims", (real, snapshot) =>
+        withStep(real.decide(withOwnTokens(snapshot)), (each) =>
+          each.do === "recordIdentity" ? { ...each, identity: { ...each.identity, token: tokenOf(snapshot) } } : each,
+        ),
+      ),
+      unguarded("cluster", "identity-is-here"),
+      unguarded("peer", "token-is-here"),
+    ],
+    leaning: COPIED,
+  },
+  {
     name: "adopt-claims makes a new identity",
     edits: [
       doing("adopt-claims", (real, snapshot) =>
@@ -613,9 +660,25 @@ const WEAKENED: readonly Mutant[] = [
   },
 ];
 
-/** Whoever goes takes the claim along. */
+/** Claims with this EtcdCluster's token. */
+function withOwnTokens(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { namespace, name, uid } = snapshot.cluster.metadata;
+  const own = { [CLAIM_CLUSTER_TOKEN_ANNOTATION]: clusterToken(namespace, name, uid) };
+  const claims = snapshot.claims.map((claim) => {
+    const annotations = { ...claim.metadata.annotations, ...own };
+    return { ...claim, metadata: { ...claim.metadata, annotations } };
+  });
+  return { ...snapshot, claims };
+}
+
+/** Token of the cluster that the claims were copied from. */
+function tokenOf({ claims }: ClusterSnapshot): string {
+  return claims[0]?.metadata.annotations?.[CLAIM_CLUSTER_TOKEN_ANNOTATION] ?? "";
+}
+
+/** Every removal deletes the claim. */
 function cleaning(plans: Parameters<ReturnType<typeof without>>[0]) {
-  const edit = doing("retire-peer", (real) =>
+  const edit = doing("delete-peer-of-removed", (real) =>
     real.do === "releaseClaim" ? { ...real, finalizer: CLEANUP_FINALIZER } : real,
   );
   return edit(plans);

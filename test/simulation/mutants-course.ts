@@ -1,18 +1,19 @@
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { type Observed, present } from "#base/observed.ts";
-import { secretNameOf } from "#cluster/certificates/purposes.ts";
-import { usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
-import { guarded } from "#kit/cluster-auth.ts";
-import { secured } from "#kit/cluster-tls.ts";
-import { Course, type Decider } from "#kit/tls-course.ts";
+import { secretNameOf } from "#cluster-tls/read/purposes.ts";
+import { usable } from "#cluster-tls/read/usable.ts";
+import { guarded } from "#kit/snapshots/cluster-auth.ts";
+import { secured } from "#kit/snapshots/cluster-tls.ts";
+import { Course, type Decider } from "#kit/sweeps/tls-course.ts";
 import { decide } from "#runtime/decide.ts";
 import { doing, type Edit, plansOf, seeing, unguarded, without } from "./mutant.ts";
 import { credulousRestart } from "./mutants-cluster.ts";
 
-// What the operator would do wrong about certificates that come from somewhere else. Nobody in a history changes who issues: these are hunted on the way
-// of one cluster from one origin to another (test/kit/tls-course.ts), which objects as soon as somebody is left out.
+// Mutants of certificate rules for certificates that the operator does not issue. No history changes the provider.
+// These mutants are hunted while one cluster changes its provider. The course (test/kit/sweeps/tls-course.ts) objects
+// as soon as any party is cut off.
 
 const SECRET = {
   peer: { provider: "Secret", secret: { secretName: "their-peer" } },
@@ -26,7 +27,7 @@ const issuer = { provider: "CertManager", certManager: { issuerRef: { name: "a" 
 
 type Way = (decider?: Decider) => Course;
 
-/** From what the operator issues to what people bring. */
+/** From certificates of the operator to Secrets that people provide. */
 const brought: Way = (decider) => {
   const course = new Course(secured(), undefined, decider);
   course.run();
@@ -35,7 +36,7 @@ const brought: Way = (decider) => {
   return course;
 };
 
-/** The same, with Secrets of which nobody says that they are for EtcdClusters. */
+/** From certificates of the operator to Secrets without the label that allows their use by EtcdClusters. */
 const unlabelled: Way = (decider) => {
   const course = new Course(secured(), undefined, decider);
   course.run();
@@ -44,7 +45,10 @@ const unlabelled: Way = (decider) => {
   return course;
 };
 
-/** The same where etcd asks for users, and somebody else has the name by which the operator would come to be known. */
+/**
+ * From certificates of the operator to provided Secrets, with etcd auth enabled. An ordinary user has the common name
+ * of the operator's new certificate.
+ */
 const taken: Way = (decider) => {
   const users = { "etcd-cluster-operator": ["root"], root: ["root"], "their-operator": ["reader"] };
   const course = new Course(guarded({ recorded: true }), users, decider);
@@ -54,7 +58,7 @@ const taken: Way = (decider) => {
   return course;
 };
 
-/** From what the operator issues to what cert-manager does. */
+/** From certificates of the operator to those of cert-manager. */
 const issued: Way = (decider) => {
   const course = new Course(secured(), undefined, decider);
   course.run();
@@ -64,9 +68,11 @@ const issued: Way = (decider) => {
 
 type ClientSide = NonNullable<NonNullable<EtcdPeer["spec"]["tls"]>["client"]>;
 
-/** Members get something else towards clients than they should, and restart with it. What they show each other a second guard looks at. */
+/**
+ * Members get another client configuration than they should, and restart with it. A second guard checks the peer side.
+ */
 function given(change: (shown: ClientSide, asked: SeenCertificate | undefined) => ClientSide): readonly Edit[] {
-  const turn = doing("give-turn", (step, snapshot) => {
+  const turn = doing("update-member", (step, snapshot) => {
     const tls = step.do === "replacePeer" ? step.peer.spec?.tls : undefined;
     if (step.do !== "replacePeer" || step.peer.spec === undefined || tls?.client === undefined) return step;
     const client = change(tls.client, usable(snapshot, "server"));
@@ -75,23 +81,23 @@ function given(change: (shown: ClientSide, asked: SeenCertificate | undefined) =
   return [turn, credulousRestart];
 }
 
-/** They show what is asked for at once, whoever believes it. */
+/** Members present the requested certificate at once, whether or not clients trust it. */
 const showsAtOnce = given((shown, asked) => ({ ...shown, secretName: asked?.secretName ?? shown.secretName }));
 
-/** Who shows what is asked for trusts nobody else from then on. */
+/** Members that present the requested certificate drop every other CA at once. */
 const forgetsAtOnce = given((shown, asked) =>
   asked?.secretName === shown.secretName ? { ...shown, trust: asked.trust } : shown,
 );
 
-/** They ask clients for nothing. */
-const asksNobody = given((shown) => ({ ...shown, verifyClients: false }));
+/** Members stop verifying clients. */
+const verifiesNoClients = given((shown) => ({ ...shown, verifyClients: false }));
 
-/** What rolls sees something else than there is. */
+/** Rolling rules get a changed snapshot. */
 function rolling(change: (snapshot: ClusterSnapshot) => ClusterSnapshot): readonly Edit[] {
-  return ["give-turn", "restart-member"].map((rule) => seeing(rule, change));
+  return ["update-member", "restart-member"].map((rule) => seeing(rule, change));
 }
 
-/** Takes every Secret for one that is for EtcdClusters. */
+/** Takes every Secret for one that EtcdClusters may use. */
 function labelled(snapshot: ClusterSnapshot): ClusterSnapshot {
   const certificates: Record<string, unknown> = { ...snapshot.certificates };
   for (const purpose of BROUGHT satisfies readonly LeafPurpose[]) {
@@ -102,51 +108,51 @@ function labelled(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, certificates };
 }
 
-/** Takes whoever has the operator's next name for an administrator. */
+/** Takes the user with the operator's next name for an administrator. */
 function trusting(snapshot: ClusterSnapshot): ClusterSnapshot {
   const { auth } = snapshot;
   if (auth?.state.is !== "present") return snapshot;
   return { ...snapshot, auth: { ...auth, state: present({ ...auth.state.value, next: ["root"] }) } };
 }
 
-/** The operator with something broken on purpose, on its way. */
+/** A broken operator for the way of one cluster between providers. */
 export interface CourseMutant {
   readonly name: string;
   readonly edits: readonly Edit[];
-  /** What its status takes for true besides. */
+  /** Change of the snapshot from which the status is made. */
   readonly believes?: (snapshot: ClusterSnapshot) => ClusterSnapshot;
   readonly way: Way;
-  /** What the course objects; undefined: it never gets where it is to. */
+  /** Objection of the course; undefined: the course never reaches its end. */
   readonly objects: RegExp | undefined;
 }
 
 export const COURSE_MUTANTS: readonly CourseMutant[] = [
   {
-    name: "members show what is asked for before all believe it + without guard shown-when-trusted",
-    edits: [...showsAtOnce, unguarded("cluster", "shown-when-trusted")],
+    name: "members present the new certificate before all parties trust it + without guard certificate-is-trusted",
+    edits: [...showsAtOnce, unguarded("cluster", "certificate-is-trusted")],
     way: brought,
     objects: /(who verifies|the application) \(before\) does not believe my-etcd-\d/,
   },
   {
-    name: "who shows what is asked for trusts nobody else from then on + without guard trust-kept",
+    name: "members drop the previous CA with the new certificate + without guard trust-kept",
     edits: [...forgetsAtOnce, unguarded("cluster", "trust-kept")],
     way: brought,
     objects: /my-etcd-\d does not believe the operator/,
   },
   {
-    name: "any Secret is shown + without guard allowed-secrets",
+    name: "any Secret is presented + without guard allowed-secrets",
     edits: [...rolling(labelled), unguarded("cluster", "allowed-secrets")],
     way: unlabelled,
     objects: /my-etcd-\d shows their-\w+, which is not for EtcdClusters/,
   },
   {
-    name: "members come to ask clients for nothing while etcd asks for users + without guard login-stays",
-    edits: [...asksNobody, unguarded("cluster", "login-stays")],
+    name: "members stop verifying clients while auth is enabled + without guard login-stays",
+    edits: [...verifiesNoClients, unguarded("cluster", "login-stays")],
     way: taken,
     objects: /asks clients for no certificate, so that etcd knows nobody/,
   },
   {
-    name: "whoever has the operator's next name is taken for an administrator + without guard login-stays",
+    name: "any user with the operator's next name counts as an administrator + without guard login-stays",
     edits: [...rolling(trusting), unguarded("cluster", "login-stays")],
     believes: trusting,
     way: taken,
@@ -158,10 +164,15 @@ export const COURSE_MUTANTS: readonly CourseMutant[] = [
     way: issued,
     objects: undefined,
   },
-  { name: "without rule hand-out", edits: [without("cluster", "hand-out")], way: issued, objects: undefined },
+  {
+    name: "without rule publish-client-secret",
+    edits: [without("cluster", "publish-client-secret")],
+    way: issued,
+    objects: undefined,
+  },
 ];
 
-/** What decides in the mutant's stead. */
+/** The decider of the mutant. */
 export function deciderOf({
   edits,
   believes = (snapshot) => snapshot,

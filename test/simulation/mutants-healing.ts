@@ -1,6 +1,6 @@
 import { REMOVAL_ANNOTATION } from "#api/names.ts";
-import { HealthLog } from "#cluster/health-log.ts";
-import { votersOf } from "#cluster/members.ts";
+import { HealthLog } from "#cluster/members/health-log.ts";
+import { votersOf } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, type MemberHistory, peerNamed } from "#cluster/snapshot.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -10,18 +10,17 @@ import { doing, type Edit, type Mutant, replaced, seeing, unguarded } from "./mu
 import { listedByRecord } from "./mutants-cluster.ts";
 import type { Leaning } from "./profile.ts";
 
-// When is a member given up, and what becomes of it?
-//   Several things keep a member that is well: the time that is counted, the kubelet's word, the word of the others, and what the
-//   guard and the last look before the removal make of them. Each is broken here; those that only count together, together.
+// The time limit, the kubelet's report, the other members' reports, the guard and the last check protect a healthy
+// member from removal. Each is broken here; those that only work together are broken together.
 
-/** Members that nobody of us reaches, and that are well. */
+/** Healthy members that the operator cannot reach. */
 const HIDDEN: Leaning = { ...FORMED, often: { hideMember: 1, call: 60, time: 60 }, steps: 400 };
-/** Members that die and come back. */
+/** Members that crash and restart. */
 const DYING: Leaning = { ...FORMED, often: { killContainer: 5, time: 20 }, steps: 160 };
-/** Nobody can start anew, and somebody has to. */
+/** New members get no volume, and replacements are needed. */
 const NO_VOLUME: Leaning = { ...SCALED, obstacle: "noVolume" };
 
-/** No kubelet says anything, and no member says whom it hears. */
+/** Removes the kubelets' reports and the members' reports about each other. */
 function speechless(snapshot: ClusterSnapshot): ClusterSnapshot {
   const pods = [...snapshot.pods].map(([name, pod]): [string, Pod] => {
     const conditions = pod.status?.conditions?.filter(({ type }) => type !== "Ready") ?? [];
@@ -32,7 +31,9 @@ function speechless(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 type Look = (log: HealthLog, snapshot: ClusterSnapshot) => ReadonlyMap<string, MemberHistory>;
 
-/** What it has seen of the members is counted in another way. Each process begins anew, as the real one does. */
+/**
+ * Replaces how member histories are counted. Each process of the operator starts with an empty log, like the real one.
+ */
 function counting(look: Look): Mutant["parts"] & object {
   return {
     cluster: (real) => {
@@ -51,11 +52,11 @@ function keyOf({ cluster }: ClusterSnapshot): { namespace: string; name: string 
 
 const withoutWords = counting((log, snapshot) => log.look(keyOf(snapshot), speechless(snapshot), snapshot.takenAtMs));
 
-/** Longer than a look speaks for (VOUCHED_MS in health-log.ts). */
+/** Longer than one observation is valid (VOUCHED_MS in health-log.ts). */
 const FAR_MS = 15_000;
 const lookedAtMs = new WeakMap<HealthLog, number>();
 
-/** As if there had been looks in between, that found the same. */
+/** Counts as if observations in between had found the same. */
 function inFull(): Look {
   return (log, snapshot) => {
     const key = keyOf(snapshot);
@@ -66,17 +67,17 @@ function inFull(): Look {
   };
 }
 
-/** Rules that give members up hear nobody. */
+/** Rules for giving up members ignore the reports of kubelets and other members. */
 const deaf: readonly Edit[] = [seeing("replace-lost", speechless), seeing("remove-member", speechless)];
 
-/** Members that come back after they were given up, while no operator runs. */
+/** Members that return after they were given up, while no operator runs. */
 const MARKED: Leaning = {
   ...FORMED,
   often: { cutOffMember: 3, crashOperator: 6, call: 60, time: 60 },
   steps: 400,
 };
 
-/** Whoever was given up is removed, whatever is known of it now. */
+/** Removes every member that was given up, whatever its current state. */
 const atOnce = replaced("remove-member", (real, snapshot) => {
   const member = votersOf(snapshot).find(
     ({ name }) => peerNamed(snapshot, name)?.metadata.annotations?.[REMOVAL_ANNOTATION] === "replacement",
@@ -86,7 +87,7 @@ const atOnce = replaced("remove-member", (real, snapshot) => {
   return step("remove-member", "mutant", { do: "removeMember", name, id: memberIdFromHex(id) });
 });
 
-/** Time in which all that a learner lacks is a pod counts like any other. */
+/** Counts the time in which a learner only lacks a pod like any other time. */
 function impatient(snapshot: ClusterSnapshot): ClusterSnapshot {
   const histories = [...snapshot.histories].map(([id, history]): [string, MemberHistory] => {
     return [id, { ...history, knownForMs: Math.max(history.knownForMs, history.sickForMs) }];
@@ -96,12 +97,12 @@ function impatient(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 export const HEALING_MUTANTS: readonly Mutant[] = [
   {
-    name: "replace-lost has no patience",
+    name: "replace-lost does not wait",
     edits: [seeing("replace-lost", (snapshot) => ({ ...snapshot, replaceAfterMs: 0 }))],
     leaning: DYING,
   },
   {
-    name: "what the status says of the sick is believed at once",
+    name: "times in the status are trusted after a restart",
     parts: counting((_, snapshot) => {
       const told = (ms: number): MemberHistory => ({
         knownForMs: ms,
@@ -112,6 +113,7 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
         triedForMs: 0,
         podlessForMs: 0,
         unreadyForMs: 0,
+        earlierTriesMs: 0,
         lostForMs: ms,
       });
       const recorded = (snapshot.cluster.status?.members ?? []).flatMap(({ id, since }) =>
@@ -122,27 +124,28 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { killContainer: 6, crashOperator: 8, cutOffMember: 4, time: 60 }, steps: 400 },
   },
   {
-    name: "nobody else's word counts + without guard nobody-vouches",
-    promise: "the healthy stay",
+    name: "reports of other members are ignored + without guard no-sign-of-life",
+    promise: "healthy members stay",
     parts: withoutWords,
-    edits: [...deaf, unguarded("cluster", "nobody-vouches")],
+    edits: [...deaf, unguarded("cluster", "no-sign-of-life")],
     leaning: HIDDEN,
   },
   {
-    name: "patience counts while there is no member list",
+    name: "lost time counts without a member list",
     parts: counting((log, snapshot) => log.look(keyOf(snapshot), listedByRecord(snapshot), snapshot.takenAtMs)),
     leaning: { ...FORMED, often: { killContainer: 6, nodeDown: 3, time: 30 }, steps: 200 },
     covered:
-      "the look that ends an outage finds everybody well who can be; who stays lost is given up sooner, and patience asks only about those who were just well (health-log.test.ts)",
+      "an outage ends with every live member healthy; only lost members are given up sooner, which promise patience allows (health-log.test.ts)",
   },
   {
-    name: "time between far looks counts in full",
+    name: "time between distant observations counts in full",
     parts: counting(inFull()),
     leaning: { ...FORMED, often: { killContainer: 3, time: 20, call: 3, deliver: 3, kubernetes: 20 }, steps: 400 },
-    covered: "no history had a member that two far looks found sick and that was well in between (health-log.test.ts)",
+    covered:
+      "no history had a member that two distant observations found unhealthy and that was healthy in between (health-log.test.ts)",
   },
   {
-    name: "a gap between looks erases what was counted",
+    name: "a gap between observations erases the counted time",
     parts: counting((log, snapshot) => {
       const key = keyOf(snapshot);
       const atMs = snapshot.takenAtMs;
@@ -152,17 +155,17 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
     }),
     leaning: { ...FORMED, often: { deleteClaim: 2, deletePod: 3, time: 30 } },
     covered:
-      "a lost member is given up later, and calm comes before the end of a history: then every look is near (health-log.test.ts)",
+      "a lost member is only given up later, and a history ends in a calm period with frequent observations (health-log.test.ts)",
   },
   {
-    name: "a removal on record is carried out at once",
+    name: "a recorded removal is carried out at once",
     edits: [atOnce],
     leaning: MARKED,
     covered:
-      "nobody-vouches asks anew; and the operator has to end between the mark and the removal, which no history did while the member came back",
+      "guard no-sign-of-life checks again, and no history had an operator end between mark and removal while the member came back",
   },
   {
-    name: "the claim of a member that never ran is put aside",
+    name: "the claim of a member that never ran is quarantined",
     edits: ["give-up-learner", "replace-lost"].map((rule) =>
       doing(rule, (real) =>
         real.do === "markRemoval" && real.removal === "never-started" ? { ...real, removal: "replacement" } : real,
@@ -171,8 +174,9 @@ export const HEALING_MUTANTS: readonly Mutant[] = [
     leaning: NO_VOLUME,
   },
   {
-    name: "a learner whose pod is refused is given up",
+    name: "a learner with a refused pod is given up",
     edits: [seeing("give-up-learner", impatient)],
     leaning: { ...SCALED, obstacle: "podsRefused" },
+    covered: "its claim is deleted with it, so only time is lost; src/cluster/members/giving-up.test.ts",
   },
 ];

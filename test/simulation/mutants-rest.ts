@@ -10,7 +10,7 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { Condition } from "#runtime/conditions.ts";
 import { step } from "#runtime/decide.ts";
 import type { PassTools } from "#runtime/pass.ts";
-import { FOREIGN, FORMED, FORMING, LOST, SCALED } from "./leanings.ts";
+import { COPIED, DELETED, FOREIGN, FORMED, FORMING, LOST, SCALED } from "./leanings.ts";
 import {
   earlierInPeer,
   leftOut,
@@ -24,7 +24,7 @@ import {
 import { restless } from "./mutants-runtime.ts";
 import type { Leaning } from "./profile.ts";
 
-/** Every rule of the peer left out. */
+/** Mutants that leave out one rule of the peer each. */
 const LEFT_OUT = leftOut("peer", [
   { name: "paused", leaning: { ...FORMED, often: { pause: 3, deleteReplicaSet: 3 } } },
   { name: "release-claim", leaning: SCALED },
@@ -34,29 +34,42 @@ const LEFT_OUT = leftOut("peer", [
   },
   { name: "await-membership", leaning: SCALED },
   {
-    name: "claim-taken",
+    name: "claims-unclear",
     leaning: FOREIGN,
-    covered: "claim-first holds the pod back; see the pair",
+    covered: "guard claim-first blocks the pod; see the pair",
     promise: "claim first",
   },
-  { name: "claim-disowned", leaning: FOREIGN, covered: "it only tells; claim-first holds a new pod back" },
+  { name: "claim-disowned", leaning: FOREIGN, covered: "it only sets a condition; guard claim-first blocks a new pod" },
   { name: "label-claim", leaning: { ...FORMED, often: { unlabelClaim: 4, deletePod: 3 } } },
   {
     name: "annotate-claim",
     leaning: FORMED,
-    covered: "no member goes over to TLS in these histories; src/peer/plan.test.ts",
+    covered: "no member switches to TLS in these histories; src/peer/plan.test.ts",
   },
-  { name: "claim-lost", leaning: LOST, covered: "it only tells; create-claim makes no claim for who has joined" },
+  {
+    name: "record-release",
+    leaning: DELETED,
+    covered: "clusters are recreated with the same release in these histories; stories/again.ts",
+  },
+  {
+    name: "claim-lost",
+    leaning: LOST,
+    covered: "it only sets a condition; rule create-claim makes no claim for a member that has joined",
+  },
   { name: "create-claim", leaning: FORMING },
   {
     name: "replica-set-taken",
     leaning: FOREIGN,
-    covered: "own-only forbids to change it; see the pair",
-    promise: "foreign stays",
+    covered: "guard own-only forbids the change; see the pair",
+    promise: "foreign objects stay",
   },
   { name: "replica-set", leaning: FORMING },
   { name: "fence-pod", leaning: FORMING },
-  { name: "note-revision", leaning: FORMED, covered: "only pods of an earlier release lack it; see the story" },
+  {
+    name: "note-revision",
+    leaning: FORMED,
+    covered: "only pods of an earlier operator release lack the annotation; see the story",
+  },
   {
     name: "await-member",
     leaning: { ...FORMED, often: { hideMember: 4, killContainer: 2 }, callFaults: { unsent: 0.2 } },
@@ -64,8 +77,7 @@ const LEFT_OUT = leftOut("peer", [
   {
     name: "await-pod",
     leaning: FORMED,
-    covered:
-      "nothing but a second look depends on it: the pod's events wake the room, and the status looks at the pod itself",
+    covered: "only a recheck depends on it: the pod's events wake the controller, and the status reads the pod itself",
   },
 ]);
 
@@ -73,35 +85,42 @@ const UNGUARDED = leftUnguarded("peer", [
   {
     name: "claim-first",
     leaning: LOST,
-    covered: "create-claim and claim-taken are asked before; see the pairs",
+    covered: "rules create-claim and claims-unclear come first; see the pairs",
     promise: "claim first",
+  },
+  {
+    name: "token-is-here",
+    leaning: COPIED,
+    covered:
+      "only the operator writes EtcdPeers in this world, always with the token of their own cluster; see the pair",
+    promise: "one place",
   },
   {
     name: "never-twice",
     leaning: LOST,
-    covered: "create-claim looks itself, and the flags follow the EtcdPeer; see the pairs",
+    covered: "rule create-claim checks this itself, and the flags follow the EtcdPeer; see the pairs",
     promise: "no empty claim",
   },
   {
     name: "asked-to-delete",
     leaning: LOST,
-    covered: "release-claim looks itself; see the pairs",
+    covered: "rule release-claim checks this itself; see the pairs",
     promise: "claims stay",
   },
   {
     name: "known-secrets",
     leaning: LOST,
-    covered: "nobody but the operator writes EtcdPeers in this world; src/peer/guards.test.ts",
+    covered: "only the operator writes EtcdPeers in this world; src/peer/guards.test.ts",
   },
   {
     name: "own-only",
     leaning: LOST,
-    covered: "replica-set-taken is asked before; see the pairs",
-    promise: "foreign stays",
+    covered: "rule replica-set-taken comes first; see the pairs",
+    promise: "foreign objects stay",
   },
 ]);
 
-/** The peer as it was before it was fenced. */
+/** The snapshot with an unfenced EtcdPeer. */
 function unfenced(snapshot: PeerSnapshot): PeerSnapshot {
   const { peer } = snapshot;
   const { name } = peer.metadata;
@@ -115,7 +134,7 @@ function unfenced(snapshot: PeerSnapshot): PeerSnapshot {
 
 const PAIRS: readonly Mutant[] = [
   {
-    name: "create-claim makes one whenever there is none + without peer guard never-twice",
+    name: "create-claim makes every missing claim + without peer guard never-twice",
     promise: "no empty claim",
     edits: [
       replacedInPeer("create-claim", (real, snapshot) => {
@@ -127,12 +146,12 @@ const PAIRS: readonly Mutant[] = [
     leaning: { ...LOST, steps: 160 },
   },
   {
-    name: "claim-disowned is told before the member is fenced",
+    name: "claim-disowned comes before the fence",
     edits: [earlierInPeer("claim-disowned", "replica-set")],
     leaning: { ...FORMING, often: { deleteClaim: 4, placeForeign: 4, crashOperator: 3 }, steps: 160 },
   },
   {
-    name: "claim-lost is told before the member is fenced",
+    name: "claim-lost comes before the fence",
     edits: [earlierInPeer("claim-lost", "replica-set")],
     leaning: {
       ...FORMING,
@@ -142,7 +161,7 @@ const PAIRS: readonly Mutant[] = [
     },
   },
   {
-    name: "a replica-set that is made again is not fenced + without peer guard never-twice",
+    name: "a recreated ReplicaSet is not fenced + without peer guard never-twice",
     promise: "fence",
     edits: [
       replacedInPeer("replica-set", (real, snapshot) => {
@@ -156,25 +175,25 @@ const PAIRS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { deleteReplicaSet: 3 } },
   },
   {
-    name: "without peer rule claim-taken + without peer guard claim-first",
+    name: "without peer rule claims-unclear + without peer guard claim-first",
     promise: "claim first",
-    edits: [without("peer", "claim-taken"), unguarded("peer", "claim-first")],
+    edits: [without("peer", "claims-unclear"), unguarded("peer", "claim-first")],
     leaning: FOREIGN,
   },
   {
     name: "without peer rule replica-set-taken + without peer guard own-only",
-    promise: "foreign stays",
+    promise: "foreign objects stay",
     edits: [without("peer", "replica-set-taken"), unguarded("peer", "own-only")],
-    leaning: { ...FORMED, often: { deletePeer: 4 } }, // the ReplicaSet of the EtcdPeer before is there for a while
+    leaning: { ...FORMED, often: { deletePeer: 4 } }, // The ReplicaSet of the previous EtcdPeer remains for a while.
   },
   {
-    name: "the pod comes before its claim + without peer guard claim-first",
+    name: "the pod is created before its claim + without peer guard claim-first",
     promise: "claim first",
-    edits: [earlierInPeer("replica-set", "claim-taken"), unguarded("peer", "claim-first")],
+    edits: [earlierInPeer("replica-set", "claims-unclear"), unguarded("peer", "claim-first")],
     leaning: FOREIGN,
   },
   {
-    name: "a peer that goes takes any claim along + without peer guard asked-to-delete",
+    name: "a deleted peer deletes every claim + without peer guard asked-to-delete",
     promise: "claims stay",
     edits: [
       replacedInPeer("release-claim", (real, snapshot) => {
@@ -190,7 +209,7 @@ const PAIRS: readonly Mutant[] = [
 
 type Calls = Pick<KubeClient, "get" | "create" | "replace" | "patch" | "delete">;
 
-/** The client with some of its calls made worse. */
+/** The client with some of its calls replaced. */
 function kubeWith(real: KubeClient, worse: Partial<Calls>): KubeClient {
   return { ...real, ...worse } as KubeClient;
 }
@@ -200,8 +219,8 @@ function saying(conditions: readonly Condition[] | undefined, type: string): Con
 }
 
 /**
- * A watch of EtcdClusters that hears nothing, and EtcdPeers that people delete meanwhile. Of one member: of several those that are
- * left answer, so that record-joined has to be done again first, in vain, and holds everything else.
+ * A muted watch of EtcdClusters, and deletions of EtcdPeers. The cluster has one member: with several, the
+ * remaining ones would answer. Then rule record-joined would have to run again first, and would block everything else.
  */
 const DEAF: Leaning = {
   ...FORMING,
@@ -210,7 +229,7 @@ const DEAF: Leaning = {
   steps: 200,
 };
 
-/** Decides again without having seen its own writes. */
+/** Decides again before it has seen its own writes. */
 function forgetful(real: PassTools): PassTools {
   return {
     ...real,
@@ -218,7 +237,7 @@ function forgetful(real: PassTools): PassTools {
   };
 }
 
-/** To whom the API server always says that no member has joined. */
+/** The API server always answers that no member has joined. */
 export function credulous(real: KubeClient): KubeClient {
   const get: KubeClient["get"] = async (resource, ref, options) => {
     const object = structuredClone(await real.get(resource, ref, options));
@@ -228,7 +247,7 @@ export function credulous(real: KubeClient): KubeClient {
   return kubeWith(real, { get });
 }
 
-/** Claims are as the operator last saw them, or better: none is being deleted. */
+/** The API server always answers that no claim is being deleted. */
 function unmourning(real: KubeClient): KubeClient {
   const get: KubeClient["get"] = async (resource, ref, options) => {
     const object = structuredClone(await real.get(resource, ref, options));
@@ -238,7 +257,7 @@ function unmourning(real: KubeClient): KubeClient {
   return kubeWith(real, { get });
 }
 
-/** To whom the API server never says that a cluster is paused. */
+/** The API server always answers that no cluster is paused. */
 function untiring(real: KubeClient): KubeClient {
   const get: KubeClient["get"] = async (resource, ref, options) => {
     const object = structuredClone(await real.get(resource, ref, options));
@@ -252,13 +271,13 @@ function untiring(real: KubeClient): KubeClient {
 
 const PARTS: readonly Mutant[] = [
   {
-    name: "a pause is not read once more before something goes",
+    name: "the pause is not read again before a deletion",
     parts: { kube: untiring },
     leaning: { ...FORMED, often: { editReplicas: 3, etcd: 20, pause: 8, muteWatch: 10, time: 12 }, steps: 200 },
-    promise: "paused is left alone",
+    promise: "pause stops changes",
   },
   {
-    name: "claims are not read once more before a pod is stopped",
+    name: "claims are not read again before a pod is stopped",
     parts: { kube: unmourning },
     leaning: {
       ...FORMED,
@@ -266,7 +285,7 @@ const PARTS: readonly Mutant[] = [
       often: { deleteClaim: 3, editTemplate: 10, muteClaims: 3, time: 20, deliver: 60 },
       steps: 250,
     },
-    promise: "dying claims",
+    promise: "dying claims are held",
   },
   {
     name: "writes without uid and resourceVersion",
@@ -292,7 +311,7 @@ const PARTS: readonly Mutant[] = [
     },
   },
   {
-    name: "creating takes over what is there",
+    name: "a create takes over an existing object",
     parts: {
       kube: (real, api) =>
         kubeWith(real, {
@@ -310,19 +329,19 @@ const PARTS: readonly Mutant[] = [
     name: "without expectations",
     parts: { tools: forgetful },
     leaning: DEAF,
-    covered: "who may bootstrap is asked of the API server before an EtcdPeer is made a second time; see the pair",
+    covered: "the API server is asked which members may bootstrap before an EtcdPeer is created again; see the pair",
     promise: "fence",
   },
   {
-    name: "nobody is asked who has joined",
+    name: "the API server is not asked which members have joined",
     parts: { kube: credulous },
     leaning: DEAF,
-    covered: "the cache has seen the operator's own writes; see the pair, and the story of the dead watch",
+    covered: "the cache already has the operator's own writes; see the pair, and the story of the dead watch",
     promise: "fence",
   },
   {
-    // A step that was made and is wanted again rests: that alone would keep it.
-    name: "without expectations + nobody is asked who has joined + no step of the cluster rests",
+    // A repeated step rests, which alone would keep the promise.
+    name: "without expectations + the API server is not asked which members have joined + no step of the cluster rests",
     promise: "fence",
     parts: { cluster: restless, tools: forgetful, kube: credulous },
     leaning: DEAF,
@@ -370,7 +389,7 @@ const PARTS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { killContainer: 4, nodeDown: 2 } },
   },
   {
-    name: "Ready is True before anybody is served through the client Service",
+    name: "Ready is True before the client Service serves a client",
     promise: "ready is true",
     parts: {
       cluster: (real) => ({
@@ -381,7 +400,7 @@ const PARTS: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "a peer is Ready when its pod is",
+    name: "a peer is Ready whenever its pod is",
     parts: {
       peer: (real) => ({
         ...real,
@@ -394,7 +413,7 @@ const PARTS: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "every look is told anew",
+    name: "every observation changes the status",
     parts: {
       cluster: (real) => ({
         ...real,
@@ -407,7 +426,7 @@ const PARTS: readonly Mutant[] = [
     leaning: FORMING,
   },
   {
-    name: "a restart instead of a fence",
+    name: "the EtcdPeer is deleted instead of fenced",
     parts: {
       cluster: (real, kube) => ({
         ...real,

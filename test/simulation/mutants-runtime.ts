@@ -1,17 +1,18 @@
-import { isLeaving, knownMembers, ownVoters, votersOf } from "#cluster/members.ts";
-import { isSettled } from "#cluster/rest.ts";
+import { letsQuorumGo } from "#cluster/exposure/desired/disruption-budget.ts";
+import { isLeaving, knownMembers, ownVoters, votersOf } from "#cluster/members/members.ts";
+import { isSettled } from "#cluster/observe/rest.ts";
 import { type ClusterSnapshot, identityOf, peerNamed } from "#cluster/snapshot.ts";
 import { quorumOf } from "#etcd/quorum.ts";
 import { memberIdFromHex } from "#etcd/types.ts";
-import type { Mutation } from "#kit/world-operator.ts";
+import type { Mutation } from "#kit/world/operator.ts";
 import { step, wait } from "#runtime/decide.ts";
 import { FORMED, FORMING, SCALED } from "./leanings.ts";
 import { doing, type Edit, type Mutant, replaced, seeing } from "./mutant.ts";
 import type { Leaning } from "./profile.ts";
 
-// What stands aside, what rests, when a cluster has formed, and who is meant: each broken once.
+// Mutants of deferred steps, resting steps, forming, and the identification of members.
 
-/** Writes that are refused or undone, while there is something to do. */
+/** Writes that are refused or undone while steps are pending. */
 const REFUSED: Leaning = {
   ...FORMED,
   often: { placeForeign: 8, deleteService: 4, deleteBudget: 4, editReplicas: 3 },
@@ -19,20 +20,20 @@ const REFUSED: Leaning = {
   steps: 120,
 };
 
-/** Nothing is asked while a step rests. */
+/** Makes every resting step block the rules after it. */
 const holding: Edit = (plans) => ({
   ...plans,
   clusterRules: plans.clusterRules.map((rule) => ({ ...rule, holds: true })),
   peerRules: plans.peerRules.map((rule) => ({ ...rule, holds: true })),
 });
 
-/** Whatever was refused or undone is tried again at once. */
+/** Retries a refused or undone step at once. */
 export const restless: NonNullable<Mutation["cluster"]> = (real) => ({
   ...real,
   plan: (snapshot) => real.plan(snapshot, () => undefined),
 });
 
-/** Who waits looks again twice a second, however long it has waited. */
+/** Rechecks every wait twice a second, however long it lasts. */
 const hurried: NonNullable<Mutation["cluster"]> = (real) => ({
   ...real,
   plan: (snapshot, resting) => {
@@ -41,7 +42,7 @@ const hurried: NonNullable<Mutation["cluster"]> = (real) => ({
   },
 });
 
-/** The pod that runs is not asked whether it has been told. */
+/** Checks only the EtcdPeer for the fence, not the running pod. */
 const byRecordAlone: Edit = (plans) => ({
   ...plans,
   clusterGuards: plans.clusterGuards.map((real) =>
@@ -57,14 +58,14 @@ const byRecordAlone: Edit = (plans) => ({
   ),
 });
 
-/** Who is one too many when members of somebody else are counted. */
+/** The surplus member when members of other owners are counted. */
 function crowdedOut(snapshot: ClusterSnapshot) {
   const isCrowded = votersOf(snapshot).length > snapshot.cluster.spec.replicas;
   const member = isCrowded ? ownVoters(snapshot).at(-1) : undefined;
   return { member, peer: member === undefined ? undefined : peerNamed(snapshot, member.name) };
 }
 
-/** EtcdPeers as members of their names. */
+/** EtcdPeers with the member IDs that belong to their names. */
 function namesakes(snapshot: ClusterSnapshot): ClusterSnapshot {
   const ids = new Map(knownMembers(snapshot).map(({ name, id }) => [name, id]));
   const peers = snapshot.peers.map((peer) => {
@@ -76,7 +77,7 @@ function namesakes(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
-    name: "a step that rests holds up all others",
+    name: "a resting step blocks all others",
     edits: [holding],
     leaning: REFUSED,
   },
@@ -89,13 +90,13 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     leaning: REFUSED,
   },
   {
-    name: "whoever waits looks twice a second for ever",
+    name: "every wait rechecks twice a second for ever",
     promise: "rests",
     parts: { cluster: hurried },
     leaning: { ...FORMING, obstacle: "noVolume", steps: 10 },
   },
   {
-    name: "who is at rest is looked at once in an hour",
+    name: "a cluster at rest is observed once an hour",
     parts: {
       cluster: (real) => ({
         ...real,
@@ -105,11 +106,12 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { fillMember: 6 }, isTidied: false, onlyThat: true, steps: 60 },
   },
   {
-    name: "the budget counts voters only",
+    name: "the budget ignores learners",
     edits: [
       doing("disruption-budget", (real, snapshot) => {
         if (real.do !== "createBudget" && real.do !== "replaceBudget") return real;
-        const minAvailable = quorumOf(Math.max(votersOf(snapshot).length, 1));
+        const voters = votersOf(snapshot).length;
+        const minAvailable = quorumOf(Math.max(voters, 1)) - (letsQuorumGo(snapshot, voters) ? 1 : 0);
         return { ...real, budget: { ...real.budget, spec: { ...real.budget.spec, minAvailable } } };
       }),
     ],
@@ -126,19 +128,19 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     leaning: { ...FORMING, often: { emptyDisk: 3, deleteClaim: 2, deletePod: 3 }, hasStrictEtcd: true },
   },
   {
-    name: "restore-peer goes by spec.version",
+    name: "recreate-peer uses spec.version",
     edits: [
-      doing("restore-peer", (real, { cluster }) =>
+      doing("recreate-peer", (real, { cluster }) =>
         real.do === "createPeer" && real.peer.spec !== undefined
           ? { ...real, peer: { ...real.peer, spec: { ...real.peer.spec, version: cluster.spec.version } } }
           : real,
       ),
     ],
     leaning: { ...FORMED, often: { editVersion: 3, deletePeer: 3 } },
-    covered: "guard version-path forbids what the member cannot go to; what is left is what it is to get anyhow",
+    covered: "guard version-path forbids unreachable versions; a reachable one is the member's next version anyway",
   },
   {
-    name: "scale-down counts members of somebody else",
+    name: "scale-down counts members of other owners",
     edits: [
       replaced("scale-down", (real, snapshot) => {
         const { member, peer } = crowdedOut(snapshot);
@@ -156,7 +158,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     leaning: { ...FORMED, often: { addOwnVoter: 3 }, replicas: 5, isTidied: false },
   },
   {
-    name: "identify-member knows members by the names that they tell",
+    name: "identify-member ignores members without a name",
     edits: [
       seeing("identify-member", (snapshot) => {
         const { members } = snapshot;
@@ -168,13 +170,13 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     leaning: SCALED,
   },
   {
-    name: "retire-peer knows members by their names",
-    edits: [seeing("retire-peer", namesakes)],
+    name: "delete-peer-of-removed identifies members by name",
+    edits: [seeing("delete-peer-of-removed", namesakes)],
     leaning: { ...SCALED, often: { editReplicas: 3, etcd: 20, deletePeer: 3 } },
-    covered: "a member is given a name only when no EtcdPeer has it; etcdctl alone could add one under an old URL",
+    covered: "a member gets a name only when no EtcdPeer has it; only etcdctl could add a member under an old URL",
   },
   {
-    name: "identify-member resumes an intent that is on its way out",
+    name: "identify-member resumes a terminating intent",
     edits: [
       seeing("identify-member", (snapshot) => ({
         ...snapshot,
@@ -185,10 +187,10 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
       })),
     ],
     leaning: { ...SCALED, often: { editReplicas: 4, deletePeer: 4 } },
-    covered: "an intent goes without a finalizer, and retire-peer is asked before",
+    covered: "an intent has no finalizer, and rule delete-peer-of-removed comes first",
   },
   {
-    name: "a vote goes by the EtcdPeer alone",
+    name: "a promotion checks only the EtcdPeer",
     edits: [byRecordAlone],
     leaning: SCALED,
   },

@@ -1,39 +1,39 @@
-import { wanted } from "#kit/cluster-sleep.ts";
+import { wanted } from "#kit/snapshots/cluster-sleep.ts";
 import { FORMED, FORMING } from "./leanings.ts";
 import { leftOut, leftUnguarded, type Mutant, replacedInPeer, seeing, unguarded, without } from "./mutant.ts";
 import type { Leaning } from "./profile.ts";
 
-// What the operator would do wrong about clusters that people put to sleep and wake.
+// Mutants of the rules for sleeping clusters.
 
 const SLEEPY: Leaning = { ...FORMED, often: { sleep: 4 } };
-/** How people leave their clusters is how they stay. */
+/** Clusters stay as people left them. */
 const ASLEEP: Leaning = { ...SLEEPY, isTidied: false };
-/** As many members as it takes for some to be up before others. */
+/** Five members, so that some are up before others. */
 const WAKING: Leaning = { ...FORMED, replicas: 5, often: { sleep: 4, editReplicas: 2, kubernetes: 15 }, steps: 160 };
 
 const LEFT_OUT = leftOut("cluster", [
   { name: "asleep", leaning: ASLEEP },
-  { name: "fall-asleep", leaning: ASLEEP },
+  { name: "start-sleep", leaning: ASLEEP },
   { name: "wake-up", leaning: SLEEPY },
-  { name: "await-waking", leaning: WAKING },
+  { name: "await-wake-up", leaning: WAKING },
 ]);
 
 const UNGUARDED = leftUnguarded("cluster", [
   {
     name: "sleep-is-asked",
     leaning: SLEEPY,
-    covered: "fall-asleep and wake-up look themselves; see the pair",
-    promise: "a stop is asked for",
+    covered: "rules start-sleep and wake-up check this themselves; see the pair",
+    promise: "stop is requested",
   },
   {
     name: "sleep-keeps-members",
     leaning: SLEEPY,
-    covered: "asleep and fall-asleep are asked before; see the pair",
-    promise: "sleepers stay",
+    covered: "rules asleep and start-sleep come first; see the pair",
+    promise: "sleep keeps members",
   },
 ]);
 
-/** A member that takes its cluster for one that sleeps. */
+/** Takes the cluster of the member for asleep. */
 const drowsy = replacedInPeer("replica-set", (real, snapshot) => real.decide({ ...snapshot, isAsleep: true }));
 
 export const SLEEP_MUTANTS: readonly Mutant[] = [
@@ -44,30 +44,30 @@ export const SLEEP_MUTANTS: readonly Mutant[] = [
     {
       name: "stop-is-asked",
       leaning: FORMING,
-      covered: "the ReplicaSet follows what is seen of the cluster; see the pair",
-      promise: "a stop is asked for",
+      covered: "the ReplicaSet follows the observed cluster; see the pair",
+      promise: "stop is requested",
     },
   ]),
   {
-    name: "puts to sleep of whom members are wanted + without guard sleep-is-asked",
-    edits: [seeing("fall-asleep", (snapshot) => wanted(snapshot, 0)), unguarded("cluster", "sleep-is-asked")],
+    name: "a wanted cluster is put to sleep + without guard sleep-is-asked",
+    edits: [seeing("start-sleep", (snapshot) => wanted(snapshot, 0)), unguarded("cluster", "sleep-is-asked")],
     leaning: FORMED,
-    promise: "a stop is asked for",
+    promise: "stop is requested",
   },
   {
-    name: "goes on although nobody is wanted + without guard sleep-keeps-members",
+    name: "rules continue with spec.replicas 0 + without guard sleep-keeps-members",
     edits: [
       without("cluster", "asleep"),
-      without("cluster", "fall-asleep"),
+      without("cluster", "start-sleep"),
       unguarded("cluster", "sleep-keeps-members"),
     ],
     leaning: SLEEPY,
-    promise: "sleepers stay",
+    promise: "sleep keeps members",
   },
   {
-    name: "a member is stopped with nobody asleep + without peer guard stop-is-asked",
+    name: "a member of an awake cluster is stopped + without peer guard stop-is-asked",
     edits: [drowsy, unguarded("peer", "stop-is-asked")],
     leaning: FORMING,
-    promise: "a stop is asked for",
+    promise: "stop is requested",
   },
 ];

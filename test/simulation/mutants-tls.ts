@@ -2,9 +2,9 @@ import { CLIENT_SIGNER_ANNOTATION, KEY_FILE, PEER_SIGNER_ANNOTATION } from "#api
 import type { Side } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
-import { AUTHORITY_OF, leavesOf, purposesOf, SIDES } from "#cluster/certificates/purposes.ts";
-import type { Phase } from "#cluster/certificates/rotation.ts";
 import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { AUTHORITY_OF, leavesOf, purposesOf, SIDES } from "#cluster-tls/read/purposes.ts";
+import type { Phase } from "#cluster-tls/rotate/rotation.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { CONFIG_MAPS, type Draft, type Pod, SECRETS, type Secret } from "#kube/kinds.ts";
 import { step } from "#runtime/decide.ts";
@@ -13,40 +13,45 @@ import { doing, leftOut, leftUnguarded, type Mutant, replaced, seeing, unguarded
 import { credulousRestart } from "./mutants-cluster.ts";
 import type { Leaning } from "./profile.ts";
 
-// What the operator would do wrong about certificates.
+// Mutants of the certificate rules.
 
 const LIFE = { provider: "Operator", duration: "12h", renewBefore: "4h" } as const;
 const TLS = { peer: LIFE, client: LIFE };
 const BORN: Leaning = { ...FORMING, tls: TLS };
-/** People ask for other authorities, and mean it. */
+/** People ask for CA rotations and do not take them back. */
 const ROTATED: Leaning = { ...FORMED, tls: TLS, often: { askForRotation: 2 }, isTidied: false, steps: 60 };
 const SPOILT: Leaning = { ...FORMED, tls: TLS, often: { spoilSecret: 2, time: 30 }, steps: 100 };
 const DELETED: Leaning = { ...FORMED, tls: TLS, often: { deleteSecret: 2 }, steps: 60 };
 
 const LEFT_OUT = leftOut("cluster", [
-  { name: "certificate-ends", leaning: BORN, covered: "it only tells, by an event" },
-  { name: "rotation-held", leaning: BORN, covered: "it only tells, by an event" },
-  { name: "right-missing", leaning: BORN, covered: "it only tells, by an event" },
-  { name: "authority", leaning: BORN },
+  { name: "certificate-expires", leaning: BORN, covered: "it only sends an event" },
+  {
+    name: "renew-in-pause",
+    leaning: BORN,
+    covered: "no pause of a history lasts for hours; see the stories of expired certificates in stories/paused.ts",
+  },
+  { name: "ca-rotation-blocked", leaning: BORN, covered: "it only sends an event" },
+  { name: "secret-access-missing", leaning: BORN, covered: "it only sends an event" },
+  { name: "issue-ca", leaning: BORN },
   {
     name: "certificate-request",
     leaning: BORN,
-    covered: "nobody has cert-manager in this world; see the mutants of courses",
+    covered: "this world has no cert-manager; see the mutants of courses",
   },
-  { name: "leaf", leaning: BORN },
+  { name: "issue-certificate", leaning: BORN },
   {
-    name: "hand-out",
+    name: "publish-client-secret",
     leaning: BORN,
-    covered: "nobody has cert-manager in this world; see the mutants of courses",
+    covered: "this world has no cert-manager; see the mutants of courses",
   },
   { name: "trust-map", leaning: BORN },
   {
     name: "await-certificates",
     leaning: BORN,
     covered:
-      "tls-stays lets nobody be made without; what it adds are the words, src/cluster/rules/certificates/plan.test.ts",
+      "guard tls-stays lets no member be created without certificates; the rule only adds the message, src/cluster-tls/plan.test.ts",
   },
-  { name: "rotate-authority", leaning: ROTATED },
+  { name: "rotate-ca", leaning: ROTATED },
 ]);
 
 const UNGUARDED = leftUnguarded("cluster", [
@@ -54,44 +59,45 @@ const UNGUARDED = leftUnguarded("cluster", [
     name: "tls-stepwise",
     leaning: BORN,
     covered:
-      "nobody switches TLS on or off in these histories; src/cluster/guards/tls-switch.test.ts, src/cluster/forbidden.test.ts",
+      "TLS is not switched on or off in these histories; src/cluster-tls/switch/guards.test.ts, src/cluster/forbidden.test.ts",
   },
   {
     name: "allowed-secrets",
     leaning: BORN,
-    covered: "nobody names a Secret of their own in this world; see the mutants of courses",
+    covered: "this world has no Secrets that people provide; see the mutants of courses",
   },
   {
     name: "trusted-first",
     leaning: ROTATED,
-    covered: "the rules wait themselves; see the pairs",
+    covered: "the rules wait by themselves; see the pairs",
     promise: "trusted first",
   },
   {
-    name: "shown-when-trusted",
+    name: "certificate-is-trusted",
     leaning: ROTATED,
-    covered: "nobody changes a provider in this world; see the mutants of courses",
+    covered: "no cluster changes its provider in this world; see the mutants of courses",
   },
   {
     name: "trust-kept",
     leaning: ROTATED,
-    covered: "nobody changes a provider in this world; see the mutants of courses",
+    covered: "no cluster changes its provider in this world; see the mutants of courses",
   },
-  { name: "still-believed", leaning: SPOILT },
+  { name: "members-trust-each-other", leaning: SPOILT },
   {
     name: "authority-kept",
     leaning: DELETED,
-    covered: "a create finds what is there, and a rule looks first; src/cluster/guards/trust.test.ts",
+    covered:
+      "a create conflicts with an existing Secret, and the rule checks first; src/cluster-tls/rotate/guards.test.ts",
   },
 ]);
 
-/** A rotation that does not wait for anybody. */
+/** Rotates the CA without waiting. */
 function hasty(phase: Phase, is: (live: SeenCertificate) => boolean) {
-  return replaced("rotate-authority", (real, snapshot) => {
+  return replaced("rotate-ca", (real, snapshot) => {
     for (const side of SIDES) {
       const found = snapshot.certificates?.[AUTHORITY_OF[side]];
       if (found?.is !== "present" || found.value.trouble !== undefined || !is(found.value)) continue;
-      return step("rotate-authority", "there is no time", { do: "rotateAuthority", side, phase, facts: found.value });
+      return step("rotate-ca", "there is no time", { do: "rotateAuthority", side, phase, facts: found.value });
     }
     return real.decide(snapshot);
   });
@@ -100,8 +106,8 @@ function hasty(phase: Phase, is: (live: SeenCertificate) => boolean) {
 const switches = hasty("switch", ({ nextId }) => nextId !== undefined);
 const drops = hasty("drop", ({ nextId, trustIds }) => nextId === undefined && trustIds.length > 1);
 
-/** Whoever signs now has signed everything at once. */
-const signs = replaced("leaf", (real, snapshot) => {
+/** Issues every certificate of the new CA at once. */
+const signs = replaced("issue-certificate", (real, snapshot) => {
   for (const side of SIDES) {
     const authority = snapshot.certificates?.[AUTHORITY_OF[side]];
     if (authority?.is !== "present" || authority.value.trouble !== undefined) continue;
@@ -109,13 +115,13 @@ const signs = replaced("leaf", (real, snapshot) => {
       const found = snapshot.certificates?.[purpose];
       if (found?.is !== "present" || found.value.signerId === authority.value.fingerprint) continue;
       const made = { do: "issueLeaf", purpose, authority: authority.value, facts: found.value } as const;
-      return step("leaf", "there is no time", made);
+      return step("issue-certificate", "there is no time", made);
     }
   }
   return real.decide(snapshot);
 });
 
-/** Takes what is in a Secret for what everybody has had for long. */
+/** Takes every Secret's content for long known. */
 function longKnown(snapshot: ClusterSnapshot): ClusterSnapshot {
   const certificates: Record<string, unknown> = { ...snapshot.certificates };
   for (const purpose of purposesOf(snapshot.cluster)) {
@@ -126,7 +132,7 @@ function longKnown(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, certificates };
 }
 
-/** Takes what is in a Secret for what every pod has. */
+/** Takes every Secret's content for delivered to all pods. */
 function longBrought(snapshot: ClusterSnapshot): ClusterSnapshot {
   const signer = (side: Side) => {
     const found = snapshot.certificates?.[AUTHORITY_OF[side]];
@@ -146,25 +152,25 @@ function longBrought(snapshot: ClusterSnapshot): ClusterSnapshot {
     };
     return { ...peer, spec: { ...peer.spec, tls } } as EtcdPeer;
   });
-  // However new a pod is.
+  // Removes the age of pods, too.
   const { podsForMs: _, ...certificates } = snapshot.certificates ?? {};
   return { ...snapshot, certificates, peers, pods: new Map(pods) };
 }
 
-/** What is written over an authority has another key than the one that has been announced. */
+/** Replaces the key of the CA by a key that was not announced. */
 function overwriting(real: KubeClient): KubeClient {
   return {
     ...real,
     replace: (resource, draft, options) => {
       const { data, metadata } = draft as Draft<Secret>;
       if (resource !== SECRETS || !metadata.name.endsWith("-ca")) return real.replace(resource, draft, options);
-      return real.replace(resource, { ...draft, data: { ...data, [KEY_FILE]: btoa("another one") } }, options);
+      return real.replace(resource, { ...draft, data: { ...data, [KEY_FILE]: btoa("another key") } }, options);
     },
   } as KubeClient;
 }
 
-/** Members come to serve clients over TLS alone, without a time in which they serve both kinds. */
-const oneWay = doing("give-turn", (step) => {
+/** Members switch to TLS for clients at once, without a period of both schemes. */
+const oneWay = doing("update-member", (step) => {
   if (step.do !== "replacePeer" || step.peer.spec?.tls?.client === undefined) return step;
   const { plaintext: _, ...client } = step.peer.spec.tls.client;
   return { ...step, peer: { ...step.peer, spec: { ...step.peer.spec, tls: { ...step.peer.spec.tls, client } } } };
@@ -184,57 +190,61 @@ export const TLS_MUTANTS: readonly Mutant[] = [
   ...LEFT_OUT,
   ...UNGUARDED,
   {
-    name: "members serve clients over TLS alone from their turn on + without guard tls-stepwise",
-    promise: "clients have a way",
+    name: "members switch to TLS without a period of both schemes + without guard tls-stepwise",
+    promise: "clients have a scheme",
     edits: [oneWay, credulousRestart, unguarded("cluster", "tls-stepwise")],
     leaning: SWITCHED,
   },
   {
-    name: "the next authority signs before everybody trusts it + without guard trusted-first",
+    name: "the next CA signs before every member trusts it + without guard trusted-first",
     promise: "trusted first",
     edits: [switches, signs, unguarded("cluster", "trusted-first")],
     leaning: ROTATED,
   },
   {
-    name: "the authority before is dropped before everybody has what is signed anew + without guard trusted-first",
-    promise: "members believe",
+    name: "the previous CA is dropped before all certificates are reissued + without guard trusted-first",
+    promise: "members trust each other",
     edits: [drops, unguarded("cluster", "trusted-first")],
     leaning: ROTATED,
   },
   {
-    name: "what is in a Secret is taken for what every pod has + without guard trusted-first",
-    promise: "members believe",
-    edits: [seeing("rotate-authority", longBrought), unguarded("cluster", "trusted-first")],
+    name: "a Secret's content counts as delivered to every pod + without guard trusted-first",
+    promise: "members trust each other",
+    edits: [seeing("rotate-ca", longBrought), unguarded("cluster", "trusted-first")],
     leaning: { ...ROTATED, often: { askForRotation: 2, lateSecrets: 2 } },
   },
   {
-    name: "nobody waits until applications have read what is new",
-    edits: [seeing("rotate-authority", longKnown), seeing("leaf", longKnown)],
-    // The more members restart meanwhile, the more time applications have all the same.
+    name: "a rotation does not wait until applications have read their Secret",
+    edits: [seeing("rotate-ca", longKnown), seeing("issue-certificate", longKnown)],
+    // With more members, their restarts would give applications enough time.
     leaning: { ...ROTATED, replicas: 1 },
   },
   {
-    name: "applications are given what the next authority has signed before members trust it",
+    name: "applications get a certificate of the next CA before members trust it",
     promise: "applications are served",
-    unasked: ["members believe", "trusted first"],
+    unasked: ["members trust each other", "trusted first"],
     edits: [switches, signs, unguarded("cluster", "trusted-first")],
     leaning: ROTATED,
   },
   {
-    name: "a rotation writes over the key of the authority that signs",
-    promise: "authorities stay",
-    unasked: ["members believe", "trusted first", "applications are served"],
+    name: "a rotation overwrites the key of the signing CA",
+    promise: "CA keys stay",
+    unasked: ["members trust each other", "trusted first", "applications are served"],
     parts: { kube: overwriting },
     leaning: ROTATED,
   },
   {
-    name: "whom to trust is told together with a key",
+    name: "the CA bundle is published together with a key",
     parts: { kube: talkative },
     leaning: BORN,
   },
   {
-    name: "what members show is never made anew",
-    edits: [replaced("leaf", (real, snapshot) => (snapshot.peers.length === 0 ? real.decide(snapshot) : undefined))],
+    name: "certificates of members are never renewed",
+    edits: [
+      replaced("issue-certificate", (real, snapshot) =>
+        snapshot.peers.length === 0 ? real.decide(snapshot) : undefined,
+      ),
+    ],
     leaning: { ...FORMED, tls: TLS, often: { longAbsence: 2 }, steps: 60 },
   },
 ];

@@ -11,7 +11,7 @@ import { SLEEP_MUTANTS } from "./mutants-sleep.ts";
 import { TLS_MUTANTS } from "./mutants-tls.ts";
 import { profileOf } from "./profile.ts";
 
-/** Everything that is broken on purpose. */
+/** All mutants. */
 export const MUTANTS: readonly Mutant[] = [
   ...CLUSTER_MUTANTS,
   ...HEALING_MUTANTS,
@@ -24,32 +24,32 @@ export const MUTANTS: readonly Mutant[] = [
   ...REMAINING_MUTANTS,
 ];
 
-/** Histories after which a mutant counts as not found. Most are found within five. */
+/** Histories after which a mutant counts as missed. Most are found within five. */
 const MOST_HISTORIES = 60;
-/** For a mutant that need not be found by itself: a few, for the table. */
+/** Histories for a covered mutant, for the table. */
 const FEW_HISTORIES = 5;
 
-/** What became of one mutant. */
+/** Outcome of the hunt for one mutant. */
 export interface Hunt {
   readonly name: string;
   /** What else keeps the promise: see Mutant. */
   readonly covered: string | undefined;
-  /** The history that found it; `undefined` when none did. */
+  /** The history that found it; `undefined` when there is none. */
   readonly caught: Told | undefined;
   readonly histories: number;
-  /** What the real operator did wrong in the very same history: then the mutant is not to blame. */
+  /** Violation by the real operator in the same history: then the mutant is not the cause. */
   readonly alibi: Told | undefined;
-  /** What it did wrong there although its guards were back: then the guards do not keep the promise. */
+  /** Violation with the guards restored: then the guards do not keep the promise. */
   readonly unkept: Told | undefined;
 }
 
-/** Tells histories with the mutant until a promise is broken, and the last of them again with the real operator. */
+/** Runs histories with the mutant until a promise is broken, and the last one again with the real operator. */
 export async function hunt(mutant: Mutant): Promise<Hunt> {
   const { name, covered, unasked } = mutant;
   const mutation = mutationOf(mutant);
   const most = covered === undefined ? MOST_HISTORIES : FEW_HISTORIES;
   for (let seed = 1; seed <= most; seed++) {
-    // etcd's own care would hide what the mutant forgets.
+    // The checks of a strict etcd would hide the mutant.
     const profile = profileOf(seed, { hasStrictEtcd: false, tls: false, ...mutant.leaning });
     const told = await tell(profile, { mutation, unasked });
     if (!isBroken(told, mutant)) continue;
@@ -63,12 +63,12 @@ export async function hunt(mutant: Mutant): Promise<Hunt> {
   return { name, covered, caught: undefined, histories: most, alibi: undefined, unkept: undefined };
 }
 
-/** Whether it breaks a promise: of a pair that names one, that one. A covered mutant names what its pair breaks. */
+/** Whether the history breaks the promise of the mutant, or any promise for a mutant without one or a covered one. */
 function isBroken({ violation }: Told, { covered, promise }: Mutant): boolean {
   return violation !== undefined && (promise === undefined || covered !== undefined || violation.invariant === promise);
 }
 
-/** The list of mutants with what became of each. */
+/** A table of mutants and their outcomes. */
 export function table(hunts: readonly Hunt[]): string {
   const width = Math.max(...hunts.map(({ name }) => name.length));
   const lines = hunts.map((each) => `${each.name.padEnd(width)}  ${verdict(each)}`);

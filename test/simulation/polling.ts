@@ -1,15 +1,18 @@
-import type { World } from "#kit/world.ts";
+import type { World } from "#kit/world/world.ts";
 import { settle } from "./ambient.ts";
 import { everythingHappens } from "./calm.ts";
 
-/** How long nothing changes before it counts, in milliseconds. */
+/** Time without changes before counting starts, in milliseconds. */
 const CALM_MS = 10 * 60_000;
-/** How long is counted, in milliseconds. */
+/** Time of counting, in milliseconds. */
 const COUNTED_MS = 60_000;
-/** Looks at one object in that time: one every two seconds, and two that an event brings. */
+/** Most observations of one object in that time: one every two seconds, and two after an event. */
 const MOST_LOOKS = 32;
 
-/** Lets time pass in which nothing happens. @returns who looks too often; `undefined` too when something did change */
+/**
+ * Lets time pass without events. @returns the object that is observed too often; also `undefined` when something
+ * changed
+ */
 export async function pollsTooOften(world: World, next: () => void): Promise<string | undefined> {
   const { version } = world.api;
   await passTime(world, CALM_MS, next);
@@ -21,7 +24,7 @@ export async function pollsTooOften(world: World, next: () => void): Promise<str
     count: all - (before.get(name) ?? 0),
   }));
   const often = looks.find(({ count }) => count > MOST_LOOKS);
-  return often === undefined ? undefined : `${often.name}: ${often.count} looks in ${COUNTED_MS / 1_000} s`;
+  return often === undefined ? undefined : `${often.name}: ${often.count} observations in ${COUNTED_MS / 1_000} s`;
 }
 
 async function passTime(world: World, ms: number, next: () => void): Promise<void> {

@@ -1,10 +1,18 @@
-import { type CallFaults, NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { ACTS_OF_ACCESS, ACTS_OF_AUTH, ACTS_OF_TLS, PEOPLES_ACTS, type PeoplesAct, SWITCH } from "#kit/world-people.ts";
-import { Random } from "#kit/world-random.ts";
+import { type CallFaults, NO_CALL_FAULTS } from "#kit/world/calls.ts";
+import {
+  ACTS_OF_ACCESS,
+  ACTS_OF_AUTH,
+  ACTS_OF_TLS,
+  COPY,
+  PEOPLES_ACTS,
+  type PeoplesAct,
+  SWITCH,
+} from "#kit/world/people.ts";
+import { Random } from "#kit/world/random.ts";
 
-/** What happens by itself in every history. */
+/** Ordinary events of every history. */
 export const ORDINARY = ["deliver", "call", "time", "kubernetes", "etcd"] as const;
-/** What goes wrong. Each history has some of it. */
+/** Faults. Each history has some of them. */
 export const MISHAPS = [
   "crashOperator",
   "loseLease",
@@ -26,13 +34,13 @@ export const MISHAPS = [
   "muteWatch",
   "skewClock",
 ] as const;
-/** What goes wrong only where members speak TLS. */
+/** Faults only for histories with TLS. */
 export const MISHAPS_OF_TLS = ["longAbsence", "lateSecrets"] as const;
-/** The last goes wrong only where a history leans to it: of all watches that of claims would rarely be the one that falls silent. */
+/** Faults. The last one happens only in histories that lean to it: a random muted watch is rarely that of claims. */
 export type Mishap = (typeof MISHAPS)[number] | (typeof MISHAPS_OF_TLS)[number] | "muteClaims";
 export type Happening = (typeof ORDINARY)[number] | Mishap | PeoplesAct;
 
-/** What stays wrong when everything else is repaired. */
+/** Faults that remain when all others are repaired. */
 export const OBSTACLES = [
   "none",
   "nodeStaysDown",
@@ -44,45 +52,45 @@ export const OBSTACLES = [
 ] as const;
 export type Obstacle = (typeof OBSTACLES)[number];
 
-/** What people may set `spec.version` to: the last is what clusters are made with. */
+/** Versions that people may set as `spec.version`. New clusters get the last one. */
 const VERSIONS = ["3.5.21", "3.5.35", "3.7.3", "3.6.17", "3.6.99", "3.6.16"] as const;
 
-/** One history before it is told: everything else follows from the seed. */
+/** Settings of one history. Everything else follows from the seed. */
 export interface Profile {
   readonly seed: number;
   readonly replicas: number;
   readonly hasLocalVolumes: boolean;
   readonly bindsLate: boolean;
-  /** Whether etcd refuses what the real one would refuse. Where it does not, the operator alone sees to it. */
+  /** Whether etcd refuses what the real one refuses. If not, only the operator prevents it. */
   readonly hasStrictEtcd: boolean;
   /** Steps in which things may go wrong. */
   readonly steps: number;
-  /** Whether the cluster is complete before anything goes wrong. */
+  /** Whether the cluster is complete before the first fault. */
   readonly startsFormed: boolean;
   readonly weights: ReadonlyMap<Happening, number>;
   readonly callFaults: CallFaults;
   readonly obstacle: Obstacle;
-  /** What people may set `spec.version` to. */
+  /** Versions that people may set as `spec.version`. */
   readonly versions: readonly string[];
-  /** `spec.tls` of the clusters that people make; undefined: they want none. */
+  /** `spec.tls` of new clusters; undefined: none. */
   readonly tls: object | undefined;
-  /** `spec.auth.enabled` of the clusters that people make; undefined: they say nothing of it. */
+  /** `spec.auth.enabled` of new clusters; undefined: no spec.auth. */
   readonly auth: boolean | undefined;
   /** Whether there are EtcdRoles and EtcdUsers. */
   readonly hasAccess: boolean;
-  /** Whether people clean up behind themselves in the end. */
+  /** Whether people clean up after themselves at the end. */
   readonly isTidied: boolean;
-  /** How many other clusters are at rest. */
+  /** Number of other clusters at rest. */
   readonly othersAtRest: number;
 }
 
-/** Whether nothing can take a pod away but `kubectl drain`; people may ask for more or fewer members meanwhile. */
+/** Whether only `kubectl drain` can remove a pod. People may still change the number of members. */
 export function hasOnlyEvictions({ weights, obstacle }: Profile): boolean {
   const harmless: readonly string[] = [...ORDINARY, "drain", "editReplicas"];
   return obstacle === "none" && [...weights.keys()].every((happening) => harmless.includes(happening));
 }
 
-/** How often each thing happens when it happens at all. */
+/** Weights of ordinary events. */
 const WEIGHTS: Readonly<Record<(typeof ORDINARY)[number], number>> = {
   deliver: 30,
   call: 25,
@@ -91,11 +99,11 @@ const WEIGHTS: Readonly<Record<(typeof ORDINARY)[number], number>> = {
   etcd: 14,
 };
 
-/** Leans a profile towards something, for what is rare by itself. */
+/** Leans a profile towards something that is rare otherwise. */
 export interface Leaning {
-  /** Happenings that always are possible, this often. */
+  /** Events that are always possible, with their weights. */
   readonly often?: Readonly<Partial<Record<Happening, number>>>;
-  /** Nothing else goes wrong, and calls fail only as `callFaults` says. */
+  /** Disables all other faults. Calls fail only as `callFaults` states. */
   readonly onlyThat?: boolean;
   readonly callFaults?: Partial<CallFaults>;
   readonly replicas?: number;
@@ -106,15 +114,15 @@ export interface Leaning {
   readonly bindsLate?: boolean;
   readonly hasStrictEtcd?: boolean;
   readonly steps?: number;
-  /** `spec.tls` of the clusters that people make; `false`: they want none. */
+  /** `spec.tls` of new clusters; `false`: none. */
   readonly tls?: object | false;
   readonly othersAtRest?: number;
   readonly auth?: boolean;
-  /** People make EtcdRoles and EtcdUsers. */
+  /** Whether people create EtcdRoles and EtcdUsers. */
   readonly hasAccess?: boolean;
 }
 
-/** What people write of TLS, as often as they stand here. Hours pass in few histories, and clocks are wrong by up to two. */
+/** Certificate lifetimes of new clusters. Few histories last for hours, and clocks are wrong by up to two hours. */
 const LIFE = { provider: "Operator", duration: "12h", renewBefore: "4h" } as const;
 const NO_SIDE = { provider: "None" } as const;
 const TLS: readonly object[] = [
@@ -125,49 +133,49 @@ const TLS: readonly object[] = [
   { peer: NO_SIDE, client: LIFE },
   { peer: LIFE, client: NO_SIDE },
 ];
-/** So many others that clusters at rest are looked at as rarely as can be. */
+/** Number of other clusters with which clusters at rest are observed as rarely as possible. */
 export const LARGE_FLEET = 1_000;
-/** What of these lets members know who connects: the others may ask for users in half of the histories. */
+/** TLS settings with which members do not verify clients. With all others, half of the histories may use auth. */
 const UNVERIFIED: readonly (object | undefined)[] = [undefined, TLS[3], TLS[5]];
 const AUTH: readonly (boolean | undefined)[] = [true, true, true, false, undefined];
-/** In one history of four members speak TLS. */
+/** Share of histories with TLS. */
 const TLS_SHARE = 0.25;
-/** In one of a hundred, since they take long to come to rest, there are EtcdRoles and EtcdUsers. */
+/** Share of histories with EtcdRoles and EtcdUsers. It is small because such histories take long to come to rest. */
 const ACCESS_SHARE = 0.01;
 
-/** The same, with so little time for clients of both kinds that a history sees the end of it. */
+/** Shortens the period of plaintext so that a history reaches its end. */
 function soonOver(tls: object | undefined): object {
   const { peer = {}, client = {} } = (tls ?? { peer: NO_SIDE, client: NO_SIDE }) as { peer?: object; client?: object };
   return { peer, client: { ...client, plaintextFor: "20s" } };
 }
 
 /**
- * The profile of a seed. Each fault is left out of about half of all histories: faults hide one another, and a history with few
- * of them goes further.
+ * Profile of a seed. About half of all histories leave a given fault out: faults hide one another, and a history with
+ * few of them gets further.
  */
 export function profileOf(seed: number, leaning: Leaning = {}): Profile {
   const random = new Random(seed ^ 0x5eed);
   const weights = new Map<Happening, number>(Object.entries(WEIGHTS) as [Happening, number][]);
   const isCalm = random.chance(0.1) || leaning.onlyThat === true;
   for (const mishap of MISHAPS) if (!isCalm && random.chance(0.4)) weights.set(mishap, random.between(1, 3));
-  const ofTheirOwn: readonly PeoplesAct[] = ["sleep", SWITCH, ...ACTS_OF_TLS, ...ACTS_OF_AUTH, ...ACTS_OF_ACCESS];
+  const ofTheirOwn: readonly PeoplesAct[] = ["sleep", COPY, SWITCH, ...ACTS_OF_TLS, ...ACTS_OF_AUTH, ...ACTS_OF_ACCESS];
   for (const act of PEOPLES_ACTS.filter((each) => !ofTheirOwn.includes(each)))
     if (!isCalm && random.chance(0.3)) weights.set(act, random.between(1, 2));
-  // Of its own numbers: most histories are what they were before anybody slept. In one in ten, since nothing else goes on meanwhile.
+  // A separate generator keeps other histories unchanged. Sleep is rare, because nothing else happens during it.
   if (!isCalm && new Random(seed ^ 0x51ee9).chance(0.1)) weights.set("sleep", 1);
-  // Of its own numbers, too.
+  // A separate generator keeps other histories unchanged.
   const ofTls = new Random(seed ^ 0x715);
   const mayHave = ofTls.chance(TLS_SHARE) ? ofTls.pick(TLS) : undefined;
   const firstTls = leaning.tls === false ? undefined : (leaning.tls ?? mayHave);
   for (const happening of [...ACTS_OF_TLS, ...MISHAPS_OF_TLS])
     if (firstTls !== undefined && !isCalm && ofTls.chance(0.4)) weights.set(happening, 1);
   const ofAuth = new Random(seed ^ 0xa07);
-  // Who asks for users needs TLS towards clients.
+  // Auth needs TLS towards clients.
   const isSwitched = leaning.often?.[SWITCH] !== undefined;
   const mayAsk = leaning.tls === undefined && !isSwitched && !UNVERIFIED.includes(firstTls) && ofAuth.chance(0.5);
   const auth = leaning.auth ?? (mayAsk ? AUTH[ofAuth.below(AUTH.length)] : undefined);
   for (const happening of ACTS_OF_AUTH) if (mayAsk && !isCalm && ofAuth.chance(0.5)) weights.set(happening, 1);
-  // Of its own numbers, too.
+  // A separate generator keeps other histories unchanged.
   const ofAccess = new Random(seed ^ 0xacce55);
   const hasAccess = leaning.hasAccess ?? (!isCalm && ofAccess.chance(ACCESS_SHARE));
   if (hasAccess) weights.set("putAccess", 4);

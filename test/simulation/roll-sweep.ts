@@ -1,7 +1,7 @@
 import { ETCD_CLUSTERS, type EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { EtcdClient } from "#etcd/client.ts";
-import type { WorldEvent } from "#kit/world.ts";
-import type { Mutation } from "#kit/world-operator.ts";
+import type { Mutation } from "#kit/world/operator.ts";
+import type { WorldEvent } from "#kit/world/world.ts";
 import { PODS } from "#kube/kinds.ts";
 import { seeded } from "./ambient.ts";
 import { wrongEnding } from "./endings.ts";
@@ -9,48 +9,54 @@ import { INVARIANTS } from "./invariants.ts";
 import { Memory } from "./memory.ts";
 import { type Scene, scene } from "./stories/scene.ts";
 
-// The operator dies after every single change that it makes while it changes a running cluster, and another one goes on: every promise
-// is kept all the while, and the end is the same as without its death, with as many restarts.
+// The operator dies after each single change that it makes to a running cluster, and a new one continues. Every promise
+// is kept. The outcome, and the number of restarts, is the same as without the death.
 
-/** What a person asks of a cluster that runs, and what becomes of it. */
+/** A person's edit of a running cluster, and its expected outcome. */
 export interface Edited {
   readonly name: string;
   readonly replicas: number;
   readonly edit: Partial<EtcdClusterSpec>;
   /** `spec.tls` of the cluster; without TLS by default. */
   readonly tls?: object;
-  /** After which changes it is tried to die; by default after each. */
+  /** Changes after which the operator dies; by default after each. */
   readonly deaths?: RegExp;
   /** Annotations that the person sets on the EtcdCluster. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** The release that all members run in the end. */
+  /** The release that all members run at the end. */
   readonly version: string;
-  /** How often pods are made for it. */
+  /** How many pods are created for it. */
   readonly restarts: number;
-  /** The reason of condition Ready in the end. */
+  /** The reason of condition Ready at the end. */
   readonly ready: string;
 }
 
-/** What came of a life that ended after one change. */
+/** Outcome of an edit with one death of the operator. */
 export interface Fate {
-  /** The change after which the operator died; undefined: it never did. */
+  /** The change after which the operator died; undefined: it never died. */
   readonly diedAfter: string | undefined;
-  /** All changes of both lives. */
+  /** Changes of both lives. */
   readonly changes: readonly string[];
-  /** What was not as promised, in sentences. */
+  /** Broken promises and wrong outcomes, in sentences. */
   readonly wrong: readonly string[];
 }
 
-/** More than an update takes, its first member's time to come up included; in milliseconds of the world's time. */
+/**
+ * Longer than an update takes, including the time that its first member may take to come up; in milliseconds of world
+ * time.
+ */
 const LONGEST_MS = 20 * 60_000;
 const TICK_MS = 200;
-/** An operator is started again at once, or after longer than a member that restarts has to come up: one as often as the other. */
+/**
+ * How long no operator runs after a death: not at all, or longer than a restarted member may take to come up. The two
+ * alternate.
+ */
 export const AWAY_MS = [0, 40_000] as const;
 
 /**
- * Tells one edit, with an operator that dies after its so many-th change and is away for this long.
+ * Carries out one edit with an operator that dies after its nth change and is away for `awayMs`.
  * @param nth from 1; 0: never
- * @param mutation each life of the operator gets it anew
+ * @param mutation given to each life of the operator
  */
 export function fateOf(edited: Edited, nth: number, awayMs: number, mutation: Mutation = {}): Promise<Fate> {
   return seeded(1, () => tell(edited, nth, awayMs, mutation));
@@ -66,7 +72,7 @@ async function tell(edited: Edited, nth: number, awayMs: number, mutation: Mutat
     changes.push(what);
     if (changes.length !== nth || isDead) return;
     isDead = true;
-    // Nothing that the process does from here on reaches anybody: it is as good as dead, and buried by who waits for it below.
+    // The operator acts no more from here on. The loop below ends its process.
     if (of?.world.operator !== undefined) of.world.operator.isLeading = false;
   };
   let pods = 0;
@@ -109,7 +115,7 @@ function isOwnWrite(event: WorldEvent): event is WorldEvent & { is: "write" } {
   return event.is === "write" && event.actor === "operator";
 }
 
-/** What changes the membership, the leadership or an alarm. */
+/** Changes of the membership, the leadership or an alarm. */
 const ETCD_CHANGES: readonly (keyof EtcdClient)[] = [
   "addLearner",
   "promote",
@@ -138,7 +144,7 @@ function wrongEndOf(of: Scene, { version, replicas, restarts, ready }: Edited, p
   const found = of.condition("Ready");
   return [
     runs === replicas ? [] : `${runs} of ${replicas} members run ${version}`,
-    pods === restarts ? [] : `${pods} pods were made instead of ${restarts}`,
+    pods === restarts ? [] : `${pods} pods were created instead of ${restarts}`,
     found?.reason === ready ? [] : `Ready is ${found?.reason} instead of ${ready}: ${found?.message}`,
   ].flat();
 }

@@ -1,10 +1,10 @@
 import { type Told, tell } from "./history.ts";
 import { ORDINARY, type Profile } from "./profile.ts";
 
-/** How many seeds are tried with each smaller profile: with other faults the same seed tells another history. */
+/** Number of seeds that are tried with each smaller profile: with other faults the same seed gives another history. */
 const SEEDS = 12;
 
-/** A shorter history, with fewer kinds of faults, that breaks the same promise; the given one when none is found. */
+/** A shorter history with fewer kinds of faults that breaks the same promise; the given one when none is found. */
 export async function shrink(told: Told): Promise<Told> {
   let best = told;
   for (const smaller of simpler(told.profile)) {
@@ -19,7 +19,7 @@ export async function shrink(told: Told): Promise<Told> {
   return best;
 }
 
-/** Ways to leave something out. */
+/** Smaller profiles, each with one thing left out. */
 function simpler({ weights, callFaults }: Profile): readonly ((profile: Profile) => Profile)[] {
   const kinds = [...weights.keys()].filter((kind) => !(ORDINARY as readonly string[]).includes(kind));
   const faults = Object.keys(callFaults) as (keyof typeof callFaults)[];

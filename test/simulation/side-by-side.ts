@@ -3,19 +3,18 @@ import { Worker } from "node:worker_threads";
 import type { Report } from "./campaign.ts";
 import type { Hunt } from "./mutants.ts";
 
-/** What one thread is to do. */
+/** Work of one thread. */
 export type Task =
   | { readonly is: "campaign"; readonly count: number; readonly firstSeed: number }
-  /** Every `of`th mutant, beginning with number `from`. */
+  /** Every `of`th mutant, from number `from` on. */
   | { readonly is: "hunts"; readonly from: number; readonly of: number };
 
-// Why threads of their own?
-//   A history is computing and nothing else. Node runs the files as they are, in half the time that they take when the test
-//   runner has rewritten every import of theirs, and several threads share the work.
+// Histories run in worker threads, because they only compute. Node runs the files directly, in half the time that they
+// take with the imports that the test runner rewrites. Several threads share the work.
 
 const THREADS = Math.max(2, availableParallelism());
 
-/** The reports of `count` histories from `firstSeed` on. */
+/** Reports of `count` histories from `firstSeed` on. */
 export async function campaigns(count: number, firstSeed: number): Promise<readonly Report[]> {
   const each = Math.ceil(count / THREADS);
   const tasks = Array.from({ length: Math.ceil(count / each) }, (_, n): Task => {
@@ -24,7 +23,7 @@ export async function campaigns(count: number, firstSeed: number): Promise<reado
   return await Promise.all(tasks.map((task) => run<Report>(task)));
 }
 
-/** What became of each mutant, in the order of the list. */
+/** Hunts of all mutants, in the order of the list. */
 export async function hunts(): Promise<readonly Hunt[]> {
   const parts = await Promise.all(
     Array.from({ length: THREADS }, (_, from) => run<readonly Hunt[]>({ is: "hunts", from, of: THREADS })),

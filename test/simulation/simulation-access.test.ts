@@ -5,10 +5,13 @@ import { tell } from "./history.ts";
 import { type Leaning, profileOf } from "./profile.ts";
 import { story } from "./story.ts";
 
-// EtcdRoles and EtcdUsers that people make, edit, rotate and delete, while people with etcdctl do the same, and everything else goes wrong as ever.
+// EtcdRoles and EtcdUsers that people create, edit, rotate and delete, with changes by etcdctl and all other faults.
 
 const HISTORIES = Number(process.env.SIMULATION_ACCESS ?? 4);
-/** So many at most, until a role got a permission and a user a role: in a leaning with much that stands in the way, every third history or so sees it. */
+/**
+ * Upper bound of histories until a role got a permission and a user a role. In a leaning with many faults about every
+ * third history has both.
+ */
 const MOST_HISTORIES = 10 * HISTORIES;
 const GRANTS = ["role: grant-permission", "user: grant-role"];
 const FIRST_SEED = Number(process.env.SIMULATION_FIRST_SEED ?? 1);
@@ -26,24 +29,24 @@ const ALONE: Leaning = {
 };
 const ASKED: Leaning = { ...ALONE, tls: { peer: LIFE, client: LIFE }, auth: true };
 const LEANINGS: Readonly<Record<string, Leaning>> = {
-  "and nothing else happens": ALONE,
-  "and etcd asks for users": ASKED,
-  "and people with etcdctl do so, too": {
+  "without other events": ALONE,
+  "with auth": ASKED,
+  "with changes by etcdctl": {
     ...ASKED,
     replicas: 1,
     often: { putAccess: 10, editAccessByHand: 8, editBinding: 4 },
   },
-  "while operators die and calls are lost": {
+  "with operator crashes and lost calls": {
     ...ASKED,
     often: { putAccess: 10, editBinding: 3, crashOperator: 5, deliver: 15 },
     callFaults: { late: 0.4, unsent: 0.1, lostReply: 0.15, throttled: 0.05 },
   },
-  "while clusters come, sleep and go": {
+  "with clusters that are created, sleep and are deleted": {
     ...ASKED,
     replicas: 1,
     often: { putAccess: 10, sleep: 1, pause: 1, deleteCluster: 1, createCluster: 2, createRival: 1, switchAuth: 1 },
   },
-  "in the middle of anything": { hasAccess: true, startsFormed: true, often: { putAccess: 10 } },
+  "with all faults": { hasAccess: true, startsFormed: true, often: { putAccess: 10 } },
 };
 
 describe.runIf(SIMULATION_SEED !== undefined)("one history of users and roles", () => {

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "vitest";
 import type { DowngradeAction } from "#etcd/client.ts";
 import { refusalOf } from "#etcd/error.ts";
-import type { Disk, ListedMember } from "#kit/world-disk.ts";
-import { downgrade } from "#kit/world-downgrade.ts";
-import { Etcd, type Process, type StartFlags } from "#kit/world-etcd.ts";
-import { Random } from "#kit/world-random.ts";
-import { whyNotAdd, whyNotPromote, whyNotRemove } from "#kit/world-reconfiguration.ts";
-import { PLAIN } from "#kit/world-tls.ts";
+import type { Disk, ListedMember } from "#kit/world/disk.ts";
+import { downgrade } from "#kit/world/downgrade.ts";
+import { Etcd, type Process, type StartFlags } from "#kit/world/etcd.ts";
+import { Random } from "#kit/world/random.ts";
+import { whyNotAdd, whyNotPromote, whyNotRemove } from "#kit/world/reconfiguration.ts";
+import { PLAIN } from "#kit/world/tls.ts";
 
-// What the simulated etcd refuses, by the sources that world-reconfiguration.ts names.
+// Refusals of the simulated etcd, by the sources that world-reconfiguration.ts names.
 
 const LIST = new Map(["db-0", "db-1", "db-2"].map((name) => [name, `http://${name}:2380`]));
 let nowMs = 0;
@@ -73,9 +73,9 @@ describe("MemberAdd", () => {
     assert.equal(whyNotAdd(etcd, member(1), learner), undefined);
   });
 
-  test("nobody is added while too few have been", () => {
+  test("no member is added while too few voters have been connected", () => {
     etcd.stop("db-1");
-    assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy"); // two of the four there would be
+    assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy"); // Two of the four future members would be connected.
     running(1);
     nowMs += 4_999;
     assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy");
@@ -83,7 +83,7 @@ describe("MemberAdd", () => {
     assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
   });
 
-  test("without a leader it is refused for what the asked member sees, and for nothing that only the log knows", () => {
+  test("without a leader only the connections of the asked member count, and not the raft log", () => {
     add(learner.peerUrl, true);
     for (const each of members) each.leaderId = undefined;
     assert.equal(whyNotAdd(etcd, leader(), learner), undefined);
@@ -92,7 +92,7 @@ describe("MemberAdd", () => {
     assert.equal(whyNotAdd(etcd, leader(), learner), "Unhealthy");
   });
 
-  test("there is one learner at most, and one member of a URL", () => {
+  test("there is at most one learner, and one member per URL", () => {
     add(learner.peerUrl, true);
     assert.equal(whyNotAdd(etcd, leader(), learner), "PeerURLExist");
     assert.equal(whyNotAdd(etcd, leader(), { ...learner, peerUrl: "http://db-4:2380" }), "TooManyLearners");
@@ -100,7 +100,7 @@ describe("MemberAdd", () => {
 });
 
 describe("MemberRemove", () => {
-  test("one of three that are well may go, and one that is down, and the second of two that are up may not", () => {
+  test("one healthy or stopped member of three may be removed, and one of two running members may not", () => {
     const [, second, third] = members.map(({ data }) => data.memberId);
     assert.ok(second !== undefined && third !== undefined);
     assert.equal(whyNotRemove(etcd, leader(), third), undefined);
@@ -109,7 +109,7 @@ describe("MemberRemove", () => {
     assert.equal(whyNotRemove(etcd, leader(), second), "Unhealthy");
   });
 
-  test("a voter that has not started counts as not there", () => {
+  test("an unstarted voter counts as missing", () => {
     add("http://own-1:2380", false);
     add("http://own-2:2380", false);
     assert.equal(whyNotRemove(etcd, leader(), leader().data.memberId), "MemberNotEnoughStarted");
@@ -122,13 +122,13 @@ test("MemberPromote: only a learner, and only one that has caught up", () => {
   assert.equal(whyNotPromote(etcd, leader(), member(1).data.memberId), "MemberNotLearner");
 });
 
-describe("a founder that has lost its disk", () => {
-  test("has been bootstrapped, as the others know", () => {
+describe("an initial member that has lost its disk", () => {
+  test("is refused, because the others know that it has been bootstrapped", () => {
     etcd.empty(disks[2] ?? assert.fail());
     assert.match(String(start(2)), /has already been bootstrapped/);
   });
 
-  test("starts over when nobody can be asked", () => {
+  test("starts over when no other member is reachable", () => {
     etcd.empty(disks[2] ?? assert.fail());
     for (const each of members.slice(0, 2)) etcd.cutOff(each, true);
     assert.notEqual(typeof start(2), "string");
@@ -141,17 +141,18 @@ describe("a founder that has lost its disk", () => {
   });
 });
 
-test("a member that was removed has been removed for good", () => {
+test("a removed member never starts again", () => {
   const { memberId, clusterId } = member(2).data;
   etcd.change(leader(), { term: leader().data.term, is: "remove", id: memberId });
   assert.ok(etcd.truth.of(clusterId).removed.has(memberId));
   assert.match(String(start(2)), /permanently removed/);
-  etcd.empty(disks[2] ?? assert.fail()); // the others do not list it, so they do not say that it has been bootstrapped
+  // The others do not list the member, so they do not report that it has been bootstrapped.
+  etcd.empty(disks[2] ?? assert.fail());
   assert.match(String(start(2)), /permanently removed/);
 });
 
 describe("a downgrade", () => {
-  /** What the member says to the question, as the operator would hear it; nothing when it does what is asked. */
+  /** Refusal of the member as the operator receives it; undefined when the request succeeds. */
   const asked = (action: DowngradeAction, to: string, of = leader()): string | undefined => {
     try {
       downgrade(etcd, leader(), of, action, to);
@@ -160,7 +161,7 @@ describe("a downgrade", () => {
       return refusalOf(thrown) ?? String(thrown);
     }
   };
-  /** Time passes, and each does what it does now and then. */
+  /** Lets time pass, in which each member replicates. */
   const passes = () => {
     for (let n = 0; n < 20; n++) etcd.replicate(leader());
   };
@@ -172,7 +173,7 @@ describe("a downgrade", () => {
 
   beforeEach(() => passes());
 
-  test("leads one minor back, and only one at a time", () => {
+  test("leads back by one minor, and only one runs at a time", () => {
     assert.equal(asked("VALIDATE", "3.4"), "InvalidDowngradeTargetVersion");
     assert.equal(asked("VALIDATE", "3.6"), "InvalidDowngradeTargetVersion");
     assert.equal(asked("VALIDATE", "3.5"), undefined);
@@ -181,20 +182,20 @@ describe("a downgrade", () => {
     assert.equal(asked("ENABLE", "3.5"), "DowngradeInProcess");
   });
 
-  test("lets members start with the minor before, once it has come to all of them", () => {
+  test("lets members start with the previous minor once all members have it", () => {
     assert.match(String(again(2, "3.5.35")), /invalid downgrade/);
     running(2);
     asked("ENABLE", "3.5");
     assert.match(String(again(2, "3.5.35")), /invalid downgrade/);
     passes();
-    assert.equal(cluster().minor, 6); // one is away
+    assert.equal(cluster().minor, 6); // One member is down.
     running(2);
     passes();
     assert.equal(cluster().minor, 5);
     assert.equal(typeof again(2, "3.5.35"), "object");
   });
 
-  test("lets nobody in meanwhile", () => {
+  test("blocks members that join", () => {
     asked("ENABLE", "3.5");
     const joining = new Map([...LIST, ["db-3", "http://db-3:2380"]]);
     add("http://db-3:2380", true);
@@ -204,7 +205,7 @@ describe("a downgrade", () => {
     assert.equal(typeof start(3, flags), "object");
   });
 
-  test("is over when all run the minor before, or when somebody cancels it: then the cluster goes forth with the last of them", () => {
+  test("ends when all members run the previous minor, or by a cancel; the last upgrade raises the version", () => {
     asked("ENABLE", "3.5");
     passes();
     for (const n of [2, 1]) again(n, "3.5.35");

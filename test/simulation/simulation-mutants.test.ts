@@ -10,13 +10,13 @@ import { INVARIANTS } from "./invariants.ts";
 import { MUTANTS, table } from "./mutants.ts";
 import { hunts } from "./side-by-side.ts";
 
-/** Minutes of processor time, beside levels that go first, in milliseconds. */
+/** Time limit in milliseconds: minutes of processor time, beside test levels that have precedence. */
 const HUNT = { timeout: 40 * 60_000 };
 
-/** What became of each mutant: found once, asked twice. */
+/** Hunts of all mutants, shared by two tests. */
 const hunted = hunts();
 
-test("simulation: every mutant is found, or says what else keeps the promise", HUNT, async () => {
+test("simulation: every mutant is found or covered", HUNT, async () => {
   const found = await hunted;
   console.log(table(found));
   assert.equal(found.length, MUTANTS.length);
@@ -35,14 +35,14 @@ test("simulation: every mutant is found, or says what else keeps the promise", H
   assert.deepEqual(
     unkept.map(({ name }) => name),
     [],
-    "the promise is broken although the guard is there",
+    "the promise is broken despite the guard",
   );
 });
 
-/** Promises that are asked about a history as a whole, beside those of each event. */
+/** Promises about a history as a whole, in addition to those about events. */
 const OF_THE_WHOLE = ["converges", "ends well", "rests"];
 
-test("simulation: every promise is seen to be broken by something", HUNT, async () => {
+test("simulation: some mutant breaks each promise", HUNT, async () => {
   const told = [...(await forgetfulVoter(true)), ...(await credulousOperator(true))];
   const broken = new Set([...(await hunted).flatMap(({ caught }) => caught?.violation?.invariant ?? []), ...told]);
   const promises = [...INVARIANTS.map(({ name }) => name), ...OF_THE_WHOLE];
@@ -52,17 +52,17 @@ test("simulation: every promise is seen to be broken by something", HUNT, async 
   );
 });
 
-test("simulation: what a voter that forgets would lose is kept", async () => {
+test("simulation: acknowledged writes survive, because voters with an empty disk do not start", async () => {
   assert.deepEqual([...(await forgetfulVoter(false))], []);
   assert.ok((await forgetfulVoter(true)).has("nothing lost"));
 });
 
-test("simulation: who the cluster is is put on record by claims that are there", async () => {
+test("simulation: an identity is recorded only with claims that exist", async () => {
   assert.deepEqual([...(await credulousOperator(false))], []);
-  assert.ok((await credulousOperator(true)).has("recorded is there"));
+  assert.ok((await credulousOperator(true)).has("recorded claims exist"));
 });
 
-test("simulation: every rule and every guard is left out once", () => {
+test("simulation: a mutant leaves out each rule and each guard", () => {
   const names = new Set(MUTANTS.map(({ name }) => name));
   const wanted = [
     ...CLUSTER_RULES.map(({ name }) => `without rule ${name}`),
@@ -76,7 +76,7 @@ test("simulation: every rule and every guard is left out once", () => {
   );
 });
 
-test("simulation: who says see the pair names the promise that its pair breaks", () => {
+test("simulation: a mutant covered by a pair names the promise that the pair breaks", () => {
   const pairs = MUTANTS.filter(({ name, covered }) => name.includes(" + ") && covered === undefined);
   const alone = MUTANTS.filter(({ covered }) => covered?.includes("see the pair"));
   const unpaired = alone.filter(

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
 import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
-import { CRASHES } from "#kit/world-containers.ts";
-import type { ClusterController } from "#kit/world-operator.ts";
+import { CRASHES } from "#kit/world/containers.ts";
+import type { ClusterController } from "#kit/world/operator.ts";
 import { AWAY_MS, type Edited, fateOf } from "./roll-sweep.ts";
 
 const RESTARTED = { metadata: { annotations: { "kubectl.kubernetes.io/restartedAt": "now" } } };
 
 const CRASHING: Edited = {
-  name: "what lets etcd crash: the first member is put back",
+  name: "a template with which etcd crashes: the first member is rolled back",
   replicas: 3,
   edit: { podTemplate: { metadata: { annotations: { [CRASHES]: "true" } } } },
   version: "3.6.16",
@@ -17,12 +17,15 @@ const CRASHING: Edited = {
   ready: "UpdateStopped",
 };
 
-/** Of a change of how members are reached: restarts by themselves are tried above, and what is only told. */
+/**
+ * Changes during a switch of TLS after which the operator dies. Plain restarts and status writes are covered by the
+ * other edits.
+ */
 const SWITCHING = /^delete Pod |^replace EtcdPeer |^patch PersistentVolumeClaim |^updateMember/;
 
 const EDITS: readonly Edited[] = [
   {
-    name: "a restart of everybody",
+    name: "a restart of all members",
     replicas: 3,
     edit: { podTemplate: RESTARTED },
     version: "3.6.16",
@@ -46,7 +49,7 @@ const EDITS: readonly Edited[] = [
     ready: "AllMembersHealthy",
   },
   {
-    name: "a release that nobody has published: the first member is put back",
+    name: "an unpublished release: the first member is rolled back",
     replicas: 3,
     edit: { version: "3.6.99" },
     version: "3.6.16",
@@ -55,30 +58,30 @@ const EDITS: readonly Edited[] = [
   },
   CRASHING,
   {
-    name: "an authority of members that is followed by another one",
+    name: "a rotation of the peer CA",
     replicas: 3,
     edit: {},
     tls: { client: { provider: "None" } },
     annotations: { [ROTATE_CA_ANNOTATION]: "peer" },
     version: "3.6.16",
-    // Restarts by themselves are tried above, and what is only told.
+    // Plain restarts and status writes are covered by the other edits.
     deaths: /^replace Secret |^delete Pod |^replace EtcdPeer /,
-    // Each restarts to trust both, to show what the new one has signed, and to trust that one alone.
+    // Each member restarts to trust both CAs, to present the new certificate, and to trust only the new CA.
     restarts: 9,
     ready: "AllMembersHealthy",
   },
   {
-    name: "members of a cluster without TLS that go over to it",
+    name: "a switch of peers to TLS",
     replicas: 3,
     edit: { tls: { ...DEFAULT_TLS, client: NO_TLS.client } },
     version: "3.6.16",
     deaths: SWITCHING,
-    // Each restarts to have a certificate, and to be reached over TLS.
+    // Each member restarts to get a certificate, and to be reached over TLS.
     restarts: 6,
     ready: "AllMembersHealthy",
   },
   {
-    name: "members that go back from TLS",
+    name: "a switch of peers back from TLS",
     replicas: 3,
     edit: { tls: NO_TLS },
     tls: { client: { provider: "None" } },
@@ -88,7 +91,7 @@ const EDITS: readonly Edited[] = [
     ready: "AllMembersHealthy",
   },
   {
-    name: "the only member of a cluster that goes back from TLS altogether",
+    name: "a switch of a single member back from TLS on both sides",
     replicas: 1,
     edit: { tls: { ...NO_TLS, client: { ...NO_TLS.client, plaintextFor: "0s" } } },
     tls: {},
@@ -99,12 +102,15 @@ const EDITS: readonly Edited[] = [
   },
 ];
 
-/** Fewer would mean that the sweep has not tried what it is for: a peer, its template, a pod, and what is told of it. */
+/**
+ * Minimum number of changes: an EtcdPeer, its template, a pod, and the status. With fewer the sweep has not tried its
+ * purpose.
+ */
 const FEWEST_CHANGES = 8;
 
 const STATUS = /^replaceStatus EtcdCluster /;
 
-describe("simulation: an operator that dies after any of its changes comes to the same end", () => {
+describe("simulation: an edit has the same outcome when the operator dies after any of its changes", () => {
   for (const edited of EDITS) {
     test(edited.name, async () => {
       const calm = await fateOf(edited, 0, 0);
@@ -115,21 +121,21 @@ describe("simulation: an operator that dies after any of its changes comes to th
         const awayMs = AWAY_MS[index % AWAY_MS.length] ?? 0;
         const { diedAfter, wrong } = await fateOf(edited, index + 1, awayMs);
         assert.deepEqual(wrong, [], `it died after change ${index + 1}, ${diedAfter}, and was away for ${awayMs} ms`);
-        // How often the status is told depends on when it is looked; every other change is made in each life.
+        // The number of status writes depends on the time of the observations; every other change is made in each life.
         if (diedAfter === undefined) assert.match(change, STATUS);
       }
     });
   }
 
-  test("unless it forgets, when it starts, what stands on record of the update", async () => {
+  test("a new operator that drops the recorded update is noticed", async () => {
     const { changes } = await fateOf(CRASHING, 0, 0);
     const fates = changes.map((_, index) => () => fateOf(CRASHING, index + 1, 0, { cluster: forgetful }));
     for (const fate of fates.reverse()) if ((await fate()).wrong.length > 0) return;
-    assert.fail("nobody noticed");
+    assert.fail("no sweep noticed it");
   });
 });
 
-/** The first status that it tells in its life says nothing of an update. */
+/** Drops the update from the first status of each operator process. */
 function forgetful(real: ClusterController): ClusterController {
   let hasTold = false;
   return {

@@ -11,55 +11,58 @@ import {
   scaledDownOnADeadWatch,
 } from "./stories.ts";
 
-// After 10 s the operator no longer waits to see its own write, and decides on the EtcdCluster as it was before the member had
-// joined. A create has no precondition that could hold it back, so the API server is asked first.
-test("simulation: a member that has joined is never told to bootstrap, whatever the caches miss", async () => {
+// After 10 s the operator no longer waits to see its own write. It then decides by the EtcdCluster as it was before the
+// member had joined. A create has no precondition that could prevent it, so the API server is read first.
+test("simulation: a member that has joined never gets bootstrap flags, even with a stale cache", async () => {
   const peer = await deletedPeerOnADeadWatch();
   assert.equal(peer?.spec.bootstrap, undefined);
 });
 
-// Its claims are there and never had a volume, so nobody ever ran: forming it goes on.
-test("simulation: a cluster that is made again before it ever ran comes up", async () => {
+// The cluster keeps forming: its claims exist and never had a volume, so no member ever ran.
+test("simulation: a cluster that is recreated before it ever ran comes up", async () => {
   const cluster = await madeAgainBeforeItEverRan();
   assert.equal(cluster?.status?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
 });
 
-// Who goes first is chosen by the caches. The one that would be left has its data on a claim that goes with its pod, so claims are asked for first.
-test("simulation: fewer members are not those of which no claim is being deleted, whatever the caches miss", async () => {
+// The cache chooses the member to remove. The remaining member may have a terminating claim, so the claims are read
+// from the API server first.
+test("simulation: scale-down keeps a member without a terminating claim, even with a stale cache", async () => {
   assert.deepEqual(await scaledDownOnADeadWatch(), ["db-1"]);
 });
 
-// Who the cluster is goes on record once, for good. By claims that only the cache still shows all members would have joined, and wait for a quorum for ever.
-test("simulation: a cluster whose claims are gone is made anew, whatever the caches miss", async () => {
+// The recorded identity is never corrected. From deleted claims that a stale cache still lists, every member would count
+// as joined, and the new cluster would wait for a quorum forever.
+test("simulation: a cluster without claims gets a new identity, even with a stale cache", async () => {
   const [cluster, before] = await madeAgainOnADeadWatch(false);
   const { identity, conditions } = cluster?.status ?? {};
   assert.equal(conditions?.find(({ type }) => type === "Ready")?.status, "True");
   assert.notEqual(identity?.clusterID, before);
 });
 
-test("simulation: and one whose claims are there comes back with them", async () => {
+test("simulation: a cluster with claims keeps its identity, even with a stale cache", async () => {
   const [cluster, before] = await madeAgainOnADeadWatch(true);
   assert.equal(cluster?.status?.identity?.clusterID, before);
 });
 
-// Turns and removals are written on EtcdPeers, and carried out from there: only the API server knows by then that nobody wants them any more.
+// Pending restarts and removals are recorded on EtcdPeers, and carried out from there. Only the API server knows that
+// the edit was taken back.
 test.each([
   ["an update", { version: "3.6.17" }, "replacePeer"],
-  ["an update, after a restart", { version: "3.6.17" }, "restartPod"],
+  ["an update after its first restart", { version: "3.6.17" }, "restartPod"],
   ["fewer members", { replicas: 2 }, "markRemoval"],
-  ["fewer members, after the removal", { replicas: 2 }, "removeMember"],
-  ["fewer members, when one is let go", { replicas: 2 }, "releaseClaim"],
-])("simulation: nothing goes for %s that was taken back with a pause, whatever the caches miss", async (_, edit, begun) => {
+  ["fewer members after the removal", { replicas: 2 }, "removeMember"],
+  ["fewer members after the release of a claim", { replicas: 2 }, "releaseClaim"],
+])("simulation: nothing is deleted for %s after it is taken back in a pause", async (_, edit, begun) => {
   assert.deepEqual(await pausedOnADeadWatch(edit, begun), []);
 }); // biome-ignore format: a table
 
-describe("simulation: a story of what the operator", () => {
+describe("simulation: stories of a defect that the operator", () => {
   for (const [name, story] of Object.entries(STORIES)) {
     const defect = FAILING[name as StoryName];
-    test(`${defect === undefined ? "does not do" : "is known to do"}: ${name}`, async () => {
+    test(`${defect === undefined ? "does not have" : "is known to have"}: ${name}`, async () => {
       const wrong = await toldOf(story);
       if (defect === undefined) assert.equal(wrong, undefined);
-      else assert.notEqual(wrong, undefined, `${name} is mended: delete its line in FAILING (known-defects.ts)`);
+      else assert.notEqual(wrong, undefined, `${name} is fixed: delete its line in FAILING (known-defects.ts)`);
     });
   }
 });

@@ -1,27 +1,26 @@
-import { runningRevision } from "#cluster/versions.ts";
+import { runningRevision } from "#cluster/update/versions.ts";
 import type { Pod } from "#kube/kinds.ts";
 import type { Condition } from "#runtime/conditions.ts";
 import type { Invariant } from "./memory.ts";
 
-// Which truth must a status tell?
-//   That of the look it was made from, which took a while: whatever it says must have been so at some moment between the
-//   beginning of the look and now. What happened before the look is no excuse.
+// A status is judged by the observation that it was made from. Each statement must have been true at some moment
+// between the beginning of the observation and now. Earlier events are no excuse.
 
 export const availableIsTrue: Invariant = {
   name: "available is true",
-  promise: "Available=True is never said when a majority of voters was down throughout the look that it comes from.",
+  promise: "Available=True is never reported when a majority of voters was down throughout the observation.",
   breaks(event, _world, memory) {
     if (event.is !== "clusterStatus" || !isTrue(event.status.conditions, "Available")) return undefined;
     const lastQuorum = memory.lastQuorum.get(event.status.identity?.clusterID ?? "") ?? -1;
     if (lastQuorum >= event.lookedFrom - 1) return undefined;
-    return `no majority has run since step ${lastQuorum}, and the look began in step ${event.lookedFrom}`;
+    return `no majority has run since step ${lastQuorum}, and the observation began in step ${event.lookedFrom}`;
   },
 };
 
 export const readyIsTrue: Invariant = {
   name: "ready is true",
   promise:
-    "Ready=True is never said of a cluster, or a member, that did not run at any moment of the look, nor first before a client is served.",
+    "Ready=True is never reported of a cluster or a member that did not run at any moment of the observation. A cluster becomes Ready only after a client was served.",
   breaks(event, _world, memory) {
     if (event.is === "peerStatus" && isTrue(event.status.conditions, "Ready")) {
       const key = `${event.status.clusterID}/${event.status.memberID}`;
@@ -31,27 +30,27 @@ export const readyIsTrue: Invariant = {
     }
     if (event.is !== "clusterStatus" || !isTrue(event.status.conditions, "Ready")) return undefined;
     const { identity } = event.status;
-    const members = event.status.members?.filter(({ name }) => !isOfSomebodyElse(name));
+    const members = event.status.members?.filter(({ name }) => !isForeignName(name));
     const down = members?.find(({ id }) => !hasRun(memory.lastRun, `${identity?.clusterID}/${id}`, event.lookedFrom));
     const wanted = event.snapshot.cluster.spec.replicas;
-    if (members?.length !== wanted) return `${members?.length} members are told of, and ${wanted} are wanted`;
+    if (members?.length !== wanted) return `${members?.length} members are reported, and spec.replicas is ${wanted}`;
     if (down !== undefined) return `${down.name} does not run`;
     const { cluster, clientService } = event.snapshot;
-    // Who is Ready already is not asked again.
+    // A cluster that is already Ready is not checked again.
     const wasReady = isTrue(cluster.status?.conditions, "Ready");
     const isServed = (memory.lastServed.get(clientService?.metadata.uid ?? "") ?? -1) >= event.lookedFrom;
-    return wasReady || isServed ? undefined : "nobody was served through the client Service";
+    return wasReady || isServed ? undefined : "the client Service served no client";
   },
 };
 
 export const settledIsTrue: Invariant = {
   name: "settled is true",
   promise:
-    "That there is nothing to do is never said while a member is not healthy, or runs something else than the spec asks for, nor while an update is on record.",
+    "Settled is never reported while a member is unhealthy, a member does not match the spec, or an update is on record.",
   breaks(event) {
     if (event.is !== "clusterStatus") return undefined;
     const { conditions, members } = event.status;
-    const sick = members?.find(({ healthy, name }) => !healthy && !isOfSomebodyElse(name));
+    const sick = members?.find(({ healthy, name }) => !healthy && !isForeignName(name));
     const isSettled = conditions?.some(({ reason }) => reason === "Settled") ?? false;
     const isGoing = event.snapshot.cluster.metadata.deletionTimestamp !== undefined;
     if (!isSettled || isGoing) return undefined;
@@ -59,19 +58,19 @@ export const settledIsTrue: Invariant = {
     const behind = members?.find(
       ({ name, upToDate }) => upToDate === false && isGoingOn(event.snapshot.pods.get(name)),
     );
-    if (behind !== undefined) return `${behind.name} runs something else`;
+    if (behind !== undefined) return `${behind.name} does not match the spec`;
     const { update } = event.status;
     return update === undefined ? undefined : `the update to etcd ${update.to} is on record`;
   },
 };
 
-/** Whether the pod says what it was made from, and nobody has deleted it. */
+/** Whether the pod has a revision and is not terminating. */
 function isGoingOn(pod: Pod | undefined): boolean {
   return runningRevision(pod) !== undefined && pod?.metadata.deletionTimestamp === undefined;
 }
 
-/** By the name under which it was added (world-administrator.ts): the operator cannot ask it how it is. */
-function isOfSomebodyElse(name: string): boolean {
+/** Whether a person added the member, by its name (world-administrator.ts): the operator cannot observe it. */
+function isForeignName(name: string): boolean {
   return name.startsWith("own-");
 }
 

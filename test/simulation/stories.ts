@@ -1,13 +1,13 @@
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
-import type { World, WorldOptions } from "#kit/world.ts";
-import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
+import { CLUSTER, NAMESPACE } from "#kit/world/people.ts";
+import type { World, WorldOptions } from "#kit/world/world.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import { seeded, settle } from "./ambient.ts";
 import { kubernetesStep } from "./happenings.ts";
 import { Scene } from "./stories/scene.ts";
 
-// Histories that chance would need long for, told on purpose.
+// Scripted histories that random ones would rarely reach.
 
 const REF = { namespace: NAMESPACE, name: CLUSTER };
 
@@ -17,7 +17,7 @@ async function started(replicas: number, more: Partial<WorldOptions> = {}): Prom
   return made;
 }
 
-/** A tenth of a second in which everything happens, except that nothing is heard on one watch. */
+/** Lets everything happen for a tenth of a second, except that one watch delivers nothing. */
 async function tenth(world: World, silent: string | undefined): Promise<void> {
   for (const stream of world.watches.streams) if (stream.resource.plural !== silent) stream.deliver(stream.behind);
   while (kubernetesStep(world)) world.step += 1;
@@ -29,9 +29,9 @@ async function tenth(world: World, silent: string | undefined): Promise<void> {
 }
 
 /**
- * The member is on record as joined, and from then on nothing comes on the watch of EtcdClusters. A person deletes the EtcdPeer;
- * half a minute passes, less than it takes to find out that the watch is dead.
- * @returns the EtcdPeer that the operator made in its place
+ * A member is recorded as joined, and then the watch of EtcdClusters is dead. A person deletes the EtcdPeer. Half a
+ * minute passes, which is too short to detect the dead watch.
+ * @returns the EtcdPeer that the operator creates in its place
  */
 export function deletedPeerOnADeadWatch(): Promise<EtcdPeer | undefined> {
   return seeded(1, async () => {
@@ -45,7 +45,7 @@ export function deletedPeerOnADeadWatch(): Promise<EtcdPeer | undefined> {
 }
 
 /**
- * A cluster whose members could never start, for want of volumes, is deleted and made again; then there are volumes.
+ * A cluster without volumes, so that no member ever started, is deleted and created again; then there are volumes.
  * @returns the cluster when everything is quiet
  */
 export function madeAgainBeforeItEverRan(): Promise<EtcdCluster | undefined> {
@@ -65,9 +65,9 @@ export function madeAgainBeforeItEverRan(): Promise<EtcdCluster | undefined> {
 }
 
 /**
- * A person deletes a claim, which stays as long as its pod runs, and nothing comes on the watch of claims; then one member of two is to go. It is seen
- * after eight seconds.
- * @returns names of the members that are left
+ * A person deletes a claim, which remains while its pod runs, while the watch of claims is dead. Then one of two
+ * members is to be removed. The operator sees the deletion after eight seconds.
+ * @returns names of the remaining members
  */
 export function scaledDownOnADeadWatch(): Promise<readonly string[]> {
   return seeded(1, async () => {
@@ -83,9 +83,10 @@ export function scaledDownOnADeadWatch(): Promise<readonly string[]> {
 }
 
 /**
- * The operator has begun something for an edit when a person takes the edit back and pauses the cluster; of EtcdClusters nothing is heard for 25 s.
- * @param begun the first step after which that is
- * @returns what the operator deleted after the pause
+ * A person takes an edit back and pauses the cluster when the operator has begun to carry it out. The watch of
+ * EtcdClusters is dead for 25 s.
+ * @param begun the first step of the operator after which the person acts
+ * @returns objects that the operator deleted after the pause
  */
 export function pausedOnADeadWatch(edit: Partial<EtcdCluster["spec"]>, begun: string): Promise<readonly string[]> {
   return seeded(1, async () => {
@@ -95,7 +96,7 @@ export function pausedOnADeadWatch(edit: Partial<EtcdCluster["spec"]>, begun: st
     scene.edit(edit);
     const hasBegun = () => scene.did().some((each) => each.startsWith(begun));
     for (let tenths = 0; tenths < 1_000 && !hasBegun(); tenths++) await tenth(scene.world, undefined);
-    if (!hasBegun()) throw new Error(`nobody did ${begun}`);
+    if (!hasBegun()) throw new Error(`the operator never did ${begun}`);
     scene.edit({ ...spec, paused: true });
     scene.events.length = 0;
     for (let tenths = 0; tenths < 250; tenths++) await tenth(scene.world, ETCD_CLUSTERS.plural);
@@ -107,8 +108,10 @@ export function pausedOnADeadWatch(edit: Partial<EtcdCluster["spec"]>, begun: st
 }
 
 /**
- * A person deletes the cluster with its claims and makes it again, and nothing comes on the watch of claims meanwhile, and for 25 s after it.
- * @param keepsData whether the claims stay @returns the cluster when everything is quiet, and the ID of the first one
+ * A person deletes the cluster with its claims and creates it again. The watch of claims is dead from then until 25 s
+ * after the creation.
+ * @param keepsData whether the claims remain
+ * @returns the cluster when everything is quiet, and the ID of the first one
  */
 export function madeAgainOnADeadWatch(
   keepsData: boolean,

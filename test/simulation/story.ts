@@ -1,9 +1,9 @@
 import { type Told, tell } from "./history.ts";
 
-/** Longest trace that is printed, in lines. The end is what matters. */
+/** Maximum number of printed trace lines. The last lines matter most. */
 const LINES = 200;
 
-/** The history, told again line by line: the same profile gives the same history. */
+/** Runs the history again with a trace. The same profile gives the same history. */
 export async function story({ profile, violation }: Told): Promise<string> {
   const lines: string[] = [];
   await tell(profile, { trace: (line) => lines.push(line) });

@@ -3,7 +3,7 @@ import { campaign } from "./campaign.ts";
 import { hunt, MUTANTS } from "./mutants.ts";
 import type { Task } from "./side-by-side.ts";
 
-// One thread of side-by-side.ts.
+// Worker thread of side-by-side.ts.
 
 const task = workerData as Task;
 if (task.is === "campaign") {

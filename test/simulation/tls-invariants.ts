@@ -20,24 +20,23 @@ import { ETCD_PEERS, type EtcdPeer } from "#api/v1beta1/peer.ts";
 import { NEXT_KEY, textIn } from "#certificates/facts.ts";
 import { idOf } from "#certificates/pem.ts";
 import { signersOf } from "#certificates/trust.ts";
-import { SIDES } from "#cluster/certificates/purposes.ts";
+import { SIDES } from "#cluster-tls/read/purposes.ts";
 import type { TlsIdentity } from "#etcd/endpoint.ts";
 import { hexOf } from "#etcd/types.ts";
-import type { World } from "#kit/world.ts";
-import type { Process } from "#kit/world-etcd.ts";
-import { isVouched, type Pair, pairIn, trustIn, whyNotServed } from "#kit/world-tls.ts";
+import type { Process } from "#kit/world/etcd.ts";
+import { isVouched, type Pair, pairIn, trustIn, whyNotServed } from "#kit/world/tls.ts";
+import type { World } from "#kit/world/world.ts";
 import { CONFIG_MAPS, controllerOf, PODS, REPLICA_SETS, SECRETS, type Secret } from "#kube/kinds.ts";
 import { isOver } from "#kube/pod.ts";
 import type { Invariant } from "./memory.ts";
 
-// What do certificates promise?
-//   That nobody who runs is left out for one. Excused is what nobody could have kept: a person wrote something else into a Secret, its time was
-//   over while no operator ran, or a kubelet has not been heard of.
+// Certificates promise that no running member is cut off by one. Excused is what no operator could prevent: a person
+// overwrote a Secret, a certificate expired while no operator ran, or a kubelet is unreachable.
 
-/** So long a client may have what was in its Secret before, in milliseconds. */
+/** How long a client may still use the previous content of its Secret, in milliseconds. */
 const CLIENT_LAG_MS = 90_000;
 
-/** Members that run, by their EtcdCluster, where one of them at least speaks TLS. */
+/** Running members by EtcdCluster, where at least one of them speaks TLS. */
 function secured(world: World): ReadonlyMap<EtcdCluster, readonly Process[]> {
   const found = new Map<EtcdCluster, readonly Process[]>();
   if (world.api.list(SECRETS).length === 0) return found;
@@ -58,61 +57,64 @@ function isTimely(pair: Pair | undefined, nowMs: number): boolean {
   return pair !== undefined && pair.fromMs <= nowMs && nowMs < pair.untilMs;
 }
 
-/** Whether it is about to end, at the word of a kubelet that hears: on a node that is cut off it runs on, whatever its pod says. */
+/**
+ * Whether the pod is terminating on a reachable kubelet. On a node that is cut off it runs on, whatever the pod's
+ * status is.
+ */
 function isEnding({ api, kubelets }: World, { podUid }: Process): boolean {
   const pod = api.byUid(PODS, podUid);
   return pod?.metadata.deletionTimestamp !== undefined && kubelets.isHeardOf(pod);
 }
 
-/** Whether the EtcdPeer is there for which its pod was made. */
+/** Whether the EtcdPeer for which the pod was made still exists. */
 function isOfPeer({ api }: World, { podUid }: Process): boolean {
   const pod = api.byUid(PODS, podUid);
   const set = pod && api.byUid(REPLICA_SETS, controllerOf(pod)?.uid);
   return set !== undefined && api.byUid(ETCD_PEERS, controllerOf(set)?.uid) !== undefined;
 }
 
-/** Whether the kubelet brings Secrets into the pod of this member. */
-function isLookedAfter({ api, kubelets }: World, { podUid }: Process): boolean {
+/** Whether the kubelet updates Secrets in the pod of this member. */
+function receivesSecrets({ api, kubelets }: World, { podUid }: Process): boolean {
   const pod = api.byUid(PODS, podUid);
   return pod !== undefined && pod.metadata.deletionTimestamp === undefined && kubelets.isHeardOf(pod);
 }
 
-export const membersBelieve: Invariant = {
-  name: "members believe",
-  promise: "Members that run believe each other, whatever is done about certificates, until the time of one is over.",
+export const membersTrustEachOther: Invariant = {
+  name: "members trust each other",
+  promise: "Running members trust each other during every certificate change, until a certificate expires.",
   breaks(event, world, memory) {
     if (event.is !== "step") return undefined;
     const { nowMs } = world.time;
     for (const [cluster, processes] of secured(world)) {
       if (memory.tls.isTampered(cluster)) continue;
-      // Who has nothing to show yet, or any more, is reached, and reaches the others, without.
+      // A member without a certificate, or with an expired one, needs no trust to be reached.
       const asked = processes.filter(
         (each) =>
           (each.speeches.peer.trust.length === 0 || isTimely(each.speeches.peer.pair(), nowMs)) &&
-          isLookedAfter(world, each),
+          receivesSecrets(world, each),
       );
       for (const one of asked)
         for (const other of asked)
           if (one.podUid < other.podUid && !world.etcd.believe(one, other))
-            return `${one.peer} and ${other.peer} do not believe each other`;
+            return `${one.peer} and ${other.peer} do not trust each other`;
     }
     return undefined;
   },
 };
 
-export const clientsHaveAWay: Invariant = {
-  name: "clients have a way",
-  promise: "There is no moment at which some members serve only clients with TLS, and others only those without.",
+export const clientsHaveAScheme: Invariant = {
+  name: "clients have a scheme",
+  promise: "At no moment do some members serve only clients with TLS, and others only clients without.",
   breaks(event, world) {
     if (event.is !== "step") return undefined;
     for (const running of secured(world).values()) {
-      // Who has taken EtcdPeers away has taken what their pods belong to: they are about to end.
+      // Pods of a deleted EtcdPeer are about to end.
       const processes = running.filter((each) => !isEnding(world, each) && isOfPeer(world, each));
       const only = (scheme: string) =>
         processes.find(({ speeches: { client } }) => client.schemes.size === 1 && client.schemes.has(scheme));
       const [plain, safe] = [only("http"), only("https")];
       if (plain !== undefined && safe !== undefined)
-        return `${plain.peer} serves nobody with TLS, and ${safe.peer} nobody without`;
+        return `${plain.peer} serves no client with TLS, and ${safe.peer} no client without`;
     }
     return undefined;
   },
@@ -121,7 +123,7 @@ export const clientsHaveAWay: Invariant = {
 export const applicationsAreServed: Invariant = {
   name: "applications are served",
   promise:
-    "Who connects with what the Secret for applications says, or said a moment ago, is believed, and believes whom it finds.",
+    "A client with the current or the previous content of the application Secret is trusted, and trusts every member.",
   breaks(event, world, memory) {
     if (event.is !== "step") return undefined;
     const { nowMs } = world.time;
@@ -133,12 +135,13 @@ export const applicationsAreServed: Invariant = {
           (each) =>
             each.speeches.client.schemes.has("https") &&
             isTimely(each.speeches.client.pair(), nowMs) &&
-            isLookedAfter(world, each),
+            receivesSecrets(world, each),
         );
         for (const each of served) {
           const clocks = { ownMs: nowMs, memberMs: nowMs };
           const why = whyNotServed(each.speeches, identityOf(secret, cluster), clocks);
-          if (why !== undefined) return `${each.peer} and who shows Secret ${secret.metadata.name}: ${why}`;
+          if (why !== undefined)
+            return `${each.peer} does not serve a client with Secret ${secret.metadata.name}: ${why}`;
         }
       }
     }
@@ -148,7 +151,7 @@ export const applicationsAreServed: Invariant = {
 
 const identities = new WeakMap<Secret, TlsIdentity>();
 
-/** With what an application connects that mounts the Secret. */
+/** TLS identity of an application that mounts the Secret. */
 function identityOf(secret: Secret, { metadata: { namespace, name } }: EtcdCluster): TlsIdentity {
   const known = identities.get(secret) ?? {
     ca: textIn(secret, TRUST_FILE),
@@ -163,7 +166,7 @@ function identityOf(secret: Secret, { metadata: { namespace, name } }: EtcdClust
 export const trustedFirst: Invariant = {
   name: "trusted first",
   promise:
-    "What the operator makes is signed by somebody whom every member that runs and asks trusts, unless they trust nothing that was there.",
+    "Every running member that verifies certificates trusts the CA of a certificate that the operator writes, unless it did not trust the previous one either.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== SECRETS) return undefined;
     const after = event.after as Secret | undefined;
@@ -184,19 +187,21 @@ export const trustedFirst: Invariant = {
     );
     return doubting.length === 0
       ? undefined
-      : `Secret ${after.metadata.name} shows what ${doubting.map(({ peer }) => peer).join(", ")} would not believe`;
+      : `Secret ${after.metadata.name} has a certificate that ${doubting.map(({ peer }) => peer).join(", ")} would not trust`;
   },
 };
 
-/** On which side members are shown what this Secret has; undefined of authorities, which nobody is shown. */
+/**
+ * Side on which members verify the certificate in this Secret. Undefined for a CA, which is not presented to members.
+ */
 function sideOf({ metadata: { name } }: Secret): "peer" | "client" | undefined {
   if (name.endsWith("-ca")) return undefined;
   return name.endsWith("-peer-tls") ? "peer" : "client";
 }
 
-export const givenUpForMore: Invariant = {
-  name: "given up for more",
-  promise: "Nobody who runs is given up because of what somebody has written into a Secret.",
+export const noRemovalOverTrust: Invariant = {
+  name: "no removal over trust",
+  promise: "No running member is given up because a person overwrote a Secret.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== ETCD_PEERS) return undefined;
     const removal = event.after?.metadata.annotations?.[REMOVAL_ANNOTATION];
@@ -208,13 +213,13 @@ export const givenUpForMore: Invariant = {
       (other) =>
         given !== undefined && other.data.clusterId === given.data.clusterId && !world.etcd.believe(given, other),
     );
-    return doubting && `${given?.peer} is given up, and it and ${doubting.peer} only do not believe each other`;
+    return doubting && `${given?.peer} is given up, and ${doubting.peer} only does not trust it`;
   },
 };
 
-export const authoritiesStay: Invariant = {
-  name: "authorities stay",
-  promise: "The key of an authority is never lost by what the operator writes, but for the one that has followed it.",
+export const caKeysStay: Invariant = {
+  name: "CA keys stay",
+  promise: "A write of the operator never loses the key of a CA, except when a rotation replaces the CA.",
   breaks(event) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource !== SECRETS) return undefined;
     const [before, after] = [event.before, event.after] as (Secret | undefined)[];
@@ -222,13 +227,13 @@ export const authoritiesStay: Invariant = {
     if (after === undefined) return `Secret ${before.metadata.name} is deleted`;
     if (!before.metadata.name.endsWith("-ca") || textIn(before, KEY_FILE) === textIn(after, KEY_FILE)) return undefined;
     const isNext = textIn(before, NEXT_KEY) !== "" && textIn(before, NEXT_KEY) === textIn(after, KEY_FILE);
-    return isNext ? undefined : `the key in Secret ${before.metadata.name} is written over`;
+    return isNext ? undefined : `the key in Secret ${before.metadata.name} is overwritten`;
   },
 };
 
 export const keysStayInSecrets: Invariant = {
   name: "keys stay in Secrets",
-  promise: "No key is written anywhere but to a Secret.",
+  promise: "No key is written to any other object than a Secret.",
   breaks(event, world) {
     if (event.is !== "write" || event.actor !== "operator" || event.resource === SECRETS) return undefined;
     if (world.api.list(SECRETS).length === 0) return undefined;
@@ -242,20 +247,20 @@ const LEAVES_OF: Readonly<Record<Side, readonly string[]>> = {
   client: ["server-tls", "operator-tls", "client"],
 };
 
-/** How the certificates of a cluster are, by what lies in its Secrets and by the world's clock. */
+/** State of a cluster's certificates by the content of its Secrets and the world's clock. */
 export interface Certification {
-  /** What is not there, or not good. */
+  /** A missing or invalid certificate. */
   readonly wrong?: string;
-  /** What is good, and not as it will be when all is done. */
+  /** A valid state that is not the final one. */
   readonly unfinished?: string;
-  /** Whether only a person can put right what is wrong. */
+  /** Whether only a person can repair the problem. */
   readonly isHopeless?: boolean;
 }
 
-/** The first side of which something is wrong, or else unfinished. */
+/** Certification of the first side with a problem, or else of the first unfinished side. */
 export function certificationOf(world: World, cluster: EtcdCluster): Certification {
   const peers = peersOf(world, cluster);
-  // Who is yet to go back from TLS needs what it shows until then.
+  // Members that have yet to switch TLS off still need their certificates.
   const sides = SIDES.filter(
     (side) => providerOf(cluster.spec, side) === "Operator" || peers.some(({ spec }) => spec.tls?.[side] !== undefined),
   );
@@ -277,43 +282,50 @@ function sideOfCluster(world: World, cluster: EtcdCluster, side: Side): Certific
   const signer = pairIn(authority);
   const trust = trustIn(textIn(authority ?? {}, TRUST_FILE));
   const isBroken = authority !== undefined && (signer?.chain[0]?.ca !== true || !isVouched(trust, signer));
-  // One that is gone is followed by another one; one that is broken is not.
-  const isTrusted = everybodyTrusts(world, cluster, side, signer);
+  // A missing CA is replaced by a new one; a broken CA is not.
+  const isTrusted = everyMemberTrusts(world, cluster, side, signer);
   for (const leaf of LEAVES_OF[side]) {
     const shown = `${name}-${leaf}`;
     const [secret, pair] = [find(shown), pairIn(find(shown))];
     const by = trustIn(textIn(secret ?? {}, TRUST_FILE));
     const wrong =
       secret === undefined || pair === undefined || !isVouched(by, pair)
-        ? `Secret ${shown} is of no use`
+        ? `Secret ${shown} has no valid certificate`
         : isTimely(pair, nowMs)
           ? undefined
-          : `Secret ${shown} is not valid by now`;
+          : `Secret ${shown} has an expired or not yet valid certificate`;
     if (wrong !== undefined) return { wrong, isHopeless: isBroken || !isTrusted };
-    // Both have been written over with what is good elsewhere: nobody has the key any more of whom members trust.
+    // A person overwrote both Secrets with valid content of another cluster: the key of the CA that members trust is
+    // lost.
     const isBelieved = (text: string) => text === "" || (pair !== undefined && isVouched(trustIn(text), pair));
     if (side === "peer" && !isTrusted && !memberTrusts(world, cluster, side).every(isBelieved))
-      return { wrong: `Secret ${shown} is signed by somebody whom members do not trust`, isHopeless: true };
+      return { wrong: `Secret ${shown} is signed by a CA that members do not trust`, isHopeless: true };
   }
-  if (authority === undefined) return { wrong: `Secret ${own} is not there` };
-  if (isBroken) return { wrong: `Secret ${own} is of no use`, isHopeless: true };
-  if (textIn(authority, NEXT_KEY) !== "") return { unfinished: `Secret ${own} has an authority that is to follow` };
-  if (trust.length !== 1) return { unfinished: `Secret ${own} says to trust ${trust.length} authorities` };
+  if (authority === undefined) return { wrong: `Secret ${own} is missing` };
+  if (isBroken) return { wrong: `Secret ${own} has no valid CA`, isHopeless: true };
+  if (textIn(authority, NEXT_KEY) !== "") return { unfinished: `Secret ${own} has a next CA` };
+  if (trust.length !== 1) return { unfinished: `Secret ${own} has ${trust.length} CAs to trust` };
   const behind = LEAVES_OF[side].find(
     (leaf) => textIn(find(`${name}-${leaf}`) ?? {}, TRUST_FILE) !== textIn(authority, TRUST_FILE),
   );
   const map =
     side === "client" ? world.api.find(CONFIG_MAPS, { namespace, name: trustConfigMapName(name) }) : undefined;
   if (side === "client" && map?.data?.[TRUST_FILE] !== textIn(find(`${name}-server-tls`) ?? {}, TRUST_FILE))
-    return { unfinished: `ConfigMap ${trustConfigMapName(name)} does not say whom to trust` };
+    return {
+      unfinished: `ConfigMap ${trustConfigMapName(name)} does not have the CA bundle of the server certificate`,
+    };
   const asked = cluster.metadata.annotations?.[ROTATE_CA_ANNOTATION];
   const isAsked = asked !== undefined && (asked.startsWith(side) || asked.startsWith("all"));
   if (isAsked && authority.metadata.annotations?.[ROTATED_FOR_ANNOTATION] !== asked)
-    return { unfinished: `another authority was asked for, and Secret ${own} has the one before` };
-  return behind === undefined ? {} : { unfinished: `Secret ${name}-${behind} trusts others than its authority does` };
+    return { unfinished: `a CA rotation was asked for, and Secret ${own} still has the previous CA` };
+  return behind === undefined
+    ? {}
+    : { unfinished: `Secret ${name}-${behind} has a different CA bundle than Secret ${own}` };
 }
 
-/** Whom each member is to trust, in PEM; what was there before may still run on a node that is down. */
+/**
+ * CA bundles in PEM that each member is to trust. A member on a node that is down may still run with the previous one.
+ */
 function memberTrusts(world: World, cluster: EtcdCluster, side: Side): readonly string[] {
   return peersOf(world, cluster).map(({ spec }) => spec.tls?.[side]?.trust ?? "");
 }
@@ -322,8 +334,8 @@ function peersOf({ api }: World, { metadata }: EtcdCluster): readonly EtcdPeer[]
   return api.list(ETCD_PEERS).filter((peer) => controllerOf(peer)?.uid === metadata.uid);
 }
 
-/** Members would believe what it signs: by what they run with, and by what they are to have. A pod that is over runs nothing. */
-function everybodyTrusts(world: World, cluster: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
+/** Whether every member trusts the CA, by the pods that exist and by its EtcdPeer. Pods that are over are left out. */
+function everyMemberTrusts(world: World, cluster: EtcdCluster, side: Side, signer: Pair | undefined): boolean {
   const peers = peersOf(world, cluster);
   const pods = world.api
     .list(PODS)
@@ -336,7 +348,7 @@ function everybodyTrusts(world: World, cluster: EtcdCluster, side: Side, signer:
   return [...new Set(texts)].every((text) => signer !== undefined && isVouched(trustIn(text), signer));
 }
 
-/** What members are to have when all is done. */
+/** TLS configuration of members when all certificate changes are complete. */
 export function wantedTls(world: World, { metadata, spec }: EtcdCluster): MemberTemplate["tls"] {
   const { namespace, name } = metadata;
   const side = (of: Side) => {
@@ -359,12 +371,12 @@ export function wantedTls(world: World, { metadata, spec }: EtcdCluster): Member
   };
 }
 
-/** Something is wrong with certificates that only a person can put right. */
+/** Whether a certificate problem exists that only a person can repair. */
 export function isUncertifiable(world: World): boolean {
   return world.api.list(ETCD_CLUSTERS).some((cluster) => certificationOf(world, cluster).isHopeless === true);
 }
 
-/** Something is yet to be done about certificates, or is about to reach a pod. */
+/** Whether a certificate change is in progress or has yet to reach a pod. */
 export function isBeingCertified(world: World): boolean {
   if (world.api.list(SECRETS).length === 0) return false;
   return (

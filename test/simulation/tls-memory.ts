@@ -1,25 +1,25 @@
 import { applicationCertificateName, CLUSTER_LABEL, rootSecretName } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import type { World } from "#kit/world.ts";
-import type { ApiWrite } from "#kit/world-api.ts";
+import type { ApiWrite } from "#kit/world/api.ts";
+import type { World } from "#kit/world/world.ts";
 import { controllerOf, SECRETS, type Secret } from "#kube/kinds.ts";
 
-/** So long what was in a Secret is remembered, in milliseconds. */
+/** How long the previous content of a Secret is remembered, in milliseconds. */
 const MOST_LAG_MS = 600_000;
 
-/** Who wrote what into Secrets. */
+/** Writes to Secrets and their authors. */
 export class TlsMemory {
-  /** Names of clusters into whose Secrets a person has written. */
+  /** Names of clusters with Secrets that a person has written. */
   readonly #tampered = new Set<string>();
-  /** What was in each Secret before, and until when, by its name. */
+  /** Previous contents of each Secret, with their end in world time, by name. */
   readonly #before = new Map<string, readonly { readonly secret: Secret; readonly untilMs: number }[]>();
 
-  /** Uids of clusters of which a person has taken a Secret away before they ever had a leader. */
+  /** Uids of clusters that lost a Secret to a person before they ever had a leader. */
   readonly #takenBack = new Set<string>();
 
   /**
-   * @param hasLed uids of clusters that ever had a leader: before that no application was served, and whoever takes a Secret away takes back what it said,
-   *   and what it has signed
+   * @param hasLed uids of clusters that ever had a leader. Before that no application was served: deleting a Secret
+   * then withdraws its content and its signatures.
    */
   note({ actor, resource, before, after }: ApiWrite, nowMs: number, hasLed: Pick<ReadonlySet<string>, "has">): void {
     if (resource !== SECRETS || (after ?? before)?.metadata.name.endsWith(rootSecretName(""))) return;
@@ -49,12 +49,13 @@ export class TlsMemory {
     return this.#tampered.has(metadata.name);
   }
 
-  /** What clients may have by now of what they are to show, and whom they are to trust. @param lagMs at the most ten minutes */
+  /** Contents of the application Secret that clients may still use. @param lagMs at most ten minutes */
   applicationOf(world: World, { metadata }: EtcdCluster, lagMs: number): readonly Secret[] {
     const name = applicationCertificateName(metadata.name);
     const live = world.api.find(SECRETS, { namespace: metadata.namespace, name });
+    // An earlier cluster of this name does not count.
     const recent = (this.#before.get(name) ?? []).filter(
-      ({ secret, untilMs }) => world.time.nowMs - untilMs < lagMs && controllerOf(secret)?.uid === metadata.uid, // an earlier cluster of the name was another one
+      ({ secret, untilMs }) => world.time.nowMs - untilMs < lagMs && controllerOf(secret)?.uid === metadata.uid,
     );
     return [...(live === undefined ? [] : [live]), ...recent.map(({ secret }) => secret)];
   }

@@ -3,12 +3,12 @@ import { wantedPermissions } from "#access/permissions.ts";
 import { ROTATE_CREDENTIALS_ANNOTATION, USER_FINALIZER } from "#api/names.ts";
 import { ETCD_ROLES, type EtcdRole } from "#api/v1beta1/role.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
-import { etcdRole, etcdUser } from "#kit/access.ts";
-import { AccessWorld } from "#kit/access-world.ts";
+import { etcdRole, etcdUser } from "#kit/snapshots/access.ts";
+import { AccessWorld } from "#kit/world/access-world.ts";
 import { SECRETS } from "#kube/kinds.ts";
 
-// The rooms of roles and users with an API server and an etcd that are made for them: what comes of it in the end, and what an operator
-// leaves that dies before or after any of its writes.
+// The controllers of roles and users against a simulated API server and etcd.
+// The end is the same when the operator dies before or after any of its writes.
 
 const READS_ORDERS = wantedPermissions([{ access: "Read", prefix: "orders/" }]);
 
@@ -31,7 +31,7 @@ function readyOf(world: AccessWorld): string {
   return `${ready?.status} ${ready?.reason}`;
 }
 
-/** Whoever has the Secret can log in, as a user that may do just what the spec says. */
+/** The password in the Secret logs in as a user with exactly the permissions of the spec. */
 function expectBound(world: AccessWorld): string {
   const { password = "", username = "" } = world.secret("app-binding") ?? {};
   expect(password.length).toBe(32);
@@ -45,10 +45,10 @@ const ask = (user: EtcdUser): EtcdUser => ({
   metadata: { ...user.metadata, annotations: { [ROTATE_CREDENTIALS_ANNOTATION]: "now" } },
 });
 
-/** What a person does to a world in which all is done, and how it is when that is carried out. */
+/** Acts of a person in a settled world, each with a check of the end. */
 const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) => void>> = {
-  "it is made": (world) => () => void expectBound(world),
-  "new credentials are asked for": (world) => {
+  "the EtcdUser is created": (world) => () => void expectBound(world),
+  "new credentials are requested": (world) => {
     world.edit(ETCD_USERS, "app", ask);
     return (before) => {
       expect(expectBound(world)).not.toBe(before);
@@ -71,7 +71,7 @@ const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) 
     world.restart();
     return (before) => expect(expectBound(world)).toBe(before);
   },
-  "it gets another role with etcdctl": (world) => {
+  "the user gets a different role with etcdctl": (world) => {
     world.etcd.byHand(() => world.etcd.users.get("app")!.roles.add("root").delete("reader"));
     world.restart();
     return (before) => expect(expectBound(world)).toBe(before);
@@ -84,19 +84,19 @@ const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) 
     world.restart();
     return (before) => expect(expectBound(world)).toBe(before);
   },
-  "the role may do more by etcdctl": (world) => {
+  "the role gets more permissions with etcdctl": (world) => {
     world.etcd.byHand(() => world.etcd.roles.set("reader", [...wantedPermissions([{ access: "Write", key: "a" }])]));
     world.restart();
     return (before) => expect(expectBound(world)).toBe(before);
   },
-  "the user is deleted": (world) => {
+  "the EtcdUser is deleted": (world) => {
     world.delete(ETCD_USERS, "app");
     return () => {
       expect(world.etcd.users.size).toBe(0);
       expect(world.get(ETCD_USERS, "app")?.metadata.finalizers).toEqual(["theirs"]);
     };
   },
-  "all is deleted": (world) => {
+  "the EtcdUser and the EtcdRole are deleted": (world) => {
     for (const [of, name] of [[ETCD_USERS, "app"], [ETCD_ROLES, "reader"]] as const) {
       world.edit(of as typeof ETCD_USERS, name, (each) => ({ ...each, metadata: { ...each.metadata, finalizers: each.metadata.finalizers?.slice(1) ?? [] } }));
       world.delete(of as typeof ETCD_USERS, name);
@@ -109,38 +109,41 @@ const STORIES: Readonly<Record<string, (world: AccessWorld) => (before: string) 
 }; // biome-ignore format: a table
 
 describe.each([true, false])("auth enabled: %s", (isEnabled) => {
-  test.each(Object.entries(STORIES))("whenever the operator dies, in the end it is right: %s", async (name, story) => {
-    const begin = async () => (name === "it is made" ? fresh(isEnabled) : await settled(isEnabled));
-    const whole = await begin();
-    const before = whole.writes;
-    const check = story(whole);
-    const password = whole.secret("app-binding")?.password ?? "";
-    await whole.settle();
-    check(password);
-    const writes = whole.writes - before;
-    expect(writes).toBeGreaterThan(0);
-    for (let nth = 1; nth <= writes; nth++) {
-      for (const isDone of [true, false]) {
-        const world = await begin();
-        const secret = world.secret("app-binding")?.password ?? "";
-        world.dies = { at: world.writes + nth, isDone };
-        const check = story(world);
-        await world.settle();
-        expect(world.dies.at).toBe(Number.POSITIVE_INFINITY);
-        check(secret);
+  test.each(Object.entries(STORIES))(
+    "an operator that dies at any of its writes reaches the right end: %s",
+    async (name, story) => {
+      const begin = async () => (name === "the EtcdUser is created" ? fresh(isEnabled) : await settled(isEnabled));
+      const whole = await begin();
+      const before = whole.writes;
+      const check = story(whole);
+      const password = whole.secret("app-binding")?.password ?? "";
+      await whole.settle();
+      check(password);
+      const writes = whole.writes - before;
+      expect(writes).toBeGreaterThan(0);
+      for (let nth = 1; nth <= writes; nth++) {
+        for (const isDone of [true, false]) {
+          const world = await begin();
+          const secret = world.secret("app-binding")?.password ?? "";
+          world.dies = { at: world.writes + nth, isDone };
+          const check = story(world);
+          await world.settle();
+          expect(world.dies.at).toBe(Number.POSITIVE_INFINITY);
+          check(secret);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
-test("while auth is not enabled, all is prepared, and that is said", async () => {
+test("without auth everything is prepared, and the condition has the reason AuthDisabled", async () => {
   const world = await settled(false);
   expectBound(world);
   expect(readyOf(world)).toBe("True AuthDisabled");
   expect(readyOf(await settled(true))).toBe("True Bound");
 });
 
-test("what somebody has made in etcd is left alone", async () => {
+test("a user that a person has created in etcd is left alone", async () => {
   const world = fresh();
   world.etcd.byHand(() => world.etcd.users.set("app", { password: "p", roles: new Set(["root"]) }));
   expect(await world.settle()).toEqual(["reader: settled", "app: name-taken"]);
@@ -150,7 +153,7 @@ test("what somebody has made in etcd is left alone", async () => {
   expect(world.etcd.users.has("app")).toBe(true);
 });
 
-test("and is taken over when the spec says so, also when it cannot get a password", async () => {
+test("takeOver takes over a user that a person has created, with or without a password", async () => {
   for (const password of ["p", undefined]) {
     const world = fresh();
     world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { takeOver: true } }));
@@ -160,7 +163,7 @@ test("and is taken over when the spec says so, also when it cannot get a passwor
   }
 });
 
-test("and so it is, once etcd tells that, where it could not before auth was enabled", async () => {
+test("takeOver takes over a user without a password as soon as auth is enabled", async () => {
   const world = fresh(false);
   world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { takeOver: true } }));
   world.etcd.change({ do: "userAdd", user: "root", password: "p" });
@@ -177,29 +180,32 @@ test("and so it is, once etcd tells that, where it could not before auth was ena
   expect(readyOf(world)).toBe("True Bound");
 });
 
-describe("a password that somebody has written, and that etcd does not take,", () => {
+describe("a password in the Secret that etcd does not accept", () => {
   const write = (world: AccessWorld, text: string) => {
     const password = Buffer.from(text).toString("base64");
     world.edit(SECRETS, "app-binding", (secret) => ({ ...secret, data: { ...secret.data, password } }));
     world.restart();
   };
 
-  test.each([true, false])("is told, and the one before stays good; auth enabled: %s", async (isEnabled) => {
-    const world = await settled(isEnabled);
-    const before = expectBound(world);
-    for (const text of ["x".repeat(73), "é".repeat(37)]) {
-      write(world, text);
-      expect(await world.settle()).toContain("app: await-password");
-      expect(readyOf(world)).toBe("False PasswordRefused");
-      expect(JSON.stringify(world.get(ETCD_USERS, "app")?.status)).toContain(`${Buffer.byteLength(text)} bytes`);
-      expect(world.etcd.users.get("app")).toEqual({ password: before, roles: new Set(["reader"]) });
-    }
-    write(world, "y".repeat(72));
-    await world.settle();
-    expect(world.etcd.users.get("app")?.password).toBe("y".repeat(72));
-  });
+  test.each([true, false])(
+    "is reported, and the previous password stays valid; auth enabled: %s",
+    async (isEnabled) => {
+      const world = await settled(isEnabled);
+      const before = expectBound(world);
+      for (const text of ["x".repeat(73), "é".repeat(37)]) {
+        write(world, text);
+        expect(await world.settle()).toContain("app: await-password");
+        expect(readyOf(world)).toBe("False PasswordRefused");
+        expect(JSON.stringify(world.get(ETCD_USERS, "app")?.status)).toContain(`${Buffer.byteLength(text)} bytes`);
+        expect(world.etcd.users.get("app")).toEqual({ password: before, roles: new Set(["reader"]) });
+      }
+      write(world, "y".repeat(72));
+      await world.settle();
+      expect(world.etcd.users.get("app")?.password).toBe("y".repeat(72));
+    },
+  );
 
-  test("does not fit, although etcd compares no more than what it takes", async () => {
+  test("is refused although etcd compares only its first 72 bytes", async () => {
     const world = await settled();
     write(world, "y".repeat(72));
     await world.settle();
@@ -207,7 +213,7 @@ describe("a password that somebody has written, and that etcd does not take,", (
     expect(await world.settle()).toContain("app: await-password");
   });
 
-  test("costs nobody the user that is there, though that cannot get a password", async () => {
+  test("does not remove a user that exists without a password", async () => {
     const world = await settled();
     write(world, "x".repeat(73));
     world.etcd.byHand(() => world.etcd.users.set("app", { password: undefined, roles: new Set(["reader"]) }));
@@ -215,7 +221,7 @@ describe("a password that somebody has written, and that etcd does not take,", (
     expect(world.etcd.users.has("app")).toBe(true);
   });
 
-  test("is followed by a new one when somebody asks for that", async () => {
+  test("is replaced when new credentials are requested", async () => {
     const world = await settled();
     write(world, "x".repeat(73));
     await world.settle();
@@ -225,7 +231,7 @@ describe("a password that somebody has written, and that etcd does not take,", (
   });
 });
 
-test("a user waits for a role, and has the others", async () => {
+test("a user waits for a missing role and has the other roles", async () => {
   const world = fresh();
   world.put(ETCD_USERS, etcdUser({ held: false, claimed: false, spec: { roles: ["reader", "later"] } }));
   expect(await world.settle()).toContain("app: await-role");
@@ -237,7 +243,7 @@ test("a user waits for a role, and has the others", async () => {
   expect(world.etcd.users.get("app")?.roles).toEqual(new Set(["reader", "later"]));
 });
 
-test("with its cluster an EtcdUser goes at once, and etcd is asked nothing", async () => {
+test("an EtcdUser of a deleted cluster is released at once, without a call to etcd", async () => {
   const world = await settled();
   world.cluster = undefined;
   const calls = world.etcd.calls.length;
@@ -248,7 +254,7 @@ test("with its cluster an EtcdUser goes at once, and etcd is asked nothing", asy
 });
 
 describe("at rest", () => {
-  test("nothing is asked; after a while one question tells that nothing has changed, for all objects of the cluster", async () => {
+  test("etcd is not called; after a while one call shows for all objects of the cluster that nothing has changed", async () => {
     const world = await settled();
     for (let more = 0; more < 10; more++)
       world.put(ETCD_USERS, etcdUser({ name: `u${more}`, held: false, claimed: false }));
@@ -262,7 +268,7 @@ describe("at rest", () => {
     expect(world.secretsRead - reads).toBe(11);
   });
 
-  test("drift is seen then, and only what has drifted is written", async () => {
+  test("drift is found after a while, and only what has drifted is written", async () => {
     const world = await settled();
     world.etcd.byHand(() => world.etcd.users.get("app")!.roles.delete("reader"));
     await world.settle();
@@ -274,7 +280,7 @@ describe("at rest", () => {
     expect(world.writes - writes).toBe(1);
   });
 
-  test("a cluster that is silent is asked once for all, and then ever more rarely", async () => {
+  test("a silent cluster is called once for all objects, and then ever more rarely", async () => {
     const world = await settled();
     world.etcd.isSilent = true;
     await world.clock.advance(5 * 60_000);
@@ -295,7 +301,7 @@ describe("at rest", () => {
     expect(readyOf(world)).toBe("True Bound");
   });
 
-  test("news of a member ends that at once", async () => {
+  test("a new pod of a member ends the wait at once", async () => {
     const world = await settled();
     world.etcd.isSilent = true;
     await world.clock.advance(5 * 60_000);
@@ -316,11 +322,11 @@ test("no password and no key is in a snapshot, a step or a status", async () => 
 });
 
 test.each([["role"], ["user"]] as const)(
-  "a %s that a person has made since it was not there stays theirs",
+  "a %s that a person creates after the operator found none belongs to that person",
   async (what) => {
     const world = await settled();
     const kind = what === "role" ? ETCD_ROLES : ETCD_USERS;
-    // Somebody has asked for it: an EtcdUser for the role, an EtcdUser of that name for the user.
+    // The name is in use already: an EtcdUser refers to the role, or an EtcdUser had the user's name.
     if (what === "role")
       world.edit(ETCD_USERS, "app", (user) => ({ ...user, spec: { ...user.spec, roles: ["later"] } }));
     else world.put(ETCD_USERS, etcdUser({ name: "later", held: false, claimed: false }));

@@ -1,37 +1,37 @@
 import { expect, test } from "vitest";
 import type { AgentReport } from "#agent/report.ts";
 import type { AgentTask } from "#agent/task.ts";
+import { WarningsReader } from "#agent-job/warnings.ts";
 import { BACKUP_LABEL } from "#api/names.ts";
 import { ETCD_BACKUPS, type EtcdBackup } from "#api/v1beta1/backup.ts";
 import type { BackupWrites } from "#backup/act.ts";
 import { backupController } from "#backup/controller.ts";
 import type { BackupReads } from "#backup/observe.ts";
-import { WarningsReader } from "#backup/warnings.ts";
 import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { absent, type Observed, present } from "#base/observed.ts";
-import { answered } from "#kit/answered.ts";
-import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE, SAME } from "#kit/etcd-backup.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { agentPod, available, DONE, endedPod, etcdBackup, IMAGE, SAME } from "#kit/snapshots/etcd-backup.ts";
+import { answered } from "#kit/tables/answered.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { controllerOf, JOBS, type Job, type KubeObject, PODS, type Pod, type Ref, type Resource } from "#kube/kinds.ts";
 import type { Written } from "#runtime/controller.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import { Pass } from "#runtime/pass.ts";
 
-// The operator dies before or after every single write, and another one goes on with what the API server has; or it does not hear that a write
-// was made: the end is the same.
+// The operator dies before or after each of its writes, or lives and does not receive the answer.
+// A new process continues from the state of the API server, and the end is the same.
 
 const KEY = { namespace: "foo", name: "nightly" };
 const signal = new AbortController().signal;
 const START_MS = Date.parse("2026-01-01T12:00:00Z");
 
-/** What happens at which try to write, from 1. lost: it was made, and the operator lives and has not heard of it. */
+/** A fault at the nth attempt to write, from 1. With `lost` the write is made, and its answer is lost. */
 interface Fault {
   readonly at: number;
   readonly is: "before" | "after" | "lost";
 }
 
-/** What an agent says that has done its task. */
+/** Reports of agents that have done their task. */
 const REPORTS: Readonly<Record<string, AgentReport>> = {
   backup: DONE,
   delete: { ok: true, kind: "delete", deleted: true },
@@ -42,7 +42,7 @@ function taskOf({ spec }: Job): AgentTask {
   return JSON.parse(spec?.template.spec?.containers[0]?.env?.[0]?.value ?? "") as AgentTask;
 }
 
-/** The pod's container is the one that the Job names. */
+/** The pod, with its container named as in the Job. */
 function withWorkerOf({ spec }: Job, pod: Pod): Pod {
   const name = spec?.template.spec?.containers[0]?.name ?? "";
   const containerStatuses = pod.status?.containerStatuses?.map((each) => ({ ...each, name })) ?? [];
@@ -51,18 +51,18 @@ function withWorkerOf({ spec }: Job, pod: Pod): Pod {
 
 type Finalized = KubeObject & { metadata: { finalizers?: readonly string[]; deletionTimestamp?: string } };
 
-/** The API server, the Job controller, the kubelet, the garbage collector and the store, as far as a backup meets them. */
+/** API server, Job controller, kubelet, garbage collector and store, as far as a backup uses them. */
 class World {
   readonly clock = new FakeClock(START_MS);
   readonly objects = new Map<string, Finalized>();
   /** Keys in the store. */
   readonly stored = new Set<string>();
-  /** What was written, in order; the same words mean the same write. */
+  /** All writes in order. Equal words stand for equal writes. */
   readonly writes: string[] = [];
   readonly fault: Fault | undefined;
   tries = 0;
   isDead = false;
-  /** No pod of a Job starts, such as for want of a Secret. */
+  /** No pod of a Job starts, for example because a Secret is missing. */
   areStuck = false;
   #version = 1_000;
 
@@ -89,7 +89,7 @@ class World {
     return stored;
   }
 
-  /** A person deletes the EtcdBackup. @returns whether it was there to be deleted */
+  /** A person deletes the EtcdBackup. @returns whether it existed and was not being deleted yet */
   remove(): boolean {
     const { backup } = this;
     if (backup === undefined || backup.metadata.deletionTimestamp !== undefined) return false;
@@ -98,7 +98,7 @@ class World {
     return true;
   }
 
-  /** What this process may ask of it, until it dies. */
+  /** The API as the current process can use it until it dies. */
   client(): BackupWrites & Pick<BackupReads["kube"], "list"> {
     const change = (what: string, result: () => KubeObject | undefined) => {
       if (this.isDead) throw new OperatorError("LeaseLost", "this process is dead");
@@ -109,7 +109,7 @@ class World {
       const made = result();
       this.writes.push(what);
       this.#collect();
-      if (fault !== undefined) throw new OperatorError("KubeUnavailable", "nobody hears the answer");
+      if (fault !== undefined) throw new OperatorError("KubeUnavailable", "the answer is lost");
       return Promise.resolve(made);
     };
     const needSame = (
@@ -131,7 +131,7 @@ class World {
       create: ({ plural }: Resource<KubeObject>, draft: KubeObject) =>
         change(`create ${draft.metadata.name}`, () => {
           if (this.find(plural, draft.metadata.name) !== undefined)
-            throw new OperatorError("KubeAlreadyExists", "it is there");
+            throw new OperatorError("KubeAlreadyExists", "the object exists");
           const metadata = { ...draft.metadata, uid: `uid-${this.#version}`, creationTimestamp: this.#now() };
           return this.put(plural, { ...draft, metadata });
         }),
@@ -166,7 +166,7 @@ class World {
     return live === undefined ? absent : present(live);
   }
 
-  /** Kubernetes goes on by one step: pods are made, run, and end. */
+  /** A step of Kubernetes: pods are created, run, and end. */
   goOn(): void {
     for (const job of this.all<Job>(JOBS.plural)) {
       const pod = this.all<Pod>("pods").find((each) => controllerOf(each)?.uid === job.metadata.uid);
@@ -182,7 +182,7 @@ class World {
     this.#collect();
   }
 
-  /** An agent whose Job is ended has stored its object just before. */
+  /** The agent stores its object just before its Job is deleted. */
   #outrun(name: string): void {
     const job = this.find<Job>(JOBS.plural, name);
     const pod = this.all<Pod>("pods").find((each) => controllerOf(each)?.uid === job?.metadata.uid);
@@ -202,7 +202,7 @@ class World {
     this.put(JOBS.plural, { ...job, status: { conditions: [{ type: "Complete", status: "True" }] } } as Job);
   }
 
-  /** Who waits for nothing more goes, and takes along what it owns. */
+  /** Removes deleted objects without finalizers, and everything that they own. */
   #collect(): void {
     for (const [key, { metadata }] of this.objects)
       if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0)
@@ -219,7 +219,7 @@ class World {
   }
 }
 
-/** A process of the operator: nothing of the one before is left in it. */
+/** A new process of the operator, with nothing left of the previous one. */
 function operator(world: World): () => Promise<void> {
   const kube = world.client();
   const view = (plural: string) => ({
@@ -237,7 +237,7 @@ function operator(world: World): () => Promise<void> {
     imageRepository: "registry.example/etcd",
     agentImage: IMAGE,
   } as unknown as BackupReads;
-  const room = backupController(kube, reads, () => undefined, {
+  const controller = backupController(kube, reads, () => undefined, {
     progress: { of: () => Promise.resolve(undefined) },
     warnings: new WarningsReader(kube, world.clock),
   });
@@ -250,7 +250,7 @@ function operator(world: World): () => Promise<void> {
     tell: () => undefined,
     mayAct: () => !world.isDead,
   };
-  const pass = new Pass(room, tools);
+  const pass = new Pass(controller, tools);
   return async () => void (await pass.run(KEY, signal));
 }
 
@@ -259,9 +259,9 @@ interface Scenario {
   readonly spec: object;
   /** No pod of a Job starts. */
   readonly areStuck?: boolean;
-  /** No operator takes the place of one that has died before a person deletes it. */
+  /** After the operator's death no new one starts until a person deletes the EtcdBackup. */
   readonly isLeftAlone?: boolean;
-  /** When a person deletes it. */
+  /** Condition on which a person deletes the EtcdBackup. */
   readonly deletesWhen?: (world: World) => boolean;
   readonly mustWrite: readonly string[];
   readonly end: (world: World) => void;
@@ -280,7 +280,7 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "a backup whose object goes with it",
+    name: "a backup that is deleted together with its object",
     spec: { objectPolicy: "Delete" },
     deletesWhen: (world) => phaseOf(world) === "Completed",
     mustWrite: [
@@ -305,7 +305,7 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "a backup that is deleted while its agent runs and no operator does",
+    name: "a backup that is deleted while its agent runs and no operator runs",
     spec: { objectPolicy: "Delete" },
     isLeftAlone: true,
     deletesWhen: (world) => world.all("pods").length > 0 || world.clock.wallMs() > START_MS + 5_000,
@@ -381,7 +381,7 @@ async function run(
 }
 
 for (const scenario of scenarios) {
-  test(`crash sweep of ${scenario.name}: an operator that dies at any of its writes comes to the same end`, async () => {
+  test(`crash sweep of ${scenario.name}: an operator that dies at any of its writes reaches the same end`, async () => {
     const undisturbed = await run(scenario);
     scenario.end(undisturbed);
     expect(undisturbed.writes).toEqual(expect.arrayContaining([...scenario.mustWrite]));
@@ -389,7 +389,7 @@ for (const scenario of scenarios) {
       for (const is of ["before", "after", "lost"] as const) {
         const world = await run(scenario, { at, is });
         scenario.end(world);
-        // What was written is not written a second time: the one who goes on finds it.
+        // No create and no delete is repeated: the new process finds what was written.
         const made = world.writes.filter((write) => /^(create|delete) /.test(write));
         expect(made, `${is} ${undisturbed.writes[at - 1]}`).toEqual([...new Set(made)]);
       }

@@ -5,13 +5,13 @@ import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdClusterSpec, PlanStatus } from "#api/v1beta1/cluster.ts";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
+import { timesOf } from "#cluster/observe/spec-times.ts";
 import { planCluster } from "#cluster/plan.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { timesOf } from "#cluster/spec-times.ts";
-import { cluster, sickFor } from "#kit/cluster.ts";
-import { withCrashing, withoutPod } from "#kit/cluster-rolling.ts";
+import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
+import { withCrashing, withoutPod } from "#kit/snapshots/cluster-rolling.ts";
 
-test("status.plan: whatever edit is asked for is answered", () => {
+test("status.plan: every edit gets an answer", () => {
   const fields = [
     "replicas",
     "version",
@@ -56,7 +56,7 @@ test("status.plan: whatever edit is asked for is answered", () => {
   expect(explained).toBeGreaterThan(10);
 });
 
-/** What a snapshot is like in which the spec says this: its own times count before the default ones. */
+/** The snapshot with this spec. Times of the spec come before the default times. */
 function saying(snapshot: ClusterSnapshot, spec: EtcdClusterSpec): ClusterSnapshot {
   return { ...snapshot, ...timesOf(spec, snapshot.defaultTimes), cluster: { ...snapshot.cluster, spec } };
 }
@@ -70,7 +70,7 @@ function edited(snapshot: ClusterSnapshot, edit: object): ClusterSnapshot {
   return saying(snapshot, merged(snapshot.cluster.spec, edit) as EtcdClusterSpec);
 }
 
-/** A cluster whose spec says this, and whose last member is lost for so long. */
+/** A cluster with this spec and with its last member lost for so long. */
 function losing(ms: number, spec: Partial<EtcdClusterSpec> = {}): ClusterSnapshot {
   const down = sickFor(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", ms);
   return saying(down, { ...down.cluster.spec, ...spec });
@@ -79,7 +79,7 @@ function losing(ms: number, spec: Partial<EtcdClusterSpec> = {}): ClusterSnapsho
 const NEVER: Partial<EtcdClusterSpec> = { replacement: { after: "Never" } };
 const IN_A_MINUTE: Partial<EtcdClusterSpec> = { updateStrategy: { type: "RollingUpdate", memberTimeout: "1m" } };
 
-describe("status.plan: what an edit would cause is what the edited spec causes", () => {
+describe("status.plan: the forecast of an edit is the forecast of the edited spec", () => {
   const crashing = (snapshot: ClusterSnapshot) => withCrashing(snapshot, "my-etcd-2");
   const cases: readonly {
     readonly name: string;
@@ -88,49 +88,49 @@ describe("status.plan: what an edit would cause is what the edited spec causes",
     readonly next: string;
   }[] = [
     {
-      name: "that nobody is replaced is taken away: the default time counts again",
+      name: "without replacement: Never the default time applies again",
       given: crashing(losing(400_000, NEVER)),
       edit: { replacement: null },
       next: "replace-lost",
     },
     {
-      name: "so it does where only the time is taken away",
+      name: "without replacement.after: Never the default time applies again",
       given: crashing(losing(400_000, NEVER)),
       edit: { replacement: { after: null } },
       next: "replace-lost",
     },
     {
-      name: "a time that is over is taken away, and the default one is not",
+      name: "a time that has passed is removed, and the default time has not passed",
       given: crashing(losing(200_000, { replacement: { after: "1m" } })),
       edit: { replacement: null },
       next: "await-health",
     },
     {
-      name: "one that is silent has been lost for longer than it may be by then",
+      name: "a silent member has been lost for longer than the edit allows",
       given: losing(120_000),
       edit: { replacement: { after: "1m" } },
       next: "replace-lost",
     },
     {
-      name: "so has one without a pod",
+      name: "a member without a pod has been lost for longer than the edit allows",
       given: withoutPod(losing(120_000), "my-etcd-2"),
       edit: { replacement: { after: "1m" } },
       next: "replace-lost",
     },
     {
-      name: "that nobody is replaced is taken away, and who is silent has no pod",
+      name: "without replacement: Never a silent member without a pod is replaced",
       given: withoutPod(losing(400_000, NEVER), "my-etcd-2"),
       edit: { replacement: null },
       next: "replace-lost",
     },
     {
-      name: "who is given up already is replaced before members are added",
+      name: "a lost member is replaced before members are added",
       given: losing(400_000),
       edit: { replicas: 5 },
       next: "replace-lost",
     },
     {
-      name: "who is given up already is replaced whatever time it is given to come up",
+      name: "a lost member is replaced whatever memberTimeout is",
       given: losing(400_000, IN_A_MINUTE),
       edit: { updateStrategy: { memberTimeout: null } },
       next: "replace-lost",
@@ -145,7 +145,7 @@ describe("status.plan: what an edit would cause is what the edited spec causes",
     expect(told).toMatch(new RegExp(`^${next}`));
   });
 
-  test("a time to come up is taken away: the default one counts again", () => {
+  test("without memberTimeout the default time applies again", () => {
     const given = losing(120_000, { ...NEVER, ...IN_A_MINUTE });
     expect(foretold(given, {})?.outcome).toBe("Waits");
     expect(foretold(given, { updateStrategy: { memberTimeout: null } })?.outcome).toBe("Done");

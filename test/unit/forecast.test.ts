@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, sickFor, withArrival, withRemoval } from "#kit/cluster.ts";
+import { cluster, sickFor, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
 import {
   downgrading,
   NEWER,
@@ -13,10 +13,10 @@ import {
   withoutPod,
   withStop,
   withTurn,
-} from "#kit/cluster-rolling.ts";
-import { asleep, tired, wanted, woken } from "#kit/cluster-sleep.ts";
+} from "#kit/snapshots/cluster-rolling.ts";
+import { asleep, tired, wanted, woken } from "#kit/snapshots/cluster-sleep.ts";
 
-/** Each step in a few words: the rule, what it does, and to whom. */
+/** Each step in a few words: its rule, what it does, and the member. */
 function steps(snapshot: ClusterSnapshot): readonly string[] {
   return (forecast(snapshot).steps ?? []).map(({ rule, step, member = "" }) => `${rule} ${step} ${member}`.trim());
 }
@@ -34,7 +34,7 @@ function arriving(name: string, budget: boolean): readonly string[] {
 
 function restarting(name: string, more: readonly string[] = []): readonly string[] {
   return [
-    `give-turn replacePeer ${name}`,
+    `update-member replacePeer ${name}`,
     "disruption-budget replaceBudget",
     ...more,
     `restart-member restartPod ${name}`,
@@ -42,23 +42,24 @@ function restarting(name: string, more: readonly string[] = []): readonly string
   ];
 }
 
-function leaving(name: string): readonly string[] {
-  return [
-    `scale-down markRemoval ${name}`,
-    "disruption-budget replaceBudget",
-    `remove-member removeMember ${name}`,
-    `retire-peer releaseClaim ${name}`,
-    `retire-peer deletePeer ${name}`,
-  ];
-}
+/** Steps from three members to two. The budget changes as soon as the third member has no vote. */
+const LAST_THIRD = [
+  "scale-down markRemoval my-etcd-2",
+  "disruption-budget replaceBudget",
+  "remove-member removeMember my-etcd-2",
+  "disruption-budget replaceBudget",
+  "delete-peer-of-removed releaseClaim my-etcd-2",
+  "delete-peer-of-removed deletePeer my-etcd-2",
+  "disruption-budget replaceBudget",
+];
 
-/** How one that is lost is replaced by the next one. */
+/** Steps that replace a lost member by the next one. */
 function replacing(name: string, next: string): readonly string[] {
   return [
     `replace-lost markRemoval ${name}`,
     `remove-member removeMember ${name}`,
-    `retire-peer releaseClaim ${name}`,
-    `retire-peer deletePeer ${name}`,
+    `delete-peer-of-removed releaseClaim ${name}`,
+    `delete-peer-of-removed deletePeer ${name}`,
     ...arriving(next, true),
     "disruption-budget replaceBudget",
   ];
@@ -70,46 +71,50 @@ const ROLL = [
   ...restarting("my-etcd-0", ["restart-member moveLeader my-etcd-0"]),
 ];
 
-/** One whose second member is given up. */
+/** A cluster with a member that has been lost for so long that it is replaced. */
 const LOST = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
 
-describe("forecast: what is going to be done, step by step", () => {
+describe("forecast: steps", () => {
   const cases: readonly {
     readonly name: string;
     readonly given: ClusterSnapshot;
     readonly steps: readonly string[];
   }[] = [
-    { name: "nothing of a settled cluster", given: cluster(), steps: [] },
+    { name: "a settled cluster has no steps", given: cluster(), steps: [] },
     {
-      name: "more members come one after another",
+      name: "members are added one after another",
       given: cluster({ spec: { replicas: 5 } }),
       steps: [...arriving("my-etcd-3", true), ...arriving("my-etcd-4", true), "disruption-budget replaceBudget"],
     },
     {
-      name: "fewer members go one after another",
+      name: "members are removed one after another",
       given: cluster({ replicas: 3, spec: { replicas: 2 } }),
-      steps: [...leaving("my-etcd-2"), "disruption-budget replaceBudget"],
+      steps: LAST_THIRD,
     },
-    { name: "another release is rolled out, the leader last", given: wanting(NEXT_MINOR), steps: ROLL },
+    { name: "a new release is rolled out, the leader last", given: wanting(NEXT_MINOR), steps: ROLL },
     {
-      name: "the only member restarts, and is there again",
+      name: "a single member restarts and comes back",
       given: wanting(NEWER, { replicas: 1 }),
-      steps: restarting("my-etcd-0"),
+      steps: ["update-member replacePeer my-etcd-0", "restart-member restartPod my-etcd-0"],
     },
-    { name: "a cluster falls asleep", given: tired(), steps: ["fall-asleep fallAsleep"] },
-    { name: "nothing of one that sleeps", given: asleep(), steps: [] },
-    { name: "all who slept wake", given: wanted(asleep(), 3), steps: ["wake-up wakeUp"] },
+    { name: "a cluster falls asleep", given: tired(), steps: ["start-sleep fallAsleep"] },
+    { name: "a sleeping cluster has no steps", given: asleep(), steps: [] },
+    { name: "all members wake up", given: wanted(asleep(), 3), steps: ["wake-up wakeUp"] },
     {
-      name: "all who slept wake before anybody goes",
+      name: "all members wake up before one is removed",
       given: wanted(asleep(), 2),
-      steps: ["wake-up wakeUp", ...leaving("my-etcd-2"), "disruption-budget replaceBudget"],
+      steps: ["wake-up wakeUp", ...LAST_THIRD],
     },
     {
-      name: "all who slept wake as they were before they restart with something new",
+      name: "all members wake up with their old template before they restart with the new one",
       given: wanted(asleep({ spec: NEWER }), 3),
       steps: ["wake-up wakeUp", ...ROLL],
     },
-    { name: "those who have yet to come up do", given: woken({ down: ["my-etcd-0", "my-etcd-1"] }), steps: [] },
+    {
+      name: "members that are still waking up need no step",
+      given: woken({ down: ["my-etcd-0", "my-etcd-1"] }),
+      steps: [],
+    },
     {
       name: "members are added before others restart",
       given: wanting(NEWER, { spec: { replicas: 4, disruptionBudget: "None" } }),
@@ -117,56 +122,56 @@ describe("forecast: what is going to be done, step by step", () => {
         "disruption-budget deleteBudget",
         ...arriving("my-etcd-3", false),
         ...["my-etcd-3", "my-etcd-2", "my-etcd-1"].flatMap((name) => [
-          `give-turn replacePeer ${name}`,
+          `update-member replacePeer ${name}`,
           `restart-member restartPod ${name}`,
         ]),
-        "give-turn replacePeer my-etcd-0",
+        "update-member replacePeer my-etcd-0",
         "restart-member moveLeader my-etcd-0",
         "restart-member restartPod my-etcd-0",
       ],
     },
     {
-      name: "people restart members",
+      name: "members get new templates, and people restart them",
       given: wanting(NEWER, { spec: ON_DELETE }),
-      steps: ["my-etcd-2", "my-etcd-1", "my-etcd-0"].map((name) => `give-turn replacePeer ${name}`),
+      steps: ["my-etcd-2", "my-etcd-1", "my-etcd-0"].map((name) => `update-member replacePeer ${name}`),
     },
     {
-      name: "a learner that is under way arrives",
+      name: "a learner that has started becomes a voter",
       given: withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "started"),
       steps: arriving("my-etcd-3", false).slice(3),
     },
     {
-      name: "a learner that was added, too",
+      name: "a learner that was only added becomes a voter",
       given: withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "added"),
       steps: arriving("my-etcd-3", false).slice(3),
     },
     {
-      name: "a turn that was given goes on",
+      name: "an update that has begun continues",
       given: withTurn(wanting(NEWER), "my-etcd-2", NEWER, { isTakenOver: false }),
       steps: ROLL.slice(1),
     },
     {
-      name: "so does a restart: a pod that is missing comes back",
+      name: "a restart continues: a missing pod comes back",
       given: withoutPod(withTurn(wanting(NEWER, { down: ["my-etcd-2"] }), "my-etcd-2"), "my-etcd-2"),
       steps: ROLL.slice(3),
     },
     {
-      name: "who is given up is replaced",
+      name: "a lost member is replaced",
       given: LOST,
       steps: replacing("my-etcd-1", "my-etcd-3"),
     },
     {
-      name: "so is one that has no pod",
+      name: "a lost member without a pod is replaced",
       given: withoutPod(LOST, "my-etcd-1"),
       steps: replacing("my-etcd-1", "my-etcd-3"),
     },
     {
-      name: "a removal that has begun goes on: who is given up does not come back meanwhile",
+      name: "a removal that has begun continues: the lost member does not come back",
       given: withoutPod(withRemoval(LOST, "my-etcd-1", "replacement"), "my-etcd-1"),
       steps: replacing("my-etcd-1", "my-etcd-3").slice(1),
     },
     {
-      name: "two that are given up are replaced one after another, who is lost for longer first",
+      name: "two lost members are replaced one after another, the longer lost one first",
       given: sickFor(
         sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", 400_000),
         "my-etcd-3",
@@ -177,16 +182,20 @@ describe("forecast: what is going to be done, step by step", () => {
         "replace-lost markRemoval my-etcd-1",
         "remove-member removeMember my-etcd-1",
         "disruption-budget replaceBudget",
-        "retire-peer releaseClaim my-etcd-1",
-        "retire-peer deletePeer my-etcd-1",
+        "delete-peer-of-removed releaseClaim my-etcd-1",
+        "delete-peer-of-removed deletePeer my-etcd-1",
         ...arriving("my-etcd-5", true),
         ...arriving("my-etcd-6", true),
         "disruption-budget replaceBudget",
       ],
     },
-    { name: "who is lost for less comes back", given: sickFor(LOST, "my-etcd-1", 299_999), steps: [] },
     {
-      name: "so does one whose pod has yet to be made",
+      name: "a member that has not been lost for long comes back",
+      given: sickFor(LOST, "my-etcd-1", 299_999),
+      steps: [],
+    },
+    {
+      name: "a member without a pod that has not been lost for long comes back",
       given: withoutPod(sickFor(LOST, "my-etcd-1", 299_999), "my-etcd-1"),
       steps: [],
     },
@@ -194,62 +203,62 @@ describe("forecast: what is going to be done, step by step", () => {
   test.each(cases)("$name", ({ given, steps: wanted }) => expect(steps(given)).toEqual(wanted));
 });
 
-describe("forecast: how it ends", () => {
+describe("forecast: outcome", () => {
   const cases: readonly { readonly name: string; readonly given: ClusterSnapshot; readonly ends: object }[] = [
     {
-      name: "all is done",
+      name: "everything is done",
       given: wanting(NEWER),
       ends: { outcome: "Done", message: "there is nothing more to do then" },
     },
     {
-      name: "with restarts by name, in their order",
+      name: "restarts are listed by name, in their order",
       given: wanting(NEWER),
       ends: { restarts: ["my-etcd-2", "my-etcd-1", "my-etcd-0"] },
     },
     {
-      name: "people are waited for",
+      name: "with OnDelete the forecast waits for people",
       given: wanting(NEWER, { spec: ON_DELETE }),
       ends: {
         outcome: "Waits",
-        message: expect.stringMatching(/^give-turn: my-etcd-0, my-etcd-1, my-etcd-2 get what the spec asks for/),
+        message: expect.stringMatching(/^update-member: my-etcd-0, my-etcd-1, my-etcd-2 get what the spec asks for/),
       },
     },
     {
-      name: "a cluster that forms is not foretold",
+      name: "a cluster that is forming has no forecast",
       given: cluster({ stage: "starting" }),
-      ends: { outcome: "Waits", message: "nothing can be foretold before the cluster has formed" },
+      ends: { outcome: "Waits", message: "no forecast before the cluster has formed" },
     },
     {
-      name: "without a quorum nothing is",
+      name: "a cluster without a quorum has no forecast",
       given: cluster({ down: ["my-etcd-1", "my-etcd-2"] }),
       ends: { outcome: "Waits", message: expect.stringMatching(/^await-quorum: /) },
     },
     {
-      name: "a pause is told",
+      name: "a paused cluster waits",
       given: cluster({ spec: { replicas: 5, paused: true } }),
       ends: { outcome: "Waits", message: "paused: nothing is changed while spec.paused is true" },
     },
     {
-      name: "a release to which there is no way is refused, with the way",
+      name: "a version without an upgrade path is refused, with the reason",
       given: cluster({ spec: { version: "3.4.35" } }),
       ends: {
         outcome: "Refused",
-        message: "nothing of it would be carried out",
+        message: "the change would be refused, and none of these steps would be done",
         refused: [
           {
             rule: "no-version-path",
-            message: expect.stringMatching(/^spec\.version is refused: from 3\.6\.16 to 3\.4\.35 goes back/),
+            message: expect.stringMatching(/^spec\.version is refused: from 3\.6\.16 to 3\.4\.35 is a downgrade/),
           },
         ],
       },
     },
     {
-      name: "what is refused beside it keeps nothing else from being done",
+      name: "a refused version does not hold back other changes",
       given: cluster({ spec: { version: "3.4.35", replicas: 4 } }),
       ends: { outcome: "Done", refused: [expect.objectContaining({ rule: "no-version-path" })] },
     },
     {
-      name: "a way back begins with etcd's own downgrade",
+      name: "a downgrade begins with etcd's own downgrade",
       given: cluster({ spec: { version: "3.5.35" } }),
       ends: {
         outcome: "Done",
@@ -258,12 +267,12 @@ describe("forecast: how it ends", () => {
       },
     },
     {
-      name: "and ends with it when that is not asked for any more",
+      name: "a downgrade that is no longer wanted is cancelled",
       given: downgrading(cluster()),
       ends: { outcome: "Done", steps: [expect.objectContaining({ step: "cancelDowngrade" })] },
     },
     {
-      name: "what no member could run is refused",
+      name: "a template that no member could run is refused",
       given: wanting({ ...NEWER, podTemplate: { spec: { hostNetwork: true } } }),
       ends: {
         outcome: "Refused",
@@ -271,48 +280,48 @@ describe("forecast: how it ends", () => {
       },
     },
     {
-      name: "an update that has stopped stays so",
+      name: "an update that has stopped stays stopped",
       given: withStop(wanting(NEWER), "my-etcd-2"),
-      ends: { outcome: "Refused", refused: [expect.objectContaining({ rule: "put-back" })] },
+      ends: { outcome: "Refused", refused: [expect.objectContaining({ rule: "roll-back-member" })] },
     },
     {
-      name: "a member that somebody has to help is waited for",
+      name: "a member that needs a person's help is waited for",
       given: withCrashing(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
       ends: { outcome: "Waits", message: "await-health: waiting for my-etcd-1 to be healthy again" },
     },
     {
-      name: "unless what it gets may help it",
+      name: "a crashing member gets a new template, which may help",
       given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
       ends: { outcome: "Done", restarts: ["my-etcd-1", "my-etcd-2", "my-etcd-0"] },
     },
     {
-      name: "one that is silent for long is waited for",
+      name: "a member that has been silent for long is waited for",
       given: silentFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 600_000),
       ends: { outcome: "Waits", message: expect.stringContaining("my-etcd-1 must be healthy") },
     },
     {
-      name: "one that is silent for a moment comes back",
+      name: "a member that is silent for a moment comes back",
       given: sickFor(cluster({ spec: { replicas: 4 }, down: ["my-etcd-1"] }), "my-etcd-1", 1_000),
       ends: { outcome: "Done" },
     },
   ];
   test.each(cases)("$name", ({ given, ends }) => expect(forecast(given)).toMatchObject(ends));
 
-  test("what is not there is not told", () => {
+  test("empty fields are left out", () => {
     expect(forecast(cluster())).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
   });
 
-  test("a step is told as its event would tell it", () => {
+  test("a step has the message of its event", () => {
     expect(forecast(wanting(NEWER)).steps?.[0]).toEqual({
-      rule: "give-turn",
+      rule: "update-member",
       step: "replacePeer",
       member: "my-etcd-2",
-      message: "it is the turn of my-etcd-2, which gets etcd 3.6.17 instead of 3.6.16; 2 more will follow",
+      message: "my-etcd-2 is updated next: it gets etcd 3.6.17 instead of 3.6.16; 2 more members follow",
     });
   });
 });
 
-test("forecast: all from one member to seven with another release is foretold", () => {
+test("forecast: growth from one member to seven with a new release is foreseen to its end", () => {
   const { outcome, restarts } = forecast(wanting(NEWER, { replicas: 1, spec: { replicas: 7 } }));
   expect([outcome, restarts]).toEqual(["Done", [6, 5, 4, 3, 2, 1, 0].map((n) => `my-etcd-${n}`)]);
 });

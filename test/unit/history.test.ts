@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { faultsIn, miscountsIn, type Operation } from "#kit/history.ts";
+import { faultsIn, miscountsIn, type Operation } from "#kit/etcd/history.ts";
 
 type Shape = Pick<Operation, "do" | "value" | "startMs" | "endMs"> & Partial<Operation>;
 
@@ -14,18 +14,24 @@ const read = (value: string | undefined, startMs: number, endMs: number, rest: P
 const unknown = { outcome: "unknown" } as const;
 
 const good: { name: string; history: Operation[] }[] = [
-  { name: "nothing", history: [] },
+  { name: "an empty history", history: [] },
   { name: "a key that was never written", history: [read(undefined, 0, 1), read(undefined, 0, 9)] },
-  { name: "one after the other", history: [write("a", 0, 1), read("a", 2, 3), write("b", 4, 5), read("b", 6, 7)] },
-  { name: "a read beside the write that sees it", history: [write("a", 0, 9), read("a", 1, 2)] },
-  { name: "a read beside the write that does not see it", history: [write("a", 0, 9), read(undefined, 1, 2)] },
-  { name: "not yet, then seen, beside one write", history: [write("a", 0, 9), read(undefined, 1, 2), read("a", 3, 4)] },
   {
-    name: "two writes side by side, in either order",
+    name: "operations one after the other",
+    history: [write("a", 0, 1), read("a", 2, 3), write("b", 4, 5), read("b", 6, 7)],
+  },
+  { name: "a read during a write sees it", history: [write("a", 0, 9), read("a", 1, 2)] },
+  { name: "a read during a write does not see it yet", history: [write("a", 0, 9), read(undefined, 1, 2)] },
+  {
+    name: "of two reads during one write only the later sees it",
+    history: [write("a", 0, 9), read(undefined, 1, 2), read("a", 3, 4)],
+  },
+  {
+    name: "two concurrent writes, in either order",
     history: [write("a", 0, 9), write("b", 0, 9), read("a", 10, 11)],
   },
   {
-    name: "three reads across two writes",
+    name: "two reads during two writes see one each",
     history: [write("a", 0, 9), write("b", 0, 9), read("a", 2, 3), read("b", 4, 5)],
   },
   {
@@ -41,18 +47,21 @@ const good: { name: string; history: Operation[] }[] = [
     history: [write("a", 0, 1), write("b", 2, 3, unknown), read("a", 4, 5), read("b", 6, 7)],
   },
   {
-    name: "an unknown write that happened after a later one",
+    name: "an unknown write that happened after a later write",
     history: [write("b", 0, 1, unknown), write("a", 2, 3), read("a", 4, 5), read("b", 6, 7)],
   },
   {
     name: "a write that is still open and was seen",
     history: [write("a", 0, undefined, { outcome: "open" }), read("a", 1, 2)],
   },
-  { name: "a failed write that nobody saw", history: [write("a", 0, 1, { outcome: "failed" }), read(undefined, 2, 3)] },
-  { name: "a read without an answer", history: [write("a", 0, 1), read(undefined, 2, 3, unknown)] },
-  { name: "an end and a start in the same moment", history: [write("a", 0, 1), write("b", 1, 2), read("a", 1, 1)] },
   {
-    name: "keys that know nothing of each other",
+    name: "a failed write that no read saw",
+    history: [write("a", 0, 1, { outcome: "failed" }), read(undefined, 2, 3)],
+  },
+  { name: "a read without an answer", history: [write("a", 0, 1), read(undefined, 2, 3, unknown)] },
+  { name: "an end and a start at the same moment", history: [write("a", 0, 1), write("b", 1, 2), read("a", 1, 1)] },
+  {
+    name: "two independent keys",
     history: [write("a", 0, 1), write("b", 2, 3, { key: "l" }), read("a", 4, 5), read("b", 4, 5, { key: "l" })],
   },
 ];
@@ -69,7 +78,7 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
   { name: "a stale read", history: [write("a", 0, 1), write("b", 2, 3), read("a", 4, 5)], says: /"b" came and went/ },
   { name: "a lost write", history: [write("a", 0, 1), read(undefined, 2, 3)], says: /"a" came and went/ },
   {
-    name: "a lost write among others",
+    name: "a lost write among other writes",
     history: [
       write("a", 0, 1),
       read("a", 2, 3),
@@ -81,7 +90,7 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
     says: /"b" came and went between 4/,
   },
   {
-    name: "values that come in turns",
+    name: "values that alternate",
     history: [write("a", 0, 9), write("b", 0, 9), read("a", 10, 11), read("b", 12, 13), read("a", 14, 15)],
     says: /"a" was there from .* although "b" was there/,
   },
@@ -91,7 +100,7 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
     says: /although/,
   },
   {
-    name: "a value that nobody wrote",
+    name: "a value that was never written",
     history: [write("a", 0, 1), read("x", 2, 3)],
     says: /"x" was read and never written/,
   },
@@ -107,7 +116,7 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
     says: /"a" .* although "b"|"b" .* although "a"/,
   },
   {
-    name: "an unknown write that was taken back",
+    name: "an unknown write that was seen and then undone",
     history: [write("a", 0, 1), write("b", 2, 3, unknown), read("b", 4, 5), read("a", 6, 7)],
     says: /"b" came and went/,
   },
@@ -117,7 +126,7 @@ const bad: { name: string; history: Operation[]; says: RegExp }[] = [
     says: /never written/,
   },
   {
-    name: "a key that is empty again",
+    name: "a key that is empty after a value was read",
     history: [write("a", 0, 1), read("a", 2, 3), read(undefined, 4, 5)],
     says: /"a"/,
   },
@@ -137,7 +146,7 @@ describe("is not linearizable:", () => {
   }
 });
 
-/** Operations whose times, values and outcomes have nothing to do with each other. */
+/** Operations with independent times, values and outcomes. */
 const anything: fc.Arbitrary<Operation[]> = fc
   .array(
     fc.record({
@@ -157,7 +166,7 @@ const anything: fc.Arbitrary<Operation[]> = fc
     ),
   );
 
-test("says the same as trying all orders", () => {
+test("the checker agrees with trying all orders", () => {
   let explained = 0;
   let unexplained = 0;
   fc.assert(
@@ -169,10 +178,10 @@ test("says the same as trying all orders", () => {
     }),
     { numRuns: 5_000 },
   );
-  expect(Math.min(explained, unexplained)).toBeGreaterThan(500); // a property of one kind only would show little
+  expect(Math.min(explained, unexplained)).toBeGreaterThan(500); // both kinds of history must be frequent
 });
 
-/** What clients see of a register that does each operation at one moment between its start and its end. */
+/** Histories of a register that does each operation at one moment between its start and its end. */
 const atomic = fc
   .array(
     fc.record({
@@ -192,14 +201,14 @@ const atomic = fc
       if (!isWrite) return read(value, startMs, atMs + afterMs);
       const isDone = fate === "ok" || fate === "late";
       if (isDone) value = `${index}`;
-      // Late: the client gave up before it happened.
+      // Late: the client gave up before the write happened.
       const endMs = fate === "late" ? startMs + beforeMs / 2 : atMs + afterMs;
       const outcome = fate === "ok" || fate === "failed" ? fate : "unknown";
       return write(`${index}`, startMs, endMs, { outcome });
     });
   });
 
-test("accepts whatever an atomic register shows", () => {
+test("every history of an atomic register is accepted", () => {
   fc.assert(
     fc.property(atomic, (history) => {
       expect(faultsIn(history)).toEqual([]);
@@ -208,11 +217,11 @@ test("accepts whatever an atomic register shows", () => {
   );
 });
 
-test("refuses a register that shows one client an old value", () => {
+test("a history is refused after one read of an old value", () => {
   fc.assert(
     fc.property(atomic, fc.nat(), (history, choice) => {
       const writes = history.filter((each) => each.do === "write" && each.outcome === "ok");
-      // Two writes, certainly one after the other, and a read after both that sees the first.
+      // Two writes, the second certainly after the first, and a later read that sees the first.
       const [first, second] = [writes[choice % writes.length], writes.at(-1)];
       fc.pre(first !== undefined && second !== undefined && (first.endMs ?? 0) < second.startMs);
       const afterAll = Math.max(...history.map(({ endMs }) => endMs ?? 0)) + 1;
@@ -231,14 +240,14 @@ describe("counting writes:", () => {
     { version: 3, says: [/2 writes were made, 3 are there/] },
   ];
   for (const { version, says } of cases) {
-    test(`${version} found of one acknowledged, one unknown and one failed`, () => {
+    test(`${version} writes found of one acknowledged, one unknown and one failed`, () => {
       const told = miscountsIn(history, new Map([["k", { value: "a", version }]]));
       expect(told).toEqual(says.map((word) => expect.stringMatching(word)));
     });
   }
 });
 
-/** The definition itself: is there an order of the operations of each key that keeps to their times and makes sense? */
+/** The definition: some order of each key's operations keeps to their times and explains every read. */
 function isExplainedBySomeOrder(history: readonly Operation[]): boolean {
   return [...Map.groupBy(history, ({ key }) => key).values()].every((operations) => {
     const certain = operations.filter((each) => each.outcome === "ok");
@@ -250,7 +259,7 @@ function isExplainedBySomeOrder(history: readonly Operation[]): boolean {
 }
 
 function someOrder(certain: readonly Operation[], possible: readonly Operation[], value: string | undefined): boolean {
-  if (certain.length === 0) return true; // the possible ones never happened
+  if (certain.length === 0) return true; // the remaining possible writes never happened
   const firstEndMs = Math.min(...certain.map(({ endMs }) => endMs ?? Number.POSITIVE_INFINITY));
   const mayBeNext = (each: Operation) => each.startMs <= firstEndMs;
   const without = (all: readonly Operation[], one: Operation) => all.filter((each) => each !== one);

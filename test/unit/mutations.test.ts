@@ -2,19 +2,19 @@ import { expect, test } from "vitest";
 import { mutated, SWITCH } from "../mutation/mutations.ts";
 import { narrowed } from "../mutation/noticed.ts";
 
-/** What becomes of a source: each mutation in words. */
+/** The mutations of a source, in words. */
 function told(source: string): readonly string[] {
   return mutated("a.ts", source, 0).mutations.map(({ within, from, to }) => `${within}: ${from} -> ${to}`);
 }
 
 const cases: { name: string; source: string; expect: readonly string[] }[] = [
   {
-    name: "a condition is always true, and never",
+    name: "a condition becomes true, and false",
     source: "const a = (b: C) => { if (b.c) d(); };",
     expect: ["a: { … } -> { return undefined; … }", "a: b.c -> true", "a: b.c -> false", "a: d() -> undefined"],
   },
   {
-    name: "a clause is left out, and all of them together",
+    name: "a clause is left out, and so are all clauses together",
     source: "const a = b === 1 && c && d;",
     expect: [
       "a: b === 1 && c && d -> c && d",
@@ -26,7 +26,7 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
     ],
   },
   {
-    name: "a bound moves by one, by half, and onto itself",
+    name: "a comparison includes its bound, and the bound is doubled and halved",
     source: "const a = b < 1_000;",
     expect: [
       "a: b < 1_000 -> true",
@@ -37,22 +37,22 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
     ],
   },
   {
-    name: "a filter is left out, and what it asks always and never holds",
+    name: "a filter is left out, and its condition becomes true, and false",
     source: "const a = b.filter((c) => c.d);",
     expect: ["a: .filter((c) => c.d) -> left out", "a: c.d -> true", "a: c.d -> false"],
   },
   {
-    name: "an order is left out, and goes the other way round",
+    name: "a sort is left out, and reversed",
     source: "const a = b.sort(c);",
     expect: ["a: .sort(c) -> left out", "a: .sort(c) -> the other way round"],
   },
   {
-    name: "a kind of step is left out",
+    name: "a case is left out",
     source: 'function f(s: S) { switch (s) { case "x": return 1; default: return g; } }',
     expect: ["f: { … } -> { return undefined; … }", 'f: case "x" -> left out', "f: 1 -> 2", "f: 1 -> 0"],
   },
   {
-    name: "rules change places, members of other lists only go",
+    name: "rules are left out and swapped, items of other lists are only left out",
     source: "const A_RULES = [b, c]; const d = [e, f];",
     expect: [
       "A_RULES: b -> left out of the list",
@@ -62,15 +62,15 @@ const cases: { name: string; source: string; expect: readonly string[] }[] = [
       "d: f -> left out of the list",
     ],
   },
-  { name: "a default is what always holds", source: "const a = b ?? c;", expect: ["a: b ?? c -> c"] },
+  { name: "a default becomes the only value", source: "const a = b ?? c;", expect: ["a: b ?? c -> c"] },
   {
-    name: "words, types and the pace of looking are left alone",
+    name: "messages, types and intervals are left alone",
     source: `const because = a ? b : c; const d = \`e \${f === g}\`; const RECHECK_MS = 5; type T = 1 | 2; const h = wait(i, 7); const j = k?.filter(l).m;`,
     expect: [],
   },
 ];
 
-test("mutations: what every object can do is no list's method", () => {
+test("mutations: a method that every object has is not a list's method", () => {
   expect(told("const a = b.toString();").filter((words) => words.includes("native code"))).toEqual([]);
 });
 
@@ -85,7 +85,7 @@ const source = `
   };
   return [rank([5, 1, 4, 0]), rank([1]), rank([]), rank([2, 1], 1)];`;
 
-/** What the mutated source gives when the mutation of this number is awake. */
+/** The result of the mutated source while the mutation with this number is active. */
 function given(text: string, active: number): unknown {
   const plain = text.replace(": readonly number[]", "").replaceAll("as never", "");
   try {
@@ -95,7 +95,7 @@ function given(text: string, active: number): unknown {
   }
 }
 
-test("mutations: asleep they change nothing, and awake each does what its words say", () => {
+test("mutations: inactive ones change nothing, and each active one does what its words state", () => {
   const { text, mutations } = mutated("a.ts", `function all() {${source}}`, 0);
   const body = `${text} return all();`;
   expect(given(body, -1)).toEqual([[1, 5, 6], 1, 9, [3]]);
@@ -113,12 +113,12 @@ test("mutations: asleep they change nothing, and awake each does what its words 
   ]);
 });
 
-test("mutations: each knows how the file looks with it alone", () => {
+test("mutations: each has the text of the file with it alone", () => {
   const { mutations } = mutated("a.ts", "const a = b && c;\n", 0);
   expect(mutations.map(({ alone }) => alone)).toEqual(["const a = (c);\n", "const a = (b);\n", "const a = (false);\n"]);
 });
 
-test("mutations: parts of halves are told by number, and together they are all", () => {
+test("mutations: a part can be split into numbered parts, which cover it together", () => {
   const parts = ["1/3", "2/3", "3/3"].flatMap((text) => [0, 1].map((part) => narrowed({ part, of: 2 }, text)));
   expect(parts.map(({ of }) => of)).toEqual([6, 6, 6, 6, 6, 6]);
   expect(parts.map(({ part }) => part).sort()).toEqual([0, 1, 2, 3, 4, 5]);

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import { foundIn, needlesOf } from "#kit/needles.ts";
+import { foundIn, needlesOf } from "#kit/tables/needles.ts";
 
-// What asks that no secret is told has to find it in every form in which it could be.
+// The check that no secret is exposed must find a secret in every form.
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const KEY = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
@@ -11,11 +11,11 @@ const PASSWORD = 'pass"word\\4711';
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 test.each<[string, (secret: string) => string]>([
-  ["as it is", (secret) => `a ${secret} b`],
+  ["as they are", (secret) => `a ${secret} b`],
   ["in JSON", (secret) => JSON.stringify({ told: secret })],
   ["in base64", (secret) => base64(secret)],
-  ["in base64, one byte on", (secret) => base64(`a${secret}`)],
-  ["in base64, two bytes on, with more behind it", (secret) => base64(`ab${secret}cde`)],
+  ["in base64, shifted by one byte", (secret) => base64(`a${secret}`)],
+  ["in base64, shifted by two bytes and with more after them", (secret) => base64(`ab${secret}cde`)],
 ])("a key and a password are found %s", (_, told) => {
   expect(foundIn(told(KEY), ["another-one", KEY])).toEqual([1]);
   expect(foundIn(told(PASSWORD), [PASSWORD, "another-one"])).toEqual([0]);
@@ -25,7 +25,7 @@ test("a key is found in JSON within JSON", () => {
   expect(foundIn(JSON.stringify({ msg: JSON.stringify({ told: KEY }) }), [KEY])).toEqual([0]);
 });
 
-test("nothing is found of a key in another one, nor in words about it", () => {
+test("a key is not found in a different key, nor in words about it", () => {
   const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" });
   expect(foundIn(`${other.toString()} Secret with a -----BEGIN PRIVATE KEY-----`, [KEY])).toEqual([]);
   expect(needlesOf(KEY).length).toBeGreaterThan(3);

@@ -3,14 +3,14 @@ import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import { forecast } from "#cluster/forecast/forecast.ts";
 import { planStatus } from "#cluster/forecast/plan-status.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { cluster, sickFor } from "#kit/cluster.ts";
-import { NEWER, withCrashing } from "#kit/cluster-rolling.ts";
+import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
+import { NEWER, withCrashing } from "#kit/snapshots/cluster-rolling.ts";
 
 function asking(text: string, given: Parameters<typeof cluster>[0] = {}): ClusterSnapshot {
   return cluster({ ...given, annotations: { [DRY_RUN_ANNOTATION]: text } });
 }
 
-/** One that is lost for two minutes. */
+/** A cluster with a member lost for two minutes. */
 const LOST = sickFor(asking("", { down: ["my-etcd-2"] }), "my-etcd-2", 120_000);
 
 function lost(edit: object, more: Partial<ClusterSnapshot> = {}): ClusterSnapshot {
@@ -20,19 +20,19 @@ function lost(edit: object, more: Partial<ClusterSnapshot> = {}): ClusterSnapsho
 }
 
 describe("status.plan", () => {
-  test("is not there when nobody asks", () => expect(planStatus(cluster())).toBeUndefined());
+  test("is absent without the annotation", () => expect(planStatus(cluster())).toBeUndefined());
 
-  test("is not there for a cluster that goes", () => {
+  test("is absent while the cluster is deleted", () => {
     expect(planStatus(asking('{"replicas":5}', { deleting: true }))).toBeUndefined();
   });
 
-  test("tells what the edit would cause, and changes nothing", () => {
+  test("has the forecast of the edit, and changes nothing", () => {
     const given = asking('{"version":"3.6.17"}');
     const wanted = { ...given, cluster: { ...given.cluster, spec: { ...given.cluster.spec, ...NEWER } } };
     expect(planStatus(given)).toEqual({ edit: '{"version":"3.6.17"}', ...forecast(wanted) });
   });
 
-  test("tells what is wrong with what is no edit", () => {
+  test("states what is wrong with an invalid edit", () => {
     expect(planStatus(asking("true"))).toEqual({
       edit: "true",
       outcome: "Refused",
@@ -42,11 +42,11 @@ describe("status.plan", () => {
     });
   });
 
-  test("repeats so much of the edit", () => {
+  test("repeats at most 1,000 characters of the edit", () => {
     expect(planStatus(asking("x".repeat(2_000)))?.edit).toBe("x".repeat(1_000));
   });
 
-  test("counts with the patience that the edit asks for", () => {
+  test("uses the replacement time of the edit", () => {
     expect(planStatus(lost({}))?.steps).toBeUndefined();
     expect(planStatus(lost({ replacement: { after: "1m" } }))?.steps?.[0]).toMatchObject({
       rule: "replace-lost",
@@ -61,7 +61,7 @@ describe("status.plan", () => {
     expect(planStatus(lost({ replacement: { after: "now" } }, { defaultTimes }))?.steps).toHaveLength(13);
   });
 
-  test("counts with the time to come up that the edit asks for", () => {
+  test("uses the memberTimeout of the edit", () => {
     const silent = (edit: object) => ({ ...lost(edit), pods: asking("", { down: ["my-etcd-2"] }).pods });
     expect(planStatus(silent({}))?.outcome).toBe("Done");
     expect(planStatus(silent({ updateStrategy: { memberTimeout: "1m" } }))?.outcome).toBe("Waits");

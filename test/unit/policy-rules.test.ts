@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { policyRules, type World } from "#kit/policy-rules.ts";
+import { policyRules, type World } from "#kit/tables/policy-rules.ts";
 import type { NetworkPolicy } from "#kube/kinds.ts";
+import { operatorManifests } from "../../scripts/manifests.ts";
 
-// By these rules the effect of NetworkPolicies is shown on the local Kubernetes.
+// The local Kubernetes enforces NetworkPolicies with these rules.
 
 const pod = (namespace: string, name: string, address: string, labels: Record<string, string> = {}) => ({
   namespace,
@@ -29,7 +30,7 @@ function policy(ingress: object[], more: object = {}): NetworkPolicy {
   return { metadata: { namespace: "shop", name: "its" }, spec } as unknown as NetworkPolicy;
 }
 
-/** What is let in to the only pod that is protected. */
+/** The rules of the only protected pod. */
 function letIn(...policies: readonly NetworkPolicy[]): readonly string[] {
   const rules = policyRules("its", policies, world);
   expect(rules.match(/jump/g)).toHaveLength(1);
@@ -47,25 +48,25 @@ const expression = (operator: string, values?: string[]) => [
 ];
 
 test.each<[string, object[], string[]]>([
-  ["nobody, without a rule", [], []],
-  ["everybody, by a rule without words", [{}], ["accept"]],
-  ["everybody to some ports", [{ ports: PORTS }], ["tcp dport { 2379, 2380 } accept"]],
+  ["nothing, without a rule", [], []],
+  ["everything, by an empty rule", [{}], ["accept"]],
+  ["everything to some ports", [{ ports: PORTS }], ["tcp dport { 2379, 2380 } accept"]],
   ["pods of its own namespace", [{ from: [{ podSelector: {} }] }], ["ip saddr { 10.0.0.1, 10.0.0.2, 10.0.0.3 } accept"]],
   ["pods with a label", [{ from: [{ podSelector: { matchLabels: { app: "orders" } } }], ports: PORTS }], ["ip saddr { 10.0.0.2 } tcp dport { 2379, 2380 } accept"]],
   ["all pods of another namespace", [{ from: [{ namespaceSelector: { matchLabels: { name: "metrics" } } }] }], ["ip saddr { 10.0.0.4, 10.0.0.5 } accept"]],
-  ["pods with a label of another namespace", [{ from: [{ namespaceSelector: { matchLabels: { name: "metrics" } }, podSelector: { matchLabels: { app: "etcd" } } }] }], ["ip saddr { 10.0.0.5 } accept"]],
-  ["either of two", [{ from: [{ podSelector: { matchLabels: { app: "orders" } } }, { namespaceSelector: { matchLabels: { name: "metrics" } } }] }], ["ip saddr { 10.0.0.2, 10.0.0.4, 10.0.0.5 } accept"]],
-  ["nobody, by a selector of whom there is none", [{ from: [{ podSelector: { matchLabels: { app: "none" } } }] }], []],
-  ["addresses, but for some", [{ from: [{ ipBlock: { cidr: "10.1.0.0/16", except: ["10.1.2.0/24"] } }, { ipBlock: { cidr: "10.2.0.0/16" } }] }], ["ip saddr 10.1.0.0/16 ip saddr != { 10.1.2.0/24 } accept", "ip saddr 10.2.0.0/16 accept"]],
-  ["by In", expression("In", ["orders", "etcd"]), ["ip saddr { 10.0.0.1, 10.0.0.2 } accept"]],
-  ["by NotIn", expression("NotIn", ["orders"]), ["ip saddr { 10.0.0.1, 10.0.0.3 } accept"]],
-  ["by Exists", expression("Exists"), ["ip saddr { 10.0.0.1, 10.0.0.2 } accept"]],
-  ["by DoesNotExist", expression("DoesNotExist"), ["ip saddr { 10.0.0.3 } accept"]],
+  ["pods with a label in another namespace", [{ from: [{ namespaceSelector: { matchLabels: { name: "metrics" } }, podSelector: { matchLabels: { app: "etcd" } } }] }], ["ip saddr { 10.0.0.5 } accept"]],
+  ["pods of either of two peers", [{ from: [{ podSelector: { matchLabels: { app: "orders" } } }, { namespaceSelector: { matchLabels: { name: "metrics" } } }] }], ["ip saddr { 10.0.0.2, 10.0.0.4, 10.0.0.5 } accept"]],
+  ["nothing, by a selector without matching pods", [{ from: [{ podSelector: { matchLabels: { app: "none" } } }] }], []],
+  ["addresses, except for some", [{ from: [{ ipBlock: { cidr: "10.1.0.0/16", except: ["10.1.2.0/24"] } }, { ipBlock: { cidr: "10.2.0.0/16" } }] }], ["ip saddr 10.1.0.0/16 ip saddr != { 10.1.2.0/24 } accept", "ip saddr 10.2.0.0/16 accept"]],
+  ["pods by In", expression("In", ["orders", "etcd"]), ["ip saddr { 10.0.0.1, 10.0.0.2 } accept"]],
+  ["pods by NotIn", expression("NotIn", ["orders"]), ["ip saddr { 10.0.0.1, 10.0.0.3 } accept"]],
+  ["pods by Exists", expression("Exists"), ["ip saddr { 10.0.0.1, 10.0.0.2 } accept"]],
+  ["pods by DoesNotExist", expression("DoesNotExist"), ["ip saddr { 10.0.0.3 } accept"]],
 ])("a NetworkPolicy lets in %s", (_, ingress, expected) => {
   expect(letIn(policy(ingress))).toEqual([...expected, "counter drop"]);
 }); // biome-ignore format: a table
 
-test("policies add up", () => {
+test("rules of several policies add up", () => {
   expect(letIn(policy([{ ports: PORTS }]), policy([{}]), policy([]))).toEqual([
     "tcp dport { 2379, 2380 } accept",
     "accept",
@@ -73,17 +74,51 @@ test("policies add up", () => {
   ]);
 });
 
-test("who is selected by none gets everything", () => {
+test("a pod that no policy selects gets all traffic", () => {
   expect(policyRules("its", [policy([], { podSelector: { matchLabels: { app: "none" } } })], world)).not.toContain(
     "jump",
   );
 });
 
 test.each<[string, NetworkPolicy]>([
-  ["what goes out", policy([{}], { policyTypes: ["Ingress", "Egress"] })],
-  ["names of ports", policy([{ ports: [{ port: "http" }] }])],
-  ["ranges of ports", policy([{ ports: [{ port: 1, endPort: 2 }] }])],
-  ["another protocol", policy([{ ports: [{ port: 1, protocol: "UDP" }] }])],
-])("%s is not known, and nothing is enforced in silence", (_, given) => {
-  expect(() => policyRules("its", [given], world)).toThrow("known here");
+  ["a policy for egress", policy([{}], { policyTypes: ["Ingress", "Egress"] })],
+  ["a named port", policy([{ ports: [{ port: "http" }] }])],
+  ["a range of ports", policy([{ ports: [{ port: 1, endPort: 2 }] }])],
+  ["a protocol other than TCP", policy([{ ports: [{ port: 1, protocol: "UDP" }] }])],
+])("%s is refused instead of being ignored", (_, given) => {
+  expect(() => policyRules("its", [given], world)).toThrow("supported here");
 });
+
+test("the operator's own policy lets in its container's ports from anywhere, and nothing else", () => {
+  const manifests = operatorManifests("operator:1") as unknown as readonly (NetworkPolicy & Deployment)[];
+  const [its] = manifests.filter(({ kind }) => kind === "NetworkPolicy");
+  const [deployment] = manifests.filter(({ kind }) => kind === "Deployment");
+  const { metadata, spec } = deployment!.spec.template;
+  const { namespace = "" } = its!.metadata;
+  const pods = [
+    pod(namespace, "operator-0", "10.0.0.1", metadata.labels),
+    pod(namespace, "another", "10.0.0.2"),
+    pod("shop", "stranger", "10.0.0.3"),
+  ];
+  const rules = policyRules("its", [its!], { pods, namespaces: new Map([[namespace, {}]]) });
+  expect(rules.match(/jump/g)).toHaveLength(1);
+  expect(rules).toContain("ip daddr 10.0.0.1 jump to-0");
+  const served = spec.containers.flatMap(({ ports }) => ports.map(({ containerPort }) => containerPort));
+  expect(served.toSorted()).toEqual([8080, 8443, 9443]);
+  const accepted = [...rules.matchAll(/tcp dport (?:\{ )?([\d, ]+?)(?: \})? accept/g)].map(([, port]) => Number(port));
+  expect(accepted.toSorted()).toEqual(served.toSorted());
+  expect(rules).not.toMatch(/saddr/);
+  expect(its?.spec?.policyTypes).toEqual(["Ingress"]);
+});
+
+interface Deployment {
+  readonly kind: string;
+  readonly spec: {
+    readonly template: {
+      readonly metadata: { readonly labels: Record<string, string> };
+      readonly spec: {
+        readonly containers: readonly { readonly ports: readonly { readonly containerPort: number }[] }[];
+      };
+    };
+  };
+}

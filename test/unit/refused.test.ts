@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { refusedIn } from "#kit/refused.ts";
+import { refusedIn } from "#kit/e2e/refused.ts";
 
-// As clients were told: by the operator's own client, by Node, and by etcdctl.
+// Errors as clients received them: the operator's own client, Node, and etcdctl.
 
 const REFUSED = [
-  "Put at my-etcd-client.a.svc:2379: its certificate is not signed by whom we trust: unable to verify the first certificate",
+  "Put at my-etcd-client.a.svc:2379: its certificate is not signed by a CA that is trusted here: unable to verify the first certificate",
   "Put at my-etcd-client.a.svc:2379: it does not take our certificate: tlsv1 alert unknown ca",
   "Range at my-etcd-client.a.svc:2379: it does not speak TLS",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE unable to verify the first certificate",
@@ -30,7 +30,7 @@ const CUT_OFF = [
   "Put at my-etcd-client.a.svc:2379: etcdserver: revision of auth store is old",
 ];
 
-test("a certificate, a login and a right that are refused are no connection that breaks", () => {
+test("a refused certificate, login or permission is not taken for a broken connection", () => {
   expect(refusedIn([...CUT_OFF, ...REFUSED])).toEqual(REFUSED);
   expect(refusedIn(CUT_OFF)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { test } from "vitest";
-import { phaseOf, tell } from "#kit/restore-course.ts";
-import { wrongEnd } from "#kit/restore-promises.ts";
-import { DISTURBED, SCENARIOS, type Scenario } from "#kit/restore-scenarios.ts";
+import { phaseOf, tell } from "#kit/sweeps/restore-course.ts";
+import { wrongEnd } from "#kit/sweeps/restore-promises.ts";
+import { DISTURBED, SCENARIOS, type Scenario } from "#kit/sweeps/restore-scenarios.ts";
 import { restoredCluster } from "#restore/desired/cluster.ts";
 import { RESTORE_GUARDS } from "#restore/guards.ts";
 import { identityAnnotations } from "#restore/identity.ts";
@@ -10,9 +10,9 @@ import { hasEnded, isDeleting, isTold, type RestoreSnapshot } from "#restore/sna
 import type { RestoreRule } from "#restore/step.ts";
 import { decide, step } from "#runtime/decide.ts";
 
-// Rooms of restores that are not right: what the sweep promises, it would notice.
+// Wrong controllers of restores: each breaks a promise, and the sweep has to notice that.
 
-/** The rules, of which these are others, or for undefined left out; without the guards of these names. */
+/** The plan with these rules replaced, or left out where undefined, and without the guards of these names. */
 function planWith(
   changed: Readonly<Record<string, RestoreRule["decide"] | undefined>>,
   ...unguarded: readonly string[]
@@ -33,23 +33,23 @@ const filledIn = ({ members }: RestoreSnapshot) =>
   members.filter(({ filling }) => filling?.job.status?.conditions !== undefined);
 
 const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
-  "makes claims that nobody would delete": planWith({ "hold-restore": undefined }, "held-first"),
-  "tells each claim as soon as it is filled": planWith(
+  "creates claims that nothing would delete": planWith({ "hold-restore": undefined }, "held-first"),
+  "marks each claim with its identity as soon as it is filled": planWith(
     {
-      "tell-claims": (snapshot) => {
+      "identify-claims": (snapshot) => {
         const claim = filledIn(snapshot).find((each) => each.claim !== undefined && !isTold(each.claim))?.claim;
         if (claim === undefined) return undefined;
         const annotations = identityAnnotations(snapshot.restore, claim.metadata.name);
-        return step("tell-claims", "mutant", { do: "tellClaim", claim, annotations });
+        return step("identify-claims", "mutant", { do: "tellClaim", claim, annotations });
       },
     },
-    "told-last",
+    "identified-last",
   ),
-  "tells no more claims when it is to go": planWith({
-    "tell-claims": (snapshot) => (isDeleting(snapshot) ? undefined : ruleOf("tell-claims")(snapshot)),
+  "marks no more claims when the restore is deleted": planWith({
+    "identify-claims": (snapshot) => (isDeleting(snapshot) ? undefined : ruleOf("identify-claims")(snapshot)),
   }),
-  "tells no more claims when it has failed": planWith({
-    "tell-claims": (snapshot) => (hasEnded(snapshot) ? undefined : ruleOf("tell-claims")(snapshot)),
+  "marks no more claims when the restore has failed": planWith({
+    "identify-claims": (snapshot) => (hasEnded(snapshot) ? undefined : ruleOf("identify-claims")(snapshot)),
   }),
   "leaves claims behind": planWith({ "delete-claims": undefined }),
   "leaves Jobs behind": planWith({ "clear-jobs": undefined }),
@@ -62,12 +62,12 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
           : undefined;
       },
     },
-    "nobodys-data",
+    "unclaimed-data",
     "own-only",
   ),
-  "never lets go": planWith({ "release-restore": undefined }),
-  "does not make the cluster": planWith({ "create-cluster": undefined }),
-  "makes the cluster before its claims are filled": planWith(
+  "never removes its finalizer": planWith({ "release-restore": undefined }),
+  "does not create the cluster": planWith({ "create-cluster": undefined }),
+  "creates the cluster before its claims are filled": planWith(
     {
       "fill-claim": (snapshot) => {
         const cluster = snapshot.cluster === undefined ? restoredCluster(snapshot) : undefined;
@@ -80,12 +80,12 @@ const MUTANTS: Readonly<Record<string, typeof planRestore>> = {
   ),
 };
 
-test.each(Object.entries(MUTANTS))("the sweep notices a room that %s", async (_, plan) => {
+test.each(Object.entries(MUTANTS))("the sweep notices a controller that %s", async (_, plan) => {
   const noticed = async (course: Scenario): Promise<boolean> => {
     const world = await tell({ ...course, plan });
     return world.wrong.length + wrongEnd(world).length > 0 || phaseOf(world) !== course.end;
   };
   const of = [...SCENARIOS, ...DISTURBED];
   for (const course of of) if (await noticed(course)) return;
-  throw new Error("nobody has noticed");
+  throw new Error("the sweep has noticed nothing");
 });

@@ -1,22 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
-import type { Fault } from "#kit/fallible-api.ts";
-import { formCluster } from "#kit/restore-cluster.ts";
-import { type Course, operator, phaseOf, reasonOf, settle, tell } from "#kit/restore-course.ts";
-import { wrongEnd } from "#kit/restore-promises.ts";
-import { SCENARIOS } from "#kit/restore-scenarios.ts";
-import { CLAIMS, CLUSTERS, RESTORES, RestoreWorld } from "#kit/restore-world.ts";
+import type { Fault } from "#kit/servers/fallible-api.ts";
+import { formCluster } from "#kit/sweeps/restore-cluster.ts";
+import { type Course, operator, phaseOf, reasonOf, settle, tell } from "#kit/sweeps/restore-course.ts";
+import { wrongEnd } from "#kit/sweeps/restore-promises.ts";
+import { SCENARIOS } from "#kit/sweeps/restore-scenarios.ts";
+import { CLAIMS, CLUSTERS, RESTORES, RestoreWorld } from "#kit/sweeps/restore-world.ts";
 import { JOBS, PODS } from "#kube/kinds.ts";
 
-// The operator dies before and after every single write of a restore, or does not hear that it was made, and others make and delete what they
-// like at every moment: no claim is ever touched that is somebody else's, or a cluster's; what is handed over is whole; and what is over leaves nothing behind.
+// The operator dies before and after every write of a restore, or does not receive the answer.
+// Other clients create and delete objects at every moment.
+// A restore never touches a claim that is not its own, hands over complete data only, and leaves nothing behind.
 
 function expectKept(world: RestoreWorld, what: string): void {
   expect([...world.wrong, ...wrongEnd(world)], what).toEqual([]);
 }
 
-describe("an operator that dies at any of its writes, or does not hear of one, comes to the same end:", () => {
+describe("an operator that dies at any of its writes, or misses an answer, reaches the same end:", () => {
   test.each(SCENARIOS)("$name", async ({ end, ...course }) => {
     const undisturbed = await tell(course);
     expect(phaseOf(undisturbed)).toBe(end);
@@ -34,31 +35,31 @@ describe("an operator that dies at any of its writes, or does not hear of one, c
 
 type Act = (world: RestoreWorld) => void;
 
-/** What others may do at any moment, and how the restore may end then. */
-const OTHERS: readonly { readonly who: string; readonly act: Act; readonly ends: readonly string[] }[] = [
-  { who: "makes an EtcdCluster", act: (world) => void world.makeCluster(), ends: ["Completed Completed", "Failed ClusterExists"] },
-  { who: "makes an EtcdCluster that begins at once", act: (world) => formCluster(world.makeCluster() && world), ends: ["Completed Completed", "Failed ClusterExists"] },
-  { who: "makes a claim of a member", act: (world) => void world.makeClaim("restored-1"), ends: ["Completed Completed", "Failed ClaimExists"] },
-  // A cluster that finds claims of two does not guess, and a person decides.
-  { who: "makes a claim of the cluster", act: (world) => void world.makeClaim("restored-7"), ends: ["Completed Completed", "Failed ClaimExists", "Pending StartingCluster"] },
-  { who: "deletes a claim", act: (world) => world.remove(CLAIMS, "restored-1"), ends: ["Completed Completed", "Failed ClaimLost"] },
-  { who: "deletes all claims", act: (world) => world.deleteAll(CLAIMS), ends: ["Completed Completed", "Failed ClaimLost"] },
-  { who: "deletes the EtcdRestore", act: (world) => world.remove(RESTORES, "back"), ends: ["gone"] },
-  { who: "deletes the Jobs", act: (world) => world.deleteAll(JOBS.plural), ends: ["Completed Completed"] },
-  { who: "deletes the EtcdCluster", act: (world) => world.deleteCluster(), ends: ["Completed Completed", "gone"] },
-  { who: "deletes the EtcdBackup", act: (world) => world.remove(ETCD_BACKUPS.plural, "nightly"), ends: ["Completed Completed", "Failed BackupNotFound"] },
-  { who: "silences a claim", act: (world) => world.silence("restored-1"), ends: ["Completed Completed"] },
+/** Acts of other clients at any moment, and the ends that the restore may have then. */
+const OTHERS: readonly { readonly does: string; readonly act: Act; readonly ends: readonly string[] }[] = [
+  { does: "creates an EtcdCluster", act: (world) => void world.makeCluster(), ends: ["Completed Completed", "Failed ClusterExists"] },
+  { does: "creates an EtcdCluster that forms at once", act: (world) => formCluster(world.makeCluster() && world), ends: ["Completed Completed", "Failed ClusterExists"] },
+  { does: "creates a claim of a member", act: (world) => void world.makeClaim("restored-1"), ends: ["Completed Completed", "Failed ClaimExists"] },
+  // A cluster with claims of different origins does not choose between them: a person decides.
+  { does: "creates a claim of the cluster", act: (world) => void world.makeClaim("restored-7"), ends: ["Completed Completed", "Failed ClaimExists", "Pending StartingCluster"] },
+  { does: "deletes a claim", act: (world) => world.remove(CLAIMS, "restored-1"), ends: ["Completed Completed", "Failed ClaimLost"] },
+  { does: "deletes all claims", act: (world) => world.deleteAll(CLAIMS), ends: ["Completed Completed", "Failed ClaimLost"] },
+  { does: "deletes the EtcdRestore", act: (world) => world.remove(RESTORES, "back"), ends: ["gone"] },
+  { does: "deletes the Jobs", act: (world) => world.deleteAll(JOBS.plural), ends: ["Completed Completed"] },
+  { does: "deletes the EtcdCluster", act: (world) => world.deleteCluster(), ends: ["Completed Completed", "gone"] },
+  { does: "deletes the EtcdBackup", act: (world) => world.remove(ETCD_BACKUPS.plural, "nightly"), ends: ["Completed Completed", "Failed BackupNotFound"] },
+  { does: "silences a claim", act: (world) => world.silence("restored-1"), ends: ["Completed Completed"] },
 ]; // biome-ignore format: a table
 
-/** What somebody else may see, and what nobody may see but who acts between two requests of the operator: each once. */
+/** Moments for acts of others, once each: every state that they see, every gap between two requests of the operator. */
 async function momentsOf(given: Course["given"]): Promise<readonly number[]> {
   const { seen } = await tell({ given });
   const isQuiet = (n: number) => seen[n]?.is === "look" && seen[n + 1]?.is === "look";
   return seen.flatMap((each, n) => (isQuiet(n) && seen[n - 1]?.version === each.version ? [] : [n + 1]));
 }
 
-describe("whatever somebody else does, and when, no promise is broken:", () => {
-  test.each(OTHERS)("who $who", async ({ act, ends }) => {
+describe("no promise is broken, whatever another client does and when:", () => {
+  test.each(OTHERS)("a client that $does", async ({ act, ends }) => {
     const reached = new Set<string>();
     for (const given of [{}, { isAsked: true }])
       for (const at of await momentsOf(given)) {
@@ -84,7 +85,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ is: fc.constant("step" as const) }) },
 ); // biome-ignore format: a table
 
-test("with caches that are behind, each by itself, no promise is broken either", async () => {
+test("no promise is broken while each cache is stale on its own", async () => {
   const courses = fc.asyncProperty(
     fc.array(event, { minLength: 40, maxLength: 250 }),
     fc.boolean(),
@@ -112,7 +113,7 @@ test("with caches that are behind, each by itself, no promise is broken either",
 test.each<[string, Act, Act]>([
   ["a cluster", (world) => void world.makeCluster(), (world) => world.deleteCluster()],
   ["a claim", (world) => void world.makeClaim("restored-1"), (world) => world.deleteAll(CLAIMS)],
-])("%s that only a cache still shows fails no restore", async (_, make, remove) => {
+])("%s that only a stale cache still shows does not fail a restore", async (_, make, remove) => {
   const world = new RestoreWorld();
   make(world);
   world.show();

@@ -8,10 +8,10 @@ import { OperatorError } from "#base/error.ts";
 import { silentLog } from "#base/log.ts";
 import { absent, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { answered } from "#kit/answered.ts";
-import { NOW } from "#kit/cluster.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { etcdBackupSchedule } from "#kit/schedule.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
+import { answered } from "#kit/tables/answered.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { KubeObject, Ref, Resource } from "#kube/kinds.ts";
 import { createMetrics } from "#runtime/metrics.ts";
 import { Pass } from "#runtime/pass.ts";
@@ -20,8 +20,9 @@ import { scheduleController } from "#schedule/controller.ts";
 import { isObjectGoing } from "#schedule/disposal.ts";
 import type { ScheduleReads } from "#schedule/observe.ts";
 
-// The room of schedules with an API server, the room of backups and a clock that are made for it: operators die after any write, caches are
-// behind, clocks jump, people restore. No run comes twice, none is lost, and the last good backup and what is read stay.
+// The schedule controller against a simulated API server, backup controller and clock.
+// The operator dies after any write, caches are stale, clocks jump, and people start restores.
+// No run happens twice or is lost. The last good backup stays, and so does a backup that a restore reads.
 
 const KEY = { namespace: "foo", name: "nightly" };
 const signal = new AbortController().signal;
@@ -30,7 +31,7 @@ const HOUR = 3_600_000;
 type Metadata = KubeObject["metadata"] & { finalizers?: readonly string[]; deletionTimestamp?: string };
 type Live = KubeObject & { metadata: Metadata };
 
-/** A clock that people may set. Nothing here waits for it. */
+/** A clock that a test can set. Nothing here waits for it. */
 class SetClock extends FakeClock {
   passedMs = 0;
   aheadMs = 0;
@@ -48,21 +49,21 @@ class World {
   readonly clock = new SetClock(NOW);
   readonly backups = new Map<string, EtcdBackup>();
   schedule: EtcdBackupSchedule;
-  /** By name: every EtcdBackup that was ever made. */
+  /** Names of all EtcdBackups that were ever created. */
   readonly made: string[] = [];
   /** Objects in the store, by the name of their EtcdBackup. */
   readonly objects = new Set<string>();
-  /** The operator dies after so many writes. */
+  /** Number of writes after which the operator dies. */
   diesAfter: number;
   writes = 0;
   isDead = false;
   readonly restores: EtcdRestore[] = [];
-  /** Somebody asks for a restore when the operator looks at something right before a write, for the so many-th time. */
+  /** Number of the live read, from 1, at which a person creates a restore: just before a write. Never with -1. */
   restoresAt = -1;
   looks = 0;
-  /** Whether somebody has deleted the schedule. */
+  /** Whether the schedule has been deleted. */
   isGone = false;
-  /** What caches show: a picture that may be old. */
+  /** The state that caches show, which may be stale. */
   #shown: { schedule: EtcdBackupSchedule; backups: Map<string, EtcdBackup>; restores: readonly EtcdRestore[] };
   #version = 1_000;
 
@@ -92,7 +93,7 @@ class World {
     });
   }
 
-  /** The room of backups, and the store, go on: what runs ends, and what is to go goes. */
+  /** A step of the backup controller and of the store: running backups end, deleted ones are removed. */
   goOn(phase: "Completed" | "Failed" = "Completed"): void {
     for (const [name, backup] of this.backups) {
       if (backup.metadata.deletionTimestamp !== undefined) {
@@ -106,7 +107,7 @@ class World {
     }
   }
 
-  /** Somebody asks for a restore from the oldest good one, which is the next to go. */
+  /** A person restores from the oldest good backup, which is the next one to be deleted. */
   restore(): void {
     const [backupName] = this.good();
     if (backupName === undefined) return;
@@ -114,13 +115,13 @@ class World {
     this.restores.push({ metadata, spec: { source: { backupName } } } as EtcdRestore);
   }
 
-  /** All restores come to their end. */
+  /** Ends all restores. */
   restored(): void {
     for (const [n, restore] of this.restores.entries())
       this.restores[n] = { ...restore, status: { ...restore.status, phase: "Completed" } };
   }
 
-  /** What is read, and is there no more, or about to go. */
+  /** Backups that a running restore reads and that are deleted or about to be. */
   lost(): readonly string[] {
     const read = this.restores.filter(({ status }) => status === undefined).map(({ spec }) => spec.source.backupName);
     return read.filter((name) => !this.good().includes(name ?? "")).map(String);
@@ -153,7 +154,7 @@ class World {
     const made = result();
     this.writes += 1;
     this.isDead = this.writes === this.diesAfter;
-    // Who dies does not hear the answer.
+    // A process that dies does not receive the answer.
     if (this.isDead) throw new OperatorError("KubeUnavailable", "died");
     return Promise.resolve(made);
   }
@@ -210,7 +211,7 @@ class World {
     return client as unknown as ScheduleWrites;
   }
 
-  /** A process of the operator: nothing of the one before is left in it. */
+  /** A new process of the operator, with nothing left of the previous one. */
   operator(): () => Promise<void> {
     const reads: ScheduleReads = {
       schedules: { get: () => (this.isGone ? undefined : this.#shown.schedule), byIndex: () => [] },
@@ -234,13 +235,13 @@ class World {
   }
 }
 
-/** Looks until there is nothing more to write. A process that died is followed by another one. */
+/** Reconciles until there is nothing more to write. A new process follows one that died. */
 async function settle(world: World, start: () => Promise<void>): Promise<() => Promise<void>> {
   let look = start;
   const first = world.writes;
   for (let idle = 0; idle < 2; ) {
     const before = world.writes;
-    if (before - first > 200) throw new Error("it never comes to an end");
+    if (before - first > 200) throw new Error("the schedule does not settle within 200 writes");
     world.show();
     await look();
     idle = world.writes === before ? idle + 1 : 0;
@@ -251,7 +252,7 @@ async function settle(world: World, start: () => Promise<void>): Promise<() => P
   return look;
 }
 
-/** Six hours with a run each, which ends before the next one is due. */
+/** Six hours with one run each. A run ends before the next one is due. */
 async function sixHours(spec: object, diesAfter: number): Promise<World> {
   const world = new World(spec, diesAfter);
   let look = await settle(world, world.operator());
@@ -267,18 +268,18 @@ async function sixHours(spec: object, diesAfter: number): Promise<World> {
 
 const HOURS = ["13", "14", "15", "16", "17", "18"].map((hour) => `nightly-20260101-${hour}0000`);
 
-describe("an operator that dies after any of its writes comes to the same end:", () => {
+describe("an operator that dies after any of its writes reaches the same end:", () => {
   test.each<[string, object, (world: World) => void]>([
-    ["a schedule that keeps all", {}, (world) => expect(world.good()).toEqual(HOURS)],
-    ["a retention", { retention: { keepLast: 2 } }, (world) => {
+    ["a schedule without retention", {}, (world) => expect(world.good()).toEqual(HOURS)],
+    ["retention.keepLast", { retention: { keepLast: 2 } }, (world) => {
       expect(world.good()).toEqual(HOURS.slice(-2));
       expect([...world.objects]).toEqual(HOURS.slice(-2));
     }],
-    ["a limit", { successfulBackupsHistoryLimit: 2 }, (world) => {
+    ["successfulBackupsHistoryLimit", { successfulBackupsHistoryLimit: 2 }, (world) => {
       expect(world.good()).toEqual(HOURS.slice(-2));
       expect([...world.objects]).toEqual(HOURS);
     }],
-    ["immediate", { immediate: true, concurrencyPolicy: "Replace" }, (world) => {
+    ["immediate, with concurrencyPolicy Replace", { immediate: true, concurrencyPolicy: "Replace" }, (world) => {
       expect(world.made).toEqual(["nightly-20260101-120000", ...HOURS]);
       expect(world.good()).toEqual(HOURS);
     }],
@@ -295,7 +296,7 @@ describe("an operator that dies after any of its writes comes to the same end:",
   }); // biome-ignore format: a table
 });
 
-test("a schedule that is deleted between any two writes leaves no mark on what stays", async () => {
+test("a schedule deleted between any two writes leaves no deletion mark on backups that stay", async () => {
   const marked = (world: World) =>
     [...world.backups.values()].filter(
       ({ metadata }) => metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !metadata.deletionTimestamp,
@@ -324,7 +325,7 @@ test("a schedule that is deleted between any two writes leaves no mark on what s
   expect(found).toBeGreaterThan(2);
 });
 
-test("what a restore reads stays, whenever it is asked for, and goes when that has ended", async () => {
+test("a backup that a restore reads stays until the restore has ended", async () => {
   let restores = 0;
   for (let at = 1; at < 40; at++) {
     const world = new World({ retention: { keepLast: 1 } }, -1);
@@ -332,11 +333,11 @@ test("what a restore reads stays, whenever it is asked for, and goes when that h
     let look = world.operator();
     for (let hour = 1; hour <= 6; hour++) {
       world.clock.passedMs += HOUR;
-      // Caches show it a while later.
+      // Caches show the restore only later.
       for (let n = 0; n < 5; n++) await look();
       look = await settle(world, look);
       world.goOn();
-      expect(world.lost(), `asked for at look ${at}`).toEqual([]);
+      expect(world.lost(), `restore created at read ${at}`).toEqual([]);
     }
     restores += world.restores.length;
     world.restoresAt = -1;
@@ -364,7 +365,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ is: fc.constant("edit" as const), change: fc.constantFrom<object>({ suspend: true }, { suspend: false }, { schedule: "@every 40m" }, { schedule: "30 * * * *" }, { retention: { keepLast: 1 } }, { retention: undefined }, { timeZone: "Europe/Berlin" }) }) },
 ); // biome-ignore format: a table
 
-test("whatever happens, no run comes twice, the last good backup and what a restore reads stay, and the schedule goes on", async () => {
+test("through any events no run happens twice, the last good and the restored backup stay, and the schedule continues", async () => {
   const policy = fc.constantFrom("Forbid", "Allow", "Replace");
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60 }), policy, async (events, concurrencyPolicy) => {
@@ -385,12 +386,12 @@ test("whatever happens, no run comes twice, the last good backup and what a rest
           world.isDead = false;
           look = world.operator();
         }
-        expect(new Set(world.made).size, "a run came twice").toBe(world.made.length);
+        expect(new Set(world.made).size, "a run happened twice").toBe(world.made.length);
         if (best !== undefined) expect(world.good().length, "the last good backup is gone").toBeGreaterThan(0);
-        expect(world.lost(), "what a restore reads is gone").toEqual([]);
+        expect(world.lost(), "a backup that a restore reads is gone").toEqual([]);
         best = world.good().at(-1);
       }
-      // In the end all is as it should be again.
+      // After all events the schedule recovers.
       world.diesAfter = -1;
       world.restored();
       world.edit({ suspend: false, schedule: "@hourly", timeZone: "UTC", retention: { keepLast: 2 } });

@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { customResourceDefinitions } from "#api/crd.ts";
 
-// What people read names fields that there are, in the version that they are told to write.
+// The pages for users name only fields that exist in v1beta1, the version that users write.
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -20,7 +21,7 @@ const KINDS = (customResourceDefinitions("system") as unknown as readonly Defini
   schema: spec.versions.find(({ name }) => name === "v1beta1")?.schema.openAPIV3Schema,
 }));
 
-/** Of whom the field is. What people say in a pod's own words is looked at no further. */
+/** Kinds that have the field. Fields below `spec.podTemplate` are Kubernetes' own: they are not looked up. */
 function kindsWith(path: string): readonly string[] {
   return KINDS.flatMap(({ kind, schema }) => {
     let at: Schema | undefined = schema;
@@ -36,28 +37,31 @@ function fieldsIn(text: string): readonly string[] {
   return [...new Set([...text.matchAll(/`(spec(?:\.[A-Za-z0-9]+)+)/g)].map(([, path = ""]) => path))];
 }
 
-test("the table of the README names fields of an EtcdCluster", () => {
-  const readme = readFileSync("README.md", "utf8");
-  const table = readme.slice(readme.indexOf("## Fields"), readme.indexOf("Status: conditions"));
-  const rows = table.split("\n").filter((line) => line.startsWith("| `spec"));
-  const fields = rows.flatMap((row) => fieldsIn(row.split("|")[1] ?? ""));
-  expect(fields.length).toBeGreaterThan(20);
-  expect(fields.filter((path) => !kindsWith(path).includes("EtcdCluster"))).toEqual([]);
+const PAGES = ["README.md", ...globSync("docs/*.md").sort()];
+
+test("the README and the docs name enough fields for a comparison", () => {
+  const fields = PAGES.flatMap((file) => fieldsIn(readFileSync(file, "utf8")));
+  expect(new Set(fields).size).toBeGreaterThan(20);
 });
 
-test.each([
-  "README.md",
-  "docs/operating.md",
-  "docs/limits.md",
-  "docs/threat-model.md",
-  "docs/glossary.md",
-  "docs/object-stores.md",
-])("%s names fields of some object of ours", (file) => {
+test("the README has at most 1,500 words", () => {
+  expect(readFileSync("README.md", "utf8").split(/\s+/).length).toBeLessThanOrEqual(1_500);
+});
+
+test.each([...PAGES, ...globSync("docs/adr/*.md").sort()])("%s links to files that exist", (file) => {
+  const text = readFileSync(file, "utf8");
+  const targets = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target = ""]) =>
+    join(dirname(file), target),
+  );
+  expect(targets.filter((target) => !existsSync(target))).toEqual([]);
+});
+
+test.each(PAGES)("%s names only fields that some kind has", (file) => {
   const fields = fieldsIn(readFileSync(file, "utf8"));
   expect(fields.filter((path) => kindsWith(path).length === 0)).toEqual([]);
 });
 
-test("what has been named and is not there is found", () => {
+test("a field that no kind has is found", () => {
   expect(kindsWith("spec.storage.volumeClaimTemplate")).toEqual([]);
   expect(kindsWith("spec.storage.size")).toContain("EtcdCluster");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { missedIn, type WatchedWrite } from "#kit/watched-keys.ts";
+import { missedIn, type WatchedWrite } from "#kit/tables/watched-keys.ts";
 
 const write = (key: string, version: number, revision: number): WatchedWrite => ({
   key,
@@ -14,18 +14,18 @@ const FOUND = new Map([
 ]);
 
 const cases: readonly (readonly [string, readonly WatchedWrite[], readonly string[]])[] = [
-  ["all of it, in order", ALL, []],
-  ["one between", ALL.toSpliced(2, 1), ["version 3 of a was told after version 1"]],
-  ["the first one", ALL.slice(1), ["version 2 of a was told after version 0"]],
-  ["the last one", ALL.slice(0, -1), ["a is at version 3, and 2 was told"]],
-  ["a whole key", ALL.toSpliced(1, 1), ["b is at version 1, and 0 was told"]],
+  ["all writes in order", ALL, []],
+  ["a write missing in between", ALL.toSpliced(2, 1), ["version 3 of a was told after version 1"]],
+  ["the first write missing", ALL.slice(1), ["version 2 of a was told after version 0"]],
+  ["the last write missing", ALL.slice(0, -1), ["a is at version 3, and 2 was told"]],
+  ["a whole key missing", ALL.toSpliced(1, 1), ["b is at version 1, and 0 was told"]],
   [
-    "one twice",
+    "one write repeated",
     [...ALL, write("a", 3, 8)],
     ["version 3 of a was told after version 3", "revision 8 was told after revision 8"],
   ],
 ];
 
-test.each(cases)("a watch that tells %s", (_, told, missed) => {
+test.each(cases)("a watch with %s", (_, told, missed) => {
   expect(missedIn(told, FOUND)).toEqual(missed);
 });

@@ -1,5 +1,5 @@
-// Command cert-manager is cert-manager's controllers and its webhook in one process, with only the issuers that need nobody outside: those
-// that sign with a Secret's key, and by themselves. It has no leader election: one of it runs.
+// Command cert-manager is cert-manager's controllers and webhook in one process. It has only the issuers CA and
+// self-signed, which need no other server, and no leader election, as only one of it runs.
 package main
 
 import (
@@ -34,19 +34,19 @@ import (
 
 const (
 	workersPerController = 2
-	// As long as cert-manager waits by default after a request that has failed.
+	// cert-manager's defaults after a failed request.
 	minimumBackoff = time.Hour
 	maximumBackoff = 32 * time.Hour
 )
 
-// Flags of its own: what it imports has some of the same names.
+// A flag set of its own: imported packages register flags with the same names.
 var (
 	flags             = flag.NewFlagSet("cert-manager", flag.ExitOnError)
-	kubeconfig        = flags.String("kubeconfig", "", "file by which the API server is reached")
+	kubeconfig        = flags.String("kubeconfig", "", "kubeconfig of the API server")
 	resourceNamespace = flags.String("cluster-resource-namespace", "", "namespace of the Secrets that ClusterIssuers name")
-	port              = flags.Int("webhook-port", 0, "where the webhook listens, with TLS")
-	certificate       = flags.String("webhook-cert-file", "", "what the webhook shows, in PEM")
-	key               = flags.String("webhook-key-file", "", "its key, in PEM")
+	port              = flags.Int("webhook-port", 0, "port of the webhook, with TLS")
+	certificate       = flags.String("webhook-cert-file", "", "certificate of the webhook, in PEM")
+	key               = flags.String("webhook-key-file", "", "key of the webhook's certificate, in PEM")
 )
 
 func main() {
@@ -96,7 +96,7 @@ func control(ctx context.Context) error {
 	return group.Wait()
 }
 
-// serve answers the API server: cert-manager's own checks of its objects, and who asks for a certificate.
+// serve runs cert-manager's webhook: it validates its objects, and records the requester of a certificate.
 func serve(ctx context.Context) error {
 	config, err := options.NewWebhookConfiguration()
 	if err != nil {

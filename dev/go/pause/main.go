@@ -1,4 +1,4 @@
-// Command pause holds the namespaces of a pod: it sleeps until it is told to end, and buries orphans when it is process 1.
+// Command pause holds the namespaces of a pod: it sleeps until SIGINT or SIGTERM, and as process 1 it reaps orphans.
 package main
 
 import (

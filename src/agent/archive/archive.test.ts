@@ -16,14 +16,14 @@ const PACKINGS: readonly (Packing & { readonly name: string })[] = [
   { name: "compressed and encrypted", compression: "Zstd", key },
 ];
 
-/** A database and its checksum, as etcd sends them. @param blocks of 512 bytes */
+/** A database and its checksum, as etcd sends them. @param blocks number of 512-byte blocks */
 function snapshotOf(blocks: number, fill: (bytes: Buffer) => void = (bytes) => bytes.fill("etcd ")): Buffer {
   const database = Buffer.alloc(blocks * 512);
   fill(database);
   return Buffer.concat([database, createHash("sha256").update(database).digest()]);
 }
 
-/** The bytes in chunks of these sizes, over and over. */
+/** Repeats these chunk sizes. */
 async function* chunks(bytes: Buffer, sizes: readonly number[]) {
   let from = 0;
   for (let turn = 0; from < bytes.length; turn++) {
@@ -63,7 +63,7 @@ const fill = fc.constantFrom(
 describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }) => {
   const packing = { compression, key };
 
-  test("comes back as it was, in whatever chunks it travels", async () => {
+  test("is read back unchanged, in chunks of any size", async () => {
     await fc.assert(
       fc.asyncProperty(blocks, fill, sizes, sizes, async (count, filled, there, back) => {
         const snapshot = snapshotOf(count, filled);
@@ -80,7 +80,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     );
   });
 
-  test("is refused with any byte flipped, and when anything is cut off or put behind it", async () => {
+  test("is refused with any byte flipped, truncated or extended", async () => {
     const cases = await Promise.all(
       [1, 128, 300].map((count) =>
         stored(
@@ -101,7 +101,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
           const longer = Buffer.concat([given.object, Buffer.alloc(1 + (at % 600), bits)]);
           for (const wrong of [flipped, given.object.subarray(0, place), longer]) {
             const reading = gathered(unpacked(chunks(wrong, [30_000]), packing, given.measures));
-            // A flipped byte may be one of those that name the key.
+            // A flipped byte may be in the key's ID.
             await assert.rejects(reading, (thrown) => refused("SnapshotCorrupt")(thrown) || refused("BadKey")(thrown));
           }
         },
@@ -138,10 +138,10 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     const wrongTrailer = Buffer.from(right);
     wrongTrailer.writeUInt8(1 ^ (right.at(-1) ?? 0), right.length - 1);
     const cases: [Buffer, RegExp][] = [
-      [flipped, /changed on their way/],
-      [wrongTrailer, /changed on their way/],
+      [flipped, /changed in transit/],
+      [wrongTrailer, /changed in transit/],
       [right.subarray(0, -32), /cut off, or is no snapshot/],
-      [right.subarray(0, -512), /changed on their way/],
+      [right.subarray(0, -512), /changed in transit/],
       [right.subarray(0, 32), /cut off/],
       [Buffer.alloc(0), /it has 0 bytes/],
     ];
@@ -152,7 +152,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     }
   });
 
-  test("what breaks the source is what breaks it, and a reader who leaves ends the source", async () => {
+  test("an error of the source is thrown unchanged, and a reader that stops ends the source", async () => {
     const broken = new Error("the connection is gone");
     async function* breaking() {
       yield* chunks(snapshotOf(300), [9_000]);
@@ -180,7 +180,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
     assert.ok(isEnded);
   });
 
-  test("no more is read than is taken, whatever there is", async () => {
+  test("no more is read than is consumed", async () => {
     let read = 0;
     async function* plenty() {
       for (;;) {
@@ -199,7 +199,7 @@ describe.each(PACKINGS)("a snapshot that is stored $name", ({ compression, key }
   });
 });
 
-test("a compressed object is one that zstd's own tools read, and theirs is read here", async () => {
+test("a compressed object is readable by zstd's own tools, and theirs is readable here", async () => {
   const snapshot = snapshotOf(300);
   const packing: Packing = { compression: "Zstd", key: undefined };
   const { object, measures } = await stored(snapshot, packing);
@@ -219,23 +219,23 @@ describe("encryption", () => {
   const CHUNK = 65_536 + 16;
   const HEADER = 55;
 
-  test("with another key it is refused by the names of both", async () => {
+  test("with another key it is refused, naming both IDs", async () => {
     const { object, measures } = await stored(snapshotOf(1), packing);
     const other: EncryptionKey = readKey(randomBytes(32), "the file");
     const reading = gathered(unpacked(chunks(object, [100]), { ...packing, key: other }, measures));
     await assert.rejects(reading, refused("BadKey", new RegExp(`${key.id}.*${other.id}`)));
-    // Even one that happens to have the same ID does not open it.
+    // Even a key with the same ID does not decrypt it.
     const alike = gathered(unpacked(chunks(object, [100]), { ...packing, key: { ...other, id: key.id } }, measures));
     await assert.rejects(alike, refused("SnapshotCorrupt", /chunk 0/));
   });
 
-  test("two objects of one snapshot and one key have nothing in common", async () => {
+  test("two objects of one snapshot and key have no bytes in common", async () => {
     const snapshot = snapshotOf(300);
     const [one, other] = [await stored(snapshot, packing), await stored(snapshot, packing)];
     assert.ok(!one.object.subarray(HEADER, HEADER + 64).equals(other.object.subarray(HEADER, HEADER + 64)));
   });
 
-  test("chunks that are swapped, repeated, left out or of another object are refused by their number", async () => {
+  test("chunks that are swapped, repeated, omitted or of another object are refused, naming the chunk", async () => {
     const snapshot = snapshotOf(1_000, (bytes) => randomBytes(bytes.length).copy(bytes));
     const { object, measures } = await stored(snapshot, packing);
     const { object: other } = await stored(snapshot, packing);
@@ -252,7 +252,7 @@ describe("encryption", () => {
       [[first, chunk(1, other), ...rest], /chunk 1/],
       [all.slice(0, -1), /chunk 6 .*cut off/],
       [all.slice(0, 1), /chunk 0 .*cut off/],
-      [[], /in its header or right behind it/],
+      [[], /inside or right after its header/],
       [[...all, first], /chunk 7/],
     ];
     for (const [parts, message] of cases) {
@@ -278,12 +278,12 @@ describe("a key", () => {
     assert.equal(read.id, readKey(bytes, "").id);
   });
 
-  test("has always the same ID", () => {
+  test("always has the same ID", () => {
     assert.equal(readKey(Buffer.alloc(32, 7), "").id, "b8075323");
   });
 
   test.each([[""], ["secret"], ["s".repeat(33)], [`${"0".repeat(63)}g`], [`${"A".repeat(42)}==`], ["0".repeat(128)]])(
-    "is not read from %j",
+    "is refused for %j",
     (text) => {
       const where = "/secrets/key/passphrase";
       const isRefused = (thrown: unknown) =>

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 /** A stream of bytes, in chunks of any size. */
 export type Bytes = AsyncIterable<Uint8Array>;
 
-/** Counts and hashes what passes. */
+/** Counts and hashes the bytes that pass through. */
 export class Tally {
   bytes = 0;
   readonly #hash = createHash("sha256");
@@ -20,7 +20,7 @@ export class Tally {
     this.#sha256 = this.#hash.digest("hex");
   }
 
-  /** In hexadecimal; only when everything has passed. */
+  /** Hexadecimal; available once the stream has ended. */
   get sha256(): string {
     if (this.#sha256 === undefined) throw new Error("the stream has not ended");
     return this.#sha256;
@@ -29,13 +29,13 @@ export class Tally {
 
 export interface Piece {
   readonly bytes: Buffer;
-  /** Nothing comes after it. */
+  /** Whether this is the last piece. */
   readonly last: boolean;
 }
 
 /**
- * The same bytes in pieces of known sizes, the last of which may be shorter; of an empty stream one empty piece.
- * @param sizeOf the size of the piece with this number, counted from 0
+ * Splits the stream into pieces of known sizes; the last may be shorter. An empty stream yields one empty piece.
+ * @param sizeOf size of the piece with this index, from 0
  */
 export async function* inPieces(source: Bytes, sizeOf: (index: number) => number): AsyncGenerator<Piece, void> {
   let index = 0;
@@ -43,7 +43,7 @@ export async function* inPieces(source: Bytes, sizeOf: (index: number) => number
   let filled = 0;
   for await (const chunk of source) {
     for (let taken = 0; taken < chunk.length; ) {
-      // A full piece waits until a byte follows, since the last one is told apart.
+      // A full piece waits for another byte, since the last piece must be marked.
       if (filled === piece.length) {
         yield { bytes: piece, last: false };
         piece = Buffer.allocUnsafe(sizeOf(++index));
@@ -58,10 +58,13 @@ export async function* inPieces(source: Bytes, sizeOf: (index: number) => number
   yield { bytes: piece.subarray(0, filled), last: true };
 }
 
-/** What a Node transform makes of it. Whoever stops reading ends the source too; what the source throws is thrown as it is. */
+/**
+ * Pipes the stream through a Node transform. When the reader stops, the source ends too; errors of the source are
+ * thrown unchanged.
+ */
 export async function* through(source: Bytes, transform: Transform): AsyncGenerator<Uint8Array, void> {
   const piped = pipeline(Readable.from(source, { objectMode: false }), transform);
-  // Whoever reads the transform is told of the failure there; the promise tells it once more.
+  // The reader of the transform gets the failure; the promise would report it a second time.
   piped.catch(() => undefined);
   yield* transform as AsyncIterable<Uint8Array>;
   await piped;

@@ -3,20 +3,22 @@ import { AgentError } from "../error.ts";
 import type { Bytes } from "./bytes.ts";
 
 // What does etcd send?
-//   Its database file as it is at that moment, in pages, and behind it the SHA-256 of the file (server/etcdserver/api/v3rpc/maintenance.go,
-//   `Snapshot`). `etcdutl snapshot restore` asks the same of the file: a rest of 32 bytes behind whole blocks of 512.
-// Why is it asked here already?
-//   A backup whose bytes were changed on their way should fail today, while there is a cluster to ask again, and not when it is needed.
+//   Its database file at that moment, in pages, followed by the SHA-256 of the file
+//   (server/etcdserver/api/v3rpc/maintenance.go, `Snapshot`). `etcdutl snapshot restore` verifies this checksum when
+//   the size is a multiple of 512 plus 32 bytes.
+// Why verify it here already?
+//   Corruption in transit should fail the backup while the cluster still exists and can be asked again, not the
+//   restore.
 
 const TRAILER_BYTES = 32;
 const BLOCK_BYTES = 512;
 
-/** Lets a snapshot pass, and refuses its end when etcd's own checksum differs from what passed. */
+/** Passes a snapshot through, and throws at its end when etcd's checksum does not match. */
 export class SnapshotCheck {
   bytes = 0;
   #sha256: string | undefined;
 
-  /** @throws AgentError SnapshotCorrupt when all has passed and is not what etcd sent */
+  /** @throws AgentError SnapshotCorrupt at the end of the stream when the bytes are not what etcd sent */
   async *pass(source: Bytes): AsyncGenerator<Uint8Array, void> {
     const hash = createHash("sha256");
     let tail: Uint8Array = new Uint8Array(0);
@@ -24,7 +26,7 @@ export class SnapshotCheck {
       const kept = Math.max(0, TRAILER_BYTES - chunk.length);
       hash.update(tail.subarray(0, Math.max(0, tail.length - kept)));
       hash.update(chunk.subarray(0, Math.max(0, chunk.length - TRAILER_BYTES)));
-      // A copy: the chunk is somebody else's as soon as it is handed on.
+      // A copy: the consumer may reuse the chunk once it is yielded.
       tail = Buffer.concat([
         tail.subarray(Math.max(0, tail.length - kept)),
         chunk.subarray(Math.max(0, chunk.length - TRAILER_BYTES)),
@@ -39,12 +41,12 @@ export class SnapshotCheck {
       );
     }
     if (!hash.copy().digest().equals(tail)) {
-      throw corrupt(`the ${database} bytes before its checksum have another one: they were changed on their way`);
+      throw corrupt(`the ${database} bytes before its checksum do not match it: they were changed in transit`);
     }
     this.#sha256 = hash.update(tail).digest("hex");
   }
 
-  /** Of the whole snapshot, checksum included, in hexadecimal; only when everything has passed. */
+  /** SHA-256 of the whole snapshot, checksum included, in hexadecimal; available once the stream has ended. */
   get sha256(): string {
     if (this.#sha256 === undefined) throw new Error("the snapshot has not ended");
     return this.#sha256;

@@ -3,7 +3,7 @@ import { AgentError } from "../error.ts";
 import type { Encryption } from "../task.ts";
 import { type EncryptionKey, readKey } from "./key.ts";
 
-/** @throws AgentError BadKey when it is not there, no key, or another one than is meant */
+/** @throws AgentError BadKey when the file is missing, is no key, or holds a key with another ID */
 export async function keyFrom({ keyFile, keyID }: Encryption): Promise<EncryptionKey> {
   const content = await readFile(keyFile).catch((thrown: Error) => {
     throw new AgentError("BadKey", `the key cannot be read: ${thrown.message}`, { cause: thrown });

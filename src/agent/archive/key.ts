@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { AgentError } from "../error.ts";
 
-/** A key of 256 bits, and by what one tells it from others without knowing it. */
+/** A 256-bit key, and an ID that identifies it without revealing it. */
 export interface EncryptionKey {
   readonly bytes: Buffer;
   /** 8 hexadecimal digits. */
@@ -9,13 +9,13 @@ export interface EncryptionKey {
 }
 
 const KEY_BYTES = 32;
-/** So that the ID says nothing about other hashes of the key. */
+/** Separates the ID from other hashes of the key. */
 const ID_CONTEXT = "etcd-cluster-operator key id";
 
 /**
  * Reads a key.
- * @param content the bytes themselves, or their text in hexadecimal or base64, with white space around it
- * @param where names it in the message, which never tells the content
+ * @param content the raw bytes, or hexadecimal or base64 text with optional white space around it
+ * @param where names the key in the error message, which never contains the content
  * @throws AgentError BadKey
  */
 export function readKey(content: Uint8Array, where: string): EncryptionKey {

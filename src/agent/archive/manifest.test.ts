@@ -32,23 +32,23 @@ test("a manifest is read as it was written, beside its object", () => {
   assert.deepEqual(readManifest(manifestText(foreign), manifest.key), foreign);
 });
 
-test("what a newer release adds is left alone", () => {
+test("unknown fields of a newer release are ignored", () => {
   assert.deepEqual(readManifest(JSON.stringify({ ...manifest, verifiedAt: "today" }), manifest.key), manifest);
 });
 
 test.each<[string, object, RegExp]>([
   ["another format", { formatVersion: 2 }, /formatVersion/],
-  ["another object", { key: "db/other.db" }, /is that of another object, db\/other.db/],
+  ["another object", { key: "db/other.db" }, /is for another object, db\/other.db/],
   ["no size", { bytes: undefined }, /bytes/],
   ["half a byte", { storedBytes: 0.5 }, /storedBytes/],
-  ["a hash that is none", { sha256: "A".repeat(64) }, /sha256/],
-  ["a revision that is none", { revision: "0" }, /revision/],
-  ["a cluster that is none", { cluster: { namespace: "default", id: "0" } }, /cluster\.id/],
+  ["an invalid hash", { sha256: "A".repeat(64) }, /sha256/],
+  ["an invalid revision", { revision: "0" }, /revision/],
+  ["an invalid cluster ID", { cluster: { namespace: "default", id: "0" } }, /cluster\.id/],
   ["another compression", { compression: "gzip" }, /compression/],
   ["another encryption", { encryption: { algorithm: "ROT13", keyID: "0a1b2c3d" } }, /encryption\.algorithm/],
-  ["a day that is none", { completedAt: "yesterday" }, /completedAt/],
-  ["nobody's uid", { backupUID: "" }, /backupUID/],
-])("a manifest with %s is refused by the field", (_what, change, message) => {
+  ["an invalid time", { completedAt: "yesterday" }, /completedAt/],
+  ["an empty uid", { backupUID: "" }, /backupUID/],
+])("a manifest with %s is refused, naming the field", (_what, change, message) => {
   const text = JSON.stringify({ ...manifest, ...change });
   assert.throws(
     () => readManifest(text, manifest.key),
@@ -60,7 +60,7 @@ test.each<[string, object, RegExp]>([
   );
 });
 
-test("half a manifest is refused", () => {
+test("a truncated manifest is refused", () => {
   const half = manifestText(manifest).slice(0, 100);
-  assert.throws(() => readManifest(half, manifest.key), /is no JSON/);
+  assert.throws(() => readManifest(half, manifest.key), /is not JSON/);
 });

@@ -14,10 +14,10 @@ export interface Packing {
   readonly key: EncryptionKey | undefined;
 }
 
-/** What a manifest says of bytes. */
+/** Sizes and hashes in a manifest. */
 export type Measures = Pick<Manifest, "bytes" | "sha256" | "storedBytes" | "storedSha256">;
 
-/** A snapshot on its way from etcd to the object: checked, compressed, encrypted. */
+/** A snapshot on its way from etcd to the store: verified, compressed, encrypted. */
 export class PackedSnapshot {
   readonly #packing: Packing;
   readonly #snapshot = new SnapshotCheck();
@@ -27,7 +27,7 @@ export class PackedSnapshot {
     this.#packing = packing;
   }
 
-  /** The bytes of the object. @throws AgentError SnapshotCorrupt; whatever `source` throws */
+  /** The bytes of the object. @throws AgentError SnapshotCorrupt, and any error of `source` */
   pass(source: Bytes): AsyncGenerator<Uint8Array, void> {
     const { compression, key } = this.#packing;
     let bytes = this.#snapshot.pass(source);
@@ -37,15 +37,15 @@ export class PackedSnapshot {
     return this.#stored.pass(bytes);
   }
 
-  /** So far. */
+  /** Snapshot bytes so far. */
   get bytesRead(): number {
     return this.#snapshot.bytes;
   }
 
-  /** Only when everything has passed. */
+  /** Available once the stream has ended. */
   measures(): Measures {
     const { bytes, sha256 } = this.#snapshot;
-    // What is stored as it came is not hashed twice.
+    // An object stored unchanged is hashed only once.
     const { bytes: storedBytes, sha256: storedSha256 } = this.#isPlain ? this.#snapshot : this.#stored;
     return { bytes, sha256, storedBytes, storedSha256 };
   }
@@ -56,11 +56,12 @@ export class PackedSnapshot {
 }
 
 /**
- * The snapshot in an object, as etcd sent it. Nobody may use it before its end has come: only then everything is known to be right.
+ * The snapshot in an object, as etcd sent it. It must not be used before the stream has ended: only then is it
+ * verified.
  * @param source the bytes of the object
- * @param expected what the manifest says
- * @param snapshot tells afterwards what came
- * @throws AgentError SnapshotCorrupt when it is not what was stored, BadKey when the key is not the one it was encrypted with
+ * @param expected sizes and hashes in the manifest
+ * @param snapshot measures the result
+ * @throws AgentError SnapshotCorrupt when the object has changed, BadKey when it was encrypted with another key
  */
 export async function* unpacked(
   source: Bytes,
@@ -79,18 +80,18 @@ export async function* unpacked(
   checkSame("SHA-256 of the snapshot", snapshot.sha256, expected.sha256);
 }
 
-/** A wrong object may be endless, or grow without end when it is decompressed. */
+/** Limits the stream: a wrong object may be endless, or decompress without end. */
 async function* atMost(source: Bytes, bytes: number): AsyncGenerator<Uint8Array, void> {
   let passed = 0;
   for await (const chunk of source) {
     passed += chunk.length;
     if (passed > bytes)
-      throw new AgentError("SnapshotCorrupt", `there are more than the ${bytes} bytes that its manifest tells`);
+      throw new AgentError("SnapshotCorrupt", `there are more than the ${bytes} bytes that its manifest has`);
     yield chunk;
   }
 }
 
 function checkSame(what: string, is: number | string, expected: number | string): void {
   if (is === expected) return;
-  throw new AgentError("SnapshotCorrupt", `the ${what} are ${is}, and its manifest says ${expected}`);
+  throw new AgentError("SnapshotCorrupt", `the ${what} are ${is}, and its manifest has ${expected}`);
 }

@@ -3,25 +3,27 @@ import { AgentError } from "../error.ts";
 import { type Bytes, inPieces } from "./bytes.ts";
 import type { EncryptionKey } from "./key.ts";
 
-// How is it encrypted?
-//   A header, then chunks of 64 KiB, each by AES-256-GCM with its tag behind it, in the STREAM construction (Hoang, Reyhanitabar, Rogaway,
-//   Vizár 2015; also in age and Tink): the nonce of a chunk has its number and whether it is the last one. So nobody can change, move,
-//   repeat, leave out or cut off a chunk unnoticed, and each can be checked before the next one is read.
+// How is a snapshot encrypted?
+//   A header, then chunks of 64 KiB, each AES-256-GCM with its tag appended. This is the STREAM construction (Hoang,
+//   Reyhanitabar, Rogaway, Vizár 2015; also in age and Tink). The nonce of a chunk contains its number and whether it
+//   is the last. So changing, moving, repeating, omitting or truncating chunks is detected, and each chunk is verified
+//   before the next is read.
 // Why a key for each object?
-//   GCM breaks when a nonce comes twice under one key. The salt makes that a matter of one object, whose chunks are numbered.
+//   GCM is insecure when a nonce repeats under one key. A salt per object gives each object its own key, and its chunks
+//   are numbered.
 // Why does the header have the key's ID?
-//   So that a wrong key is called one. It is 32 bits of a hash of 256 random ones, and tells nothing about them.
+//   To detect a wrong key as such. The ID is 32 bits of a hash of 256 random bits and reveals nothing.
 
 const MAGIC = Buffer.from("ECOSNAP1", "latin1");
 const CHUNK_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const KEY_CONTEXT = "etcd-cluster-operator snapshot";
-/** Where each field of the header begins; numbers are big-endian. */
+/** Offset of each header field; numbers are big-endian. */
 const AT = { chunkBytes: 8, keyID: 12, salt: 16, noncePrefix: 48, end: 55 };
 const NONCE = { bytes: 12, counterAt: 7, lastAt: 11 };
 
-/** The name of it in a manifest. */
+/** Name of the algorithm in a manifest. */
 export const ALGORITHM = "AES-256-GCM-STREAM";
 
 export async function* encrypted(source: Bytes, key: EncryptionKey): AsyncGenerator<Uint8Array, void> {
@@ -39,8 +41,8 @@ export async function* encrypted(source: Bytes, key: EncryptionKey): AsyncGenera
 }
 
 /**
- * What `encrypted` was given. Only chunks that are right come out; nobody may use them before the end has come.
- * @throws AgentError BadKey for another key than the one it was encrypted with, SnapshotCorrupt for everything else that is not right
+ * Reverses `encrypted`. Only authentic chunks are yielded; the result must not be used before the stream has ended.
+ * @throws AgentError BadKey when it was encrypted with another key, SnapshotCorrupt for any other defect
  */
 export async function* decrypted(source: Bytes, key: EncryptionKey): AsyncGenerator<Uint8Array, void> {
   let opening: { readonly header: Buffer; readonly fileKey: Uint8Array } | undefined;
@@ -55,7 +57,7 @@ export async function* decrypted(source: Bytes, key: EncryptionKey): AsyncGenera
   }
 }
 
-/** Whether an object that begins like this is one of ours. */
+/** Whether an object with this beginning is in our encrypted format. */
 export function isEncrypted(beginning: Buffer): boolean {
   return beginning.subarray(0, MAGIC.length).equals(MAGIC);
 }
@@ -85,17 +87,14 @@ function headerFor(key: EncryptionKey): Buffer {
 }
 
 function checkHeader(header: Buffer, last: boolean, key: EncryptionKey): void {
-  if (last) throw corrupt(`it ends after ${header.length} bytes, in its header or right behind it`);
+  if (last) throw corrupt(`it ends after ${header.length} bytes, inside or right after its header`);
   if (!isEncrypted(header)) throw corrupt("it does not begin like an encrypted snapshot");
   const chunkBytes = header.readUInt32BE(AT.chunkBytes);
   if (chunkBytes !== CHUNK_BYTES)
-    throw corrupt(`its chunks are said to have ${chunkBytes} bytes; it must be ${CHUNK_BYTES}`);
+    throw corrupt(`its header has a chunk size of ${chunkBytes} bytes; it must be ${CHUNK_BYTES}`);
   const keyID = header.toString("hex", AT.keyID, AT.salt);
   if (keyID !== key.id) {
-    throw new AgentError(
-      "BadKey",
-      `the snapshot was encrypted with the key ${keyID}, and the key at hand is ${key.id}`,
-    );
+    throw new AgentError("BadKey", `the snapshot was encrypted with the key ${keyID}, but the given key is ${key.id}`);
   }
 }
 
@@ -114,5 +113,5 @@ function nonceOf(header: Buffer, counter: number, last: boolean): Buffer {
 }
 
 function corrupt(message: string, cause?: unknown): AgentError {
-  return new AgentError("SnapshotCorrupt", `the encrypted snapshot is not whole: ${message}`, { cause });
+  return new AgentError("SnapshotCorrupt", `the encrypted snapshot is not intact: ${message}`, { cause });
 }

@@ -6,9 +6,10 @@ import { decrypted, isEncrypted } from "./seal.ts";
 import { decompressed, isCompressed } from "./zstd.ts";
 
 /**
- * The snapshot in an object that has no manifest: some other tool's, or one of ours that has lost it. How it is packed is told by how it
- * begins, and whether it is whole by etcd's own checksum alone. Nobody may use it before its end has come.
- * @param key undefined: an encrypted object is refused; else one that is not, since somebody may have put it there instead
+ * The snapshot in an object without a manifest: from another tool, or with its manifest lost. Its first bytes determine
+ * the format, and only etcd's own checksum verifies it. It must not be used before the stream has ended.
+ * @param key undefined: an encrypted object is refused. Defined: an unencrypted object is refused, since an attacker
+ * may have replaced the object
  * @throws AgentError SnapshotCorrupt, BadKey
  */
 export async function* unpackedByLooks(source: Bytes, key: EncryptionKey | undefined, check: SnapshotCheck) {
@@ -22,26 +23,26 @@ export async function* unpackedByLooks(source: Bytes, key: EncryptionKey | undef
   yield* check.pass(isCompressed(inner.beginning) ? decompressed(inner.all) : inner.all);
 }
 
-/** Whether the key at hand and the object belong together. @param keyID of the object, where it is known */
+/** Error when the given key does not fit the object. @param keyID key ID of the object, where it is known */
 export function refusalOf(encrypted: boolean, key: EncryptionKey | undefined, keyID?: string): AgentError | undefined {
   if (encrypted === (key !== undefined) && (keyID === undefined || keyID === key?.id)) return undefined;
   const message = !encrypted
-    ? "it is not encrypted, and a key is given: was it put there instead of one that is? Without a key it is taken"
-    : `it is encrypted${keyID === undefined ? "" : ` with the key ${keyID}`}, and ${key === undefined ? "no key is given" : `the key at hand is ${key.id}`}`;
+    ? "it is not encrypted, but a key is given: the object may have been replaced. To restore it nevertheless, give no key"
+    : `it is encrypted${keyID === undefined ? "" : ` with the key ${keyID}`}, but ${key === undefined ? "no key is given" : `the given key is ${key.id}`}`;
   return new AgentError("BadKey", `the snapshot cannot be read: ${message}`);
 }
 
-/** More than any of the formats needs to be told apart. */
+/** More than any of the formats needs to be recognized. */
 const BEGINNING_BYTES = 16;
 
-/** How a stream begins, and all of it. */
+/** The first bytes of a stream, and the whole stream. */
 export async function looked(source: Bytes) {
   const chunks = source[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];
   for (let bytes = 0; bytes < BEGINNING_BYTES; ) {
     const next = await chunks.next();
     if (next.done) break;
-    // A copy: the chunk is somebody else's as soon as the next one is asked for.
+    // A copy: the source may reuse the chunk when the next is requested.
     read.push(Buffer.from(next.value));
     bytes += next.value.length;
   }

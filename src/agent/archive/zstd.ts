@@ -2,24 +2,27 @@ import { constants, createZstdCompress, createZstdDecompress, type ZstdCompress 
 import { AgentError } from "../error.ts";
 import { type Bytes, through } from "./bytes.ts";
 
-/** zstd's own default. A database of small JSON values shrinks to a quarter or less; a higher level costs more CPU than it saves bytes. */
+/**
+ * Default level of zstd. A database of small JSON values shrinks to a quarter or less; higher levels cost more CPU than
+ * they save bytes.
+ */
 const LEVEL = 3;
 
-/** 2 MiB, what zstd takes by itself for this level; written down because it is memory, on both sides. */
+/** 2 MiB, zstd's default for this level; explicit, because writer and reader both need that much memory. */
 const WINDOW_LOG = 21;
 
-/** 8 MiB: the most that a reader holds for us. Frames of other tools may ask for more when they were made with `--long`. */
+/** 8 MiB: the most memory that a reader provides. Frames made with `--long` by other tools may need more. */
 const MAX_WINDOW_LOG = 23;
 
-/** RFC 8878, 3.1.1; no database begins like this. */
+/** Magic number, RFC 8878, 3.1.1; no database begins with it. */
 const MAGIC = 0xfd2fb528;
 
-/** Whether a file that begins like this is a zstd frame. */
+/** Whether a file with this beginning is a zstd frame. */
 export function isCompressed(beginning: Buffer): boolean {
   return beginning.length >= 4 && beginning.readUInt32LE() === MAGIC;
 }
 
-/** Makes one zstd frame with a checksum, as `zstd -d` reads it. */
+/** Writes one zstd frame with a checksum, readable by `zstd -d`. */
 export function newCompressor(): ZstdCompress {
   const params = {
     [constants.ZSTD_c_compressionLevel]: LEVEL,
@@ -33,7 +36,7 @@ export function compressed(source: Bytes): AsyncGenerator<Uint8Array, void> {
   return through(source, newCompressor());
 }
 
-/** @throws AgentError SnapshotCorrupt when it is no whole zstd frame, or one that wants more memory than 8 MiB */
+/** @throws AgentError SnapshotCorrupt when it is no complete zstd frame, or needs more than 8 MiB of memory */
 export async function* decompressed(source: Bytes): AsyncGenerator<Uint8Array, void> {
   const params = { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG };
   try {

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, test } from "vitest";
-import { bboltFile, etcdBuckets, etcdSnapshot, snapshotOf } from "#kit/bbolt.ts";
+import { bboltFile, etcdBuckets, etcdSnapshot, snapshotOf } from "#kit/etcd/bbolt.ts";
 import { AgentError } from "../error.ts";
 import { switchAuth } from "./auth-switch.ts";
 import { factsOf } from "./snapshot-facts.ts";
@@ -12,7 +12,7 @@ const home = mkdtempSync(join(tmpdir(), "auth-switch-test-"));
 afterAll(() => rmSync(home, { recursive: true }));
 const path = join(home, "snapshot.db");
 
-test("it becomes the snapshot that an etcd would have sent which says the other, and back", async () => {
+test("the switch turns a snapshot into one with the other setting, and back", async () => {
   for (const inline of [true, false]) {
     const [on, off] = [true, false].map((authEnabled) => etcdSnapshot({ authEnabled }, { inline }));
     writeFileSync(path, on!);
@@ -24,7 +24,7 @@ test("it becomes the snapshot that an etcd would have sent which says the other,
   }
 });
 
-test("one of an etcd in which nobody ever switched it is left as it is", async () => {
+test("a snapshot of an etcd that never enabled authentication is left unchanged", async () => {
   for (const bytes of [
     etcdSnapshot(),
     snapshotOf(bboltFile({ ...etcdBuckets(), auth: new Map([[Buffer.from("authEnabled"), Buffer.from([1, 0])]]) })),

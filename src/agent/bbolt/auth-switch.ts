@@ -3,17 +3,18 @@ import { type FileHandle, open } from "node:fs/promises";
 import { AgentError } from "../error.ts";
 import { BboltFile } from "./bbolt-file.ts";
 
-// Why is it switched in the file?
-//   A throw-away etcd is asked by its own pod alone, and that pod knows no password. etcd switches itself, but only for its users. Whether it asks
-//   for them is one byte of its database, in a page without a checksum; behind the last page stands the checksum of all, which etcdutl asks for.
+// Why is authentication switched in the file?
+//   A throw-away etcd is used only by its own pod, which has no password. etcd can disable authentication, but only for
+//   a logged-in user. The setting is one byte of the database, in a page without a checksum. The checksum after the
+//   last page covers the whole file and is updated, since etcdutl verifies it.
 
-/** etcd's SHA-256 behind the database. */
+/** Size of etcd's SHA-256 after the database. */
 const CHECKSUM_BYTES = 32;
 const CHUNK_BYTES = 1024 ** 2;
 
 /**
- * Whether an etcd that is made of this snapshot asks for users, which stay as they are.
- * @throws AgentError SnapshotCorrupt when the snapshot says nothing of it
+ * Enables or disables authentication in a snapshot; users and roles stay unchanged.
+ * @throws AgentError SnapshotCorrupt when the snapshot has no such setting
  */
 export async function switchAuth(path: string, enabled: boolean): Promise<void> {
   const at = await placeOfSwitch(path);
@@ -31,7 +32,8 @@ export async function switchAuth(path: string, enabled: boolean): Promise<void> 
 async function placeOfSwitch(path: string): Promise<number> {
   await using file = await BboltFile.open(path);
   const value = await file.placeOf("auth", "authEnabled");
-  if (value?.bytes !== 1) throw new AgentError("SnapshotCorrupt", `${path} does not say whether etcd asks for users`);
+  if (value?.bytes !== 1)
+    throw new AgentError("SnapshotCorrupt", `${path} does not record whether authentication is enabled`);
   return value.at;
 }
 

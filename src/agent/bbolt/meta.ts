@@ -1,23 +1,26 @@
-/** What stands at the beginning of a bbolt database, twice: the last two transactions write it by turns. */
+/** Meta page at the beginning of a bbolt database. There are two; transactions write them alternately. */
 export interface Meta {
   readonly pageBytes: number;
-  /** Number of the page where the bucket of all buckets begins. */
+  /** Number of the root bucket's page. */
   readonly root: number;
 }
 
-/** Before everything that a page holds. */
+/** Header of every page. */
 export const PAGE_HEADER_BYTES = 16;
 
 const META_BYTES = 64;
 const MAGIC = 0xed0cdaed;
 const VERSION = 2;
-/** Where each field begins; numbers are little-endian, as on every machine that etcd is released for, s390x aside. */
+/** Offset of each field. Numbers are little-endian, as on every platform of etcd except s390x. */
 const AT = { magic: 0, version: 4, pageBytes: 8, root: 16, transaction: 48, checksum: 56 };
 
-/** 1 KiB to 16 MiB, as bbolt itself looks for the second one. The size is that of a page of memory where the file was made: 4 KiB, or 64. */
+/**
+ * 1 KiB to 16 MiB, the sizes at which bbolt looks for the second meta page. The page size is that of the machine that
+ * made the file: 4 KiB or 64 KiB.
+ */
 const PAGE_SIZES = Array.from({ length: 15 }, (_, power) => 1024 << power);
 
-/** The newest that is whole; undefined when none is. @param read fails behind the end of the file */
+/** The newest valid meta page; undefined when neither is valid. @param read rejects beyond the end of the file */
 export async function metaIn(read: (at: number, bytes: number) => Promise<Buffer>): Promise<Meta | undefined> {
   const first = await metaAt(0, read);
   const sizes = first === undefined ? PAGE_SIZES : [first.pageBytes];

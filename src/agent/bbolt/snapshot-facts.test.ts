@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, test } from "vitest";
-import { bboltFile, etcdBuckets, etcdSnapshot, metaPage, snapshotOf } from "#kit/bbolt.ts";
+import { bboltFile, etcdBuckets, etcdSnapshot, metaPage, snapshotOf } from "#kit/etcd/bbolt.ts";
 import { AgentError } from "../error.ts";
 import { factsOf } from "./snapshot-facts.ts";
 
@@ -26,8 +26,8 @@ async function refusal(bytes: Buffer): Promise<string> {
   return thrown.message;
 }
 
-describe("a snapshot tells", () => {
-  test("whether users and roles are switched on", async () => {
+describe("facts of a snapshot", () => {
+  test("include whether authentication is enabled", async () => {
     for (const inline of [true, false]) {
       const read = async (authEnabled?: boolean) =>
         (await facts(etcdSnapshot({ ...(authEnabled === undefined ? {} : { authEnabled }) }, { inline }))).authEnabled;
@@ -35,13 +35,13 @@ describe("a snapshot tells", () => {
     }
   });
 
-  test("that they never were, though there is much else about them", async () => {
+  test("include disabled authentication, though it has users", async () => {
     const auth = new Map(Array.from({ length: 60 }, (_, at) => [Buffer.from(`b${at}`), Buffer.from("?")]));
     const { authEnabled } = await facts(bboltFile({ ...etcdBuckets(), auth }, { perPage: 4 }));
     assert.equal(authEnabled, false);
   });
 
-  test("its highest revision, whatever the shape of the tree", async () => {
+  test("include its highest revision, for any shape of the tree", async () => {
     const shapes = fc.record({
       pageBytes: fc.constantFrom(1024, 4096, 16_384, 65_536),
       perPage: fc.integer({ min: 2, max: 40 }),
@@ -64,7 +64,7 @@ describe("a snapshot tells", () => {
     );
   });
 
-  test("the revision of a compaction that left no key as new", async () => {
+  test("include the compaction revision when it is newer than every key", async () => {
     const read = async (compacted: object) => (await facts(etcdSnapshot({ revisions: [2, 7], compacted }))).revision;
     assert.deepEqual(
       [await read({ finished: 9 }), await read({ scheduled: 9 }), await read({ finished: 5 })],
@@ -72,14 +72,14 @@ describe("a snapshot tells", () => {
     );
   });
 
-  test("no version before the cluster has agreed on one", async () => {
+  test("lack the cluster version before members agree on one", async () => {
     const { cluster: _, ...buckets } = etcdBuckets();
     assert.deepEqual(await facts(snapshotOf(bboltFile(buckets))), { revision: 7n, authEnabled: false });
   });
 
-  test("what the newest whole one of its two first pages says", async () => {
+  test("come from the newest valid meta page", async () => {
     const old = bboltFile(etcdBuckets({ revisions: [2] }));
-    // The newer transaction has written its pages behind the older one's, and the second page.
+    // The newer transaction wrote its pages after the older ones, and the second meta page.
     const next = old.length / 4096;
     const root = etcdBuckets({ revisions: [2, 5] });
     const pages = bboltFile(root).subarray(2 * 4096);
@@ -92,34 +92,34 @@ describe("a snapshot tells", () => {
       pages,
     ]);
     assert.equal((await facts(both)).revision, 5n);
-    both.writeUInt8(both.readUInt8(4096 + 40) ^ 1, 4096 + 40); // of the second page: it was being written
+    both.writeUInt8(both.readUInt8(4096 + 40) ^ 1, 4096 + 40); // corrupt second meta page, as if it was being written
     assert.equal((await facts(both)).revision, 2n);
     both.writeUInt8(both.readUInt8(4096 + 40) ^ 1, 4096 + 40);
-    both.writeUInt8(both.readUInt8(40) ^ 1, 40); // of the first one: the size of a page is found by trying
+    both.writeUInt8(both.readUInt8(40) ^ 1, 40); // corrupt first meta page: the page size is found by trying
     assert.equal((await facts(both)).revision, 5n);
   });
 });
 
-describe("refused by name is", () => {
-  test("what is no database", async () => {
-    assert.match(await refusal(Buffer.alloc(0)), /no page that tells what it is/);
-    assert.match(await refusal(Buffer.alloc(100_000, "etcd ")), /no page that tells what it is/);
-    assert.match(await refusal(bboltFile({ things: new Map() })), /a database of bbolt, and not one of etcd/);
+describe("refused by name:", () => {
+  test("a file that is no database", async () => {
+    assert.match(await refusal(Buffer.alloc(0)), /no valid meta page/);
+    assert.match(await refusal(Buffer.alloc(100_000, "etcd ")), /no valid meta page/);
+    assert.match(await refusal(bboltFile({ things: new Map() })), /a bbolt database, but not one of etcd/);
   });
 
-  test("a tree that goes round", async () => {
+  test("a tree with a cycle", async () => {
     const bytes = bboltFile(etcdBuckets({ revisions: Array.from({ length: 100 }, (_, at) => at + 2) }), { perPage: 4 });
-    // Each branch page of the file gets itself as its only children.
+    // Each branch page gets itself as its children.
     for (let at = 2 * 4096; at < bytes.length; at += 4096) {
       if (bytes.readUInt16LE(at + 8) !== 1) continue;
       for (let child = 0; child < bytes.readUInt16LE(at + 10); child++) {
         bytes.writeBigUInt64LE(BigInt(at / 4096), at + 16 + child * 16 + 8);
       }
     }
-    assert.match(await refusal(bytes), /go round in a circle/);
+    assert.match(await refusal(bytes), /form a cycle/);
   });
 
-  test("a tree that is larger than any file", async () => {
+  test("a tree that points beyond the file", async () => {
     const [children, levels] = [100, 8];
     const one = bboltFile(etcdBuckets({ revisions: [2] }), { inline: false });
     const page = (id: number, count: number) => {
@@ -132,16 +132,16 @@ describe("refused by name is", () => {
     const first = one.length / 4096;
     page(first - 1, children).copy(one, 2 * 4096); // the only page of the bucket `key`
     const more = Array.from({ length: levels }, (_, at) => page(first + at, at === levels - 1 ? 0 : children));
-    assert.match(await refusal(Buffer.concat([one, ...more])), /its pages lead nowhere/);
+    assert.match(await refusal(Buffer.concat([one, ...more])), /its pages form a cycle, or point outside the file/);
   });
 
-  test("a key that is larger than any", async () => {
+  test("a key that is too long", async () => {
     const bytes = bboltFile(etcdBuckets({ revisions: [2] }), { inline: false });
     bytes.writeUInt32LE(2 ** 31, 2 * 4096 + 16 + 8);
-    assert.match(await refusal(bytes), /a key or a value of its own has 2147483648 bytes/);
+    assert.match(await refusal(bytes), /a key or value has 2147483648 bytes, more than etcd writes/);
   });
 
-  test("whatever else, and reading ends", async () => {
+  test("any other corruption, and reading ends", async () => {
     const whole = etcdSnapshot(
       { revisions: Array.from({ length: 100 }, (_, at) => at + 2) },
       { perPage: 4, inline: false },

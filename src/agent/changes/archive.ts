@@ -11,27 +11,33 @@ import { follow } from "./follow.ts";
 import { lastOf } from "./history.ts";
 import { Keeper, type KeeperParts, Overtaken } from "./keeper.ts";
 import { READ_MS } from "./listen.ts";
+import { MAX_OBJECT_BYTES } from "./packet.ts";
 import { PRUNE_EVERY_MS, prune } from "./prune.ts";
 import { fingerprintOf, isoOf } from "./recorder.ts";
 
 export interface ArchiveParts extends Omit<KeeperParts, "prefix" | "onTrouble"> {
   readonly sources: Pick<Sources, "ask">;
   readonly board: ProgressBoard;
-  /** Ends it; what was heard is stored first. */
+  /** MAX_OBJECT_BYTES by default. */
+  readonly maxObjectBytes?: number;
+  /** Ends the archiver; received changes are stored first. */
   readonly signal: AbortSignal;
 }
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 /**
- * How long a certificate may not be believed, ours or etcd's, after both were, in milliseconds. When one is renewed, or the authority, the kubelet
- * shows it here up to two minutes later.
+ * How long certificates may be rejected after they were last trusted, in milliseconds. After a renewal or a CA
+ * rotation, the kubelet updates mounted files up to two minutes later.
  */
 const RENEWAL_MS = 10 * 60_000;
-/** How long it may take to store what was heard when all ends; the kubelet gives a pod 30 s. */
+/** Time limit for storing received changes at the end, in milliseconds; the kubelet gives a pod 30 s. */
 const LAST_WORDS_MS = 15_000;
 
-/** Stores every change as it happens, until it is told to stop. @throws AgentError for what does not pass by itself, and when it was stopped */
+/**
+ * Stores every change as it happens, until the signal aborts. @throws AgentError for a failure that retries cannot fix,
+ * and when it was stopped
+ */
 export async function archiveChanges(task: ArchiveTask, parts: ArchiveParts): Promise<never> {
   const { signal, clock, log, board } = parts;
   const archiver = new Archiver(task, parts, lingering(signal, clock));
@@ -49,15 +55,15 @@ export async function archiveChanges(task: ArchiveTask, parts: ArchiveParts): Pr
       });
     } catch (thrown) {
       if (thrown instanceof Overtaken) {
-        log.info({ because: thrown.message }, "another archiver was faster");
+        log.info({ because: thrown.message }, "another archiver stored the next object first");
         archiver.lookAgain();
         continue;
       }
       const error = asAgentError(thrown);
-      if (signal.aborted) throw new AgentError("Stopped", "the archiver was told to stop", { cause: error });
+      if (signal.aborted) throw new AgentError("Stopped", "the archiver was stopped", { cause: error });
       const isRenewed = error.reason === "SourceTLS" && clock.monotonicMs() - followedAtMs < RENEWAL_MS;
       if (!isRenewed && !failure(error.reason, "").retry) throw error;
-      log.warn({ code: error.reason, error: error.message }, "it is tried again");
+      log.warn({ code: error.reason, error: error.message }, "archiving failed and is retried");
       board.tell({ message: error.message });
       await clock.sleep(pauseMs, signal).catch(() => undefined);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
@@ -70,7 +76,7 @@ class Archiver {
   readonly #parts: ArchiveParts;
   readonly #lateSignal: AbortSignal;
   #keeper: Keeper | undefined;
-  /** By keepers before the one that is at work. */
+  /** Totals of earlier keepers. */
   #done = { gaps: 0, objects: 0, bytes: 0 };
   #pruneAtMs = Number.NEGATIVE_INFINITY;
 
@@ -80,13 +86,16 @@ class Archiver {
     this.#lateSignal = lateSignal;
   }
 
-  /** What is stored is not what it was thought to be. */
+  /** Discards the keeper: the store differs from what it assumes. */
   lookAgain(): void {
     this.#done = this.#all();
     this.#keeper = undefined;
   }
 
-  /** Follows a member until something ends it. @param onFollowing called when that begins @param onKept called when something was stored */
+  /**
+   * Follows a member until an error. @param onFollowing called when following begins @param onKept called when changes
+   * were stored
+   */
   async run({ onFollowing, onKept }: { onFollowing: () => void; onKept: () => void }): Promise<never> {
     const { sources, signal, log, board } = this.#parts;
     const member = chooseMember(await sources.ask(signal, new Set()), this.#task.source.clusterID);
@@ -105,6 +114,7 @@ class Archiver {
       lateSignal: this.#lateSignal,
       maxAgeMs: this.#task.maxAgeSeconds * 1000,
       maxBytes: this.#task.maxBytes,
+      maxObjectBytes: this.#parts.maxObjectBytes ?? MAX_OBJECT_BYTES,
       onKept: async () => {
         this.#tell(keeper);
         onKept();
@@ -123,7 +133,7 @@ class Archiver {
     return this.#keeper;
   }
 
-  /** Sees to it that what is stored and what etcd has are of one history. */
+  /** Makes sure that the archive and etcd have the same history; otherwise a new history begins. */
   async #makeReady(keeper: Keeper, member: Member, now: bigint): Promise<void> {
     const { signal } = this.#parts;
     const { tip } = keeper;
@@ -137,17 +147,17 @@ class Archiver {
     const { fingerprint } = tip.ends.closing;
     const found = fingerprint && (await this.#fingerprintAt(member, last));
     if (found === undefined || found === fingerprint) return;
-    await keeper.begin("HistoryChanged", now, `revision ${last} is another one than it was`, signal);
+    await keeper.begin("HistoryChanged", now, `revision ${last} differs from the archived one`, signal);
   }
 
-  /** Undefined when etcd has compacted it. */
+  /** Undefined when etcd has compacted the revision, or its part is too large. */
   async #fingerprintAt({ source }: Member, revision: bigint): Promise<string | undefined> {
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#parts.signal, stop.signal, AbortSignal.timeout(READ_MS)]);
     const changes = [];
     try {
       for await (const heard of source.changes.from(revision, signal)) {
-        if (heard.kind === "compacted") return undefined;
+        if (heard.kind === "compacted" || heard.kind === "tooLarge") return undefined;
         if (heard.kind === "opened") continue;
         changes.push(...heard.changes.filter((change) => change.revision === revision));
         if (heard.isWhole || heard.changes.some((change) => change.revision > revision)) break;
@@ -158,7 +168,7 @@ class Archiver {
     return fingerprintOf(changes);
   }
 
-  /** What cannot be deleted now can be an hour later. */
+  /** Deletes old objects. What cannot be deleted now is tried again an hour later. */
   async #prune(keeper: Keeper): Promise<void> {
     const { store, clock, signal, log } = this.#parts;
     const { keepForSeconds, prefix } = this.#task;
@@ -189,7 +199,7 @@ class Archiver {
   }
 }
 
-/** Aborts a while after the signal does. */
+/** A signal that aborts LAST_WORDS_MS after the given one. */
 function lingering(signal: AbortSignal, clock: Clock): AbortSignal {
   const late = new AbortController();
   signal.addEventListener("abort", () => clock.after(LAST_WORDS_MS, () => late.abort()), { once: true });

@@ -4,33 +4,39 @@ import { AgentError } from "../error.ts";
 import { lastOf } from "./history.ts";
 import { type Keeper, Overtaken } from "./keeper.ts";
 import type { GapReason } from "./line.ts";
-import { type Followed, listenTo, type Word } from "./listen.ts";
+import { type Followed, listenTo, READ_MS, type Word } from "./listen.ts";
 import { Recorder } from "./recorder.ts";
 
 export interface FollowParts {
   readonly clock: Clock;
-  /** Ends it. */
+  /** Ends following. */
   readonly signal: AbortSignal;
-  /** Ends what is still to be stored then. */
+  /** Ends the last writes after `signal`. */
   readonly lateSignal: AbortSignal;
   readonly maxAgeMs: number;
   readonly maxBytes: number;
-  /** Called whenever something was stored. */
+  /** Most bytes of an object before compression: the limit of every reader. */
+  readonly maxObjectBytes: number;
+  /** Called after each write. */
   readonly onKept: () => Promise<void>;
 }
 
 /**
- * How long the feed may tell nothing while the cluster has something. A revision with very many changes comes in parts of 1.5 MiB, and etcd takes
- * half a minute of a processor for one of 50,000 deletions (seen with 3.6.16): it counts the bytes of a part anew for each.
+ * How long the feed may be silent while the cluster has newer revisions, in milliseconds. Between the parts of a large
+ * revision etcd recomputes its size: 50,000 deletions take half a minute of CPU (seen with 3.6.16).
  */
 const SILENCE_MS = 3 * 60_000;
-/** How often it is stored that nothing happens. */
+/** Interval, in milliseconds, at which the absence of changes is recorded. */
 const QUIET_EVERY_MS = 5 * 60_000;
+/** Upper bound for the other lines of a change, in bytes: its revision, its lease, and the object's closing line. */
+const OTHER_LINES_BYTES = 2_048;
 const LEASE_MS = 10_000;
-/** IDs of leases that are kept in mind. */
+/** Number of leases with a cached TTL. */
 const MAX_LEASES = 10_000;
 
-/** Follows a member, and stores what it tells, until something ends it. What was heard to its end is stored before it throws. */
+/**
+ * Follows a member and stores its changes until an error. Completely received revisions are stored before it throws.
+ */
 export async function follow(member: Followed, keeper: Keeper, parts: FollowParts): Promise<never> {
   const stop = new AbortController();
   const signal = AbortSignal.any([parts.signal, stop.signal]);
@@ -51,11 +57,11 @@ class Follower {
   readonly #parts: FollowParts;
   readonly #ttls = new Map<bigint, number | undefined>();
   #recorder: Recorder | undefined;
-  /** Until then nothing happened that was not heard. */
+  /** All changes up to this time were received. */
   #untilMs: number;
-  /** Up to it the feed tells what happened before it was opened. */
+  /** Up to this revision the feed sends changes from before it was opened. */
   #openedAt = 0n;
-  /** Since when it has told nothing, though the cluster has something that was not heard. */
+  /** Since when the feed is silent although the cluster has newer revisions. */
   #silentSinceMs: number | undefined;
   #reached: Extract<Word, { readonly kind: "reached" }> | undefined;
 
@@ -80,7 +86,7 @@ class Follower {
     }
   }
 
-  /** Stores what was heard to its end, and no more. */
+  /** Stores the completely received revisions. */
   async keepRest(): Promise<void> {
     const recorder = this.#recorder;
     this.#recorder = undefined;
@@ -99,6 +105,7 @@ class Follower {
     if (heard.kind === "compacted") {
       return await this.#gap("Compacted", heard.revision, `etcd has compacted everything up to ${heard.revision}`);
     }
+    if (heard.kind === "tooLarge") return await this.#skipPart(heard.message);
     for (const change of heard.changes) {
       if (this.#recorder?.begins(change) !== false) await this.#beforeRevision(change);
       this.#recorder ??= new Recorder(
@@ -106,28 +113,47 @@ class Follower {
         (lease) => this.#ttlOf(lease),
         this.#parts.clock.monotonicMs(),
       );
-      // What happened before the feed was opened happened at some time after what is stored.
+      if (this.#recorder.bytes + longestLine(change) > this.#parts.maxObjectBytes) {
+        const { revision } = change;
+        const message = `revision ${revision} has more than ${this.#parts.maxObjectBytes} bytes of changes`;
+        return await this.#gap("TooLarge", revision, message);
+      }
+      // A change from before the feed was opened happened at an unknown time after the last stored one.
       const isOld = change.revision <= this.#openedAt;
-      // A clock that was set back must not make what came later look earlier.
+      // A clock that was set back must not make later changes look earlier.
       const at = Math.max(atMs, this.#untilMs);
       await this.#recorder.add(change, { atMs: at, afterMs: isOld ? this.#keeper.stored.untilMs : afterMs });
     }
     if (heard.isWhole) this.#recorder?.complete();
   }
 
-  /** Here one object may end and the next one begin. */
+  /** Between revisions an object may end and the next begin. */
   async #beforeRevision({ revision }: Change): Promise<void> {
     this.#recorder?.complete();
     const whole = this.#recorder?.whole ?? lastOf(this.#keeper.stored);
     if (revision !== whole + 1n) {
-      await this.#gap("Missing", revision - 1n, `${this.#member.address} told of ${revision} after ${whole}`);
+      await this.#gap("Missing", revision - 1n, `${this.#member.address} sent revision ${revision} after ${whole}`);
     }
     if ((this.#recorder?.bytes ?? 0) >= this.#parts.maxBytes) await this.keepRest();
   }
 
+  /** Continues after the cluster's present revision: which revisions the part contains is unknown. */
+  async #skipPart(message: string): Promise<never> {
+    const { address } = this.#member;
+    const now = await this.#member.revision({ signal: this.#parts.signal, deadlineMs: READ_MS });
+    const whole = this.#recorder?.whole ?? lastOf(this.#keeper.stored);
+    if (now > whole)
+      return await this.#gap(
+        "TooLarge",
+        now,
+        `the changes of ${address} up to revision ${now} cannot be read: ${message}`,
+      );
+    throw new AgentError("SourceUnreachable", `${address} cannot be followed: ${message}`);
+  }
+
   async #gap(reason: GapReason, last: bigint, message: string): Promise<never> {
     await this.keepRest();
-    const text = `${message}, and ${lastOf(this.#keeper.stored)} is the last one that is archived`;
+    const text = `${message}; the last archived revision is ${lastOf(this.#keeper.stored)}`;
     await this.#keeper.gap(reason, last, text, this.#parts.lateSignal);
     await this.#parts.onKept();
     throw new AgentError("SourceUnreachable", text);
@@ -145,7 +171,7 @@ class Follower {
     }
     this.#silentSinceMs ??= nowMs;
     if (nowMs - this.#silentSinceMs > SILENCE_MS) {
-      throw new AgentError("SourceUnreachable", `${this.#member.address} does not tell of revision ${revision}`);
+      throw new AgentError("SourceUnreachable", `${this.#member.address} does not send revision ${revision}`);
     }
   }
 
@@ -161,7 +187,7 @@ class Follower {
 
   #pauseMs(): number {
     const { clock, maxAgeMs } = this.#parts;
-    // Within a revision nothing can be stored: its next word is waited for.
+    // Within a revision nothing can be stored: wait for its next part.
     if (this.#recorder?.isWhole !== true) return QUIET_EVERY_MS;
     return Math.max(1, this.#recorder.sinceMs + maxAgeMs - clock.monotonicMs());
   }
@@ -175,4 +201,9 @@ class Follower {
     }
     return this.#ttls.get(lease);
   }
+}
+
+/** Upper bound of the bytes that a change adds: base64 is a third longer than its content. */
+function longestLine({ key, value }: Change): number {
+  return Math.ceil((4 * (key.length + (value?.length ?? 0))) / 3) + OTHER_LINES_BYTES;
 }

@@ -4,14 +4,14 @@ import { AgentError } from "../error.ts";
 import { changesKey, folderOf, namedBy } from "./layout.ts";
 import { type Ends, endsOf } from "./read.ts";
 
-/** What is stored of the changes of one cluster, as far as it takes to go on. */
+/** End of the stored changes of one cluster, as far as needed to continue. */
 export type Tip = (EmptyTip | StoredTip) & {
-  /** Keys of what says that nothing happened after some revision. */
+  /** Keys of the objects which record that nothing happened after a revision. */
   readonly quiets: readonly string[];
 };
 
 type EmptyTip = ({ readonly kind: "none" } | { readonly kind: "unreadable"; readonly why: string }) & {
-  /** Of the histories that there are; 0: none. */
+  /** Number of the newest history; 0: none exists. */
   readonly number: number;
 };
 
@@ -33,7 +33,7 @@ export interface HistoryPlace {
   readonly signal: AbortSignal;
 }
 
-/** The last object of the last history. @throws StoreError */
+/** The last object of the newest history. @throws StoreError */
 export async function findTip(place: HistoryPlace): Promise<Tip> {
   const { store, prefix, clusterID, signal } = place;
   let number = 0;

@@ -1,4 +1,4 @@
-/** Words from several mouths to one ear, one at a time: who speaks waits until the word before has been taken. */
+/** Queue from several senders to one receiver. A sender waits until its word is taken. */
 export class Inbox<T> {
   readonly #waiting: { readonly word: T; readonly taken: () => void }[] = [];
   #listener: { readonly hear: (word: T | undefined) => void; readonly fail: (thrown: unknown) => void } | undefined;
@@ -12,13 +12,13 @@ export class Inbox<T> {
     await promise;
   }
 
-  /** Nothing comes any more but this, behind what waits. */
+  /** The receiver gets this failure after the words that wait. */
   fail(thrown: unknown): void {
     this.#failure ??= { thrown };
     this.#deliver();
   }
 
-  /** Undefined when `wake` is called before a word comes. */
+  /** Undefined when `wake` is called before a word arrives. */
   async take(): Promise<T | undefined> {
     const { promise, resolve: hear, reject: fail } = Promise.withResolvers<T | undefined>();
     this.#listener = { hear, fail };

@@ -17,7 +17,7 @@ export interface KeeperParts {
   readonly key: EncryptionKey | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told why nothing can be stored at this moment; undefined: it can again. */
+  /** Called with the reason why storing fails at the moment; undefined: it works again. */
   readonly onTrouble: (why: string | undefined) => void;
 }
 
@@ -25,20 +25,20 @@ export interface KeeperParts {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Somebody else has stored the next object: what was heard is heard again, behind theirs. */
+/** Another archiver has stored the next object: the changes must be received again after it. */
 export class Overtaken extends Error {}
 
-/** Writes objects of one cluster, each right behind the last one that is stored. */
+/** Writes objects of one cluster, each right after the last stored one. */
 export class Keeper {
   readonly clusterID: string;
   tip: Tip;
-  /** How many gaps it has written. */
+  /** Number of gaps written. */
   gaps = 0;
-  /** What it has stored, and how large that is in the store. */
+  /** Number of objects written, and their stored size. */
   objects = 0;
   bytes = 0;
   readonly #parts: KeeperParts;
-  /** What says until when nothing happened, and is to be deleted when something newer says it. */
+  /** Keys of quiet objects to delete once a newer one is stored. */
   #quiets: readonly string[];
 
   constructor(parts: KeeperParts, clusterID: string, tip: Tip) {
@@ -57,26 +57,29 @@ export class Keeper {
     return this.tip;
   }
 
-  /** Stores what was heard to its end. @param untilMs nothing happened after it until this time @throws Overtaken; StoreError */
+  /**
+   * Stores the completely received revisions. @param untilMs nothing happened after them until this time @throws
+   * Overtaken; StoreError
+   */
   async keep(recorder: Recorder, untilMs: number, signal: AbortSignal): Promise<void> {
     const closing = recorder.closing(untilMs);
     const packed = await recorder.packet.close(closing, this.#parts.key);
     await this.#put(this.stored.number, recorder.packet, closing, packed, signal);
   }
 
-  /** Says that nothing after the last object up to this revision is known. */
+  /** Records that the changes from the last object to this revision are unknown. */
   async gap(reason: GapReason, last: bigint, message: string, signal: AbortSignal): Promise<void> {
     this.gaps += 1;
     await this.#putGap(this.stored.number, this.stored, reason, last, message, signal);
   }
 
-  /** Begins a history behind this revision. */
+  /** Begins a history after this revision. */
   async begin(reason: GapReason, last: bigint, message: string, signal: AbortSignal): Promise<void> {
     if (reason !== "Began") this.gaps += 1;
     await this.#putGap(this.tip.number + 1, undefined, reason, last, message, signal);
   }
 
-  /** When the present history began, if there was another one before; undefined also when that is so long ago that it was deleted. */
+  /** When the present history began, if an older one exists; undefined also when its first object was deleted. */
   async since(signal: AbortSignal): Promise<string | undefined> {
     const { number } = this.stored;
     if (number === 1) return undefined;
@@ -87,7 +90,7 @@ export class Keeper {
     return began?.kind === "stored" ? began.ends.closing.until : undefined;
   }
 
-  /** Says that nothing happened until this time. At most one such object is kept. */
+  /** Records that nothing happened until this time. At most one such object is kept. */
   async quiet(untilMs: number, signal: AbortSignal): Promise<void> {
     const { store, key } = this.#parts;
     const { ends, number } = this.stored;
@@ -124,7 +127,7 @@ export class Keeper {
     const from = (last + 1n).toString();
     const closing = { last: last.toString(), from, until: isoOf(clock.wallMs()) };
     await this.#put(number, packet, closing, await packet.close(closing, key), signal);
-    log.warn({ code: reason, because: message }, `changes up to revision ${last} are not archived`);
+    log.warn({ code: reason, because: message }, `changes up to revision ${last} could not be archived`);
   }
 
   async #put(
@@ -146,7 +149,7 @@ export class Keeper {
     } catch (thrown) {
       if (!isStoreError(thrown, "ObjectExists")) throw thrown;
       this.tip = await readTip(this.#place(signal), number, key);
-      throw new Overtaken(`${key} is there already`);
+      throw new Overtaken(`${key} exists already`);
     }
     const ends: Ends = { key, opening, sha256, closing: { ...closing, sha256: "" } };
     this.tip = { kind: "stored", number, ends, untilMs: Date.parse(closing.until), quiets: [] };
@@ -161,7 +164,10 @@ export class Keeper {
     this.bytes += bytes;
   }
 
-  /** What was heard is kept meanwhile; etcd waits. @throws StoreError for what does not pass by itself */
+  /**
+   * Retries while the store is unreachable. Received changes stay in memory, and etcd waits. @throws StoreError for a
+   * failure that retries cannot fix
+   */
   async #retrying<T>(signal: AbortSignal, store: () => Promise<T>): Promise<T> {
     const { clock, log, onTrouble } = this.#parts;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
@@ -172,7 +178,10 @@ export class Keeper {
       } catch (thrown) {
         const { reason, message } = asAgentError(thrown);
         if (signal.aborted || reason !== "StoreUnreachable") throw thrown;
-        log.warn({ code: reason, error: message }, "changes cannot be stored; they are kept, and it is tried again");
+        log.warn(
+          { code: reason, error: message },
+          "changes cannot be stored; they stay in memory and storing is retried",
+        );
         onTrouble(message);
         await clock.sleep(pauseMs, signal);
       }

@@ -1,22 +1,21 @@
-// Where changes lie, and as what.
-//
-//   <prefix>/<cluster ID>-<history>/<first revision>.changes     what happened, from its first revision on
+// Where are changes stored, and in which form?
+//   <prefix>/<cluster ID>-<history>/<first revision>.changes     changes from the first revision on
 //   <prefix>/<cluster ID>-<history>/<revision>.quiet-<time>      nothing happened after this revision until this time
-//
 // Why only the first revision in the name?
-//   Nothing is ever overwritten. So of two archivers that go on from the same revision only one can write the next object, and the other one
-//   finds it there, reads it and goes on behind it. With the last revision in the name both would write, and nobody knew which one counts.
-// How is the next one found?
-//   Each object tells its last revision, and the next one begins right behind it. Each tells the SHA-256 of the one before, too: so one that
-//   is missing, or was changed, is found out, without a list of all of them.
+//   Nothing is ever overwritten. So of two archivers that continue from the same revision only one can write the next
+//   object. The other finds it, reads it and continues after it. With the last revision in the name both would write,
+//   and neither would be authoritative.
+// How is the next object found?
+//   Each object contains its last revision, and the next begins right after it. Each contains the SHA-256 of the object
+//   before it, so a missing or changed object is detected without a list.
 // What is a gap?
-//   An object like the others, which covers the revisions that nobody could archive. A history begins with one, from 0 on. Nothing can be
-//   restored across a gap; a backup taken behind it is where restores begin again.
+//   An object that covers revisions which could not be archived. A history begins with a gap from revision 0. Nothing
+//   can be restored across a gap; restores begin again with a backup made after it.
 // What is a history?
-//   Revisions count up, once. An etcd that was brought back from a backup counts some of them again, although it is called by the same ID:
-//   then a new history begins. So it does when the key for encryption is another one.
+//   A sequence of increasing revisions. An etcd restored from a backup reuses revisions, although its cluster ID is the
+//   same: then a new history begins. The same happens when the encryption key changes.
 
-/** Zeros in front, so that names sort like revisions. */
+/** Leading zeros, so that names sort like revisions. */
 const DIGITS = 20;
 
 export interface HistoryName {
@@ -45,7 +44,7 @@ export type Named = HistoryName &
 
 const NAME = /^([1-9a-f][0-9a-f]{0,15})-(\d{4,9})\/(\d{20})\.(?:changes|quiet-(\d{15}))$/;
 
-/** What a key below the prefix names; undefined for what is not ours. */
+/** Parses a key below the prefix; undefined for other objects. */
 export function namedBy(prefix: string, key: string): Named | undefined {
   const [, clusterID, number, revision, until] = NAME.exec(key.slice(prefix.length + 1)) ?? [];
   if (clusterID === undefined || revision === undefined || !key.startsWith(`${prefix}/`)) return undefined;

@@ -1,45 +1,47 @@
 import { AgentError } from "../error.ts";
 
-// An object is lines of JSON: an opening, what happened, a closing. `zstd -d FILE | jq` shows it.
+// An object is lines of JSON: an opening line, changes, a closing line. `zstd -d FILE | jq` shows it.
 
 /** The first line. */
 export interface Opening {
   readonly format: typeof FORMAT;
   readonly clusterID: string;
-  /** In decimal, like every revision here. */
+  /** Decimal, like every revision here. */
   readonly first: string;
-  /** The object before it; none before the first of a history. */
+  /** The object before it; undefined in the first object of a history. */
   readonly previous?: { readonly key: string; readonly sha256: string };
-  /** What happened from `first` to the last revision is not known. */
+  /** The changes from `first` to the last revision are unknown. */
   readonly gap?: { readonly reason: GapReason; readonly message: string };
 }
 
 export type GapReason =
   /** The archive begins here. */
   | "Began"
-  /** etcd has compacted it before it could be read. */
+  /** etcd compacted the changes before they were read. */
   | "Compacted"
-  /** etcd did not tell of it. */
+  /** etcd did not send the changes. */
   | "Missing"
-  /** etcd's history is another one than it was: it has counted back. */
+  /** A part of the feed, or the object of one revision, exceeds the agent's limit. */
+  | "TooLarge"
+  /** etcd's history differs: revisions were reused. */
   | "HistoryChanged"
-  /** What was stored before cannot be read, or not with the key at hand. */
+  /** The stored objects cannot be read, or only with another key. */
   | "Unreadable";
 
-/** How a lease was granted whose ID is used in the revisions that follow. */
+/** TTL of a lease that the following revisions use. */
 export interface LeaseLine {
-  /** In hexadecimal, as etcdctl prints it. */
+  /** Hexadecimal, as etcdctl prints it. */
   readonly lease: string;
   /** Seconds. */
   readonly ttl: number;
 }
 
-/** A revision begins; its changes follow in their order. */
+/** A revision begins; its changes follow in order. */
 export interface RevisionLine {
   readonly revision: string;
-  /** When it was heard of. */
+  /** When the change was received. */
   readonly at: string;
-  /** Set when nobody was listening: it happened after this time and before `at`. */
+  /** Set when the feed was not open: the change happened between this time and `at`. */
   readonly after?: string;
 }
 
@@ -47,7 +49,7 @@ export interface RevisionLine {
 export interface PutLine {
   readonly put: string;
   readonly value: string;
-  /** Left out: none. */
+  /** Undefined: no lease. */
   readonly lease?: string;
 }
 
@@ -57,15 +59,15 @@ export interface DeleteLine {
 
 /** The last line. */
 export interface Closing {
-  /** A revision that is above it, at the end, was not heard to its end, and does not count. */
+  /** A later revision in this object was not received completely, and does not count. */
   readonly last: string;
-  /** Since this revision there has been no gap. */
+  /** There has been no gap since this revision. */
   readonly from: string;
   /** Nothing happened after `last` until this time. */
   readonly until: string;
-  /** Of the lines of the last revision's changes; none in a gap. */
+  /** Hash of the last revision's lines; undefined in a gap. */
   readonly fingerprint?: string;
-  /** Of all lines before this one. */
+  /** Hash of all lines before this one. */
   readonly sha256: string;
 }
 
@@ -80,26 +82,49 @@ export function lineText(line: Line): string {
 const REVISION = /^(?:0|[1-9]\d{0,18})$/;
 const HASH = /^[0-9a-f]{64}$/;
 const LEASE = /^[0-9a-f]{1,16}$/;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
-/** Which text fields a line must have, and what they look like; by the one that no other line has. */
+/**
+ * From this length on a line must be a change as `lineText` writes it. Other JSON could take many times its length in
+ * memory.
+ */
+const LONG_LINE = 64 * 1024;
+const LONG_CHANGE = /^\{"(?:put":"[\w+/=]*","value":"[\w+/=]*"(?:,"lease":"[0-9a-f]{1,16}")?|delete":"[\w+/=]*")\}$/;
+
+/**
+ * Required text fields of each kind of line, with their patterns; the map's key is the field that only this kind has.
+ */
 const SHAPES: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   format: { format: new RegExp(`^${FORMAT}$`), clusterID: LEASE, first: REVISION },
   ttl: { lease: LEASE },
-  revision: { revision: REVISION, at: /Z$/ },
+  revision: { revision: REVISION, at: TIME },
   put: { put: /^/, value: /^/ },
   delete: { delete: /^/ },
-  last: { last: REVISION, from: REVISION, until: /Z$/, sha256: HASH },
+  last: { last: REVISION, from: REVISION, until: TIME, sha256: HASH },
 };
 
-/** @throws AgentError ArchiveCorrupt when it is no line of ours */
+/** Optional text fields and their patterns. */
+const OPTIONAL: Readonly<Record<string, RegExp>> = { after: TIME, lease: LEASE };
+const TIMES = ["at", "after", "until"];
+
+/** @throws AgentError ArchiveCorrupt when the line is invalid */
 export function lineIn(text: string): Line {
-  const value = parsed(text);
+  const value = text.length > LONG_LINE && !LONG_CHANGE.test(text) ? {} : parsed(text);
   const shape = Object.entries(SHAPES).find(([field]) => field in value)?.[1];
   const isRight = shape && Object.entries(shape).every(([field, form]) => isText(value[field], form));
-  if (!isRight || ("ttl" in value && !Number.isSafeInteger(value.ttl))) {
-    throw new AgentError("ArchiveCorrupt", "it has a line that is none of ours");
+  const isWhole =
+    Object.entries(OPTIONAL).every(([field, form]) => !(field in value) || isText(value[field], form)) &&
+    TIMES.every((field) => !(field in value) || !Number.isNaN(Date.parse(`${value[field]}`)));
+  const isLinked = ["previous", "gap"].every((field) => !(field in value) || isTexts(value[field]));
+  if (!isRight || !isWhole || !isLinked || ("ttl" in value && !Number.isSafeInteger(value.ttl))) {
+    throw new AgentError("ArchiveCorrupt", "it has an invalid line");
   }
   return value as unknown as Line;
+}
+
+/** Whether the value is an object with only text fields. */
+function isTexts(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.values(value).every((each) => typeof each === "string");
 }
 
 function isText(value: unknown, form: RegExp): boolean {
@@ -111,7 +136,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
   } catch {
-    // What is no JSON is no line of ours, either.
+    // Text that is not JSON is an invalid line, too.
   }
   return {};
 }

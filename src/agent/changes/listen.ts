@@ -9,29 +9,29 @@ export interface Followed extends Pick<SnapshotSource, "address" | "revision"> {
   readonly changes: Pick<ChangeFeed, "from" | "grantedTTL">;
 }
 
-/** What is heard of a member. */
+/** A message from the member. */
 export type Word =
-  /** What its feed tells. */
+  /** Part of its feed. */
   | {
       readonly kind: "heard";
       readonly heard: Heard;
       readonly atMs: number;
-      /** Set when nobody listened before: it was said after this time. */
+      /** Set when the feed was not open before: the change happened after this time. */
       readonly afterMs: number | undefined;
     }
-  /** Everything that was acknowledged before this time is in this revision. */
+  /** The revision contains everything acknowledged before this time. */
   | { readonly kind: "reached"; readonly revision: bigint; readonly atMs: number };
 
-/** For a linearizable read; a member that lags has so long to catch up. */
+/** Deadline of a linearizable read, in milliseconds: time for a lagging member to catch up. */
 export const READ_MS = 10_000;
-/** How often the cluster is asked how far it is. */
+/** Interval at which the cluster's revision is read, in milliseconds. */
 const ASK_EVERY_MS = 5_000;
-/** After so long without listening, nobody knows when what comes next was said. */
+/** After such a pause without listening, the time of the next change is uncertain, in milliseconds. */
 const DEAF_MS = 1_000;
-/** What comes sooner than this was there before it was asked for. */
+/** A change received sooner than this, in milliseconds, existed before it was requested. */
 const AT_ONCE_MS = 20;
 
-/** Listens to a member, and asks it how far the cluster is, until the signal ends it. */
+/** Follows a member's feed and reads the cluster's revision regularly, until the signal aborts. */
 export function listenTo(member: Followed, from: bigint, clock: Clock, signal: AbortSignal): Inbox<Word> {
   const inbox = new Inbox<Word>();
   const fail = (thrown: unknown) => inbox.fail(thrown);
@@ -57,7 +57,7 @@ async function hear(
     listensSinceMs = clock.monotonicMs();
     if (listensSinceMs - heardMs > DEAF_MS) afterMs ??= atMs;
   }
-  throw new AgentError("SourceUnreachable", `${member.address} tells no more`);
+  throw new AgentError("SourceUnreachable", `${member.address} has ended its feed`);
 }
 
 async function ask(member: Followed, clock: Clock, signal: AbortSignal, inbox: Inbox<Word>): Promise<never> {

@@ -5,19 +5,20 @@ import { changesKey, folderOf, namedBy } from "./layout.ts";
 import { type Ends, endsOf, type ReadAccess } from "./read.ts";
 import { isoOf } from "./recorder.ts";
 
-// Of which history is a snapshot?
-//   Of the one that went on when it was taken. Only times tell that, since both histories count the same revisions and etcd calls itself the same.
+// Which history does a snapshot belong to?
+//   The history that was current when the snapshot was taken. Only times decide, since both histories use the same
+//   revisions and cluster ID.
 // Which times are trusted?
-//   The archiver's node and the backup's have a clock each. And an etcd that was brought back is another one before the archiver notices, which may
-//   have been away. So between the last time at which the former history was known to go on and the beginning of the next one nobody knows, nor
-//   so near to these times that a clock that is minutes wrong would make a difference: such a snapshot is refused.
+//   The nodes of archiver and backup have separate clocks, and the archiver notices a restored etcd late when it was
+//   down. So the history is uncertain from the last time of the former history to the beginning of the next, and for a
+//   margin around it. A snapshot of that time is refused.
 
 export interface WalkAccess extends ReadAccess {
   readonly store: ObjectStore;
   readonly prefix: string;
 }
 
-/** Where a walk starts: the snapshot to which the changes are added. */
+/** The snapshot to which the changes are added. */
 export interface Base {
   readonly clusterID: string;
   readonly revision: bigint;
@@ -28,8 +29,9 @@ export interface Base {
 }
 
 /**
- * How much the clocks of two nodes may differ, in milliseconds. Five minutes is a guess: who has no NTP at all is further off. Too small: changes of another history
- * are added to a backup. Too large: a restore needs another backup. The schedule has one made after twice as long (close-gap).
+ * Assumed difference between the clocks of two nodes, in milliseconds. Five minutes is a guess: nodes without NTP are
+ * further off. If smaller, changes of another history may be added; if larger, more restores need another backup, which
+ * the schedule makes after twice as long (close-gap).
  */
 const MARGIN_MS = 5 * 60_000;
 
@@ -40,12 +42,14 @@ interface History {
   readonly quiets: string[];
 }
 
-/** The number of the history that went on when the snapshot was taken. @throws AgentError ArchiveGap when that is not known; StoreError */
+/**
+ * Number of the history to which the snapshot belongs. @throws AgentError ArchiveGap when it is uncertain; StoreError
+ */
 export async function originOf(base: Base, access: WalkAccess): Promise<number> {
   const { clusterID, startedMs, atMs } = base;
   const newestFirst = await historiesOf(clusterID, access);
   for (const [place, { number }] of newestFirst.entries()) {
-    // The very first one goes on from what a backup has that was made a moment before.
+    // The first history continues from a backup made just before it.
     if (number === 1) return number;
     const beganMs = await beginningOf(number, clusterID, access);
     if (beganMs === undefined || startedMs >= beganMs + MARGIN_MS) return number;
@@ -58,7 +62,7 @@ export async function originOf(base: Base, access: WalkAccess): Promise<number> 
   const none =
     newestFirst.length === 0
       ? `nothing of the cluster ${clusterID} is archived below ${prefix}`
-      : `what is left of the archive of the cluster ${clusterID} below ${prefix} began after the backup was made, when etcd had other data; a later backup is needed`;
+      : `the remaining archive of the cluster ${clusterID} below ${prefix} began after the backup, when etcd had other data; use a later backup`;
   throw new AgentError("ArchiveGap", none);
 }
 
@@ -71,10 +75,10 @@ function unknown(
   const made = `the backup was made from ${isoOf(startedMs)} to ${isoOf(atMs)}`;
   const since =
     endMs === undefined ? `not long before ${isoOf(beganMs)}` : `between ${isoOf(endMs)} and ${isoOf(beganMs)}`;
-  const what = `the archive of the cluster ${clusterID} below ${prefix} began anew, as it does where etcd was brought back to an earlier state, ${since}`;
+  const what = `the archive of the cluster ${clusterID} below ${prefix} began a new history ${since}, as when etcd was restored to an earlier state`;
   const before = endMs === undefined ? "" : `from before ${isoOf(endMs - MARGIN_MS)} or `;
-  const needed = `a backup ${before}from after ${isoOf(beganMs + MARGIN_MS)} is needed`;
-  return new AgentError("ArchiveGap", `${made}, and ${what}: which data it holds is not known for sure; ${needed}`);
+  const needed = `use a backup ${before}from after ${isoOf(beganMs + MARGIN_MS)}`;
+  return new AgentError("ArchiveGap", `${made}, and ${what}: which data the backup holds is uncertain; ${needed}`);
 }
 
 async function historiesOf(clusterID: string, { store, prefix, signal }: WalkAccess): Promise<readonly History[]> {
@@ -91,14 +95,14 @@ async function historiesOf(clusterID: string, { store, prefix, signal }: WalkAcc
   return [...histories.values()].sort((a, b) => b.number - a.number);
 }
 
-/** Undefined when that was deleted, since it was old enough. */
+/** Undefined when the first object was old enough to be deleted. */
 async function beginningOf(number: number, clusterID: string, access: WalkAccess): Promise<number | undefined> {
   const key = changesKey(folderOf(access.prefix, { clusterID, number }), 0n);
   const began = await thereOf(key, access);
   return began && Date.parse(began.closing.until);
 }
 
-/** Until when it is known to have gone on; undefined: nobody knows. */
+/** Time until which the history is known to have continued; undefined: unknown. */
 async function endOf({ number, firsts, quiets }: History, clusterID: string, access: WalkAccess) {
   const folder = folderOf(access.prefix, { clusterID, number });
   for (const first of firsts.sort((a, b) => (a < b ? 1 : -1))) {
@@ -106,7 +110,7 @@ async function endOf({ number, firsts, quiets }: History, clusterID: string, acc
       const last = await thereOf(changesKey(folder, first), access);
       if (last !== undefined) return await quietUntil(last, quiets, access);
     } catch (thrown) {
-      // Where the last one is broken another history begins, too, and the one before tells.
+      // A corrupt last object also begins a new history; then the object before it counts.
       if (!(thrown instanceof AgentError)) throw thrown;
       if (thrown.reason !== "ArchiveCorrupt") return undefined;
     }
@@ -114,18 +118,18 @@ async function endOf({ number, firsts, quiets }: History, clusterID: string, acc
   return undefined;
 }
 
-/** Until when nothing happened after this object, which is the last one. */
+/** Time until which nothing happened after this last object. */
 export async function quietUntil(last: Ends, quiets: readonly string[], access: ReadAccess): Promise<number> {
   let untilMs = Date.parse(last.closing.until);
   for (const key of quiets) {
-    const quiet = await thereOf(key, access); // Or the archiver has stored a newer one.
+    const quiet = await thereOf(key, access); // Undefined when the archiver has stored a newer one since.
     if (quiet?.opening.previous?.sha256 !== last.sha256) continue;
     untilMs = Math.max(untilMs, Date.parse(quiet.closing.until));
   }
   return untilMs;
 }
 
-/** @returns undefined when it is gone @throws AgentError ArchiveCorrupt; StoreError */
+/** @returns undefined when the object is gone @throws AgentError ArchiveCorrupt; StoreError */
 export async function thereOf(key: string, access: ReadAccess): Promise<Ends | undefined> {
   return await endsOf(key, access).catch((thrown: unknown) => {
     if (isStoreError(thrown, "NoSuchObject")) return undefined;

@@ -6,20 +6,37 @@ import { encrypted } from "../archive/seal.ts";
 import { newCompressor } from "../archive/zstd.ts";
 import { type Closing, type Line, lineText, type Opening } from "./line.ts";
 
-/** An object that is complete and lies in memory, so that it can be stored again when the store was not there. */
+/** A complete object in memory, so that storing can be retried. */
 export interface Packed {
   readonly chunks: readonly Uint8Array[];
-  /** Of the object as it is stored. */
+  /** SHA-256 of the stored object. */
   readonly sha256: string;
 }
 
-/** Lines are handed to the compressor together. */
+/** Lines are compressed in batches of this size. */
 const BATCH_BYTES = 64 * 1024;
 
-/** An object that grows. Only what is compressed is kept: a revision that deletes a million keys has a hundred megabytes of lines. */
+/**
+ * Longest line, in bytes: a value of 24 MiB in base64. By default etcd accepts requests of 1.5 MiB, and the feed parts
+ * of 16 MiB. If smaller, archives of clusters with a raised limit cannot be read; if larger, a line takes four times
+ * the memory.
+ */
+export const MAX_LINE_BYTES = 32 * 1024 ** 2;
+
+/**
+ * Most bytes of an object before compression, for writer and readers: 8 MiB of changes, or one revision that deletes
+ * millions of keys. If smaller, such a revision becomes a gap; if larger, a decompression bomb keeps a reader busy for
+ * longer.
+ */
+export const MAX_OBJECT_BYTES = 512 * 1024 ** 2;
+
+/**
+ * An object that is being written. Only compressed bytes are kept: a revision that deletes a million keys has a hundred
+ * megabytes of lines.
+ */
 export class Packet {
   readonly opening: Opening;
-  /** Before compression. */
+  /** Bytes before compression. */
   bytes = 0;
   readonly #zstd = newCompressor();
   readonly #chunks: Uint8Array[] = [];
@@ -38,7 +55,7 @@ export class Packet {
     if (this.#batchBytes >= BATCH_BYTES) await this.#flush();
   }
 
-  /** Nothing can be added any more. */
+  /** Completes the object; nothing can be added after it. */
   async close(closing: Omit<Closing, "sha256">, key: EncryptionKey | undefined): Promise<Packed> {
     await this.#flush();
     this.#take(lineText({ ...closing, sha256: this.#hash.copy().digest("hex") }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
-import { MemoryStore } from "#kit/memory-store.ts";
+import { MemoryStore } from "#kit/servers/memory-store.ts";
 import { changesKey, quietKey } from "./layout.ts";
 import { prune } from "./prune.ts";
 
@@ -9,7 +9,7 @@ const NOW = Date.UTC(2026, 0, 31);
 const signal = new AbortController().signal;
 const [OLD, NEW] = ["b/cdf-0001", "b/cdf-0002"];
 
-/** What is left of objects of these ages, in days, when five days are kept. */
+/** Objects left of these ages, in days, when five days are kept. */
 async function left(ages: Readonly<Record<string, number>>, last: string, clockMs = NOW): Promise<readonly string[]> {
   const store = new MemoryStore();
   for (const [key, days] of Object.entries(ages))
@@ -32,12 +32,12 @@ const [began, two, three, four] = [0n, 2n, 3n, 4n].map((first) => changesKey(NEW
   string,
 ];
 
-describe("of what is stored of an etcd", () => {
-  test("goes what is too old", async () => {
+describe("prune", () => {
+  test("deletes old objects", async () => {
     assert.deepEqual(await left({ [began]: 9, [two]: 8, [three]: 5, [four]: 0 }, four), [began, three, four]);
   });
 
-  test("stays where the archive goes on, and when it began, however old both are", async () => {
+  test("keeps the last and the first object, whatever their age", async () => {
     const quiet = quietKey(NEW, 4n, NOW);
     assert.deepEqual(await left({ [began]: 30, [two]: 29, [three]: 28, [four]: 20, [quiet]: 0 }, four), [
       began,
@@ -46,7 +46,7 @@ describe("of what is stored of an etcd", () => {
     ]);
   });
 
-  test("goes a history of which nothing else is left", async () => {
+  test("deletes a history of which only the first object is left", async () => {
     const ages = { [changesKey(OLD, 0n)]: 9, [changesKey(OLD, 2n)]: 8, [began]: 7, [two]: 0 };
     assert.deepEqual(await left(ages, two), [began, two]);
     assert.deepEqual(await left({ ...ages, [changesKey(OLD, 2n)]: 1 }, two), [
@@ -57,12 +57,12 @@ describe("of what is stored of an etcd", () => {
     ]);
   });
 
-  test("goes nothing for a clock that is ahead: it is counted from what was stored last", async () => {
+  test("deletes nothing by a clock that is ahead: age is relative to the newest object", async () => {
     const ages = { [began]: 9, [two]: 7, [three]: 6, [four]: 2 };
     assert.deepEqual(await left(ages, four, NOW + 365 * DAY_MS), [began, two, three, four]);
     assert.deepEqual(await left(ages, four, NOW), [began, two, three, four]);
     assert.deepEqual(await left({ ...ages, [two]: 7.1 }, four, NOW), [began, three, four]);
-    // Nor for another etcd's.
+    // Another etcd's objects do not count.
     const theirs = changesKey("b/abc-0001", 2n);
     assert.deepEqual(await left({ ...ages, [theirs]: -300 }, four, NOW + 365 * DAY_MS), [
       theirs,
@@ -73,7 +73,7 @@ describe("of what is stored of an etcd", () => {
     ]);
   });
 
-  test("goes nothing too early for a store whose clock is ahead", async () => {
+  test("deletes nothing too early when the store's clock is ahead", async () => {
     assert.deepEqual(await left({ [began]: 4, [two]: 3, [three]: -9 }, three), [began, two, three]);
   });
 });

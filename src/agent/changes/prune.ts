@@ -1,28 +1,28 @@
 import type { ObjectStore } from "#objectstore/store.ts";
 import { folderOf, namedBy } from "./layout.ts";
 
-/** How often what is too old is looked for, in milliseconds. */
+/** Interval between searches for old objects, in milliseconds. */
 export const PRUNE_EVERY_MS = 60 * 60_000;
 
-/** Of which etcd, and where. */
+/** Prefix and cluster of an archive. */
 export interface PrunePlace {
   readonly prefix: string;
   readonly clusterID: string;
-  /** The last object, at which an archiver goes on. */
+  /** The last object, after which the archiver continues. */
   readonly last: string;
 }
 
-/** How old something may get, in milliseconds, by this node's clock. */
+/** Maximum age of an object, in milliseconds, by this node's clock. */
 export interface Age {
   readonly nowMs: number;
   readonly keepForMs: number;
 }
 
 /**
- * Deletes what was stored of an etcd and is too old, except for the last object, and for the first one of each history of which something is left: it says
- * since when that went on, and so which history a backup is of. Ages are counted back from what was stored last, like those of a schedule's backups: for a
- * clock that is days ahead nothing goes, and it is too little rather than too much. Whoever is stopped half-way leaves holes in what is too old anyway.
- * @returns how many
+ * Deletes old objects of a cluster. It keeps the last object, and the first of each remaining history: that determines
+ * to which history a backup belongs. Age is relative to the newest object, as for a schedule's backups: a clock that is
+ * days ahead deletes nothing too early.
+ * @returns the number of deleted objects
  */
 export async function prune(
   store: Pick<ObjectStore, "list" | "delete">,
@@ -31,7 +31,7 @@ export async function prune(
   signal: AbortSignal,
 ): Promise<number> {
   const listed = () => store.list(`${prefix}/${clusterID}-`, { signal });
-  // It is listed twice rather than kept in mind: of a week there are tens of thousands.
+  // Listed twice instead of kept in memory: a week has tens of thousands of objects.
   let newestMs = Number.NEGATIVE_INFINITY;
   for await (const { key, modified } of listed())
     if (namedBy(prefix, key) !== undefined) newestMs = Math.max(newestMs, modified.getTime());

@@ -7,17 +7,18 @@ import { looked, refusalOf } from "../archive/unknown.ts";
 import { decompressed } from "../archive/zstd.ts";
 import { AgentError } from "../error.ts";
 import { type Closing, type Line, lineIn, type Opening } from "./line.ts";
+import { MAX_LINE_BYTES, MAX_OBJECT_BYTES } from "./packet.ts";
 
-/** What remains to be known of an object that was read to its end. */
+/** Facts about an object that was read to its end. */
 export interface Ends {
   readonly key: string;
   readonly opening: Opening;
   readonly closing: Closing;
-  /** Of the object as it is stored. */
+  /** SHA-256 of the stored object. */
   readonly sha256: string;
 }
 
-/** With what an object is read. */
+/** Access to archived objects. */
 export interface ReadAccess {
   readonly store: Pick<ObjectStore, "get">;
   /** Undefined: objects are not encrypted. */
@@ -26,7 +27,8 @@ export interface ReadAccess {
 }
 
 /**
- * The lines of an object between its opening and its closing; returns these. Only then everything is known to be right.
+ * Yields the lines of an object between its opening and closing, and returns these two. The lines are verified only at
+ * the end.
  * @throws AgentError ArchiveCorrupt naming the object, BadKey; StoreError
  */
 export async function* linesOf(key: string, access: ReadAccess): AsyncGenerator<Line, Ends> {
@@ -39,7 +41,7 @@ export async function* linesOf(key: string, access: ReadAccess): AsyncGenerator<
   }
 }
 
-/** Reads an object only for what it is. */
+/** Reads an object without using its lines. */
 export async function endsOf(key: string, access: ReadAccess): Promise<Ends> {
   const lines = linesOf(key, access);
   for (;;) {
@@ -55,19 +57,20 @@ async function* checkedLines(objectKey: string, { store, key, signal }: ReadAcce
   let opening: Opening | undefined;
   let closing: Closing | undefined;
   for await (const text of texts(decompressed(bytes))) {
-    if (closing !== undefined) throw corrupt("there is more behind its last line");
+    if (closing !== undefined) throw corrupt("it continues after its closing line");
     const line = lineIn(text);
     if ("sha256" in line) {
       closing = line;
       continue;
     }
     hash.update(`${text}\n`);
-    if (opening !== undefined) yield line;
-    else if ("format" in line) opening = line;
-    else throw corrupt("it does not begin like one of ours");
+    if (opening === undefined && "format" in line) opening = line;
+    else if (opening !== undefined && !("format" in line)) yield line;
+    else throw corrupt("it does not begin with an opening line");
   }
   if (opening === undefined || closing === undefined) throw corrupt("it is cut off");
-  if (hash.digest("hex") !== closing.sha256) throw corrupt("its lines are not those that its last one tells");
+  if (hash.digest("hex") !== closing.sha256)
+    throw corrupt("the hash of its lines differs from that in its closing line");
   return { key: objectKey, opening, closing, sha256: stored.sha256 };
 }
 
@@ -83,17 +86,23 @@ async function* plain(source: Bytes, key: EncryptionKey | undefined): AsyncGener
 
 const NEWLINE = 0x0a;
 
-/** What stands between line ends. */
+/** The lines of a stream, without line ends. */
 async function* texts(source: Bytes): AsyncGenerator<string, void> {
   let rest: Uint8Array[] = [];
+  let restBytes = 0;
+  let bytes = 0;
   for await (const chunk of source) {
+    bytes += chunk.length;
+    if (bytes > MAX_OBJECT_BYTES) throw corrupt(`it has more than ${MAX_OBJECT_BYTES} bytes when it is decompressed`);
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       yield Buffer.concat([...rest, chunk.subarray(from, end)]).toString("utf8");
-      rest = [];
+      [rest, restBytes] = [[], 0];
       from = end + 1;
     }
     if (from < chunk.length) rest.push(Buffer.from(chunk.subarray(from)));
+    restBytes += chunk.length - from;
+    if (restBytes > MAX_LINE_BYTES) throw corrupt(`it has a line of more than ${MAX_LINE_BYTES} bytes`);
   }
   if (rest.length > 0) throw corrupt("its last line has no end");
 }

@@ -5,23 +5,23 @@ import { FORMAT } from "./line.ts";
 import { Packet } from "./packet.ts";
 import type { Ends } from "./read.ts";
 
-/** When a revision was heard of. */
+/** When a change was received. */
 export interface HeardAt {
   readonly atMs: number;
-  /** Set when nobody was listening: it happened after this time. */
+  /** Set when the feed was not open before: the change happened after this time. */
   readonly afterMs?: number | undefined;
 }
 
-/** For how many seconds a lease was granted; undefined when nobody knows any more. */
+/** TTL of a lease in seconds; undefined when the lease has expired. */
 export type TTLOf = (lease: bigint) => Promise<number | undefined>;
 
-/** What has been heard and is not stored yet. It begins right behind the object before. */
+/** Collects the changes of the next object, which begins right after the stored one. */
 export class Recorder {
-  /** The last revision that was heard to its end. */
+  /** The last completely received revision. */
   whole: bigint;
-  /** When the last one was heard of that has begun. */
+  /** When the newest revision was first received. */
   lastAtMs = 0;
-  /** When the first change was heard, by the monotonic clock. */
+  /** When the first change was received, by the monotonic clock. */
   readonly sinceMs: number;
   readonly #before: Ends;
   readonly #packet: Packet;
@@ -30,7 +30,7 @@ export class Recorder {
   #fingerprint: string | undefined;
   #open: { readonly revision: bigint; readonly hash: Hash } | undefined;
 
-  /** @param before the object that is stored already */
+  /** @param before the last stored object */
   constructor(before: Ends, ttlOf: TTLOf, sinceMs: number) {
     this.#before = before;
     this.sinceMs = sinceMs;
@@ -49,17 +49,17 @@ export class Recorder {
     return this.#packet.bytes;
   }
 
-  /** Whether the next object may begin with this change. */
+  /** Whether this change begins a revision, so that a new object may begin with it. */
   begins(change: Change): boolean {
     return change.revision !== this.#open?.revision;
   }
 
-  /** Whether no more changes of the last revision will come. */
+  /** Whether the last revision is complete. */
   get isWhole(): boolean {
     return this.#open === undefined;
   }
 
-  /** @param change of the revision that was heard last, or of the next one */
+  /** @param change of the current revision, or of the next one */
   async add(change: Change, heard: HeardAt): Promise<void> {
     const { revision, lease } = change;
     if (this.begins(change)) await this.#begin(revision, heard);
@@ -74,7 +74,7 @@ export class Recorder {
     await this.#packet.add(line);
   }
 
-  /** No more changes of the revision that was heard last will come. */
+  /** Marks the current revision as complete. */
   complete(): void {
     if (this.#open === undefined) return;
     this.whole = this.#open.revision;
@@ -90,7 +90,7 @@ export class Recorder {
     await this.#packet.add({ revision: revision.toString(), at: isoOf(atMs), ...after });
   }
 
-  /** What an object says at its end with everything that was heard so far. */
+  /** Closing line of an object with all complete revisions. */
   closing(untilMs: number): Omit<Closing, "sha256"> {
     const { from } = this.#before.closing;
     const fingerprint = this.#fingerprint === undefined ? {} : { fingerprint: this.#fingerprint };
@@ -108,7 +108,7 @@ export function lineOf({ key, value, lease }: Change): PutLine | DeleteLine {
   return { put: base64(key), value: base64(value), ...bound };
 }
 
-/** Like Closing.fingerprint. */
+/** Computes Closing.fingerprint. */
 export function fingerprintOf(changes: readonly Change[]): string {
   const hash = createHash("sha256");
   for (const change of changes) hash.update(JSON.stringify(lineOf(change)));

@@ -32,14 +32,17 @@ export interface ReplayParts {
   readonly log: Log;
 }
 
-/** For a lease that had expired before anybody asked for how long it was granted, in seconds. */
+/** TTL, in seconds, for a lease that had expired before its TTL was read. */
 const UNKNOWN_TTL = 60;
 const READ_MS = 10_000;
-/** Until the throw-away etcd answers; one of ten gigabytes takes a minute. */
+/** Time limit for the start of the throw-away etcd, in milliseconds; one with ten gigabytes takes a minute. */
 const START_MS = 5 * 60_000;
 const ASK_EVERY_MS = 500;
 
-/** Brings the throw-away member to the chosen revision, and puts its snapshot into the place of the one with which it was started. */
+/**
+ * Replays changes to the throw-away etcd up to the chosen revision, and replaces the fetched snapshot with a snapshot
+ * of the result.
+ */
 export async function replay(task: ReplayTask, parts: ReplayParts): Promise<ReplayedSnapshot> {
   const { board, log } = parts;
   const source = new SnapshotSource({ url: task.endpoint });
@@ -51,7 +54,7 @@ export async function replay(task: ReplayTask, parts: ReplayParts): Promise<Repl
     board.phase = "Replaying";
     await member.readLeases();
     const renewing = member.keepLeases();
-    renewing.catch(() => undefined); // It is told wherever it is waited for.
+    renewing.catch(() => undefined); // The failure is handled where the promise is awaited.
     const replayed = await Promise.race([renewing, applyAll(task, base, member, parts)]);
     log.info({}, `the throw-away etcd is at revision ${replayed.revision}`);
     board.phase = "Finishing";
@@ -66,7 +69,7 @@ export async function replay(task: ReplayTask, parts: ReplayParts): Promise<Repl
   }
 }
 
-/** It has only just been started. */
+/** Retries while the throw-away etcd starts. */
 async function firstAnswer(source: SnapshotSource, clock: Clock, signal: AbortSignal): Promise<bigint> {
   for (const endMs = clock.monotonicMs() + START_MS; ; ) {
     try {
@@ -81,10 +84,10 @@ async function firstAnswer(source: SnapshotSource, clock: Clock, signal: AbortSi
 async function baseOf(task: ReplayTask, source: SnapshotSource, { store, clock, signal }: ReplayParts): Promise<Base> {
   const { manifest } = await readStored(store, task.key, signal);
   if (manifest === undefined) {
-    const why = "of which cluster the snapshot is, and when it was taken, is not known";
+    const why = "its cluster and the time of the snapshot are unknown";
     throw new AgentError("BadTask", `${task.key} has no manifest: ${why}, so no changes can be added to it`);
   }
-  // A lease that expired meanwhile, or an attempt before this one, has made revisions that never were.
+  // A different revision means that a lease expired or that an earlier attempt applied changes.
   const { revision: expected } = await factsOf(join(task.workDir, SNAPSHOT_FILE));
   const revision = await firstAnswer(source, clock, signal);
   if (revision !== expected) throw diverged(`the throw-away etcd is at revision ${revision}`, expected);
@@ -112,7 +115,7 @@ async function applyAll(task: ReplayTask, base: Base, member: ReplayMember, part
     isEnough ||= stop.isBefore(value);
     if (isEnough || value.revision <= base.revision) continue;
     if (value.revision !== revision + 1n) {
-      throw new AgentError("ArchiveCorrupt", `revision ${value.revision} comes right after ${revision}`);
+      throw new AgentError("ArchiveCorrupt", `revision ${value.revision} follows ${revision}`);
     }
     parts.board.bytesRead += await apply(value, member);
     revision = value.revision;
@@ -120,8 +123,15 @@ async function applyAll(task: ReplayTask, base: Base, member: ReplayMember, part
   }
 }
 
-/** All of a revision at once, so that it becomes the same revision. @returns how many bytes of keys and values it had, in base64 */
-async function apply({ revision, leases, changes }: Archived, member: ReplayMember): Promise<number> {
+/**
+ * Applies a revision in one transaction, so that the result has the same revision.
+ * @returns the number of bytes of its keys and values in base64
+ * @throws AgentError when the revision or the number of deleted keys differs: then the data is not the archived data
+ */
+export async function apply(
+  { revision, leases, changes }: Archived,
+  member: Pick<ReplayMember, "hasLease" | "grant" | "apply">,
+): Promise<number> {
   const ttls = new Map(leases.map(({ lease, ttl }) => [lease, ttl]));
   const operations: Operation[] = [];
   let deletions = 0;
@@ -171,5 +181,8 @@ async function saveSnapshot(
 }
 
 function diverged(what: string, expected: bigint): AgentError {
-  return new AgentError("ReplayDiverged", `${what}, and it must be ${expected}; it is started anew from the backup`);
+  return new AgentError(
+    "ReplayDiverged",
+    `${what}, but ${expected} was expected; the throw-away etcd is built again from the backup`,
+  );
 }

@@ -4,14 +4,14 @@ import type { Base } from "./origin.ts";
 import { isoOf } from "./recorder.ts";
 import type { Archived, Reach } from "./walk.ts";
 
-/** Where a replay ends. */
+/** End of a replay. */
 export class Stop {
   readonly #revision: bigint | undefined;
-  /** Used when it is not by revision. */
+  /** Used when the end is a time. */
   readonly #timeMs: number;
   readonly #base: Base;
 
-  /** @throws AgentError BadTask when the snapshot is from behind it */
+  /** @throws AgentError BadTask when the snapshot is newer than the end */
   constructor(until: Until, base: Base) {
     this.#base = base;
     this.#revision = "revision" in until ? BigInt(until.revision) : undefined;
@@ -19,10 +19,7 @@ export class Stop {
     const isBehind = this.#revision !== undefined ? this.#revision < base.revision : this.#timeMs < base.atMs;
     if (!isBehind) return;
     const has = this.#revision === undefined ? `was complete at ${isoOf(base.atMs)}` : `has revision ${base.revision}`;
-    throw new AgentError(
-      "BadTask",
-      `the backup ${has}, and what is wanted is before that: ${this.text}; take an older backup`,
-    );
+    throw new AgentError("BadTask", `the backup ${has}, after the requested ${this.text}; use an older backup`);
   }
 
   get text(): string {
@@ -30,8 +27,9 @@ export class Stop {
   }
 
   /**
-   * Whether this revision and all after it stay out. What the backup has cannot be left out: of that is only asked whether it may be in.
-   * @throws AgentError ArchiveGap when nobody knows, BadTask when the backup has what is to stay out
+   * Whether this revision and all later ones are excluded. Revisions in the backup cannot be excluded, only checked.
+   * @throws AgentError ArchiveGap when the revision's time is uncertain, BadTask when the backup contains an excluded
+   * revision
    */
   isBefore({ revision, atMs, afterMs }: Archived): boolean {
     if (this.#revision !== undefined) return revision > this.#revision;
@@ -40,21 +38,21 @@ export class Stop {
     if (revision <= this.#base.revision) {
       if (!isCertain) return false; // The backup was complete before.
       const has = `the backup has revision ${revision}, of ${isoOf(atMs)}`;
-      throw new AgentError("BadTask", `${has}, and what is wanted is before that: ${this.text}; take an older backup`);
+      throw new AgentError("BadTask", `${has}, after the requested ${this.text}; use an older backup`);
     }
     if (isCertain) return true;
     const when = `between ${isoOf(afterMs)} and ${isoOf(atMs)}`;
     throw new AgentError(
       "ArchiveGap",
-      `revision ${revision} happened ${when}, when nobody was listening: whether before ${this.text} is not known; choose a time before or after, or a revision`,
+      `revision ${revision} happened ${when}, when no archiver was running: whether before ${this.text} is not known; choose a time before or after, or a revision`,
     );
   }
 
-  /** @param at the last revision that was applied @throws AgentError ArchiveGap when the archive ends before */
+  /** @param at the last applied revision @throws AgentError ArchiveGap when the archive ends too early */
   checkReach(at: bigint, reach: Reach): void {
     const isShort = this.#revision === undefined ? this.#timeMs > reach.untilMs : at < this.#revision;
     if (!isShort) return;
-    const end = `revision ${reach.revision}, and with what was known at ${isoOf(reach.untilMs)}`;
-    throw new AgentError("ArchiveGap", `the archive ends with ${end}; what is wanted is ${this.text}`);
+    const end = `revision ${reach.revision} and the state at ${isoOf(reach.untilMs)}`;
+    throw new AgentError("ArchiveGap", `the archive ends with ${end}; requested is ${this.text}`);
   }
 }

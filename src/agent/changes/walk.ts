@@ -5,28 +5,29 @@ import type { DeleteLine, LeaseLine, PutLine } from "./line.ts";
 import { type Base, originOf, quietUntil, thereOf, type WalkAccess } from "./origin.ts";
 import { type Ends, linesOf } from "./read.ts";
 
-/** A revision as it is archived. */
+/** An archived revision. */
 export interface Archived {
   readonly revision: bigint;
   readonly atMs: number;
-  /** It happened after this time. */
+  /** The revision happened after this time. */
   readonly afterMs: number | undefined;
   readonly leases: readonly LeaseLine[];
   readonly changes: readonly (PutLine | DeleteLine)[];
 }
 
-/** How far the archive reaches. */
+/** End of the archive. */
 export interface Reach {
   readonly revision: bigint;
-  /** Nothing happened after it until this time. */
+  /** Nothing happened after `revision` until this time. */
   readonly untilMs: number;
 }
 
 /**
- * Every revision behind the base, in order and without a gap, as far as the archive goes; those that the base has come first. What an object
- * tells is known to be right only when the next revision comes from another one, or the walk has ended.
- * @param isEnough asked after each object whether to go on
- * @throws AgentError ArchiveGap where something is missing that never was archived, ArchiveCorrupt where it was; StoreError
+ * Yields every revision after the base, in order and without gaps, up to the archive's end; some that the base contains
+ * may come first. A revision is verified once the next object begins or the walk ends.
+ * @param isEnough called after each object: whether to stop
+ * @throws AgentError ArchiveGap where changes were never archived, ArchiveCorrupt where archived ones are missing;
+ * StoreError
  */
 export async function* walk(base: Base, access: WalkAccess, isEnough: () => boolean): AsyncGenerator<Archived, Reach> {
   const listed = await list(base, access);
@@ -45,7 +46,7 @@ export async function* walk(base: Base, access: WalkAccess, isEnough: () => bool
       }
       if (first <= listed.lastFirst && listed.start === 0n && before?.opening.first === "0") throw tooOld(base, listed);
       if (first <= listed.lastFirst) {
-        throw new AgentError("ArchiveCorrupt", `${key} is missing, although there are objects behind it`);
+        throw new AgentError("ArchiveCorrupt", `${key} is missing, although later objects exist`);
       }
       break;
     }
@@ -54,19 +55,22 @@ export async function* walk(base: Base, access: WalkAccess, isEnough: () => bool
     if (isEnough()) break;
     first = BigInt(ends.closing.last) + 1n;
   }
-  if (before === undefined) throw new AgentError("ArchiveCorrupt", "nothing is left");
+  if (before === undefined) throw new AgentError("ArchiveCorrupt", "the archive has no objects any more");
   return { revision: BigInt(before.closing.last), untilMs: await quietUntil(before, listed.quiets, access) };
 }
 
 interface Listed {
   readonly folder: string;
-  /** The object that ends with the base's last revision, if there is one. It is not needed, and goes first when it is old. */
+  /**
+   * First revision of the object that ends with the base's last revision, if it exists. It is optional, and may be
+   * deleted for its age.
+   */
   readonly own: bigint | undefined;
-  /** The object that has what comes behind the base. */
+  /** First revision of the object that contains the changes right after the base. */
   readonly start: bigint;
-  /** The last one. */
+  /** First revision of the last object. */
   readonly lastFirst: bigint;
-  /** The first one that has changes; undefined: none has. */
+  /** First revision of the oldest object with changes; undefined: there is none. */
   readonly oldest: bigint | undefined;
   readonly quiets: readonly string[];
 }
@@ -96,7 +100,10 @@ async function list(base: Base, access: WalkAccess): Promise<Listed> {
   return listed;
 }
 
-/** Whether an object's last revision is the base's. Of one that is gone or broken nobody asks for more: what comes behind the base is in the next one. */
+/**
+ * Whether an object ends with the base's revision. A missing or corrupt object does not matter, since the changes after
+ * the base are in the next one.
+ */
 async function isEndedBy({ revision }: Base, key: string, access: WalkAccess): Promise<boolean> {
   try {
     const there = await thereOf(key, access);
@@ -107,10 +114,13 @@ async function isEndedBy({ revision }: Base, key: string, access: WalkAccess): P
   }
 }
 
-/** What came behind the base was deleted when it was old enough. The first object of a history stays longer: it has no changes. */
+/**
+ * The changes after the base were deleted for their age. The first object of a history stays longer, but has no
+ * changes.
+ */
 function tooOld({ revision }: Base, { folder, oldest }: Pick<Listed, "folder" | "oldest">): AgentError {
   const behind = `the archive ${folder} begins with revision ${oldest}, and the backup ends with ${revision}`;
-  return new AgentError("ArchiveGap", `${behind}; a later backup is needed`);
+  return new AgentError("ArchiveGap", `${behind}; use a later backup`);
 }
 
 async function* revisionsIn(lines: ReturnType<typeof linesOf>): AsyncGenerator<Archived, Ends> {
@@ -142,14 +152,14 @@ function check({ key, opening, closing }: Ends, first: bigint, before: Ends | un
   if (BigInt(opening.first) !== first) {
     throw new AgentError(
       "ArchiveCorrupt",
-      `${key} begins with revision ${opening.first}: it was stored as another one`,
+      `${key} begins with revision ${opening.first}: it was stored under another name`,
     );
   }
   if (before !== undefined && (previous?.sha256 !== before.sha256 || previous.key !== before.key)) {
-    throw new AgentError("ArchiveCorrupt", `${before.key} is not the object after which ${key} was stored`);
+    throw new AgentError("ArchiveCorrupt", `${key} was not stored after the object ${before.key}`);
   }
   if (gap !== undefined && BigInt(closing.last) > base.revision) {
     const what = `revisions ${base.revision + 1n} to ${closing.last} are not archived (${gap.reason}: ${gap.message})`;
-    throw new AgentError("ArchiveGap", `${what}; a backup from behind them is needed`);
+    throw new AgentError("ArchiveGap", `${what}; use a backup made after them`);
   }
 }

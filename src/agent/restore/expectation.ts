@@ -4,18 +4,21 @@ import type { Manifest } from "../archive/manifest.ts";
 import { AgentError } from "../error.ts";
 import { onDisk } from "./work-dir.ts";
 
-/** What a member that starts with a fetched snapshot must have. Who fetches it leaves it for who compares: the manifest is in the object store. */
+/**
+ * What a member that starts with the fetched snapshot must have. The fetching container leaves it for the later ones,
+ * which have no access to the manifest.
+ */
 export interface Expectation {
   readonly key: string;
-  /** The pod: its name is that of the host in each of its containers. */
+  /** Name of the pod: the hostname in each of its containers. */
   readonly host: string;
-  /** The highest of the snapshot, in decimal. */
+  /** Highest revision of the snapshot, in decimal. */
   readonly revision: string;
-  /** Of the snapshot, in hexadecimal. */
+  /** SHA-256 of the snapshot, in hexadecimal. */
   readonly sha256: string;
-  /** Whether its etcd asked for users, and the one that is made of it does not. */
+  /** Whether authentication was enabled in the snapshot and was disabled for the throw-away etcd. */
   readonly isAuthLifted?: true;
-  /** What the manifest says; undefined where there is none. */
+  /** Fields of the manifest; undefined without a manifest. */
   readonly manifest?: Pick<Manifest, "revision" | "keys" | "hashKV">;
 }
 
@@ -30,7 +33,7 @@ export async function readExpectation(workDir: string): Promise<Expectation> {
   try {
     return JSON.parse(await readFile(join(workDir, FILE), "utf8")) as Expectation;
   } catch (thrown) {
-    const message = `nothing tells what was fetched to ${workDir}: ${(thrown as Error).message}`;
+    const message = `what was fetched to ${workDir} is not recorded: ${(thrown as Error).message}`;
     throw new AgentError("Internal", message, { cause: thrown });
   }
 }

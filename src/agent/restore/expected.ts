@@ -6,11 +6,14 @@ import type { FetchTask } from "../task.ts";
 
 type Wanted = Pick<FetchTask, "expect" | "auth">;
 
-/** Before the first byte: whether it can be the right one at all. @throws AgentError SnapshotCorrupt, AuthEnabled */
+/**
+ * Check before the first byte whether the object can be the expected one. @throws AgentError SnapshotCorrupt,
+ * AuthEnabled
+ */
 export function checkManifest(manifest: Manifest, object: StoredObject, { expect = {}, auth }: Wanted): void {
   const { key, storedBytes, backupUID, sha256, authEnabled } = manifest;
   if (object.bytes !== storedBytes) {
-    throw corrupt(`${key} has ${object.bytes} bytes, and its manifest says ${storedBytes}`);
+    throw corrupt(`${key} has ${object.bytes} bytes, but its manifest has ${storedBytes}`);
   }
   if (expect.backupUID !== undefined && backupUID !== expect.backupUID) {
     throw corrupt(`${key} is of the backup with uid ${backupUID}; it must be that of ${expect.backupUID}`);
@@ -19,7 +22,7 @@ export function checkManifest(manifest: Manifest, object: StoredObject, { expect
   if (authEnabled === true && auth === undefined) throw authIsEnabled(key);
 }
 
-/** When it is all there: whether it is what was said. @throws AgentError SnapshotCorrupt, AuthEnabled */
+/** Check of the complete snapshot. @throws AgentError SnapshotCorrupt, AuthEnabled */
 export function checkExpected(
   { expect = {}, auth }: Wanted,
   manifest: Manifest | undefined,
@@ -27,7 +30,7 @@ export function checkExpected(
 ): void {
   if (expect.sha256 !== undefined && sha256 !== expect.sha256) throw otherSHA256(key, sha256, expect.sha256);
   if (manifest !== undefined && revision < BigInt(manifest.revision)) {
-    throw corrupt(`${key} ends at revision ${revision}, and its manifest says that it holds ${manifest.revision}`);
+    throw corrupt(`${key} ends at revision ${revision}, but its manifest has revision ${manifest.revision}`);
   }
   if (authEnabled && auth === undefined) throw authIsEnabled(key);
 }
@@ -39,7 +42,7 @@ function otherSHA256(key: string, is: string, expected: string): AgentError {
 function authIsEnabled(key: string): AgentError {
   return new AgentError(
     "AuthEnabled",
-    `in ${key} users and roles are switched on, so its members would refuse the operator. Restore it into a cluster with spec.auth.enabled and client certificates (spec.tls.client); or by hand with etcdutl, run \`etcdctl auth disable\`, take a backup of that, and restore from it`,
+    `authentication is enabled in ${key}, so its members would reject the operator. Restore it into a cluster with spec.auth.enabled and client certificates (spec.tls.client). Or restore it by hand with etcdutl, run \`etcdctl auth disable\`, take a backup of that, and restore from it`,
   );
 }
 

@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { afterAll, beforeEach, describe, test } from "vitest";
 import { silentLog } from "#base/log.ts";
-import { etcdSnapshot, snapshotOf } from "#kit/bbolt.ts";
-import { MemoryStore } from "#kit/memory-store.ts";
+import { etcdSnapshot, snapshotOf } from "#kit/etcd/bbolt.ts";
+import { MemoryStore } from "#kit/servers/memory-store.ts";
 import { StoreError } from "#objectstore/error.ts";
 import { readKey } from "../archive/key.ts";
 import { type Manifest, manifestText } from "../archive/manifest.ts";
@@ -54,7 +54,7 @@ async function packed(bytes: Buffer, packing: Packing) {
   return { object: Buffer.concat(parts), measures: pack.measures() };
 }
 
-/** A store with a backup in it. */
+/** A store with a backup. */
 async function stored(packing: Packing, options: { bytes?: Buffer; manifest?: Partial<Manifest> } = {}) {
   const { object, measures } = await packed(options.bytes ?? snapshot, packing);
   const store = new MemoryStore();
@@ -90,7 +90,7 @@ function run(
   return fetchSnapshot({ ...task, ...change }, { store, key: secret, board, signal, log: silentLog });
 }
 
-/** And nothing is left. */
+/** Also checks that nothing is left. */
 async function refusal(...args: Parameters<typeof run>): Promise<string> {
   const thrown = await run(...args).then(
     () => assert.fail("it went well"),
@@ -126,7 +126,7 @@ describe("a snapshot is fetched", () => {
   test.each([
     ["as etcd sent it", PLAIN, snapshot],
     ["compressed by zstd", PLAIN, zstdCompressSync(snapshot)],
-    ["encrypted by us", SEALED, undefined],
+    ["encrypted", SEALED, undefined],
   ] as const)("without a manifest, %s", async (_name, packing, bytes) => {
     const store = new MemoryStore();
     store.objects.set(KEY, { bytes: bytes ?? (await packed(snapshot, packing)).object, metadata: {} });
@@ -142,27 +142,27 @@ describe("a snapshot is fetched", () => {
     assert.ok(readFileSync(join(workDir, "snapshot.db")).equals(snapshot));
   });
 
-  test("when a former attempt was killed, whose rest is deleted", async () => {
+  test("after a killed attempt, and the files of that attempt are deleted", async () => {
     mkdirSync(join(workDir, "data/member/snap"), { recursive: true });
     writeFileSync(join(workDir, "snapshot.db.part"), "half");
     await run(await stored(PLAIN));
     assert.deepEqual(readdirSync(workDir), ["expected.json", "snapshot.db"]);
   });
 
-  test("that is the one that was meant", async () => {
+  test("that is the expected one", async () => {
     await run(await stored(PLAIN), { expect: { backupUID: "of-daily", sha256 } });
   });
 });
 
-describe("refused by name, with nothing left, is", () => {
-  test("what is not there", async () => {
+describe("refused by name, with nothing left:", () => {
+  test("a missing object", async () => {
     assert.match(await refusal(new MemoryStore()), /^NoSuchObject: there is no object backups\/db\.db$/);
     const store = await stored(PLAIN);
     store.objects.delete(KEY);
-    assert.match(await refusal(store), /^NoSuchObject: .*only its manifest is there/);
+    assert.match(await refusal(store), /^NoSuchObject: .*only its manifest exists/);
   });
 
-  test("a backup that is not the one that was meant", async () => {
+  test("a backup that is not the expected one", async () => {
     const other = "0".repeat(64);
     const meant = (expect: ExpectedSnapshot) => ({ expect });
     assert.match(
@@ -180,23 +180,23 @@ describe("refused by name, with nothing left, is", () => {
     await run(store, meant({ backupUID: "of-daily", sha256 }));
   });
 
-  test("a manifest of another object, or none, or one of a snapshot that held more", async () => {
+  test("a manifest of another object, none, or one with a higher revision", async () => {
     assert.match(
       await refusal(await stored(PLAIN, { manifest: { key: "x.db" } })),
       /^SnapshotCorrupt: .*another object, x\.db/,
     );
     const store = await stored(PLAIN);
     store.objects.set(MANIFEST, { bytes: Buffer.from("{"), metadata: {} });
-    assert.match(await refusal(store), /^SnapshotCorrupt: .* is no JSON/);
+    assert.match(await refusal(store), /^SnapshotCorrupt: .* is not JSON/);
     const ahead = await stored(PLAIN, { manifest: { revision: "10" } });
-    assert.match(await refusal(ahead), /^SnapshotCorrupt: .* ends at revision 9, .* holds 10$/);
+    assert.match(await refusal(ahead), /^SnapshotCorrupt: .* ends at revision 9, .* has revision 10$/);
   });
 
   test.each([
     ["as etcd sent it", PLAIN],
     ["compressed", { compression: "Zstd", key: undefined }],
     ["compressed and encrypted", SEALED],
-  ] as const)("one byte changed anywhere, or cut off: %s", async (_name, packing) => {
+  ] as const)("one byte changed anywhere, or truncated: %s", async (_name, packing) => {
     const { bytes } = (await stored(packing)).objects.get(KEY)!;
     const wrongs: Buffer[] = [];
     for (const at of [0, 5, 30, 60, bytes.length >> 1, bytes.length - 33, bytes.length - 1]) {
@@ -212,7 +212,7 @@ describe("refused by name, with nothing left, is", () => {
       store.objects.set(KEY, { bytes: wrong, metadata: {} });
       assert.match(await refusal(store, {}, packing.key), /^SnapshotCorrupt: |^BadKey: /);
       store.objects.delete(MANIFEST);
-      // Of a zstd frame there are bits on which nothing depends, and then the snapshot is the right one.
+      // Some bits of a zstd frame have no effect; then the snapshot is the right one.
       const alone = await run(store, {}, packing.key).catch(() => undefined);
       assert.ok(alone === undefined || (packing.compression === "Zstd" && packing.key === undefined));
       assert.equal(alone?.sha256 ?? sha256, sha256);
@@ -221,19 +221,19 @@ describe("refused by name, with nothing left, is", () => {
     }
   });
 
-  test("a key that does not fit, before anything is read", async () => {
+  test("a wrong key, before anything is read", async () => {
     const sealed = await stored(SEALED);
-    assert.match(await refusal(sealed), new RegExp(`^BadKey: .*with the key ${key.id}, and no key is given`));
+    assert.match(await refusal(sealed), new RegExp(`^BadKey: .*with the key ${key.id}, but no key is given`));
     assert.match(
       await refusal(sealed, {}, otherKey),
-      new RegExp(`^BadKey: .*${key.id}, and the key at hand is ${otherKey.id}`),
+      new RegExp(`^BadKey: .*${key.id}, but the given key is ${otherKey.id}`),
     );
     const plain = await stored(PLAIN);
-    assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, and a key is given/);
+    assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, but a key is given/);
     for (const { calls } of [sealed, plain]) assert.ok(!calls.includes(`get ${KEY}`));
   });
 
-  test("a key that does not fit, where there is no manifest", async () => {
+  test("a wrong key, without a manifest", async () => {
     const [sealed, plain] = await Promise.all([stored(SEALED), stored(PLAIN)]);
     const ended: string[] = [];
     for (const store of [sealed, plain]) {
@@ -242,33 +242,33 @@ describe("refused by name, with nothing left, is", () => {
       store.get = async function* (...args) {
         try {
           yield* get(...args);
-          yield Buffer.from("more that nobody reads");
+          yield Buffer.from("more that is never read");
         } finally {
           ended.push(args[0]);
         }
       };
     }
-    assert.match(await refusal(sealed), /^BadKey: .*it is encrypted, and no key is given/);
+    assert.match(await refusal(sealed), /^BadKey: .*it is encrypted, but no key is given/);
     assert.match(await refusal(sealed, {}, otherKey), /^BadKey: .*with the key/);
-    assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, and a key is given/);
+    assert.match(await refusal(plain, {}, key), /^BadKey: .*is not encrypted, but a key is given/);
     assert.equal(ended.filter((of) => of === KEY).length, 3, "what was begun is let go");
   });
 
-  test("auth that is switched on, by the manifest's word before anything is read, and by the snapshot's", async () => {
+  test("enabled authentication, by the manifest before anything is read, and by the snapshot", async () => {
     const bytes = etcdSnapshot({ revisions: [2, 3, 9], authEnabled: true });
-    const told = await stored(PLAIN, { bytes, manifest: { authEnabled: true } });
+    const authenticated = await stored(PLAIN, { bytes, manifest: { authEnabled: true } });
     assert.match(
-      await refusal(told),
-      /^AuthEnabled: in backups\/db\.db users and roles are switched on.*etcdctl auth disable/,
+      await refusal(authenticated),
+      /^AuthEnabled: authentication is enabled in backups\/db\.db.*etcdctl auth disable/,
     );
-    assert.ok(!told.calls.includes(`get ${KEY}`));
+    assert.ok(!authenticated.calls.includes(`get ${KEY}`));
     assert.match(await refusal(await stored(PLAIN, { bytes, manifest: { authEnabled: false } })), /^AuthEnabled: /);
     const alone = await stored(PLAIN, { bytes });
     alone.objects.delete(MANIFEST);
     assert.match(await refusal(alone), /^AuthEnabled: /);
   });
 
-  test("auth that is switched on, not where the etcd that is made of it is to ask for users as well", async () => {
+  test("enabled authentication is not refused where the restored etcd uses it", async () => {
     const bytes = etcdSnapshot({ revisions: [2, 3, 9], authEnabled: true });
     for (const auth of ["Keep", "Lift"] as const) {
       rmSync(workDir, { recursive: true, force: true });
@@ -285,18 +285,18 @@ describe("refused by name, with nothing left, is", () => {
     assert.equal((await readExpectation(workDir)).isAuthLifted, undefined);
   });
 
-  test("a snapshot for which there is no room", async () => {
+  test("a snapshot without enough free space", async () => {
     const roomBytes = 2 ** 60;
     const store = await stored(PLAIN);
     const words = new RegExp(
-      `^NoSpace: the volume of ${workDir} has \\d+ bytes free; it takes ${roomBytes + snapshot.length}: ${snapshot.length} for the snapshot`,
+      `^NoSpace: the volume of ${workDir} has \\d+ bytes free; ${roomBytes + snapshot.length} are needed: ${snapshot.length} for the snapshot`,
     );
     assert.match(await refusal(store, { roomBytes }), words);
     assert.ok(!store.calls.includes(`get ${KEY}`));
   });
 
-  test("a snapshot that grows beyond the room that there is while it is decompressed", async () => {
-    const dir = mkdtempSync("/dev/shm/fetch-test-"); // where nobody else frees room meanwhile
+  test("a snapshot that outgrows the free space while it is decompressed", async () => {
+    const dir = mkdtempSync("/dev/shm/fetch-test-"); // nothing else frees space here
     try {
       const large = snapshotOf(Buffer.alloc(8 * 1024 ** 2));
       const store = new MemoryStore();
@@ -304,7 +304,7 @@ describe("refused by name, with nothing left, is", () => {
       const { bavail, bsize } = statfsSync(dir);
       const roomBytes = bavail * bsize - large.length / 2;
       const why = await refusal(store, { workDir: join(dir, ".restore-uid"), roomBytes });
-      assert.match(why, /^NoSpace: .* bytes free; it takes/);
+      assert.match(why, /^NoSpace: .* bytes free; \d+ are needed/);
       assert.ok(store.calls.includes(`get ${KEY}`));
       assert.deepEqual(readdirSync(dir), []);
     } finally {
@@ -312,14 +312,14 @@ describe("refused by name, with nothing left, is", () => {
     }
   });
 
-  test("an object of another size than its manifest says, before anything is read", async () => {
+  test("an object of another size than in its manifest, before anything is read", async () => {
     const store = await stored(PLAIN);
     store.objects.set(KEY, { bytes: snapshot.subarray(0, 5_000), metadata: {} });
-    assert.match(await refusal(store), /^SnapshotCorrupt: .* has 5000 bytes, and its manifest says/);
+    assert.match(await refusal(store), /^SnapshotCorrupt: .* has 5000 bytes, but its manifest has/);
     assert.ok(!store.calls.includes(`get ${KEY}`));
   });
 
-  test("whatever the store refuses, and being told to stop", async () => {
+  test("any failure of the store, and a stop", async () => {
     const store = await stored(PLAIN);
     store.before = (call) => {
       if (call === `get ${KEY}`) throw new StoreError("AccessDenied", "you may not");
@@ -330,7 +330,7 @@ describe("refused by name, with nothing left, is", () => {
     assert.match(await refusal(store, {}, undefined, stop.signal), /^Stopped: /);
   });
 
-  test("a place that is not there", async () => {
+  test("a missing parent directory", async () => {
     const away = join(home, "away", ".restore-uid");
     assert.match(await refusal(await stored(PLAIN), { workDir: away }), /^Internal: .*away\/\.restore-uid: ENOENT/);
     assert.ok(!existsSync(join(home, "away")));

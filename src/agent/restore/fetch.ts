@@ -30,19 +30,19 @@ export interface FetchParts {
   readonly log: Log;
 }
 
-/** A snapshot that lies at a key, and what is known of it before its first byte. */
+/** A stored snapshot, and what is known before its first byte. */
 interface Found {
   readonly object: StoredObject;
   readonly manifest: Manifest | undefined;
 }
 
-/** What was written. */
+/** The written file. */
 interface Written {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** Brings the snapshot to the work directory. @throws AgentError; then the directory is not there */
+/** Fetches the snapshot to the work directory. @throws AgentError; then the directory does not exist */
 export async function fetchSnapshot(task: FetchTask, parts: FetchParts): Promise<FetchedSnapshot> {
   const { board, log } = parts;
   await makeWorkDir(task.workDir);
@@ -64,13 +64,13 @@ export async function fetchSnapshot(task: FetchTask, parts: FetchParts): Promise
       ...expectationOf(found, fetched),
       ...(isAuthLifted ? { isAuthLifted } : {}),
     });
-    // Only the kubelet's next container reads it, on this very node: who loses the node begins anew.
+    // No fsync: only the pod's next container reads the file. When the node is lost, the restore begins again.
     await onDisk(part, () => rename(part, join(task.workDir, SNAPSHOT_FILE)));
     board.phase = "Done";
     return fetched;
   } catch (thrown) {
     await removeWorkDir(task.workDir).catch((left: Error) => {
-      log.warn({ error: left.message }, "the work directory is left");
+      log.warn({ error: left.message }, "the work directory could not be deleted");
     });
     throw asAgentError(thrown);
   }
@@ -80,16 +80,16 @@ async function find(task: FetchTask, { store, key: secret, signal, log }: FetchP
   const { key, expect } = task;
   const { object, manifest } = await readStored(store, key, signal);
   if (object === undefined) {
-    const rest = manifest === undefined ? "" : "; only its manifest is there";
+    const rest = manifest === undefined ? "" : "; only its manifest exists";
     throw new AgentError("NoSuchObject", `there is no object ${key}${rest}`);
   }
   if (manifest !== undefined) checkManifest(manifest, object, task);
   else if (expect?.backupUID !== undefined && expect.sha256 === undefined) {
     throw new AgentError(
       "NoSuchObject",
-      `${key} has no manifest ${manifestKeyOf(key)}: nobody knows whether it is that of the backup`,
+      `${key} has no manifest ${manifestKeyOf(key)}: whether it is the backup's is unknown`,
     );
-  } else log.info({ object: key }, "it has no manifest: whether it is whole is told by etcd's own checksum alone");
+  } else log.info({ object: key }, "the object has no manifest: only etcd's own checksum verifies it");
   const refusal = manifest && refusalOf(manifest.encryption !== undefined, secret, manifest.encryption?.keyID);
   if (refusal !== undefined) throw refusal;
   return { object, manifest };

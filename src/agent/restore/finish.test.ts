@@ -13,7 +13,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, test } from "vitest";
-import { bboltFile, etcdBuckets } from "#kit/bbolt.ts";
+import { bboltFile, etcdBuckets } from "#kit/etcd/bbolt.ts";
 import { asAgentError } from "../copy.ts";
 import type { FinishTask } from "../task.ts";
 import { finishRestore } from "./finish.ts";
@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true }));
 
-/** As `etcdutl snapshot restore` leaves it. */
+/** Files as `etcdutl snapshot restore` leaves them. */
 function restore({ workDir, restored } = task, host = hostname(), sha256 = "ab"): void {
   mkdirSync(join(restored, "member/snap"), { recursive: true });
   mkdirSync(join(restored, "member/wal"));
@@ -48,8 +48,8 @@ async function refusal(change: Partial<FinishTask> = {}): Promise<string> {
 
 const DONE = { moved: true, revision: "1000000007", sha256: "ab" };
 
-describe("what was restored", () => {
-  test.each(["absent", "empty"])("comes to its place, which is %s", async (is) => {
+describe("a restored data directory", () => {
+  test.each(["absent", "empty"])("is moved into place, which is %s", async (is) => {
     restore();
     if (is === "empty") mkdirSync(task.dataDir);
     const { ino } = statSync(join(task.restored, "member/snap/db"));
@@ -59,7 +59,7 @@ describe("what was restored", () => {
     assert.equal(readFileSync(join(task.dataDir, "member/wal/0.wal"), "utf8"), "a log");
   });
 
-  test("stays where it is when it is finished again, whatever became of it", async () => {
+  test("stays when it is finished again", async () => {
     restore();
     await finishRestore(task);
     writeFileSync(join(task.dataDir, "member/snap/db"), "etcd is at work");
@@ -70,7 +70,7 @@ describe("what was restored", () => {
     assert.equal(readFileSync(join(task.dataDir, "member/snap/db"), "utf8"), "etcd is at work");
   });
 
-  test("is told of what lies there, also when another snapshot was fetched since", async () => {
+  test("is reported as it is, also when another snapshot was fetched since", async () => {
     restore();
     await finishRestore(task);
     restore(task, hostname(), "cd");
@@ -80,7 +80,7 @@ describe("what was restored", () => {
   });
 });
 
-test("a pod that begins anew while another one finishes leaves all of it at its place, or nothing", async () => {
+test("is complete or absent when another pod begins while one finishes", async () => {
   const wal = Array.from({ length: 30 }, (_, at) => `${at}.wal`).sort();
   const outcomes = new Set<string>();
   for (let round = 0; round < 60; round++) {
@@ -88,7 +88,7 @@ test("a pod that begins anew while another one finishes leaves all of it at its 
     for (const name of wal) writeFileSync(join(task.restored, "member/wal", name), "a log");
     const finishing = finishRestore(task).then(
       () => "finished",
-      () => "begun anew",
+      () => "begun again",
     );
     for (let turn = 0; turn < round; turn++) await setImmediate();
     await makeWorkDir(task.workDir);
@@ -102,16 +102,16 @@ test("a pod that begins anew while another one finishes leaves all of it at its 
     rmSync(home, { recursive: true });
     mkdirSync(home);
   }
-  assert.deepEqual([...outcomes].sort(), ["begun anew", "finished"], "both have come first");
+  assert.deepEqual([...outcomes].sort(), ["begun again", "finished"], "both have come first");
 });
 
-describe("refused by name, with nothing touched, is", () => {
-  test("a place with data that nobody has marked", async () => {
+describe("refused by name, with nothing touched:", () => {
+  test("a data directory without a marker", async () => {
     restore();
     mkdirSync(join(task.dataDir, "member"), { recursive: true });
     assert.match(
       await refusal(),
-      /^DataExists: .*\/data holds data that nobody has marked \(member\); it must be empty/,
+      /^DataExists: .*\/data holds data that no restore has marked \(member\); it must be empty/,
     );
     assert.deepEqual(readdirSync(task.dataDir), ["member"]);
     assert.ok(existsSync(join(task.restored, "member/snap/db")));
@@ -125,7 +125,7 @@ describe("refused by name, with nothing touched, is", () => {
     assert.ok(existsSync(join(task.dataDir, "member/snap/db")));
   });
 
-  test("a marker that is none", async () => {
+  test("an invalid marker", async () => {
     restore();
     await finishRestore(task);
     for (const text of ["", "{}", '{"restoreUID":1}', "null"]) {
@@ -134,14 +134,14 @@ describe("refused by name, with nothing touched, is", () => {
     }
   });
 
-  test("the work of another pod, which goes on with it", async () => {
+  test("the work directory of another pod, which continues with it", async () => {
     restore(task, "another-pod");
-    assert.match(await refusal(), /^AnotherAttempt: .*\.restore-uid is that of the pod another-pod/);
+    assert.match(await refusal(), /^AnotherAttempt: .*\.restore-uid belongs to the pod another-pod/);
     assert.deepEqual(readdirSync(home), [".restore-uid"]);
     assert.ok(existsSync(join(task.restored, "member/snap/db")));
   });
 
-  test("a directory that etcdutl has not made, or not whole", async () => {
+  test("a missing or incomplete output of etcdutl", async () => {
     assert.match(await refusal(), /^Internal: .*\.restore-uid: ENOENT/);
     restore();
     rmSync(task.restored, { recursive: true });

@@ -10,26 +10,27 @@ import { readExpectation } from "./expectation.ts";
 import { absent, onDisk, ownNameFor, removeWorkDir } from "./work-dir.ts";
 
 // Why is it moved?
-//   A pod can be killed at any moment, and etcd starts with whatever it finds in its data directory. So what `etcdutl` makes grows where
-//   nobody looks, and a rename brings it to its place: all of it, or nothing.
+//   A pod can be killed at any moment, and etcd starts with whatever is in its data directory. So `etcdutl` writes
+//   elsewhere, and one rename moves all of it into place, or nothing.
 // Why the marker?
-//   A Job may run a second pod after the first one has done it, even when a member has long been running there. The restore's uid within
-//   the directory, which comes with the same rename, tells what is its own; whatever does not carry it is somebody's data. It also tells
-//   which snapshot that is: the second pod may have fetched another one, and what lies there is what its members must have in common.
+//   A Job may run a second pod after the first has succeeded, even when the member has run for long. The restore's uid
+//   inside the directory, moved by the same rename, identifies the restore's own data; data without it is foreign. The
+//   marker also has the snapshot's SHA-256: the second pod may have fetched another object, and all members must have
+//   the same one.
 
-/** Beside what etcd keeps in `member`, which leaves it alone. */
+/** Beside etcd's own files in `member`, which etcd ignores. */
 const MARKER = join("member", "restored.json");
 const DATABASE = join("member", "snap", "db");
 
 interface Marker {
   readonly restoreUID: string;
-  /** With which the member starts. */
+  /** Revision with which the member starts. */
   readonly revision: string;
-  /** Of the snapshot that was fetched. */
+  /** SHA-256 of the fetched snapshot. */
   readonly sha256?: string;
 }
 
-/** @throws AgentError DataExists when somebody else's data is there; then nothing has been touched */
+/** @throws AgentError DataExists when foreign data is there; then nothing has been touched */
 export async function finishRestore(task: FinishTask): Promise<Omit<FinishReport, "ok" | "kind">> {
   const { workDir, dataDir, restoreUID } = task;
   const former = await onDisk(dataDir, () => formerResult(dataDir, restoreUID));
@@ -43,16 +44,16 @@ export async function finishRestore(task: FinishTask): Promise<Omit<FinishReport
   try {
     return { moved: true, ...(await move(own, task)) };
   } catch (thrown) {
-    await rename(own, workDir).catch(() => undefined); // somebody else is at work there
+    await rename(own, workDir).catch(() => undefined); // another pod is working there
     throw thrown;
   }
 }
 
-/** @param own where the work directory is, which nobody else knows */
+/** @param own new path of the work directory, unknown to other pods */
 async function move(own: string, { workDir, restored, dataDir, restoreUID }: FinishTask) {
   const { host, sha256 } = await readExpectation(own);
   if (host !== hostname()) {
-    throw new AgentError("AnotherAttempt", `${workDir} is that of the pod ${host}, which works on this volume, too`);
+    throw new AgentError("AnotherAttempt", `${workDir} belongs to the pod ${host}, which works on this volume, too`);
   }
   const source = join(own, relative(workDir, restored));
   const revision = (await factsIn(source)).revision.toString();
@@ -68,13 +69,13 @@ async function move(own: string, { workDir, restored, dataDir, restoreUID }: Fin
   return { revision, sha256 };
 }
 
-/** Of this restore; undefined when there is nothing, not even by anybody else. */
+/** Marker of this restore; undefined when the data directory is empty or missing. */
 async function formerResult(dataDir: string, restoreUID: string): Promise<Marker | undefined> {
   const names = await readdir(dataDir).catch(absent);
   if (names === undefined || names.length === 0) return undefined;
   const marker = markerIn(await readFile(join(dataDir, MARKER), "utf8").catch(absent));
   if (marker?.restoreUID === restoreUID) return marker;
-  const whose = marker === undefined ? "nobody has marked" : `the restore with uid ${marker.restoreUID} has made`;
+  const whose = marker === undefined ? "no restore has marked" : `the restore with uid ${marker.restoreUID} has made`;
   throw new AgentError(
     "DataExists",
     `${dataDir} holds data that ${whose} (${names.slice(0, 5).join(", ")}); it must be empty or absent for the restore with uid ${restoreUID}`,
@@ -94,7 +95,7 @@ async function factsIn(restored: string) {
   return await factsOf(path);
 }
 
-/** Files first, then what names them. */
+/** Files first, then the directories that contain them. */
 async function syncAll(path: string): Promise<void> {
   const entries: readonly Dirent[] = await readdir(path, { withFileTypes: true });
   for (const entry of entries) {
@@ -120,6 +121,6 @@ function markerIn(text: string | undefined): Marker | undefined {
     if (typeof restoreUID !== "string" || typeof revision !== "string") return undefined;
     return { restoreUID, revision, ...(typeof sha256 === "string" ? { sha256 } : {}) };
   } catch {
-    return undefined; // It is somebody else's file, or not there.
+    return undefined; // The file is foreign or missing.
   }
 }

@@ -4,7 +4,7 @@ import { describe, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { REFUSAL_TEXTS } from "#etcd/error.ts";
 import { clusterId, type EndpointStatus, memberId } from "#etcd/types.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import { asAgentError } from "../copy.ts";
 import type { Expectation } from "./expectation.ts";
 import { type VerifyParts, verifyRestored } from "./verify.ts";
@@ -28,7 +28,7 @@ const compacted = new OperatorError("EtcdRejected", "Range at m:2379: compacted"
 
 type Source = VerifyParts["source"];
 
-/** One that has what is expected, but for this. */
+/** A member with the expected data, except for this. */
 function memberWith(change: Partial<Source> = {}): Source {
   return {
     address: "m:2379",
@@ -40,7 +40,7 @@ function memberWith(change: Partial<Source> = {}): Source {
   };
 }
 
-/** Time passes by itself. */
+/** Time passes by sleeping. */
 async function run(change: Partial<Source> = {}, what = expected, signal = new AbortController().signal) {
   const clock = new FakeClock();
   const verifying = verifyRestored(what, { source: memberWith(change), clock, signal, patienceMs: PATIENCE_MS });
@@ -61,7 +61,7 @@ async function failure(...args: Parameters<typeof run>): Promise<string> {
   return `${thrown.reason}: ${thrown.message}`;
 }
 
-/** Answers in turn, the last one for ever. */
+/** Answers in turn; the last one repeats. */
 function inTurn<T>(...answers: readonly (T | Error)[]): () => Promise<T> {
   let turn = 0;
   return () => {
@@ -71,60 +71,57 @@ function inTurn<T>(...answers: readonly (T | Error)[]): () => Promise<T> {
 }
 
 describe("a throw-away member", () => {
-  test("has all that the manifest tells", async () => {
+  test("that matches the manifest passes", async () => {
     assert.deepEqual(await run(), {
       revision: "8",
       keys: 3,
       hash: 7,
-      message: "etcd starts with it and has all 3 keys of revision 8, and their hash is that of the manifest",
+      message: "etcd starts with it and has all 3 keys of revision 8, with the manifest's hash",
     });
   });
 
-  test("is waited for until it serves", async () => {
+  test("is awaited until it serves", async () => {
     const { leaderId: _, ...leaderless } = status;
     const starting = inTurn<EndpointStatus>(away, { ...leaderless, leaderId: undefined }, status);
     assert.equal((await run({ status: starting })).hash, 7);
   });
 
-  test("that does not start is named", async () => {
+  test("that does not start fails with its address", async () => {
     assert.match(await failure({ status: inTurn<EndpointStatus>(away) }), /^SourceUnreachable: .*connection refused/);
     const alone = inTurn<EndpointStatus>({ ...status, leaderId: undefined });
     assert.match(await failure({ status: alone }), /^NoQuorum: m:2379 knows no leader/);
   });
 
-  test("that has something else is named", async () => {
+  test("with other data fails with the difference", async () => {
     assert.match(
       await failure({ revision: inTurn(8n) }),
-      /^VerificationFailed: .*db\.db.* is at revision 8, .* held 9$/,
+      /^VerificationFailed: .*db\.db.* is at revision 8, .* had 9$/,
     );
-    assert.match(await failure({ keys: inTurn(2) }), /^VerificationFailed: .* has 2 keys at revision 8, .* says 3$/);
+    assert.match(await failure({ keys: inTurn(2) }), /^VerificationFailed: .* has 2 keys at revision 8, .* has 3$/);
     const hash = inTurn({ hash: 6, compactRevision: 4n });
-    assert.match(
-      await failure({ hashKV: hash }),
-      /^VerificationFailed: .*hash of all up to revision 8 is 6, .* says 7$/,
-    );
+    assert.match(await failure({ hashKV: hash }), /^VerificationFailed: .*hash up to revision 8 is 6, .* has 7$/);
   });
 
-  test("goes on with a compaction first", async () => {
+  test("finishes a compaction first", async () => {
     const first = { hash: 1, compactRevision: 2n };
     assert.equal((await run({ hashKV: inTurn(first, first, { hash: 7, compactRevision: 4n }) })).hash, 7);
     const never = await run({ hashKV: inTurn(first) });
-    assert.ok(never.hash === undefined && /hashes differ then/.test(never.message));
+    assert.ok(never.hash === undefined && /which changes hashes/.test(never.message));
   });
 
-  test("that was compacted beyond is compared as far as that goes", async () => {
+  test("that was compacted further is compared as far as possible", async () => {
     for (const hash of [inTurn({ hash: 1, compactRevision: 5n }), inTurn<never>(compacted)]) {
       const { keys, hash: none, message } = await run({ hashKV: hash });
       assert.deepEqual([keys, none], [3, undefined]);
-      assert.match(message, /all 3 keys of revision 8; it was compacted while the backup was made/);
+      assert.match(message, /all 3 keys of revision 8; etcd was compacted while the backup was made/);
     }
     const keys: Source["keys"] = (revision) => (revision === 8n ? Promise.reject(compacted) : Promise.resolve(5));
     const alone = await run({ keys });
     assert.deepEqual([alone.revision, alone.keys, alone.hash], ["9", 5, undefined]);
-    assert.match(alone.message, /has 5 keys; how many there were at revision 8, .* was compacted/);
+    assert.match(alone.message, /has 5 keys; the keys of .*revision 8 were compacted/);
   });
 
-  test("is told what is not compared", async () => {
+  test("passes with a message about what was not compared", async () => {
     const message = async (manifest?: Expectation["manifest"]) =>
       (
         await run(
@@ -134,12 +131,12 @@ describe("a throw-away member", () => {
             : { ...expected, manifest },
         )
       ).message;
-    assert.match(await message(), /has 5 keys; there is no manifest/);
-    assert.match(await message({ revision: "8" }), /has 5 keys; its manifest does not tell how many/);
+    assert.match(await message(), /has 5 keys; without a manifest/);
+    assert.match(await message({ revision: "8" }), /has 5 keys; its manifest has no number of keys/);
     assert.match(await message({ revision: "8", keys: 3 }), /all 3 keys of revision 8; the manifest has no hash/);
   });
 
-  test("that breaks off is no proof of anything", async () => {
+  test("that fails proves nothing", async () => {
     assert.match(await failure({ keys: inTurn<never>(away) }), /^SourceUnreachable: /);
     assert.match(await failure({ hashKV: inTurn<never>(away) }), /^SourceUnreachable: /);
     const cancelled = new OperatorError("Cancelled", "stop");

@@ -11,68 +11,67 @@ export interface VerifyParts {
   readonly source: Pick<SnapshotSource, "address" | "status" | "revision" | "keys" | "hashKV">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** How long the member may take to start, or to finish a compaction, in milliseconds. */
+  /** Time for the member to start, or to finish a compaction, in milliseconds. */
   readonly patienceMs: number;
 }
 
 const ASK_AGAIN_MS = 500;
 const STATUS_DEADLINE_MS = 5_000;
-/** Everything is read for an answer. */
+/** Deadline in milliseconds: the member reads all of its data for an answer. */
 const READ_DEADLINE_MS = 60_000;
 
 type Verified = Omit<VerifyReport, "ok" | "kind">;
 
 /**
- * Compares what a throw-away member has with what is expected.
- * @throws AgentError VerificationFailed when it has something else, SourceUnreachable when it does not start
+ * Compares a throw-away member with the expectation.
+ * @throws AgentError VerificationFailed when they differ, SourceUnreachable when the member does not start
  */
 export async function verifyRestored(expected: Expectation, parts: VerifyParts): Promise<Verified> {
   await untilServed(parts);
   const revision = await parts.source.revision(readOptions(parts));
   if (revision < BigInt(expected.revision)) {
-    throw different(expected, `it is at revision ${revision}, and the snapshot held ${expected.revision}`);
+    throw different(expected, `it is at revision ${revision}, but the snapshot had ${expected.revision}`);
   }
   const compared = expected.manifest?.keys === undefined ? undefined : await compare(expected, parts);
   if (compared !== undefined) return compared;
   const keys = await parts.source.keys(revision, readOptions(parts));
   const why =
     expected.manifest === undefined
-      ? "there is no manifest that tells how many there must be"
+      ? "without a manifest the expected number is unknown"
       : expected.manifest.keys === undefined
-        ? "its manifest does not tell how many there must be"
-        : `how many there were at revision ${expected.manifest.revision}, of which its manifest tells, was compacted while the backup was made`;
+        ? "its manifest has no number of keys"
+        : `the keys of the manifest's revision ${expected.manifest.revision} were compacted while the backup was made`;
   return { revision: revision.toString(), keys, message: `etcd starts with it and has ${keys} keys; ${why}` };
 }
 
-/** With what the manifest says of its revision; undefined when the snapshot has forgotten that one. */
+/** Compares with the manifest; undefined when the snapshot has compacted the manifest's revision. */
 async function compare(expected: Expectation, parts: VerifyParts): Promise<Verified | undefined> {
   const { revision, keys, hashKV } = expected.manifest ?? {};
   if (revision === undefined || keys === undefined) return undefined;
   const at = BigInt(revision);
   const found = await unlessCompacted(parts.source.keys(at, readOptions(parts)));
   if (found === undefined) return undefined;
-  if (found !== keys)
-    throw different(expected, `it has ${found} keys at revision ${at}, and the manifest says ${keys}`);
+  if (found !== keys) throw different(expected, `it has ${found} keys at revision ${at}, but the manifest has ${keys}`);
   const verified = { revision, keys, message: `etcd starts with it and has all ${keys} keys of revision ${at}` };
-  if (hashKV === undefined) return { ...verified, message: `${verified.message}; the manifest has no hash of them` };
+  if (hashKV === undefined) return { ...verified, message: `${verified.message}; the manifest has no hash` };
   const compacted = BigInt(hashKV.compactRevision);
   const own = await hashSince(compacted, at, parts);
   if (own?.compactRevision !== compacted) {
     return {
       ...verified,
-      message: `${verified.message}; it was compacted while the backup was made, and hashes differ then`,
+      message: `${verified.message}; etcd was compacted while the backup was made, which changes hashes`,
     };
   }
   if (own.hash !== hashKV.hash) {
-    throw different(
-      expected,
-      `the hash of all up to revision ${at} is ${own.hash}, and the manifest says ${hashKV.hash}`,
-    );
+    throw different(expected, `the hash up to revision ${at} is ${own.hash}, but the manifest has ${hashKV.hash}`);
   }
-  return { ...verified, hash: own.hash, message: `${verified.message}, and their hash is that of the manifest` };
+  return { ...verified, hash: own.hash, message: `${verified.message}, with the manifest's hash` };
 }
 
-/** A member that starts goes on with a compaction that the snapshot found begun. Undefined: it is compacted beyond. */
+/**
+ * Waits for a compaction that was running when the snapshot was taken; a starting member continues it. Undefined: the
+ * revision itself is compacted.
+ */
 async function hashSince(compactRevision: bigint, at: bigint, parts: VerifyParts): Promise<ContentHash | undefined> {
   const endMs = parts.clock.monotonicMs() + parts.patienceMs;
   for (;;) {
@@ -115,5 +114,5 @@ async function untilServed({ source, clock, signal, patienceMs }: VerifyParts): 
 }
 
 function different({ key }: Expectation, message: string): AgentError {
-  return new AgentError("VerificationFailed", `an etcd that starts with ${key} is not what was backed up: ${message}`);
+  return new AgentError("VerificationFailed", `an etcd that starts with ${key} differs from the backup: ${message}`);
 }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { AgentError } from "../error.ts";
 import { WORK_DIR_PREFIX } from "../task.ts";
 
-/** @throws AgentError NoSpace, and Internal for all else, which names the path */
+/** @throws AgentError NoSpace, or Internal naming the path */
 export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -16,11 +16,14 @@ export async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T
 }
 
 // What if two pods work on one volume?
-//   A Job makes another pod while the last one, told to stop, still ends; and one that waits for a disk ends when the disk does. So nothing
-//   is deleted, or moved to where etcd looks, under a name that somebody else may use: it first gets a name of its own, in one step. Who
-//   comes too late finds nothing there, and fails.
+//   A Job creates a new pod while the previous one is still ending. A pod that waits for a disk ends when the disk
+//   answers. So a directory that another pod may use is first renamed to a unique name, and only then deleted or moved.
+//   The later pod does not find it, and fails.
 
-/** What former attempts have left is deleted. The directory above it must be there: it is where a volume is mounted. */
+/**
+ * Creates the work directory, and deletes those of earlier attempts. Its parent must exist: the mount point of the
+ * volume.
+ */
 export async function makeWorkDir(path: string): Promise<void> {
   await onDisk(path, async () => {
     const parent = dirname(path);
@@ -40,18 +43,18 @@ async function removeAtOnce(path: string): Promise<void> {
   await rm(own, { recursive: true, force: true });
 }
 
-/** Beside it, and deleted with what former attempts have left. */
+/** A unique path beside the directory; a later attempt deletes what is left there. */
 export function ownNameFor(path: string): string {
   return join(dirname(path), `${WORK_DIR_PREFIX}${randomUUID()}`);
 }
 
-/** For `catch`: undefined when it is not there. */
+/** For `catch`: undefined when the file does not exist. */
 export function absent(thrown: unknown): undefined {
   if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return undefined;
   throw thrown;
 }
 
-/** How much may be written to a volume. */
+/** Free space on a volume. */
 export class Room {
   readonly #path: string;
   readonly #freeBytes: number;
@@ -63,19 +66,19 @@ export class Room {
     this.#reservedBytes = reservedBytes;
   }
 
-  /** @param reservedBytes what must be left in the end; undefined: as much as is written */
+  /** @param reservedBytes bytes that must stay free at the end; undefined: as many as are written */
   static async on(path: string, reservedBytes: number | undefined): Promise<Room> {
     const { bavail, bsize } = await onDisk(path, () => statfs(path));
     return new Room(path, bavail * bsize, reservedBytes);
   }
 
-  /** @param bytes to be written in all @throws AgentError NoSpace */
+  /** @param bytes total to be written @throws AgentError NoSpace */
   check(bytes: number): void {
     const reserved = this.#reservedBytes ?? bytes;
     if (bytes + reserved <= this.#freeBytes) return;
     throw new AgentError(
       "NoSpace",
-      `the volume of ${this.#path} has ${this.#freeBytes} bytes free; it takes ${bytes + reserved}: ${bytes} for the snapshot and ${reserved} for what is made of it`,
+      `the volume of ${this.#path} has ${this.#freeBytes} bytes free; ${bytes + reserved} are needed: ${bytes} for the snapshot and ${reserved} for what is made of it`,
     );
   }
 }

@@ -1,12 +1,12 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { defined, isMap, record, without } from "#base/json.ts";
 
-// v1alpha1 says three things of a pod: its annotations, the resources of etcd's container and an affinity. v1beta1 says them, and all else,
-// as a Pod does.
+// A pod has three fields in v1alpha1: annotations, the resources of etcd's container and affinity. All fields of a Pod
+// are in v1beta1, in the same places.
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @param template of v1alpha1 @param beyond what v1alpha1 could not say of it */
+/** @param template pod template of v1alpha1 @param beyond fields that only v1beta1 has */
 export function podTemplateFromV1alpha1(template: unknown, beyond: unknown): Json | undefined {
   if (template === undefined && beyond === undefined) return undefined;
   const { metadata, resources, affinity } = record(template);
@@ -28,7 +28,7 @@ export function podTemplateFromV1alpha1(template: unknown, beyond: unknown): Jso
   };
 }
 
-/** @returns what v1alpha1 can say of it, and what it cannot */
+/** @returns the fields of v1alpha1, and the fields that only v1beta1 has */
 export function podTemplateToV1alpha1(template: unknown): { said: Json | undefined; beyond: Json | undefined } {
   if (template === undefined) return { said: undefined, beyond: undefined };
   const { metadata, spec, ...others } = record(template);
@@ -52,7 +52,7 @@ export function podTemplateToV1alpha1(template: unknown): { said: Json | undefin
   };
 }
 
-/** What is said at all; `undefined` when it is nothing. */
+/** Removes undefined fields; `undefined` when none is left. */
 export function fromBeyond(parts: Json): Json | undefined {
   const said = defined(parts);
   return Object.keys(said).length === 0 ? undefined : said;
@@ -68,7 +68,10 @@ function withResources(containers: unknown, resources: unknown): unknown {
   return list(containers).map((each) => (each.name === ETCD_CONTAINER ? { ...each, resources } : each));
 }
 
-/** Of etcd's container the name stays, as the place in the list, unless it says nothing else and stands alone. */
+/**
+ * Removes the resources of etcd's container. Its name stays to mark its place in the list, unless it is alone there
+ * without other fields.
+ */
 function withoutResources(containers: unknown, resources: unknown): unknown {
   if (resources === undefined) return containers;
   const others = list(containers).map((each) => (each.name === ETCD_CONTAINER ? without(each, ["resources"]) : each));

@@ -5,13 +5,13 @@ import { isMap } from "#base/json.ts";
 type PodTemplate = EtcdPeerSpec["podTemplate"];
 export type TemplateContainer = NonNullable<NonNullable<PodTemplate["spec"]>["containers"]>[number];
 
-/** The containers that people speak of; none where they have written something else than a list of them. */
+/** Containers in the template; none when the field is not a list. */
 export function containersIn({ spec }: PodTemplate): readonly TemplateContainer[] {
   const containers: unknown = spec?.containers;
   return Array.isArray(containers) ? (containers.filter(isMap) as unknown as readonly TemplateContainer[]) : [];
 }
 
-/** What people say of etcd's own container. */
+/** The template's entry for etcd's container. */
 export function etcdContainerOf(template: PodTemplate): TemplateContainer | undefined {
   return containersIn(template).find(({ name }) => name === ETCD_CONTAINER);
 }

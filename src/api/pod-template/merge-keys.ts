@@ -1,7 +1,6 @@
 /**
- * The lists of a pod template whose items are told apart by one of their fields, and that field: `x-kubernetes-patch-merge-key` in the
- * OpenAPI document of Kubernetes (test/apiserver/pod-template.test.ts compares them). Items of all other lists have no name, so those
- * lists are replaced as a whole.
+ * Merge keys of lists in a pod template: `x-kubernetes-patch-merge-key` in Kubernetes' OpenAPI document
+ * (test/apiserver/pod-template.test.ts compares them). All other lists are replaced as a whole.
  */
 export const MERGE_KEYS: Readonly<Record<string, string>> = {
   "metadata.ownerReferences": "uid",

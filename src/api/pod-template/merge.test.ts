@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mergePodTemplate, type PartialPodTemplate } from "#api/pod-template/merge.ts";
 
-// That this is what Kubernetes makes of the same patch is shown at an API server: test/apiserver/pod-template.test.ts.
+// The same patches are merged by an API server in test/apiserver/pod-template.test.ts.
 
 const OURS = {
   metadata: { labels: { app: "etcd" }, annotations: { revision: "1" } },
@@ -24,10 +24,10 @@ const OURS = {
 };
 const ETCD = OURS.spec.containers[0]!;
 
-/** What becomes of our pod's spec, as far as it differs from ours. */
+/** The fields of the operator's pod spec that a patch changes. */
 const cases: readonly { name: string; given: object; expect: object }[] = [
-  { name: "a value takes the place of ours", given: { hostname: "other" }, expect: { hostname: "other" } },
-  { name: "what we have not is added", given: { priority: 1 }, expect: { priority: 1 } },
+  { name: "a value replaces the operator's", given: { hostname: "other" }, expect: { hostname: "other" } },
+  { name: "a new field is added", given: { priority: 1 }, expect: { priority: 1 } },
   {
     name: "maps are merged, however deep",
     given: { securityContext: { runAsGroup: 1, seccompProfile: { type: "Localhost", localhostProfile: "p" } } },
@@ -39,20 +39,20 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
       },
     },
   },
-  { name: "null takes away", given: { hostname: null }, expect: { hostname: undefined } },
+  { name: "null removes a field", given: { hostname: null }, expect: { hostname: undefined } },
   {
-    name: "null takes away inside of a map",
+    name: "null removes a field inside a map",
     given: { securityContext: { runAsUser: null } },
     expect: { securityContext: { seccompProfile: { type: "RuntimeDefault" } } },
   },
-  { name: "null takes nothing away where there is nothing", given: { nodeSelector: null }, expect: {} },
+  { name: "null for an absent field changes nothing", given: { nodeSelector: null }, expect: {} },
   {
-    name: "null in a map that we have not is left out",
+    name: "null in a new map is left out",
     given: { dnsConfig: { searches: null, nameservers: ["10.0.0.1"] } },
     expect: { dnsConfig: { nameservers: ["10.0.0.1"] } },
   },
   {
-    name: "a container of our name is merged with ours, any other one comes behind it",
+    name: "a container of the operator's name is merged, and any other is appended",
     given: {
       containers: [
         { name: "sidecar", image: "x" },
@@ -67,7 +67,7 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
     },
   },
   {
-    name: "variables are merged by name and keep their order; new ones come behind",
+    name: "variables are merged by name and keep their order; new ones are appended",
     given: {
       containers: [
         {
@@ -99,29 +99,29 @@ const cases: readonly { name: string; given: object; expect: object }[] = [
     expect: { containers: [{ ...ETCD, command: ["sh"] }] },
   },
   {
-    name: "a list that we have not is taken as it is",
+    name: "a new list is taken unchanged",
     given: { volumes: [{ name: "b" }, { name: "a" }], tolerations: [{ key: "x" }] },
     expect: { volumes: [{ name: "b" }, { name: "a" }], tolerations: [{ key: "x" }] },
   },
   {
-    name: "an affinity takes the place of our spreading",
+    name: "an affinity replaces the default spreading",
     given: { affinity: { nodeAffinity: {} } },
     expect: { affinity: { nodeAffinity: {} }, topologySpreadConstraints: undefined },
   },
   {
-    name: "constraints take the place of ours as a whole",
+    name: "constraints replace the operator's as a whole",
     given: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
     expect: { topologySpreadConstraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] },
   },
   {
-    name: "no constraints at all can be asked for",
+    name: "an empty list removes all constraints",
     given: { topologySpreadConstraints: null },
     expect: { topologySpreadConstraints: undefined },
   },
-  { name: "a map where we have a word takes its place", given: { hostname: { x: 1 } }, expect: { hostname: { x: 1 } } },
-  { name: "a word where we have a list takes its place", given: { containers: "x" }, expect: { containers: "x" } },
+  { name: "a map replaces a string", given: { hostname: { x: 1 } }, expect: { hostname: { x: 1 } } },
+  { name: "a string replaces a list", given: { containers: "x" }, expect: { containers: "x" } },
   {
-    name: "items that cannot be told apart are left to the API server to refuse",
+    name: "items with the same name are left for the API server to refuse",
     given: { containers: [null, "x", { image: "y" }, { name: "etcd", tty: true }] },
     expect: { containers: [{ ...ETCD, tty: true }, null, "x", { image: "y" }] },
   },
@@ -143,14 +143,14 @@ const metadata: readonly { name: string; given: PartialPodTemplate; expect: obje
     expect: { labels: { app: "etcd", team: "shop" }, annotations: { revision: "2" } },
   },
   {
-    name: "labels that every object of JavaScript seems to have",
+    name: "labels with the names of JavaScript's inherited properties",
     given: { metadata: { labels: JSON.parse('{"constructor": "x", "__proto__": "y"}') } },
     expect: { ...OURS.metadata, labels: JSON.parse('{"app": "etcd", "constructor": "x", "__proto__": "y"}') },
   },
 ];
 
 for (const { name, given, expect: wanted } of metadata) {
-  test(`metadata of a pod template are merged: ${name}`, () => {
+  test(`metadata of a pod template is merged: ${name}`, () => {
     const merged = mergePodTemplate(OURS, given);
     expect(JSON.stringify(merged)).toBe(JSON.stringify({ ...OURS, metadata: wanted }));
   });

@@ -1,17 +1,20 @@
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 import { isMap } from "#base/json.ts";
 
-// What does it mean to merge a template of the user's into ours?
-//   The same as `kubectl patch --type=strategic`: a value takes the place of ours, maps are merged, null takes ours away, a list is
-//   replaced, and items of lists with a merge key (containers, volumes, env, …) are merged with ours of the same key.
-// Where does it differ?
-//   In the order: our items stay first, and what is new comes behind them. kubectl puts it before them, and then the kubelet would pull
-//   the images of sidecars before it starts etcd, `kubectl logs` would show a sidecar, and a variable could not refer to one of ours.
-//   In the placement: affinity and topologySpreadConstraints of ours are a default for who says nothing, and nothing to merge with.
-// And the directives of such a patch, `$patch` and its like?
-//   They are no part of a pod template; whyNotTemplate refuses them.
+// How is a user's template merged into the operator's?
+//   As by `kubectl patch --type=strategic`: a value replaces the operator's, maps are merged, null removes a value, and
+//   a list replaces the operator's. Items of lists with a merge key (containers, volumes, env, …) are merged with the
+//   operator's item of the same key.
+// How does the merge differ from kubectl's?
+//   In the order: the operator's items stay first, and new items follow. kubectl puts new items first. Then the kubelet
+//   would pull sidecar images before it starts etcd, `kubectl logs` would show a sidecar, and variables could not refer
+//   to the operator's.
+//   In the placement: the operator's affinity and topologySpreadConstraints are defaults. They are not merged with the
+//   user's.
+// How are patch directives such as `$patch` handled?
+//   They do not belong in a pod template; whyNotTemplate refuses them.
 
-/** What people write as `spec.podTemplate`: a part of a pod. Whether it makes a good one is for the API server to say. */
+/** Value of `spec.podTemplate`: a partial pod. The API server validates the merged pod. */
 export interface PartialPodTemplate {
   readonly metadata?:
     | {
@@ -24,17 +27,20 @@ export interface PartialPodTemplate {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Where pods of a member may run. Whoever says one of them has thought about all of it. */
+/** Fields of the operator's default placement. If the user sets one of them, the default of both is dropped. */
 const PLACEMENT = ["affinity", "topologySpreadConstraints"];
 
-/** Our pod template with the wishes of the user. Neither of the two is changed. It has the type of ours only if the wishes are valid. */
+/**
+ * Merges the user's pod template into the operator's, without changing either. The result has the operator's type only
+ * if the user's template is valid.
+ */
 export function mergePodTemplate<T extends { readonly spec: object }>(ours: T, theirs: PartialPodTemplate): T {
   const isPlaced = PLACEMENT.some((field) => Object.hasOwn(theirs.spec ?? {}, field));
   const kept = Object.entries(ours.spec).filter(([field]) => !isPlaced || !PLACEMENT.includes(field));
   return mergedMap({ ...ours, spec: Object.fromEntries(kept) }, theirs as Values, "") as T;
 }
 
-/** @param path of the value, without places in lists */
+/** @param path field path without list indexes, as in MERGE_KEYS */
 function merged(ours: unknown, theirs: unknown, path: string): unknown {
   if (isMap(theirs)) return mergedMap(isMap(ours) ? ours : {}, theirs, path);
   const key = MERGE_KEYS[path];
@@ -55,10 +61,16 @@ function mergedMap(ours: Values, theirs: Values, path: string): Values {
 
 function mergedList(ours: readonly unknown[], theirs: readonly unknown[], key: string, path: string): unknown[] {
   const result = [...ours];
+  /** Index of the first item with each value of the key. */
+  const places = new Map<unknown, number>();
+  const note = (item: unknown, place: number): void => {
+    if (isMap(item) && !places.has(item[key])) places.set(item[key], place);
+  };
+  result.forEach(note);
   for (const item of theirs) {
-    const found = result.findIndex((each) => isMap(each) && isMap(item) && each[key] === item[key]);
-    if (found === -1) result.push(item);
-    else result[found] = merged(result[found], item, path);
+    const found = isMap(item) ? places.get(item[key]) : undefined;
+    if (found !== undefined) result[found] = merged(result[found], item, path);
+    else note(item, result.push(item) - 1);
   }
   return result;
 }

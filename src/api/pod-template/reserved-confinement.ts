@@ -1,25 +1,26 @@
 import { itemsOf, mapIn, type Part, type Reserved, valueText, whyNotFields } from "#api/pod-template/reserved-field.ts";
 
-// How loosely may a template confine a pod?
-//   As loosely as the level "baseline" of the Pod Security Standards, which forbids what is known to lead out of a pod
-//   (https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline). A namespace may allow more; whether whoever writes the
-//   EtcdCluster may use that, the operator does not know. The API server's own judge is asked about the same in
-//   test/apiserver/pod-security.test.ts.
-// And a /proc that shows all? The API server takes it only in pods with users of their own (hostUsers: false), where it leads nowhere.
+// Which security settings may a template have?
+//   Those of the level "baseline" of the Pod Security Standards. A namespace may allow more, but the operator does not
+//   know whether the author of the EtcdCluster has that right. The API server's own check must give the same results
+//   (test/apiserver/pod-security.test.ts). https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
+// Why is procMount not checked?
+//   The API server accepts an unmasked /proc only in pods with a user namespace (hostUsers: false), where it is
+//   harmless.
 
 const BECAUSE =
-  "the operator hands out nothing that may lead out of a pod: who may write an EtcdCluster need not be allowed to use it";
+  "the operator grants nothing that may lead out of a pod: the author of the EtcdCluster may lack the right to use it";
 
-/** Kinds of confinement by profile that leave a pod confined. */
+/** Types of seccomp and AppArmor profiles that baseline allows. */
 export const PROFILES: readonly string[] = ["RuntimeDefault", "Localhost"];
-/** What processes in containers are to SELinux. */
+/** SELinux types that baseline allows. */
 export const SELINUX_TYPES: readonly string[] = [
   "container_t",
   "container_init_t",
   "container_kvm_t",
   "container_engine_t",
 ];
-/** Settings of the kernel that a pod has for itself. */
+/** Sysctls that baseline allows. Each is namespaced: it affects only the pod. */
 export const SYSCTLS: readonly string[] = [
   "kernel.shm_rmid_forced",
   "net.ipv4.ip_local_port_range",
@@ -34,7 +35,7 @@ export const SYSCTLS: readonly string[] = [
   "net.ipv4.tcp_syncookies",
   "net.ipv4.tcp_wmem",
 ];
-/** Annotations of a pod that say for one container each what `appArmorProfile` says. */
+/** Prefix of the deprecated pod annotations that set the AppArmor profile of one container. */
 export const APP_ARMOR_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
 
 type Fields = Readonly<Record<string, Reserved>>;
@@ -46,7 +47,7 @@ const OF_SELINUX: Fields = {
 };
 const OF_WINDOWS: Fields = { hostProcess: { may: [null, false], because: BECAUSE } };
 
-/** What lets a pod be less confined than pods are by default. */
+/** Settings that confine the pod less than baseline requires, as messages. */
 export function whyNotConfined(metadata: Part, spec: Part): readonly string[] {
   const containers = [...itemsOf(spec, "initContainers"), ...itemsOf(spec, "containers")];
   return [

@@ -25,31 +25,31 @@ const PORT_NAMES: readonly unknown[] = [CLIENT_PORT_NAME, PEER_PORT_NAME, METRIC
 
 const FLAGS = { because: "the operator starts etcd; flags of etcd go into spec.etcd.extraArgs" };
 const PROBE = {
-  because: "the operator says what etcd is asked and how long it may take; other containers may have probes",
+  because: "the operator sets the probes of etcd; other containers may have probes",
 };
 
 const OF_ETCD: Readonly<Record<string, Reserved>> = {
   command: FLAGS,
   args: FLAGS,
-  image: { because: "spec.version and spec.image say which etcd runs" },
-  imagePullPolicy: { because: "spec.image.pullPolicy says when it is pulled" },
+  image: { because: "spec.version and spec.image set which etcd runs" },
+  imagePullPolicy: { because: "spec.image.pullPolicy sets when it is pulled" },
   startupProbe: PROBE,
   livenessProbe: PROBE,
   readinessProbe: PROBE,
-  restartPolicy: { may: [null, "Always"], because: "etcd is to be started again whenever it ends" },
-  restartPolicyRules: { because: "etcd is to be started again whenever it ends" },
+  restartPolicy: { may: [null, "Always"], because: "etcd must be started again whenever it ends" },
+  restartPolicyRules: { because: "etcd must be started again whenever it ends" },
   terminationMessagePolicy: {
     may: ["FallbackToLogsOnError"],
     because: "the operator learns from the last lines of its log why etcd ended",
   },
 };
 
-/** What containers may not say, and their volumes. */
+/** Invalid fields of containers, including their volume mounts, as messages. */
 export function whyNotContainers(spec: Part): readonly string[] {
   const containers = itemsOf(spec, "containers");
   const init = itemsOf(spec, "initContainers");
   return [
-    ...containers.flatMap((each, n) => whyNotTwice(each, containers.slice(0, n))),
+    ...whyNotTwice(containers),
     ...init.flatMap(whyNotEtcdsName),
     ...[...init, ...containers].flatMap((each) => [...whyNotPorts(each), ...whyNotData(each)]),
     ...containers.filter(isEtcd).flatMap(whyNotEtcd),
@@ -60,21 +60,26 @@ function isEtcd({ value }: Part): boolean {
   return value.name === ETCD_CONTAINER;
 }
 
-/** Both would be merged into one. */
-function whyNotTwice({ value: { name }, field }: Part, before: readonly Part[]): readonly string[] {
-  const same = before.find(({ value }) => value.name === name);
-  if (same === undefined) return [];
-  return [`${field}.name is ${valueText(name)}, which is the name of ${same.field}; each container must have its own`];
+/** Two containers with the same name would be merged into one. */
+function whyNotTwice(containers: readonly Part[]): readonly string[] {
+  const first = new Map<unknown, string>();
+  return containers.flatMap(({ value: { name }, field }) => {
+    const same = first.get(name);
+    if (same === undefined) first.set(name, field);
+    return same === undefined
+      ? []
+      : [`${field}.name is ${valueText(name)}, which is the name of ${same}; each container must have its own`];
+  });
 }
 
 function whyNotEtcdsName(container: Part): readonly string[] {
   if (!isEtcd(container)) return [];
   return [
-    `${container.field}.name is "${ETCD_CONTAINER}"; it must be another one: this is the name of etcd's container`,
+    `${container.field}.name is "${ETCD_CONTAINER}"; it must be a different name: this is the name of etcd's container`,
   ];
 }
 
-/** Containers of a pod share its ports, and Services find a port by its name, in whichever container it is. */
+/** Containers of a pod share its port numbers, and a Service finds a named port in any container. */
 function whyNotPorts(container: Part): readonly string[] {
   return itemsOf(container, "ports").flatMap(({ value: { containerPort, name }, field }) => [
     ...(PORTS.includes(containerPort)
@@ -86,7 +91,7 @@ function whyNotPorts(container: Part): readonly string[] {
   ]);
 }
 
-/** Who only reads the data does no harm to them. */
+/** Only a read-only mount of the data volume is allowed. */
 function whyNotData(container: Part): readonly string[] {
   return itemsOf(container, "volumeMounts")
     .filter(({ value: { name, readOnly } }) => name === DATA_VOLUME && readOnly !== true)
@@ -110,19 +115,19 @@ function whyNotEtcd(etcd: Part): readonly string[] {
       .filter(({ value: { prefix } }) => mayMakeFlag(prefix))
       .map(
         ({ value: { prefix }, field }) =>
-          `${field}.prefix is ${valueText(prefix)}; it must be one such as APP_, so that no variable begins with ETCD_: etcd takes those for flags, and flags go into spec.etcd.extraArgs`,
+          `${field}.prefix is ${valueText(prefix)}; it must be a prefix such as APP_: no variable may begin with ETCD_, which etcd reads as flags (use spec.etcd.extraArgs)`,
       ),
     ...[etcd.value.terminationMessagePath]
       .filter((path) => leadsTo(path, VOLUME_PATH))
       .map(
         (path) =>
-          `${etcd.field}.terminationMessagePath is ${valueText(path)}; it must be neither above nor below ${VOLUME_PATH}, nor this: the kubelet puts an empty file there`,
+          `${etcd.field}.terminationMessagePath is ${valueText(path)}; it must not be ${VOLUME_PATH}, nor above or below it: the kubelet puts an empty file there`,
       ),
     ...itemsOf(etcd, "volumeMounts")
       .filter(({ value: { mountPath } }) => leadsTo(mountPath, VOLUME_PATH))
       .map(
         ({ value: { mountPath }, field }) =>
-          `${field}.mountPath is ${valueText(mountPath)}; it must be neither above nor below ${VOLUME_PATH}, nor this: etcd's data are there`,
+          `${field}.mountPath is ${valueText(mountPath)}; it must not be ${VOLUME_PATH}, nor above or below it: etcd's data is there`,
       ),
   ];
 }
@@ -133,7 +138,7 @@ function isFlag(variable: unknown): boolean {
   return typeof variable === "string" && variable.startsWith(FLAG_PREFIX);
 }
 
-/** Whether a name that begins so may begin with ETCD_. */
+/** Whether a variable with this prefix may begin with ETCD_. */
 function mayMakeFlag(prefix: unknown): boolean {
   const begin = typeof prefix === "string" ? prefix : "";
   return isFlag(begin) || FLAG_PREFIX.startsWith(begin);

@@ -1,29 +1,30 @@
 import { ETCD_CONTAINER } from "#api/names.ts";
 import { itemsOf, mapIn, type Part, type Reserved, valueText, whyNotFields } from "#api/pod-template/reserved-field.ts";
 
-// How does a member end?
-//   The kubelet runs the hook preStop, then sends a signal, and when the grace period is over it kills: it counts from the beginning of the
-//   hook. What a hook that is a command takes nobody knows before; a pause that a hook is says so. What the operator itself has etcd do before
-//   it ends is a default for who says nothing (src/peer/desired/ending.ts).
+// How does a member's pod terminate?
+//   The kubelet runs the preStop hook, then sends the stop signal, and kills at the end of the grace period. The grace
+//   period includes the hook. The duration of a command hook is unknown; a sleep hook states it. The operator's own
+//   preStop hook is only a default (src/peer/desired/ending.ts).
 
 /**
- * On shutdown etcd hands its leadership over, which takes seven seconds at most with its default election timeout (ReqTimeout in
- * server/config/config.go of etcd), and then closes its files. Killed before, it leaves the others to find out.
+ * Shortest grace period in seconds. On shutdown, etcd first transfers its leadership, for at most seven seconds with the
+ * default election timeout (ReqTimeout in server/config/config.go). If etcd is killed earlier, the other members wait
+ * for such a timeout.
  */
 export const MIN_GRACE_SECONDS = 10;
-/** The operator's as well as Kubernetes' own, where nobody says it. */
+/** Default grace period in seconds, both the operator's and Kubernetes'. */
 const DEFAULT_GRACE_SECONDS = 30;
-const HANDS_OVER = "etcd takes up to 7 seconds to hand its leadership over before it ends";
+const HANDS_OVER = "etcd needs up to 7 seconds to transfer its leadership";
 
-/** https://github.com/etcd-io/etcd/blob/main/pkg/osutil/interrupt_unix.go */
+/** Signals that etcd handles: https://github.com/etcd-io/etcd/blob/main/pkg/osutil/interrupt_unix.go */
 const SIGNALS: Readonly<Record<string, Reserved>> = {
   stopSignal: {
     may: [null, "SIGTERM", "SIGINT"],
-    because: "at any other one etcd ends without handing its leadership over",
+    because: "at any other signal etcd ends without a transfer of its leadership",
   },
 };
 
-/** What leaves etcd no time, or no signal, to end as it should. */
+/** Settings that prevent a graceful shutdown of etcd, as messages. */
 export function whyNotEnding(spec: Part): readonly string[] {
   const { terminationGracePeriodSeconds: seconds } = spec.value;
   const hooks = itemsOf(spec, "containers")

@@ -1,27 +1,27 @@
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 import { isMap } from "#base/json.ts";
 
-/** A field that is not for the author of a pod template to say, or not freely. */
+/** Field of a pod template that users may not set, or only to certain values. */
 export interface Reserved {
-  /** Values that do no harm, null among them where it does none; absent: the field has to be left out. */
+  /** Valid values, which may include null; absent: the field must be left out. */
   readonly may?: readonly unknown[];
   readonly because: string;
 }
 
-/** A map in a template, and its field as people know it. */
+/** Map in a template, with its field path for messages. */
 export interface Part {
   readonly value: Readonly<Record<string, unknown>>;
   readonly field: string;
 }
 
-/** The maps in a list of a map; what is no map is for the API server to refuse. */
+/** Maps in a list. Other items are skipped, because the API server refuses them. */
 export function itemsOf({ value, field }: Part, list: string): readonly Part[] {
   const items = value[list];
   if (!Array.isArray(items)) return [];
   return items.flatMap((item, n) => (isMap(item) ? [{ value: item, field: `${field}.${list}[${n}]` }] : []));
 }
 
-/** The map in a field of a map; an empty one when there is none. */
+/** Map in a field of a map; empty when there is none. */
 export function mapIn({ value, field }: Part, name: string): Part {
   const map = value[name];
   return { value: isMap(map) ? map : {}, field: `${field}.${name}` };
@@ -33,27 +33,30 @@ export function whyNotFields({ value, field }: Part, fields: Readonly<Record<str
     .map(([name, reserved]) => `${field}.${name} is ${valueText(value[name])}; it must be ${mayText(reserved)}`);
 }
 
-/** Fields in which things of ours are: anything else than what can be merged with them would take their place. */
+/** Fields to which the operator adds items. A value of another type would replace them instead of being merged. */
 export function whyNotMerged({ value, field }: Part, names: readonly string[], as: "list" | "map"): readonly string[] {
   const isMerged = as === "list" ? Array.isArray : isMap;
   return names
     .filter((name) => Object.hasOwn(value, name) && !isMerged(value[name]))
     .map(
       (name) =>
-        `${field}.${name} is ${valueText(value[name])}; it must be a ${as} or left out: the operator has things of its own in it`,
+        `${field}.${name} is ${valueText(value[name])}; it must be a ${as} or left out: the operator adds to it`,
     );
 }
 
-/** https://github.com/kubernetes/community/blob/main/contributors/devel/sig-api-machinery/strategic-merge-patch.md */
+/**
+ * Directives of a strategic merge patch:
+ * https://github.com/kubernetes/community/blob/main/contributors/devel/sig-api-machinery/strategic-merge-patch.md
+ */
 const DIRECTIVE = /^\$(?:patch|retainKeys|setElementOrder\/.*|deleteFromPrimitiveList\/.*)$/;
 
-/** What cannot be merged, wherever it is in a template. @param path as in MERGE_KEYS */
+/** Values anywhere in a template that cannot be merged, as messages. @param path as in MERGE_KEYS */
 export function whyNotMergeable(value: unknown, field: string, path = ""): readonly string[] {
   if (Array.isArray(value)) {
     const key = MERGE_KEYS[path];
     return value.flatMap((item, n) => [
       ...(key !== undefined && isMap(item) && (item[key] ?? null) === null
-        ? [`${field}[${n}] has no ${key}; items of this list are told apart by it`]
+        ? [`${field}[${n}] has no ${key}; the items of this list are identified by it`]
         : []),
       ...whyNotMergeable(item, `${field}[${n}]`, path),
     ]);
@@ -66,7 +69,7 @@ export function whyNotMergeable(value: unknown, field: string, path = ""): reado
   );
 }
 
-/** A value for people; of what is longer than a word, only that it is there. */
+/** Value for messages. For a list or a map only "set". */
 export function valueText(value: unknown): string {
   if (value === undefined) return "not set";
   return typeof value === "object" && value !== null ? "set" : JSON.stringify(value);

@@ -1,4 +1,4 @@
-/** Whether one of the two paths leads to the other one. @param path as somebody has written it, may be anything */
+/** Whether the paths are equal, or one is above the other. @param path any value from a user's template */
 export function leadsTo(path: unknown, place: string): boolean {
   if (typeof path !== "string") return false;
   const [mount, data] = [partsOf(path), partsOf(place)];
@@ -6,7 +6,7 @@ export function leadsTo(path: unknown, place: string): boolean {
   return mount.slice(0, common).join("/") === data.slice(0, common).join("/");
 }
 
-/** The kubelet takes a path from the root on, however it is written. */
+/** Normalized parts of a path. Like the kubelet, treats a relative path as absolute. */
 function partsOf(path: string): readonly string[] {
   const parts: string[] = [];
   for (const part of path.split("/")) {

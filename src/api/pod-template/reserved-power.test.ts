@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { whyNotTemplate } from "#api/pod-template/reserved.ts";
-import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, SIDECAR, UNCONFINED } from "#kit/pod-power.ts";
+import { ALLOWED, CONFINED_OTHERWISE, FORBIDDEN, SIDECAR, UNCONFINED } from "#kit/tables/pod-power.ts";
 
-// The policy that holds the operator to it is asked about the same in test/apiserver/admission-policy.test.ts.
+// test/apiserver/admission-policy.test.ts checks the same cases against the policy that restricts the operator.
 
-describe("a template may not let members", () => {
+describe("a template may not grant members", () => {
   for (const { what, ...template } of [...FORBIDDEN, ...UNCONFINED])
     test(what, () =>
       expect(whyNotTemplate(template, "my-etcd")).toEqual([
@@ -13,17 +13,17 @@ describe("a template may not let members", () => {
     );
 });
 
-describe("a template may let members", () => {
+describe("a template may grant members", () => {
   for (const { what, ...template } of [...ALLOWED, ...CONFINED_OTHERWISE])
     test(what, () => expect(whyNotTemplate(template, "my-etcd")).toEqual([]));
 });
 
 const POD = "spec.podTemplate.spec";
 const NOT = "the operator may not hand out";
-const WHO = "who may write an EtcdCluster need not be allowed to";
+const WHO = "the author of the EtcdCluster may lack the right to";
 const KINDS = "configMap or downwardAPI or emptyDir or ephemeral or persistentVolumeClaim or projected";
 
-const OUT = `the operator hands out nothing that may lead out of a pod: ${WHO} use it`;
+const OUT = `the operator grants nothing that may lead out of a pod: ${WHO} use it`;
 
 const sentences: readonly (readonly [spec: object, says: string])[] = [
   [
@@ -55,6 +55,14 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
     `${POD}.initContainers[0].envFrom[0].secretRef is set; it must be configMapRef instead: ${NOT} Secrets: ${WHO} read them`,
   ],
   [
+    { priorityClassName: "system-node-critical" },
+    `${POD}.priorityClassName is "system-node-critical"; it must not begin with "system-": ${NOT} priorities of Kubernetes' own components: ${WHO} push other pods off their nodes`,
+  ],
+  [
+    { volumes: [{ name: "x", ephemeral: { volumeClaimTemplate: { spec: { selector: {} } } } }] },
+    `${POD}.volumes[0].ephemeral.volumeClaimTemplate.spec.selector is set; it must be left out: ${NOT} volumes that are there: ${WHO} use them`,
+  ],
+  [
     { serviceAccountName: "admin" },
     `${POD}.serviceAccountName is "admin"; it must be "default" or left out: ${NOT} service accounts: ${WHO} use them`,
   ],
@@ -76,7 +84,7 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
   ],
   [
     { containers: [{ name: "etcd", securityContext: null }] },
-    `${POD}.containers[0].securityContext is null; it must be a map or left out: the operator has things of its own in it`,
+    `${POD}.containers[0].securityContext is null; it must be a map or left out: the operator adds to it`,
   ],
   [
     { containers: [{ name: "etcd", securityContext: { capabilities: { add: ["NET_ADMIN"] } } }] },
@@ -84,7 +92,7 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
   ],
   [
     { containers: [{ ...SIDECAR, lifecycle: { preStop: { httpGet: { host: "h" } } } }] },
-    `${POD}.containers[0].lifecycle.preStop.httpGet.host is "h"; it must be left out: the kubelet asks from the node, and is to ask the pod itself`,
+    `${POD}.containers[0].lifecycle.preStop.httpGet.host is "h"; it must be left out: the kubelet connects from the node, and may connect only to the pod itself`,
   ],
   [
     { securityContext: { seccompProfile: { type: "Unconfined" } } },
@@ -104,11 +112,11 @@ const sentences: readonly (readonly [spec: object, says: string])[] = [
   ],
 ];
 
-describe("what the operator may not hand out is refused in words", () => {
+describe("powers that the operator may not grant are refused with a message", () => {
   for (const [spec, says] of sentences) test(says, () => expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([says]));
 });
 
-test("what is taken away is not asked for", () => {
+test("a removed field needs no right", () => {
   const spec = {
     serviceAccountName: null,
     resourceClaims: null,
@@ -125,7 +133,7 @@ test("what is taken away is not asked for", () => {
   expect(whyNotTemplate({ spec }, "my-etcd")).toEqual([]);
 });
 
-test("the old annotation of AppArmor says what it may be", () => {
+test("the old annotation of AppArmor is refused with its allowed values", () => {
   const annotations = { "container.apparmor.security.beta.kubernetes.io/agent": "unconfined", other: "unconfined" };
   expect(whyNotTemplate({ metadata: { annotations } }, "my-etcd")).toEqual([
     `spec.podTemplate.metadata.annotations[container.apparmor.security.beta.kubernetes.io/agent] is "unconfined"; it must be "runtime/default" or begin with "localhost/" or be left out: ${OUT}`,

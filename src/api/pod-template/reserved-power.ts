@@ -7,23 +7,25 @@ import {
   whyNotMerged,
 } from "#api/pod-template/reserved-field.ts";
 
-// Why may a pod template not say all that a Pod may?
-//   The operator makes the pod, with rights of its own. Who may write an EtcdCluster need not be allowed to make pods; they get from the
-//   operator what gives no more power than a pod under the namespace's default service account has anyway.
-// And who holds the operator to that? A policy that the API server evaluates, scripts/admission-policy.ts. It would refuse the ReplicaSet,
-//   when the EtcdCluster is long stored; here people hear the same before.
+// Why are some fields of a Pod refused in a pod template?
+//   The operator creates the pod with its own rights, and the author of an EtcdCluster may not have the right to create
+//   pods. So the template may grant no more than a pod under the namespace's default service account has.
+// What enforces this on the operator?
+//   An admission policy, scripts/admission-policy.ts. It would refuse only the ReplicaSet, long after the EtcdCluster
+//   is stored; this check reports the reason at once.
 
 function notHandedOut(what: string): string {
-  return `the operator may not hand out ${what}: who may write an EtcdCluster need not be allowed to`;
+  return `the operator may not hand out ${what}: the author of the EtcdCluster may lack the right to`;
 }
 const SECRETS = `${notHandedOut("Secrets")} read them`;
 const ACCOUNTS = `${notHandedOut("service accounts")} use them`;
 const TOKENS = `${notHandedOut("tokens of service accounts")} use them`;
 const NODE = `${notHandedOut("what belongs to nodes")} use it`;
 const PRIVILEGES = `${notHandedOut("privileges")} have them`;
+const PRIORITIES = `${notHandedOut("priorities of Kubernetes' own components")} push other pods off their nodes`;
 const OTHERS = `${notHandedOut("any other kind")} use it`;
 
-/** What a kind gives that is not handed out. */
+/** Reason for refusing each kind of source. */
 const BECAUSE: Readonly<Record<string, string>> = {
   secret: SECRETS,
   secretRef: SECRETS,
@@ -46,23 +48,29 @@ const OF_POD: Readonly<Record<string, Reserved>> = {
 };
 
 const NEW_VOLUME: Reserved = { may: [null], because: `${notHandedOut("volumes that are there")} use them` };
-const OF_CLAIM = { volumeName: NEW_VOLUME, dataSource: NEW_VOLUME, dataSourceRef: NEW_VOLUME };
+const OF_CLAIM = { volumeName: NEW_VOLUME, selector: NEW_VOLUME, dataSource: NEW_VOLUME, dataSourceRef: NEW_VOLUME };
+
+/** Prefix that Kubernetes reserves for its own priority classes. */
+export const SYSTEM_PRIORITY = "system-";
 
 const ESCALATION = { allowPrivilegeEscalation: { may: [false], because: PRIVILEGES } };
 const CAPABILITIES = { add: { may: [null], because: PRIVILEGES } };
 const PORT = { hostPort: { may: [null, 0], because: NODE } };
 
-/** The kubelet asks, from the node: it reaches what a pod may not. */
-const HOST = { host: { may: [null], because: "the kubelet asks from the node, and is to ask the pod itself" } };
+/** Probes with a host are refused: the kubelet sends them from the node, which may reach more than the pod. */
+const HOST = {
+  host: { may: [null], because: "the kubelet connects from the node, and may connect only to the pod itself" },
+};
 const PROBES = ["startupProbe", "livenessProbe", "readinessProbe"];
 const HOOKS = ["postStart", "preStop"];
 const HANDLERS = ["httpGet", "tcpSocket"];
 
-/** What gives the pod more power than the operator may hand out. */
+/** Settings that give the pod more rights than the operator may grant, as messages. */
 export function whyNotPower(spec: Part): readonly string[] {
   const containers = [...itemsOf(spec, "initContainers"), ...itemsOf(spec, "containers")];
   return [
     ...whyNotFields(spec, OF_POD),
+    ...whyNotPriority(spec),
     ...itemsOf(spec, "volumes").flatMap(whyNotVolume),
     ...containers.flatMap((each) => [
       ...whyNotVariables(each),
@@ -71,6 +79,11 @@ export function whyNotPower(spec: Part): readonly string[] {
       ...handlersOf(each).flatMap((handler) => whyNotFields(handler, HOST)),
     ]),
   ];
+}
+
+function whyNotPriority({ value: { priorityClassName: name }, field }: Part): readonly string[] {
+  if (typeof name !== "string" || !name.startsWith(SYSTEM_PRIORITY)) return [];
+  return [`${field}.priorityClassName is "${name}"; it must not begin with "${SYSTEM_PRIORITY}": ${PRIORITIES}`];
 }
 
 function whyNotVolume(volume: Part): readonly string[] {
@@ -90,14 +103,14 @@ function whyNotVariables(container: Part): readonly string[] {
   ];
 }
 
-/** Of things that are of one kind each: those of another kind than there may be. @param beside what such a thing has besides its kind */
+/** Sources of a kind that is not allowed, as messages. @param beside field of a source that is not its kind */
 function whyNotKinds({ value, field }: Part, kinds: readonly string[], beside?: string): readonly string[] {
   return Object.entries(value)
     .filter(([kind, each]) => each !== null && kind !== beside && !kinds.includes(kind))
     .map(([kind]) => `${field}.${kind} is set; it must be ${kinds.join(" or ")} instead: ${BECAUSE[kind] ?? OTHERS}`);
 }
 
-/** Of every container the operator says that it does not escalate. */
+/** The operator sets allowPrivilegeEscalation to false for every container, which the template may not change. */
 function whyNotPrivileges(container: Part): readonly string[] {
   const context = mapIn(container, "securityContext");
   return [

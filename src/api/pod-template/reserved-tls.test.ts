@@ -7,8 +7,12 @@ function etcd(part: object) {
 
 const refused = [
   {
+    given: { spec: { shareProcessNamespace: true } },
+    says: "spec.podTemplate.spec.shareProcessNamespace is true; it must be false or left out: with shared processes other containers could read the member's keys",
+  },
+  {
     given: { spec: { volumes: [{ name: "etcd-peer-tls", emptyDir: {} }] } },
-    says: 'spec.podTemplate.spec.volumes[0].name is "etcd-peer-tls"; it must be another one: this volume holds the member\'s certificates',
+    says: 'spec.podTemplate.spec.volumes[0].name is "etcd-peer-tls"; it must be a different name: this volume holds the member\'s certificates',
   },
   {
     given: {
@@ -16,18 +20,18 @@ const refused = [
         containers: [{ name: "agent", image: "x", volumeMounts: [{ name: "etcd-client-tls", mountPath: "/a" }] }],
       },
     },
-    says: 'spec.podTemplate.spec.containers[0].volumeMounts[0].name is "etcd-client-tls"; it must be another one: only etcd reads the member\'s keys',
+    says: 'spec.podTemplate.spec.containers[0].volumeMounts[0].name is "etcd-client-tls"; it must be a different name: only etcd reads the member\'s keys',
   },
   {
     given: {
       spec: { initContainers: [{ name: "a", image: "x", volumeMounts: [{ name: "etcd-peer-tls", mountPath: "/a" }] }] },
     },
-    says: 'spec.podTemplate.spec.initContainers[0].volumeMounts[0].name is "etcd-peer-tls"; it must be another one: only etcd reads the member\'s keys',
+    says: 'spec.podTemplate.spec.initContainers[0].volumeMounts[0].name is "etcd-peer-tls"; it must be a different name: only etcd reads the member\'s keys',
   },
   ...["/etc", "/etc/etcd", "/etc/etcd/tls", "/etc/etcd/tls/peer", "//etc/./etcd/tls/../tls/x", "/"].map(
     (mountPath) => ({
       given: etcd({ volumeMounts: [{ name: "settings", mountPath }] }),
-      says: `spec.podTemplate.spec.containers[0].volumeMounts[0].mountPath is ${JSON.stringify(mountPath)}; it must be neither above nor below /etc/etcd/tls, nor this: the member's certificates are there`,
+      says: `spec.podTemplate.spec.containers[0].volumeMounts[0].mountPath is ${JSON.stringify(mountPath)}; it must not be /etc/etcd/tls, nor above or below it: the member's certificates are there`,
     }),
   ),
   {
@@ -36,16 +40,18 @@ const refused = [
   },
   {
     given: etcd({ envFrom: [{ prefix: "ETCDC", configMapRef: { name: "x" } }] }),
-    says: 'spec.podTemplate.spec.containers[0].envFrom[0].prefix is "ETCDC"; it must be one such as APP_, so that no variable begins with ETCDCTL_: etcdctl, with which the startup probe asks, takes those for flags',
+    says: 'spec.podTemplate.spec.containers[0].envFrom[0].prefix is "ETCDC"; it must be a prefix such as APP_: no variable may begin with ETCDCTL_, which the startup probe\'s etcdctl reads as flags',
   },
 ];
 
-describe("beside certificates there may not be", () => {
+describe("with TLS a template may not have", () => {
   for (const { given, says } of refused)
     test(says, () => expect(whyNotTemplate(given, "my-etcd", true)).toContain(says));
 });
 
 test.each([
+  { spec: { shareProcessNamespace: false } },
+  { spec: { shareProcessNamespace: null } },
   etcd({ volumeMounts: [{ name: "settings", mountPath: "/etc/etcdtls" }] }),
   etcd({ volumeMounts: [{ name: "settings", mountPath: "/etc/etcd/tlsx" }] }),
   etcd({ env: [{ name: "ETCDCT", value: "x" }] }),
@@ -62,9 +68,9 @@ test.each([
       ],
     },
   },
-])("beside certificates there may be %j", (given) => expect(whyNotTemplate(given, "my-etcd", true)).toEqual([]));
+])("with TLS a template may have %j", (given) => expect(whyNotTemplate(given, "my-etcd", true)).toEqual([]));
 
-test("without certificates most of it is nobody's business", () => {
+test("without TLS most of these fields are allowed", () => {
   const free = refused.filter(({ given }) => whyNotTemplate(given, "my-etcd").length === 0);
   // "/" is above the data, too.
   expect(free).toHaveLength(refused.length - 1);

@@ -1,21 +1,30 @@
 import { CLIENT_TLS_VOLUME, ETCD_CONTAINER, PEER_TLS_VOLUME, TLS_PATH } from "#api/names.ts";
 import type { PartialPodTemplate } from "#api/pod-template/merge.ts";
-import { itemsOf, mapIn, type Part, valueText } from "#api/pod-template/reserved-field.ts";
+import { itemsOf, mapIn, type Part, type Reserved, valueText, whyNotFields } from "#api/pod-template/reserved-field.ts";
 import { leadsTo } from "#api/pod-template/reserved-path.ts";
 
-// What may a pod template not touch once members have certificates? The keys, which are etcd's own; and what the startup probe rests on.
+// Which fields may a pod template not set when members have TLS?
+//   Those that expose the private keys, which only etcd may read, and those that affect the startup probe's etcdctl.
 
 const VOLUMES: readonly unknown[] = [PEER_TLS_VOLUME, CLIENT_TLS_VOLUME];
 
-/** etcdctl takes each of its flags from a variable, too, and ends when it is given both. */
+const OF_POD: Readonly<Record<string, Reserved>> = {
+  shareProcessNamespace: {
+    may: [null, false],
+    because: "with shared processes other containers could read the member's keys",
+  },
+};
+
+/** Prefix of environment variables that set flags of etcdctl. etcdctl fails when a flag is set by both. */
 const PREFIX = "ETCDCTL_";
 
-/** Sentences as of whyNotTemplate, about what only a member with certificates cannot have. */
+/** Invalid fields in the template of a member with TLS, as messages like those of whyNotTemplate. */
 export function whyNotBesideTls(template: PartialPodTemplate): readonly string[] {
   const whole: Part = { value: template as Part["value"], field: "spec.podTemplate" };
   const spec = mapIn(whole, "spec");
   const containers = [...itemsOf(spec, "initContainers"), ...itemsOf(spec, "containers")];
   return [
+    ...whyNotFields(spec, OF_POD),
     ...itemsOf(spec, "volumes").flatMap(whyNotVolume),
     ...containers.flatMap((each) => itemsOf(each, "volumeMounts").flatMap(whyNotKeys)),
     ...itemsOf(spec, "containers")
@@ -26,12 +35,14 @@ export function whyNotBesideTls(template: PartialPodTemplate): readonly string[]
 
 function whyNotVolume({ value: { name }, field }: Part): readonly string[] {
   if (!VOLUMES.includes(name)) return [];
-  return [`${field}.name is ${valueText(name)}; it must be another one: this volume holds the member's certificates`];
+  return [
+    `${field}.name is ${valueText(name)}; it must be a different name: this volume holds the member's certificates`,
+  ];
 }
 
 function whyNotKeys({ value: { name }, field }: Part): readonly string[] {
   if (!VOLUMES.includes(name)) return [];
-  return [`${field}.name is ${valueText(name)}; it must be another one: only etcd reads the member's keys`];
+  return [`${field}.name is ${valueText(name)}; it must be a different name: only etcd reads the member's keys`];
 }
 
 function whyNotEtcd(etcd: Part): readonly string[] {
@@ -40,7 +51,7 @@ function whyNotEtcd(etcd: Part): readonly string[] {
       .filter(({ value: { mountPath } }) => leadsTo(mountPath, TLS_PATH))
       .map(
         ({ value: { mountPath }, field }) =>
-          `${field}.mountPath is ${valueText(mountPath)}; it must be neither above nor below ${TLS_PATH}, nor this: the member's certificates are there`,
+          `${field}.mountPath is ${valueText(mountPath)}; it must not be ${TLS_PATH}, nor above or below it: the member's certificates are there`,
       ),
     ...itemsOf(etcd, "env")
       .filter(({ value: { name } }) => typeof name === "string" && name.startsWith(PREFIX))
@@ -52,12 +63,12 @@ function whyNotEtcd(etcd: Part): readonly string[] {
       .filter(({ value: { prefix } }) => mayMakeFlag(prefix))
       .map(
         ({ value: { prefix }, field }) =>
-          `${field}.prefix is ${valueText(prefix)}; it must be one such as APP_, so that no variable begins with ${PREFIX}: etcdctl, with which the startup probe asks, takes those for flags`,
+          `${field}.prefix is ${valueText(prefix)}; it must be a prefix such as APP_: no variable may begin with ${PREFIX}, which the startup probe's etcdctl reads as flags`,
       ),
   ];
 }
 
-/** Whether a name that begins so may begin with ETCDCTL_. */
+/** Whether a variable with this prefix may begin with ETCDCTL_. */
 function mayMakeFlag(prefix: unknown): boolean {
   const begin = typeof prefix === "string" ? prefix : "";
   return begin.startsWith(PREFIX) || PREFIX.startsWith(begin);

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { PartialPodTemplate } from "#api/pod-template/merge.ts";
 import { MERGE_KEYS } from "#api/pod-template/merge-keys.ts";
 import { whyNotTemplate } from "#api/pod-template/reserved.ts";
-import { peer } from "#kit/peer.ts";
-import { PLAIN, SIDECAR } from "#kit/pod-power.ts";
-import { withResources } from "#kit/pod-template.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { PLAIN, SIDECAR } from "#kit/tables/pod-power.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
 
 const ETCD = podTemplate(peer()).spec.containers[0]!;
@@ -22,13 +22,13 @@ function sidecar(part: object): PartialPodTemplate {
 const POD = "spec.podTemplate.spec";
 const FIRST = `${POD}.containers[0]`;
 const FLAGS = "the operator starts etcd; flags of etcd go into spec.etcd.extraArgs";
-const PROBE = "the operator says what etcd is asked and how long it may take; other containers may have probes";
+const PROBE = "the operator sets the probes of etcd; other containers may have probes";
 const NAMES = "members find each other by the host names that the operator gives them";
-const AGAIN = "etcd is to be started again whenever it ends";
+const AGAIN = "etcd must be started again whenever it ends";
 const OWN = "it must be left out: it is the operator's own";
-const STAYS = "or left out: the operator has things of its own in it";
+const STAYS = "or left out: the operator adds to it";
 
-/** What is written, and the sentences that are said of it. */
+/** Templates, and the messages that refuse them. */
 const refused: readonly { name: string; given: PartialPodTemplate; expect: readonly string[] }[] = [
   ...["command", "args"].map((field) => ({
     name: `${field} of etcd`,
@@ -39,8 +39,8 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     name: "the image of etcd and when it is pulled",
     given: etcd({ image: "other/etcd:v3.6.16", imagePullPolicy: "Always" }),
     expect: [
-      `${FIRST}.image is "other/etcd:v3.6.16"; it must be left out: spec.version and spec.image say which etcd runs`,
-      `${FIRST}.imagePullPolicy is "Always"; it must be left out: spec.image.pullPolicy says when it is pulled`,
+      `${FIRST}.image is "other/etcd:v3.6.16"; it must be left out: spec.version and spec.image set which etcd runs`,
+      `${FIRST}.imagePullPolicy is "Always"; it must be left out: spec.image.pullPolicy sets when it is pulled`,
     ],
   },
   ...["startupProbe", "livenessProbe", "readinessProbe"].flatMap((field) => [
@@ -56,7 +56,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     },
   ]),
   {
-    name: "an etcd that is not started again",
+    name: "an etcd that is not restarted",
     given: etcd({ restartPolicy: "Never", restartPolicyRules: [] }),
     expect: [
       `${FIRST}.restartPolicy is "Never"; it must be "Always" or left out: ${AGAIN}`,
@@ -64,7 +64,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     ],
   },
   ...["File", null].map((policy) => ({
-    name: `an etcd whose last words are lost (${policy})`,
+    name: `an etcd with lost last log lines (${policy})`,
     given: etcd({ terminationMessagePolicy: policy }),
     expect: [
       `${FIRST}.terminationMessagePolicy is ${JSON.stringify(policy)}; it must be "FallbackToLogsOnError" or left out: the operator learns from the last lines of its log why etcd ended`,
@@ -78,10 +78,10 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     ],
   },
   ...[undefined, "", "E", "ETCD", "ETCD_", "ETCD_LOG_", 1].map((prefix) => ({
-    name: `variables from elsewhere that may be flags (prefix ${prefix})`,
+    name: `imported variables that may be flags (prefix ${prefix})`,
     given: etcd({ envFrom: [{ ...(prefix === undefined ? {} : { prefix }), configMapRef: { name: "x" } }] }),
     expect: [
-      `${FIRST}.envFrom[0].prefix is ${prefix === undefined ? "not set" : JSON.stringify(prefix)}; it must be one such as APP_, so that no variable begins with ETCD_: etcd takes those for flags, and flags go into spec.etcd.extraArgs`,
+      `${FIRST}.envFrom[0].prefix is ${prefix === undefined ? "not set" : JSON.stringify(prefix)}; it must be a prefix such as APP_: no variable may begin with ETCD_, which etcd reads as flags (use spec.etcd.extraArgs)`,
     ],
   })),
   ...ETCD.ports!.flatMap(({ containerPort, name }) =>
@@ -119,7 +119,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     name: `a mount at ${mountPath}`,
     given: etcd({ volumeMounts: [{ name: "x", mountPath }] }),
     expect: [
-      `${FIRST}.volumeMounts[0].mountPath is "${mountPath}"; it must be neither above nor below /var/lib/etcd, nor this: etcd's data are there`,
+      `${FIRST}.volumeMounts[0].mountPath is "${mountPath}"; it must not be /var/lib/etcd, nor above or below it: etcd's data is there`,
     ],
   })),
   ...[undefined, false, "true"].map((readOnly) => ({
@@ -139,7 +139,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     ],
   },
   {
-    name: "two containers of one name",
+    name: "two containers with one name",
     given: spec({ containers: [{ name: "etcd" }, SIDECAR, { name: "etcd" }] }),
     expect: [
       `${POD}.containers[2].name is "etcd", which is the name of ${POD}.containers[0]; each container must have its own`,
@@ -148,7 +148,9 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
   {
     name: "an init container with the name of etcd's",
     given: spec({ initContainers: [SIDECAR, { name: "etcd" }] }),
-    expect: [`${POD}.initContainers[1].name is "etcd"; it must be another one: this is the name of etcd's container`],
+    expect: [
+      `${POD}.initContainers[1].name is "etcd"; it must be a different name: this is the name of etcd's container`,
+    ],
   },
   ...["hostname", "subdomain"].flatMap((field) => [
     { name: field, given: spec({ [field]: "x" }), expect: [`${POD}.${field} is "x"; it must be left out: ${NAMES}`] },
@@ -159,10 +161,10 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     },
   ]),
   {
-    name: "the host name with all its domains",
+    name: "the fully qualified host name",
     given: spec({ setHostnameAsFQDN: true }),
     expect: [
-      `${POD}.setHostnameAsFQDN is true; it must be false or left out: a pod whose host name with all its domains is longer than 64 characters does not start`,
+      `${POD}.setHostnameAsFQDN is true; it must be false or left out: a pod does not start if its fully qualified name exceeds 64 characters`,
     ],
   },
   {
@@ -178,7 +180,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     expect: [`${POD}.${field} is true; it must be false or left out: a member shares nothing with its node`],
   })),
   {
-    name: "a pod that ends",
+    name: "a pod that is not restarted",
     given: spec({ restartPolicy: "Never" }),
     expect: [`${POD}.restartPolicy is "Never"; it must be "Always" or left out: ${AGAIN}`],
   },
@@ -186,28 +188,28 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     name: `the DNS policy ${policy}`,
     given: spec({ dnsPolicy: policy }),
     expect: [
-      `${POD}.dnsPolicy is "${policy}"; it must be "ClusterFirst" or "ClusterFirstWithHostNet" or left out: only the DNS of the Kubernetes cluster knows the members; dnsConfig may add to it`,
+      `${POD}.dnsPolicy is "${policy}"; it must be "ClusterFirst" or "ClusterFirstWithHostNet" or left out: only the Kubernetes cluster's DNS knows the members; dnsConfig may add to it`,
     ],
   })),
   {
-    name: "one node for all",
+    name: "one node for all members",
     given: spec({ nodeName: "node-1" }),
     expect: [
-      `${POD}.nodeName is "node-1"; it must be left out: it would put all members on one node, and their volumes wait for the scheduler; use nodeSelector or affinity`,
+      `${POD}.nodeName is "node-1"; it must be left out: it puts all members on one node, and volumes wait for the scheduler; use nodeSelector or affinity`,
     ],
   },
   ...[0, 9].map((seconds) => ({
-    name: `${seconds} seconds to end`,
+    name: `${seconds} seconds of grace period`,
     given: spec({ terminationGracePeriodSeconds: seconds }),
     expect: [
-      `${POD}.terminationGracePeriodSeconds is ${seconds}; it must be 10 or more: etcd takes up to 7 seconds to hand its leadership over before it ends`,
+      `${POD}.terminationGracePeriodSeconds is ${seconds}; it must be 10 or more: etcd needs up to 7 seconds to transfer its leadership`,
     ],
   })),
   {
-    name: "a name for the address that has the member's own one",
+    name: "a host alias for the member's own address",
     given: spec({ hostAliases: [{ ip: "10.0.0.1" }, { ip: "127.0.0.1", hostnames: ["x"] }] }),
     expect: [
-      `${POD}.hostAliases[1].ip is "127.0.0.1"; it must be another one, such as 127.0.0.2: a member finds its own name there`,
+      `${POD}.hostAliases[1].ip is "127.0.0.1"; it must be a different address, such as 127.0.0.2: a member finds its own name there`,
     ],
   },
   ...[
@@ -215,38 +217,38 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     { sleep: 51, grace: 60, most: 50 },
     { sleep: 1, grace: 10, most: 0 },
   ].map(({ sleep, grace, most }) => ({
-    name: `a pause of ${sleep} seconds before etcd ends, of ${grace ?? "30, which are the default"}`,
+    name: `a pause of ${sleep} seconds before etcd stops, with a grace period of ${grace ?? "30, the default"}`,
     given: spec({
       ...(grace === undefined ? {} : { terminationGracePeriodSeconds: grace }),
       containers: [{ name: "etcd", lifecycle: { preStop: { sleep: { seconds: sleep } } } }],
     }),
     expect: [
-      `${FIRST}.lifecycle.preStop.sleep.seconds is ${sleep}; it must be at most ${most}, 10 less than terminationGracePeriodSeconds: etcd takes up to 7 seconds to hand its leadership over before it ends`,
+      `${FIRST}.lifecycle.preStop.sleep.seconds is ${sleep}; it must be at most ${most}, 10 less than terminationGracePeriodSeconds: etcd needs up to 7 seconds to transfer its leadership`,
     ],
   })),
   {
-    name: "a signal at which etcd hands nothing over",
+    name: "a stop signal at which etcd transfers no leadership",
     given: etcd({ lifecycle: { stopSignal: "SIGQUIT" } }),
     expect: [
-      `${FIRST}.lifecycle.stopSignal is "SIGQUIT"; it must be "SIGTERM" or "SIGINT" or left out: at any other one etcd ends without handing its leadership over`,
+      `${FIRST}.lifecycle.stopSignal is "SIGQUIT"; it must be "SIGTERM" or "SIGINT" or left out: at any other signal etcd ends without a transfer of its leadership`,
     ],
   },
   {
     name: "another volume for the data",
     given: spec({ volumes: [{ name: "x" }, { name: "etcd-data", emptyDir: {} }] }),
     expect: [
-      `${POD}.volumes[1].name is "etcd-data"; it must be another one: this volume is the member's data, which spec.storage describes`,
+      `${POD}.volumes[1].name is "etcd-data"; it must be a different name: this volume is the member's data, which spec.storage describes`,
     ],
   },
   ...["my-etcd-0", "my-etcd-12"].map((claimName) => ({
-    name: `a member's data by its claim ${claimName}, though only to read them`,
+    name: `a member's data by its claim ${claimName}, even read-only`,
     given: spec({ volumes: [{ name: "x" }, { name: "y", persistentVolumeClaim: { claimName, readOnly: true } }] }),
     expect: [
-      `${POD}.volumes[1].persistentVolumeClaim.claimName is "${claimName}"; it must be another one: this is the claim of a member of my-etcd, and whoever else writes there destroys its data`,
+      `${POD}.volumes[1].persistentVolumeClaim.claimName is "${claimName}"; it must be a different claim: this is the claim of a member of my-etcd, and any other writer destroys its data`,
     ],
   })),
   {
-    name: "labels and annotations of the operator's group that it does not use yet",
+    name: "unused labels and annotations of the operator's group",
     given: { metadata: { labels: { "etcd.improbable.io/x": "y" }, annotations: { "etcd.improbable.io/x": "y" } } },
     expect: [
       `spec.podTemplate.metadata.labels[etcd.improbable.io/x] is "y"; ${OWN}`,
@@ -264,7 +266,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     expect: [`spec.podTemplate.metadata.${field} is null; it must be a map ${STAYS}`],
   })),
   ...["containers", "volumes", "hostAliases"].map((field) => ({
-    name: `a word for ${field}`,
+    name: `a string for ${field}`,
     given: spec({ [field]: "x" }),
     expect: [`${POD}.${field} is "x"; it must be a list ${STAYS}`],
   })),
@@ -281,7 +283,7 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
     ],
   })),
   {
-    name: "items that cannot be told apart",
+    name: "items without a name",
     given: spec({
       containers: [
         { image: "x", ...PLAIN },
@@ -291,15 +293,15 @@ const refused: readonly { name: string; given: PartialPodTemplate; expect: reado
       volumes: [{}],
     }),
     expect: [
-      `${FIRST} has no name; items of this list are told apart by it`,
-      `${POD}.containers[1] has no name; items of this list are told apart by it`,
-      `${POD}.containers[2].env[0] has no name; items of this list are told apart by it`,
-      `${POD}.volumes[0] has no name; items of this list are told apart by it`,
+      `${FIRST} has no name; the items of this list are identified by it`,
+      `${POD}.containers[1] has no name; the items of this list are identified by it`,
+      `${POD}.containers[2].env[0] has no name; the items of this list are identified by it`,
+      `${POD}.volumes[0] has no name; the items of this list are identified by it`,
     ],
   },
 ];
 
-describe("what is not for a pod template to say is refused in words", () => {
+describe("fields that are the operator's are refused with a message", () => {
   for (const { name, given, expect: sentences } of refused) {
     test(name, () => expect(whyNotTemplate(given, "my-etcd")).toEqual(sentences));
   }
@@ -308,7 +310,7 @@ describe("what is not for a pod template to say is refused in words", () => {
 const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] = [
   ["nothing", {}],
   [
-    "labels and annotations of one's own",
+    "additional labels and annotations",
     {
       metadata: {
         labels: { team: "shop", "app.kubernetes.io/part-of": "shop" },
@@ -344,7 +346,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
     }),
   ],
   [
-    "of etcd's container what is no business of the operator's",
+    "fields of etcd's container that the operator does not set",
     etcd({
       resources: { limits: { memory: "1Gi" } },
       env: [
@@ -364,9 +366,9 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       ],
     }),
   ],
-  ["an etcd whose restart policy is left to Kubernetes", etcd({ restartPolicy: null })],
+  ["an etcd without an explicit restart policy", etcd({ restartPolicy: null })],
   [
-    "where and how the pod runs",
+    "scheduling and other properties of the pod",
     spec({
       affinity: {},
       topologySpreadConstraints: null,
@@ -384,7 +386,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
     }),
   ],
   [
-    "what is so in any case",
+    "values that are in force anyway",
     spec({
       setHostnameAsFQDN: false,
       hostNetwork: false,
@@ -394,9 +396,9 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       dnsPolicy: "ClusterFirst",
     }),
   ],
-  ["the DNS policy that only differs on the network of a node", spec({ dnsPolicy: "ClusterFirstWithHostNet" })],
+  ["the DNS policy for a node's network", spec({ dnsPolicy: "ClusterFirstWithHostNet" })],
   [
-    "null where there is nothing of ours",
+    "null for fields that the operator does not set",
     spec({
       setHostnameAsFQDN: null,
       hostNetwork: null,
@@ -409,13 +411,13 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       initContainers: null,
     }),
   ],
-  ["a map whose keys are anybody's", spec({ nodeSelector: { $x: "y", patch: "z" } })],
+  ["a map with arbitrary keys", spec({ nodeSelector: { $x: "y", patch: "z" } })],
   [
-    "what the API server will refuse in its own words",
+    "fields that the API server will refuse itself",
     spec({ containers: [null, "x"], tolerations: { a: 1 }, unknown: 1 }),
   ],
   [
-    "claims whose names are like those of members",
+    "claims with names similar to those of members",
     spec({
       volumes: [
         "my-etcd",
@@ -430,7 +432,7 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
     }),
   ],
   [
-    "etcd that is given time and a signal to end, and others that are given none",
+    "grace periods and signals, long for etcd and arbitrary for others",
     spec({
       terminationGracePeriodSeconds: 40,
       containers: [
@@ -439,19 +441,19 @@ const allowed: readonly (readonly [name: string, given: PartialPodTemplate])[] =
       ],
     }),
   ],
-  ["a pause of exactly as long as may be", etcd({ lifecycle: { preStop: { sleep: { seconds: 20 } } } })],
+  ["the longest allowed pause", etcd({ lifecycle: { preStop: { sleep: { seconds: 20 } } } })],
   ["a hook that is a command", etcd({ lifecycle: { preStop: { exec: { command: ["sleep", "60"] } } } })],
-  ["a time and paths of a wrong form", { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) }],
-  ["a number of seconds of a wrong form", spec({ terminationGracePeriodSeconds: "5" })],
+  ["a time and paths of a wrong type", { ...etcd({ volumeMounts: [{ mountPath: 1 }], env: [{ name: 1 }] }) }],
+  ["a number of seconds of a wrong type", spec({ terminationGracePeriodSeconds: "5" })],
 ];
 
-describe("what does the member no harm is allowed", () => {
+describe("harmless fields are allowed", () => {
   for (const [name, given] of allowed) {
     test(name, () => expect(whyNotTemplate(given, "my-etcd")).toEqual([]));
   }
 });
 
-/** Every field of a value of ours, and the template that takes it away. */
+/** Every field of an object of the operator, and the template that removes it. */
 function removals(
   value: unknown,
   path: string,
@@ -473,21 +475,21 @@ function removals(
   return typeof value === "object" && value !== null ? fieldsOf(value, path, within) : [];
 }
 
-test("the kubelet puts no file of its own among etcd's data", () => {
+test("the termination message may not be written among etcd's data", () => {
   const given = (terminationMessagePath: string) =>
     whyNotTemplate({ spec: { containers: [{ name: "etcd", terminationMessagePath }] } }, "my-etcd");
   expect(given("/var/lib/etcd/data/member/snap/db")).toEqual([
-    'spec.podTemplate.spec.containers[0].terminationMessagePath is "/var/lib/etcd/data/member/snap/db"; it must be neither above nor below /var/lib/etcd, nor this: the kubelet puts an empty file there',
+    'spec.podTemplate.spec.containers[0].terminationMessagePath is "/var/lib/etcd/data/member/snap/db"; it must not be /var/lib/etcd, nor above or below it: the kubelet puts an empty file there',
   ]);
   expect(given("/dev/termination-log")).toEqual([]);
 });
 
-test("of all that the operator puts into a pod, a template may take away this and nothing else", () => {
+test("a template may remove only these of the operator's fields", () => {
   const whole = podTemplate(peer({ spec: { podTemplate: withResources({ limits: { cpu: 2 } }) } }));
   const fields = removals(whole, "", (part) => part);
   expect(fields.length).toBeGreaterThan(60);
   const allowed = fields.filter(([, given]) => whyNotTemplate(given, "my-etcd").length === 0).map(([field]) => field);
-  // Of constraints all or none are ours, so what is in them does not matter.
+  // Constraints are replaced as a whole, so the fields inside them do not matter.
   expect(allowed.filter((field) => !field.startsWith(".spec.topologySpreadConstraints["))).toEqual([
     ".spec.enableServiceLinks",
     ".spec.terminationGracePeriodSeconds",
@@ -514,7 +516,7 @@ test("of all that the operator puts into a pod, a template may take away this an
   ]);
 });
 
-test("a template is judged once for a cluster, however often it is asked about", () => {
+test("a template is judged once for a cluster, and the result is cached", () => {
   let looks = 0;
   const volumes = [{ name: "x", persistentVolumeClaim: { claimName: "other-0" } }];
   const given: PartialPodTemplate = {

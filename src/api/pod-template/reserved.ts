@@ -17,11 +17,11 @@ import { whyNotPower } from "#api/pod-template/reserved-power.ts";
 import { whyNotBesideTls } from "#api/pod-template/reserved-tls.ts";
 import { isMap } from "#base/json.ts";
 
-// What may a pod template of the user's not touch?
-//   What etcd, or what the operator says and decides of a member, depends on; and what gives a pod more power than the operator may hand
-//   out. All else is the user's: what does no harm is not judged here, and whether it makes a pod at all is for the API server to say.
+// Which fields may a user's pod template not set?
+//   Fields that etcd or the operator depends on, and fields that give a pod more rights than the operator may grant.
+//   All other fields are allowed, and the API server validates the pod.
 
-/** The address under which a member finds its own name. */
+/** Address to which a member's pod resolves its own host name. */
 const OWN_ADDRESS = "127.0.0.1";
 
 const NAMES = { because: "members find each other by the host names that the operator gives them" };
@@ -32,48 +32,40 @@ const OF_POD: Readonly<Record<string, Reserved>> = {
   subdomain: NAMES,
   setHostnameAsFQDN: {
     may: [null, false],
-    because: "a pod whose host name with all its domains is longer than 64 characters does not start",
+    because: "a pod does not start if its fully qualified name exceeds 64 characters",
   },
   hostNetwork: { may: [null, false], because: "members on one node would take each other's ports" },
   hostPID: NODE,
   hostIPC: NODE,
-  restartPolicy: { may: [null, "Always"], because: "etcd is to be started again whenever it ends" },
+  restartPolicy: { may: [null, "Always"], because: "etcd must be started again whenever it ends" },
   dnsPolicy: {
     may: [null, "ClusterFirst", "ClusterFirstWithHostNet"],
-    because: "only the DNS of the Kubernetes cluster knows the members; dnsConfig may add to it",
+    because: "only the Kubernetes cluster's DNS knows the members; dnsConfig may add to it",
   },
   nodeName: {
     may: [null],
-    because:
-      "it would put all members on one node, and their volumes wait for the scheduler; use nodeSelector or affinity",
+    because: "it puts all members on one node, and volumes wait for the scheduler; use nodeSelector or affinity",
   },
 };
 
 interface Found {
   readonly cluster: string;
-  /** What no pod may be made from. */
-  readonly grave: readonly string[];
   readonly all: readonly string[];
 }
 
-/** What was found of a template: objects from a cache do not change, and each is judged for every pod and at every look. */
+/**
+ * Last result for each template. Objects in a cache are immutable, and each template is checked for every pod at every
+ * observation.
+ */
 const FOUND = new WeakMap<PartialPodTemplate, Found>();
 
 /**
- * What in a pod template is not for its author to say: sentences that name the field, what it is and what it may be.
- * @param template as it was written: its parts may be anything, and do not change
- * @param cluster the name of the EtcdCluster @param hasTls whether members have certificates
+ * Fields that a pod template may not set: sentences with the field, its value and the valid values.
+ * @param template as the user wrote it: fields may have any type, but must be immutable
+ * @param cluster name of the EtcdCluster @param hasTls whether members have certificates
  */
 export function whyNotTemplate(template: PartialPodTemplate, cluster: string, hasTls = false): readonly string[] {
   return [...found(template, cluster).all, ...(hasTls ? whyNotBesideTls(template) : [])];
-}
-
-/**
- * The same without what only makes a member end badly. That is refused when it is asked for; but who has it already, from a release that took
- * it, keeps what the template says beside it: its nodes, its memory.
- */
-export function whyNotPod(template: PartialPodTemplate, cluster: string, hasTls = false): readonly string[] {
-  return [...found(template, cluster).grave, ...(hasTls ? whyNotBesideTls(template) : [])];
 }
 
 function found(template: PartialPodTemplate, cluster: string): Found {
@@ -88,7 +80,7 @@ function judged(template: PartialPodTemplate, cluster: string): Found {
   const whole: Part = { value: template as Part["value"], field: "spec.podTemplate" };
   const metadata = mapIn(whole, "metadata");
   const spec = mapIn(whole, "spec");
-  const grave = [
+  const all = [
     ...whyNotMergeable(template, whole.field),
     ...whyNotMerged(whole, ["metadata", "spec"], "map"),
     ...whyNotMerged(metadata, ["labels", "annotations"], "map"),
@@ -102,8 +94,9 @@ function judged(template: PartialPodTemplate, cluster: string): Found {
     ...whyNotContainers(spec),
     ...whyNotPower(spec),
     ...whyNotConfined(metadata, spec),
+    ...whyNotEnding(spec),
   ];
-  return { cluster, grave, all: [...grave, ...whyNotEnding(spec)] };
+  return { cluster, all };
 }
 
 function whyNotOwn({ value, field }: Part, isOwn: (key: string) => boolean): readonly string[] {
@@ -125,7 +118,7 @@ function whyNotAliases(spec: Part): readonly string[] {
     .filter(({ value: { ip } }) => ip === OWN_ADDRESS)
     .map(
       ({ field }) =>
-        `${field}.ip is "${OWN_ADDRESS}"; it must be another one, such as 127.0.0.2: a member finds its own name there`,
+        `${field}.ip is "${OWN_ADDRESS}"; it must be a different address, such as 127.0.0.2: a member finds its own name there`,
     );
 }
 
@@ -134,17 +127,17 @@ function whyNotVolumes(spec: Part): readonly string[] {
     .filter(({ value: { name } }) => name === DATA_VOLUME)
     .map(
       ({ field }) =>
-        `${field}.name is "${DATA_VOLUME}"; it must be another one: this volume is the member's data, which spec.storage describes`,
+        `${field}.name is "${DATA_VOLUME}"; it must be a different name: this volume is the member's data, which spec.storage describes`,
     );
 }
 
-/** Every member has a claim of its own, so what all of them mount belongs to somebody else than themselves. */
+/** A template applies to all members, so it must not mount the claim of one member. */
 function whyNotClaims(spec: Part, cluster: string): readonly string[] {
   return itemsOf(spec, "volumes")
     .map((volume) => mapIn(volume, "persistentVolumeClaim"))
     .filter(({ value: { claimName } }) => typeof claimName === "string" && ordinalOf(cluster, claimName) !== undefined)
     .map(
       ({ value: { claimName }, field }) =>
-        `${field}.claimName is ${valueText(claimName)}; it must be another one: this is the claim of a member of ${cluster}, and whoever else writes there destroys its data`,
+        `${field}.claimName is ${valueText(claimName)}; it must be a different claim: this is the claim of a member of ${cluster}, and any other writer destroys its data`,
     );
 }

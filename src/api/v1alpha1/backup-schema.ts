@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { objectURLTemplateSchema } from "#api/object-url-schema.ts";
 
-/** The shape of the operator of 2020. What only v1beta1 can say rides in an annotation (conversion.ts). */
+/** Schema of the 2020 operator. Fields that only v1beta1 has are stored in an annotation (conversion.ts). */
 export const backupFieldsSchema = z.object({
   source: z
     .object({
@@ -11,11 +11,11 @@ export const backupFieldsSchema = z.object({
         .max(512)
         .describe("Client URL of the etcd of which a snapshot is taken, such as http://my-cluster:2379."),
     })
-    .describe("Of which etcd a snapshot is taken."),
+    .describe("The etcd of which a snapshot is taken."),
   destination: z
     .object({ objectURLTemplate: objectURLTemplateSchema })
     .describe(
-      "Where the object is stored. The Secret etcd-backup-credentials of the namespace, when there is one, says with what the store is asked.",
+      "Where the object is stored. The Secret etcd-backup-credentials of the namespace, when there is one, holds the credentials for the store.",
     ),
 });
 

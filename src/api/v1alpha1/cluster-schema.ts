@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DEFAULT_VERSION, replicasSchema, versionSchema } from "#api/common-schema.ts";
 import { DEFAULT_CLAIM, podTemplateSchema, storageSchema } from "#api/v1alpha1/shared-schema.ts";
 
-/** The shape of the operator of 2020. What only v1beta1 can say rides in an annotation (conversion.ts). */
+/** Schema of the 2020 operator. Fields that only v1beta1 has are stored in an annotation (conversion.ts). */
 export const clusterSpecSchema = z
   .object({
     replicas: replicasSchema,
@@ -10,4 +10,4 @@ export const clusterSpecSchema = z
     storage: storageSchema.default({ volumeClaimTemplate: DEFAULT_CLAIM }),
     podTemplate: podTemplateSchema.default({}),
   })
-  .describe("The etcd cluster that is wanted.");
+  .describe("Desired state of the etcd cluster.");

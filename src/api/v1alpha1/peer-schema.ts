@@ -13,7 +13,7 @@ export const peerSpecSchema = z
       .object({ version: versionSchema, podTemplate: podTemplateSchema.default({}) })
       .optional()
       .describe(
-        "What the member ran before it got the present version and podTemplate: it is put back to it when it does not come up.",
+        "What the member ran before its present version and podTemplate: it is rolled back to this when it does not become healthy.",
       ),
   })
   .meta(PEER_RULES)

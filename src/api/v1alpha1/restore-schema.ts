@@ -8,7 +8,7 @@ import {
 } from "#api/v1beta1/restore-schema.ts";
 import { MAX_OBJECT_URL_LENGTH } from "#api/v1beta1/restore-source-schema.ts";
 
-/** The shape of the operator of 2020. What only v1beta1 can say rides in an annotation (conversion.ts). */
+/** Schema of the 2020 operator. Fields that only v1beta1 has are stored in an annotation (conversion.ts). */
 export const restoreSpecSchema = z
   .object({
     source: z
@@ -18,10 +18,10 @@ export const restoreSpecSchema = z
           .min(1)
           .max(MAX_OBJECT_URL_LENGTH)
           .describe(
-            "Where the snapshot is, such as s3://bucket/key.db?region=eu-west-1 or gs://bucket/key.db. The Secret etcd-backup-credentials of the namespace, when there is one, says with what the store is asked.",
+            "Where the snapshot is, such as s3://bucket/key.db?region=eu-west-1 or gs://bucket/key.db. The Secret etcd-backup-credentials of the namespace, when there is one, holds the credentials for the store.",
           ),
       })
-      .describe("Which snapshot."),
+      .describe("The snapshot that is restored."),
     clusterTemplate: z
       .object({ clusterName: clusterNameSchema, spec: clusterSpecSchema.describe("The spec of the EtcdCluster.") })
       .describe("The EtcdCluster that is made, in the same namespace."),

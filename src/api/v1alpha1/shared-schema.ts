@@ -11,10 +11,11 @@ const claimSchema = z
       .describe("One mode; a volume belongs to one member, so shared modes are not accepted."),
     storageClassName: z
       .string()
+      .max(253)
       .optional()
       .describe("Storage class; without it the default class of the Kubernetes cluster is used."),
     volumeMode: z.enum(["Filesystem"]).default("Filesystem"),
-    volumeAttributesClassName: z.string().optional(),
+    volumeAttributesClassName: z.string().max(253).optional(),
     selector: z
       .looseObject({})
       .optional()
@@ -51,6 +52,4 @@ export const podTemplateSchema = z
         "Scheduling constraints as in a Pod. They replace the default, which spreads members over nodes and zones.",
       ),
   })
-  .describe(
-    "What the pods of members look like, beyond what the operator sets. A change restarts members one after another.",
-  );
+  .describe("Additions to the pods of members. A change restarts members one after another.");

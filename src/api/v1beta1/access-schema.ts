@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { MAX_CLUSTER_NAME_LENGTH } from "#api/names.ts";
 
-// What kinds for etcd's users and roles have in common.
+// Schemas that EtcdRole and EtcdUser have in common.
 
-/** The longest common name of a certificate (RFC 5280); users are known by it. */
+/** Longest common name of a certificate (RFC 5280), which is how etcd identifies a user. */
 const MAX_ETCD_NAME_LENGTH = 64;
 const ETCD_NAME = "it must be letters, digits and . _ @ -, and begin and end with a letter or digit";
 
-/** A name in etcd. @param reserved names that are not for people, and why */
+/** Schema of a name in etcd. @param reserved names that users may not take, each with the reason */
 export function etcdNameSchema(reserved: Readonly<Record<string, string>>) {
   return z
     .string()
@@ -34,17 +34,17 @@ export const clusterNameSchema = z
   .max(MAX_CLUSTER_NAME_LENGTH)
   .describe("The EtcdCluster, in the same namespace. It cannot be changed.");
 
-/** @param what it is, for people */
+/** @param what role or user, for the description */
 export function takeOverSchema(what: string) {
   return z
     .boolean()
     .default(false)
     .describe(
-      `Takes over a ${what} of this name that is in etcd already, and that somebody else has made: from then on it is what this object says, and it goes with it. Without it such a ${what} is left alone, and Ready says so.`,
+      `Takes over a ${what} of this name that exists in etcd already. From then on it has what this object states, and is deleted with this object. Without it such a ${what} is left alone, and the condition Ready reports it.`,
     );
 }
 
-/** A field that says what in etcd the object is about. @param field it need not be given */
+/** Rules that the cluster and the name in etcd are immutable. @param field optional field with the name in etcd */
 export function staysNamed(field: string) {
   return [
     {

@@ -7,17 +7,20 @@ export const authSchema = z
       .boolean()
       .default(false)
       .describe(
-        "true: whoever uses etcd must be one of its users, by a password or by the common name of a certificate. The operator makes the user root, with a password in the Secret NAME-root, and one for itself. false: it is switched off; users and roles stay.",
+        "Whether clients must log in to etcd, by a password or by the common name of a certificate. When true, the operator makes the user root, with a password in the Secret NAME-root, and a user for itself. When false, authentication is disabled; users and roles stay.",
       ),
   })
   .describe(
-    "Users and roles of etcd. It needs clients that show certificates (spec.tls.client), since by its own the operator logs in. Without it the operator neither switches it on nor off.",
+    "Authentication in etcd. It needs client certificates (spec.tls.client), because the operator logs in with its own. Without spec.auth the operator neither enables nor disables authentication.",
   );
 
 const VERIFIED =
   "(self.tls.client.provider != 'None' && (!has(self.tls.client.verifyClients) || self.tls.client.verifyClients))";
 
-/** Rules on the spec of an EtcdCluster. Of one without spec.tls it is asked where it is known what that means. */
+/**
+ * Rules on the spec of an EtcdCluster. The webhook checks a spec without spec.tls, because its meaning depends on the
+ * cluster.
+ */
 export const AUTH_NEEDS_CERTIFICATES = [
   {
     rule: `!has(self.auth) || !self.auth.enabled || !has(self.tls) || ${VERIFIED}`,

@@ -4,7 +4,10 @@ import { resourcesSchema } from "#api/common-schema.ts";
 import { destinationSchema } from "#api/v1beta1/destination-schema.ts";
 import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
 
-/** More members than etcd should have; the API server needs a bound to know what a rule costs. */
+/**
+ * Maximum number of endpoints, more than the recommended number of members. The API server needs a bound to estimate
+ * the cost of CEL rules.
+ */
 const MAX_ENDPOINTS = 16;
 
 const sourceSchema = z
@@ -21,30 +24,32 @@ const sourceSchema = z
       .max(MAX_ENDPOINTS)
       .optional()
       .describe(
-        "Client URLs of the members of an etcd that this operator need not run, such as https://etcd.example.com:2379. The snapshot is taken from one of them, a healthy follower as a rule.",
+        "Client URLs of the members of any etcd, such as https://etcd.example.com:2379. The snapshot is taken from one of them, preferably a healthy follower.",
       ),
     tls: z
       .object({
         secretName: secretName
           .optional()
           .describe(
-            "Secret with ca.crt (else the usual authorities are trusted), and tls.crt and tls.key if etcd asks for a certificate. Never that of an EtcdCluster's authority.",
+            "Secret with ca.crt (otherwise public CAs are trusted), and tls.crt and tls.key if etcd asks for a certificate. Never the Secret of an EtcdCluster's CA.",
           ),
         serverName: z
           .string()
           .min(1)
           .max(253)
           .optional()
-          .describe("The name that etcd's certificates carry. Without it the host of the endpoint."),
+          .describe("The name in etcd's certificates. Without it the host of the endpoint."),
       })
       .optional()
-      .describe("Whom to trust, and what to show, at endpoints that begin with https://."),
+      .describe("The CA to trust and the certificate to show, at endpoints that begin with https://."),
     auth: z
       .object({
         secretName: secretName.describe("Secret with ETCD_USERNAME and ETCD_PASSWORD of a user with the role root."),
       })
       .optional()
-      .describe("Who logs in, where etcd's authentication is on. Every endpoint must begin with https:// then."),
+      .describe(
+        "The user that logs in, when authentication is enabled in etcd. Every endpoint must then begin with https://.",
+      ),
   })
   .meta({
     "x-kubernetes-validations": [
@@ -66,7 +71,7 @@ const sourceSchema = z
       },
     ],
   })
-  .describe("Of which etcd a snapshot is taken.");
+  .describe("The etcd of which a snapshot is taken.");
 
 export const encryptionSchema = z
   .object({
@@ -78,26 +83,26 @@ export const encryptionSchema = z
           .min(1)
           .max(253)
           .default("key")
-          .describe("Which key of the Secret holds 32 bytes, or their text in hexadecimal or base64."),
+          .describe("Key of the Secret with the encryption key: 32 bytes, or their text in hexadecimal or base64."),
       })
-      .describe("Where the key is. Who loses it has lost the backup."),
+      .describe("Where the key is. Without the key the backup cannot be restored."),
   })
   .describe("Encrypts the object with AES-256-GCM before it leaves the pod.");
 
-/** All that may be said of a backup. A schedule's template is the same, and may be edited. */
+/** Fields of an EtcdBackup and of a schedule's backup template. In the template they are mutable. */
 export const backupFieldsSchema = z.object({
   source: sourceSchema,
   destination: destinationSchema,
   compression: z
     .enum(["None", "Zstd"])
     .default("None")
-    .describe("None: the object is what etcdutl restores. Zstd: `zstd -d` makes it that."),
+    .describe("None: etcdutl can restore the object as it is. Zstd: it can after `zstd -d`."),
   encryption: encryptionSchema.optional(),
   objectPolicy: z
     .enum(["Keep", "Delete"])
     .default("Keep")
     .describe(
-      "What becomes of the stored object when the EtcdBackup is deleted. Delete: it is deleted first; the annotation etcd.improbable.io/keep-object lets the EtcdBackup go without.",
+      "What happens to the stored object when the EtcdBackup is deleted. Delete: it is deleted first; with the annotation etcd.improbable.io/keep-object it stays.",
     ),
   serviceAccountName: z
     .string()
@@ -105,11 +110,11 @@ export const backupFieldsSchema = z.object({
     .max(253)
     .optional()
     .describe(
-      "Under which account of the namespace the pod runs, for clouds that give it an identity. It gets no token of Kubernetes.",
+      "Service account of the pod, for clouds that give the account an identity. The pod gets no token of Kubernetes.",
     ),
   resources: resourcesSchema
     .default(DEFAULT_BACKUP_RESOURCES)
-    .describe("Compute resources of the pod, as in a Pod. It takes the same memory for any size of data."),
+    .describe("Compute resources of the pod, as in a Pod. It needs the same memory for any size of data."),
   activeDeadlineSeconds: z
     .number()
     .int()
@@ -117,17 +122,17 @@ export const backupFieldsSchema = z.object({
     .max(2_592_000)
     .optional()
     .describe(
-      "As of a Job: how long it may take with all its attempts. Without it as long as bytes move; one that stands still for five minutes has failed.",
+      "As in a Job: how long the backup may take with all its attempts. Without it as long as bytes move; an attempt without progress for five minutes has failed.",
     ),
   verify: z
     .boolean()
     .default(false)
     .describe(
-      "Whether the stored object is fetched again once it is there, made an etcd of in a pod, and its data compared with what the member had; the condition Verified tells how that went. It may be set later, too, and not be taken back.",
+      "Whether a pod fetches the stored object, restores it into an etcd, and compares its data with the member's. The condition Verified shows the result. It may be set later, too, but not taken back.",
     ),
 });
 
-/** A week. */
+/** One week in seconds. */
 const DEFAULT_KEEP_SECONDS = 604_800;
 
 export const archiveSchema = z
@@ -138,20 +143,23 @@ export const archiveSchema = z
       .min(1)
       .max(3_600)
       .default(10)
-      .describe("How old a change may get until it is stored: so much is lost at most when all is lost."),
+      .describe("How old a change may get before it is stored. At most this much is lost when all members are lost."),
     keepForSeconds: z
       .number()
       .int()
       .min(3_600)
       .max(315_360_000)
       .default(DEFAULT_KEEP_SECONDS)
-      .describe("What is older is deleted: so far back a restore can choose its time."),
+      .describe("Changes older than this are deleted: a restore can choose a time this far back."),
   })
   .describe(
-    "Stores every change as it happens, below the folder changes beside the cluster's snapshots, in place of one snapshot; it never completes. With a snapshot and what changed after it, an EtcdRestore brings back any revision or time.",
+    "Stores every change as it happens, instead of one snapshot, in the folder changes beside the cluster's snapshots; it never completes. With a snapshot and the changes after it, an EtcdRestore brings back any revision or time.",
   );
 
-/** What is decided once, each for itself: the API server estimates what a rule costs, and two optional values are as dear as can be. */
+/**
+ * Rules for the immutable fields, one for each. A single rule would exceed the API server's cost limit: its estimate is
+ * high for optional values.
+ */
 const LASTING = Object.entries({ ...backupFieldsSchema.shape, archive: archiveSchema.optional() })
   .filter(([field]) => field !== "verify")
   .map(([field, schema]) => {
@@ -181,7 +189,7 @@ export const backupSpecSchema = backupFieldsSchema
       {
         rule: "!has(self.archive) || (self.objectPolicy == 'Keep' && !has(self.activeDeadlineSeconds))",
         message:
-          "with archive, objectPolicy must be Keep, since keepForSeconds says how long what is stored stays, and activeDeadlineSeconds has no meaning",
+          "with archive, objectPolicy must be Keep, since keepForSeconds limits how long changes are kept, and activeDeadlineSeconds has no meaning",
       },
     ],
   })

@@ -8,10 +8,12 @@ export const backupObjectSchema = z
   .object({
     bytes: z.number().int().describe("Size of the snapshot as etcd sent it."),
     storedBytes: z.number().int().describe("Size of the object."),
-    sha256: z.string().describe("Of the snapshot as etcd sent it, in hexadecimal."),
+    sha256: z.string().describe("SHA-256 of the snapshot as etcd sent it, in hexadecimal."),
     revision: z
       .string()
-      .describe("Every write up to this revision is in the snapshot; a few that came while it was taken may be, too."),
+      .describe(
+        "Every write up to this revision is in the snapshot. A few writes during the snapshot may be in it, too.",
+      ),
     etcdVersion: z.string().describe("The release of the member that was read."),
     clusterID: z.string().describe("etcd's cluster ID in hexadecimal."),
     memberID: z.string().describe("The member that was read, by its ID in hexadecimal."),
@@ -23,43 +25,43 @@ export const backupObjectSchema = z
 export const progressSchema = z
   .object({
     phase: z.string().describe("What the agent does."),
-    bytesRead: z.number().int().describe("Of the snapshot."),
-    bytesStored: z.number().int().describe("Handed to the store."),
+    bytesRead: z.number().int().describe("Bytes of the snapshot that were read."),
+    bytesStored: z.number().int().describe("Bytes handed to the store."),
     bytesExpected: z.number().int().describe("About how large the snapshot will be; 0 until it is known."),
   })
-  .describe("How far the agent was when it was asked last; only while it runs.");
+  .describe("Progress of the agent when the operator last asked it; only while it runs.");
 
 export const verificationSchema = z
   .object({
     jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
-    startTime: time.optional().describe("When the operator saw first that it is asked for."),
+    startTime: time.optional().describe("When the operator first saw that verification is requested."),
     time: time.optional().describe("When it ended, well or not."),
-    revision: z.string().optional().describe("At which the data was compared."),
-    keys: z.number().int().optional().describe("How many keys the etcd has that was made of it, at that revision."),
+    revision: z.string().optional().describe("The revision at which the data was compared."),
+    keys: z.number().int().optional().describe("Number of keys in the restored etcd at that revision."),
   })
-  .describe("How the object was verified; the condition Verified says whether it is right.");
+  .describe("How the object was verified; the condition Verified has the result.");
 
 export const archiveStatusSchema = z
   .object({
-    clusterID: z.string().optional().describe("Of which etcd, by its cluster ID in hexadecimal."),
+    clusterID: z.string().optional().describe("etcd's cluster ID in hexadecimal."),
     from: z
       .string()
       .describe(
-        "Since this revision there has been no gap: changes can be added to a snapshot that has what is before.",
+        "There has been no gap since this revision: the changes can be applied to a snapshot that has everything before.",
       ),
     since: time
       .optional()
       .describe(
-        "When the etcd began to count its revisions anew, such as after a restore of its data; a snapshot from before has other revisions of the same numbers.",
+        "When the etcd began to count its revisions again, for example after a restore. An earlier snapshot has other revisions of the same numbers.",
       ),
     revision: z.string().describe("The last revision that is stored."),
-    time: time.describe("Until when it is stored what happened, by the clock of the pod."),
+    time: time.describe("Every change up to this time is stored, by the clock of the pod."),
     gaps: z.number().int().describe("Gaps that the pod has found since it started."),
     objects: z.number().int().optional().describe("Objects that the pod has stored since it started."),
-    bytes: z.number().int().optional().describe("How large these are, compressed and encrypted as they lie there."),
+    bytes: z.number().int().optional().describe("Size of these objects, as stored: compressed and encrypted."),
     message: z.string().optional().describe("Why nothing can be stored at this moment."),
   })
-  .describe("What is stored of the changes, when the agent was asked last.");
+  .describe("Which changes are stored, when the operator last asked the agent.");
 
 export const backupStatusSchema = z
   .object({
@@ -67,22 +69,22 @@ export const backupStatusSchema = z
     phase: z
       .enum(["BackingUp", "Completed", "Failed"])
       .optional()
-      .describe("BackingUp: on its way, or waiting for something. Completed and Failed are for ever."),
-    source: z.string().optional().describe("Which etcd, for people."),
+      .describe("BackingUp: in progress, or waiting for something. Completed and Failed are final."),
+    source: z.string().optional().describe("The etcd, in words."),
     objectURL: z
       .string()
       .optional()
-      .describe("Where the object is, or is to be; Completed says that it is there, and whole."),
+      .describe("Where the object is, or will be. With phase Completed it is there, and whole."),
     objectKey: z
       .string()
       .optional()
-      .describe("Where it is, or is to be, in its bucket, container or volume: decided once, when the Job is made."),
+      .describe("Key of the object in its bucket, container or volume, decided once, when the Job is made."),
     jobName: z.string().optional().describe("The Job that does it, in the same namespace."),
     nothingStored: z
       .boolean()
       .optional()
       .describe("True as long as no pod of the Job has run, so that there is no object that could be deleted."),
-    startTime: time.optional().describe("When the operator saw the EtcdBackup first."),
+    startTime: time.optional().describe("When the operator first saw the EtcdBackup."),
     completionTime: time.optional().describe("When it ended, well or not."),
     object: backupObjectSchema.optional(),
     progress: progressSchema.optional(),
@@ -90,4 +92,4 @@ export const backupStatusSchema = z
     archive: archiveStatusSchema.optional(),
     conditions: conditionsSchema(BACKUP_CONDITION_TYPES, BACKUP_REASONS).optional(),
   })
-  .describe("What the operator saw and decided last.");
+  .describe("What the operator last saw and decided.");

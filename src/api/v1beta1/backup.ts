@@ -4,7 +4,7 @@ import type { backupSpecSchema } from "#api/v1beta1/backup-schema.ts";
 import type { backupObjectSchema, backupStatusSchema } from "#api/v1beta1/backup-status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
-// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
+// Types only: at run time the operator does not load the schemas and zod, which saves memory.
 
 export type EtcdBackupSpec = z.output<typeof backupSpecSchema>;
 export type EtcdBackupStatus = z.output<typeof backupStatusSchema>;

@@ -25,7 +25,7 @@ const clientServiceSchema = z
     type: z
       .enum(["ClusterIP", "NodePort", "LoadBalancer"])
       .default("ClusterIP")
-      .describe("As of a Service. What does not encrypt should not leave the Kubernetes cluster."),
+      .describe("As in a Service. Members without TLS should not be reachable from outside of the Kubernetes cluster."),
     metadata: z
       .object({
         labels: labelsSchema.describe("Labels of the Service."),
@@ -35,9 +35,9 @@ const clientServiceSchema = z
     trafficDistribution: z
       .enum(["PreferClose", "PreferSameZone", "PreferSameNode"])
       .optional()
-      .describe("Which members clients are led to first, as of a Service. Without it to any one."),
+      .describe("Which members the Service prefers for a client, as in a Service. Without it, any member."),
   })
-  .describe("The Service NAME-client, which leads clients to members. An edit is carried out at once.");
+  .describe("The Service NAME-client, which leads clients to members. An edit takes effect at once.");
 
 const updateStrategySchema = z
   .object({
@@ -45,12 +45,12 @@ const updateStrategySchema = z
       .enum(["RollingUpdate", "OnDelete"])
       .default("RollingUpdate")
       .describe(
-        "RollingUpdate: members are restarted one after another. OnDelete: a member gets what is wanted when somebody deletes its pod; the operator restarts only whom it puts back, and Ready waits for nobody.",
+        "RollingUpdate: members are restarted one after another. OnDelete: a member gets the new spec when its pod is deleted. The operator itself restarts only a member that it rolls back, and Ready does not wait for deletions.",
       ),
     memberTimeout: durationSchema("10s", "24h")
       .optional()
       .describe(
-        "How long the first member that is restarted may take until it is healthy, before it is put back and the update stops, such as 10m. Without it the operator's --member-timeout.",
+        "How long the first member that is restarted may take to become healthy, such as 10m. After that it is rolled back, and the update stops. Without it the operator's --member-timeout.",
       ),
   })
   .describe("How a running cluster is changed.");
@@ -60,7 +60,7 @@ const replacementSchema = z
     after: durationSchema("0s", "24h", "Never")
       .optional()
       .describe(
-        "How long a member may be lost before it is replaced, such as 5m. Never: it is waited for, however long; one whose claim or data is gone or wrong is replaced all the same. Without it the operator's --replace-after.",
+        "How long a member may be lost before it is replaced, such as 5m. Never: the operator waits without limit, but still replaces a member with a missing or wrong claim or data. Without it the operator's --replace-after.",
       ),
   })
   .describe("When a lost member is replaced by a new one.");
@@ -71,7 +71,7 @@ const bootstrapSchema = z
       .object({ ...RESTORE_SOURCE, until: untilSchema, serviceAccountName: serviceAccountNameSchema })
       .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
       .describe(
-        "The cluster begins with the data of a stored snapshot: the operator makes an EtcdRestore of the cluster's name and waits for it. Claims that a cluster of the name has left come first.",
+        "The cluster starts with the data of a stored snapshot: the operator makes an EtcdRestore with the cluster's name and waits for it. Claims left by an earlier cluster of this name take precedence.",
       ),
   })
   .meta({
@@ -82,17 +82,17 @@ const bootstrapSchema = z
       },
     ],
   })
-  .describe("With what a new cluster begins; without it with nothing. It is read only when the cluster is made.");
+  .describe("The data with which a new cluster starts; without it, none. It is read only when the cluster is created.");
 const monitoringSchema = z
   .object({
     podMonitor: z
       .boolean()
       .default(false)
       .describe(
-        "Whether a PodMonitor (monitoring.coreos.com/v1) of the cluster's name leads a Prometheus to the members' metrics. Where the API server does not know the kind, the condition Monitored says so.",
+        "Whether a PodMonitor (monitoring.coreos.com/v1) of the cluster's name leads a Prometheus to the members' metrics. Where the API server does not know the kind, the condition Monitored reports it.",
       ),
   })
-  .describe("How the members are watched by others.");
+  .describe("Monitoring of the members.");
 
 export const clusterSpecSchema = z
   .object({
@@ -112,7 +112,7 @@ export const clusterSpecSchema = z
       .enum(["Quorum", "None"])
       .default("Quorum")
       .describe(
-        "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. None: there is no budget, and an update does not keep drains away; somebody else holds evictions back.",
+        "Quorum: a PodDisruptionBudget lets drains evict members as long as a quorum stays. One or two members have none to spare: there a drain evicts one member at a time, and clients wait until it has started again. None: there is no budget, and an update does not hold drains back; limit evictions by other means.",
       ),
     networkPolicy: networkPolicySchema.optional(),
     monitoring: monitoringSchema.default({ podMonitor: false }),
@@ -120,7 +120,7 @@ export const clusterSpecSchema = z
       .boolean()
       .default(false)
       .describe(
-        "The operator looks and tells, and changes nothing. The annotation etcd.improbable.io/paused does the same.",
+        "The operator only reports, and renews certificates that are about to end; no member restarts. The annotation etcd.improbable.io/paused does the same.",
       ),
   })
   .meta({
@@ -138,4 +138,4 @@ export const clusterSpecSchema = z
       ...AUTH_NEEDS_CERTIFICATES,
     ],
   })
-  .describe("The etcd cluster that is wanted.");
+  .describe("Desired state of the etcd cluster.");

@@ -12,7 +12,7 @@ import type {
 } from "#api/v1beta1/status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
-// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
+// Types only: at run time the operator does not load the schemas and zod, which saves memory.
 
 export type EtcdClusterSpec = z.output<typeof clusterSpecSchema>;
 export type EtcdClusterStatus = z.output<typeof clusterStatusSchema>;

@@ -3,10 +3,16 @@ import { BACKUP_DESTINATION_LABEL } from "#api/names.ts";
 import { objectURLTemplateSchema } from "#api/object-url-schema.ts";
 import { secretName, urlSchema } from "#api/v1beta1/reference-schema.ts";
 
-/** Stores take keys of 1,024 bytes; the operator adds the namespace, the cluster, the time and the name. */
+/**
+ * Maximum length in characters. Stores accept keys of 1,024 bytes; the operator appends namespace, cluster, time and
+ * name.
+ */
 const MAX_PREFIX_LENGTH = 256;
 
-/** @param what the field is called @param pattern in RE2 @param may what it may be, for people */
+/**
+ * Schema of a name.
+ * @param what name of the field @param pattern in RE2 syntax @param may valid values, for the message
+ */
 function named(what: string, pattern: string, may: string, length: number) {
   return z
     .string()
@@ -29,7 +35,7 @@ const bucketSchema = named(
   222,
 );
 const PARTS = "(/[A-Za-z0-9_=@.-]*[A-Za-z0-9_=@-][A-Za-z0-9_=@.-]*)*$";
-/** No part of it is empty, or made of dots alone. */
+/** Schema of a path. No part is empty or consists of dots only. */
 const pathSchema = (what: string) =>
   named(
     what,
@@ -40,36 +46,34 @@ const pathSchema = (what: string) =>
 
 const prefixSchema = pathSchema("prefix")
   .optional()
-  .describe("What the object's key begins with. The namespace, the cluster, the time and the name follow.");
+  .describe("Beginning of the object's key. The namespace, the cluster, the time and the name follow.");
 
-/** @param keys that the Secret may have, for people */
+/** @param keys keys of the Secret, for the description */
 export function credentials(keys: string) {
   return z
     .object({ secretName: secretName.describe(`Secret with ${keys}.`) })
     .optional()
-    .describe("With what the store is asked. Without it the identity that the cloud gives to the pod's account.");
+    .describe("Credentials for the store. Without it the identity that the cloud gives to the pod's account.");
 }
 
 export const s3Schema = z.object({
-  bucket: bucketSchema.describe("Name of the bucket, which has to be there."),
+  bucket: bucketSchema.describe("Name of the bucket, which must exist."),
   prefix: prefixSchema,
-  endpoint: urlSchema("https://minio.example.com:9000").optional().describe("Where a server is that is not AWS."),
+  endpoint: urlSchema("https://minio.example.com:9000").optional().describe("URL of a server that is not AWS."),
   region: named("region", "^[A-Za-z0-9-]{1,63}$", "letters, digits and dashes, such as eu-west-1", 63)
     .optional()
     .describe("Such as eu-west-1."),
   pathStyle: z
     .boolean()
     .default(false)
-    .describe("The bucket stands in the path and not in the name of the host, as servers of one's own have it."),
-  credentials: credentials(
-    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and where they are needed AWS_SESSION_TOKEN and ca.crt",
-  ),
+    .describe("Whether the bucket is in the path instead of the host name, as self-hosted servers expect it."),
+  credentials: credentials("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN and ca.crt if needed"),
 });
 
 export const gcsSchema = z.object({
-  bucket: bucketSchema.describe("Name of the bucket, which has to be there."),
+  bucket: bucketSchema.describe("Name of the bucket, which must exist."),
   prefix: prefixSchema,
-  endpoint: urlSchema("https://storage.example.com").optional().describe("Where a server is that is not Google's."),
+  endpoint: urlSchema("https://storage.example.com").optional().describe("URL of a server that is not Google's."),
   credentials: credentials("credentials.json, the key of a service account"),
 });
 
@@ -82,7 +86,7 @@ export const azureSchema = z.object({
     "^([$]root|[a-z0-9][a-z0-9-]{2,62})$",
     "3 to 63 lower case letters, digits and dashes",
     63,
-  ).describe("Name of the container, which has to be there."),
+  ).describe("Name of the container, which must exist."),
   prefix: prefixSchema,
   endpoint: z
     .string()
@@ -98,7 +102,7 @@ export const azureSchema = z.object({
       ],
     })
     .optional()
-    .describe("Where a server is that is not Azure's, with the account as its path where the server wants it there."),
+    .describe("URL of a server that is not Azure's, with the account as its path if the server expects it there."),
   credentials: credentials("AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN"),
 });
 
@@ -108,7 +112,7 @@ export const volumeSchema = z.object({
     .min(1)
     .max(253)
     .describe(
-      `Name of a PersistentVolumeClaim in the same namespace, whose label ${BACKUP_DESTINATION_LABEL} is "true": the group of all that lies there becomes the agent's. Never the claim of a member.`,
+      `Name of a PersistentVolumeClaim in the same namespace, with the label ${BACKUP_DESTINATION_LABEL}: "true". The group of all files there becomes the agent's. Never the claim of a member.`,
     ),
   path: pathSchema("path")
     .optional()
@@ -118,7 +122,7 @@ export const volumeSchema = z.object({
 const urlDestinationSchema = z.object({
   template: objectURLTemplateSchema,
   credentials: credentials("what the store of the URL wants").describe(
-    "With what the store is asked. Without it the Secret etcd-backup-credentials, when there is one.",
+    "Credentials for the store. Without it the Secret etcd-backup-credentials, when there is one.",
   ),
 });
 
@@ -126,7 +130,7 @@ const KINDS = ["s3", "gcs", "azure", "volume", "url"];
 
 export const destinationSchema = z
   .object({
-    s3: s3Schema.optional().describe("Amazon S3, or a server that speaks it."),
+    s3: s3Schema.optional().describe("Amazon S3, or a compatible server."),
     gcs: gcsSchema.optional().describe("Google Cloud Storage."),
     azure: azureSchema.optional().describe("Azure Blob Storage."),
     volume: volumeSchema.optional().describe("A volume of Kubernetes."),
@@ -140,4 +144,4 @@ export const destinationSchema = z
       },
     ],
   })
-  .describe("Where the object is stored. Nothing is ever overwritten.");
+  .describe("Where the object is stored. Existing objects are never overwritten.");

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { durationSchema, quantity } from "#api/common-schema.ts";
 
-/** Flags that one cluster sets; etcd has about a hundred. */
+/** Maximum number of extra flags. etcd has about a hundred. */
 const MAX_EXTRA_ARGS = 64;
 
 const quota = quantity(
@@ -16,28 +16,28 @@ const autoCompactionSchema = z
     retention: z
       .string()
       .max(32)
-      .describe("How much history is kept: of Periodic a duration such as 1h, of Revision a number such as 1000."),
+      .describe("How much history is kept: for Periodic a duration such as 1h, for Revision a number such as 1000."),
   })
   .meta({
     "x-kubernetes-validations": [
       {
-        // etcd reads the number as an int64. Digits are counted first: a duration that no int64 holds is an error of the rule.
+        // etcd parses the number as an int64. The digits are counted first, because `duration()` fails beyond an int64.
         rule: "self.mode == 'Periodic' ? self.retention.matches('^([0-9]{1,7}([.][0-9]{1,8})?(h|m|s))+$') && !self.retention.matches('[0-9]{6}([.][0-9]+)?h') && duration(self.retention) <= duration('87600h') : self.retention.matches('^[1-9][0-9]{0,17}$')",
         messageExpression:
           "'retention is ' + self.retention + '; with mode ' + self.mode + ' it must be ' + (self.mode == 'Periodic' ? 'a duration of at most 87600h, such as 1h' : 'a number of at most 18 digits, such as 1000')",
         message:
-          "retention must be a duration of at most 87600h, such as 1h, with mode Periodic, and a number of at most 18 digits, such as 1000, with mode Revision",
+          "retention must be a duration up to 87600h (such as 1h) with mode Periodic, and up to 18 digits (such as 1000) with mode Revision",
       },
     ],
   })
-  .describe("How etcd forgets old revisions by itself. Without it it keeps all of them until a client compacts.");
+  .describe("Automatic compaction of old revisions. Without it etcd keeps all of them until a client compacts.");
 
 export const etcdSchema = z
   .object({
     quotaBackendBytes: quota
       .optional()
       .describe(
-        "How large the database may become. Auto: a quarter of the volume, 8Gi at most. Without it etcd's own default, 2Gi.",
+        "How large the database may become. Auto: a quarter of the volume, 8Gi at most. Without it etcd's default, 2Gi, or less where the volume has no room for twice that and the WAL.",
       ),
     autoCompaction: autoCompactionSchema.optional(),
     snapshotCount: z
@@ -51,11 +51,11 @@ export const etcdSchema = z
       ),
     heartbeatInterval: durationSchema("10ms", "10s")
       .optional()
-      .describe("How often the leader is heard of, such as 100ms, which is etcd's own default."),
+      .describe("How often the leader sends a heartbeat, such as 100ms, which is etcd's default."),
     electionTimeout: durationSchema("50ms", "50s")
       .optional()
       .describe(
-        "After which silence a new leader is elected, such as 1s, which is etcd's own default; five times the heartbeat at least.",
+        "How long followers wait without a heartbeat before they elect a new leader, such as 1s, which is etcd's default. At least five times the heartbeat interval.",
       ),
     extraArgs: z
       .record(z.string(), z.string().max(4_096))
@@ -74,4 +74,4 @@ export const etcdSchema = z
       },
     ],
   })
-  .describe("How etcd is set up. A change restarts members one after another.");
+  .describe("Settings of etcd. A change restarts members one after another.");

@@ -7,14 +7,14 @@ const MAX_VALUES = 64;
 const MAX_KEY_LENGTH = 317;
 const MAX_VALUE_LENGTH = 63;
 
-// Why are fields kept that nobody knows?
-//   The API server drops them otherwise, silently for whoever does not ask it to be strict, and a selector without what was meant to limit it selects
-//   everything. What is kept is seen, and refused (src/api/network-peers.ts).
+// Why does the schema keep unknown fields?
+//   Otherwise the API server drops them, silently without strict validation, and a selector without its terms selects
+//   everything. The webhook and the operator refuse unknown fields that are kept (src/api/network-peers.ts).
 
 const expression = z
   .looseObject({
-    key: z.string().min(1).max(MAX_KEY_LENGTH).describe("Of the label."),
-    operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("What is asked of the label."),
+    key: z.string().min(1).max(MAX_KEY_LENGTH).describe("Key of the label."),
+    operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("Relation between the label and the values."),
     values: z
       .array(z.string().max(MAX_VALUE_LENGTH))
       .max(MAX_VALUES)
@@ -35,19 +35,16 @@ const labelSelector = (whose: string) =>
     .looseObject({
       matchLabels: z
         .record(z.string(), z.string().max(MAX_VALUE_LENGTH))
+        .meta({ maxProperties: MAX_PARTS })
         .optional()
         .describe("Labels that it must have."),
-      matchExpressions: z
-        .array(expression)
-        .max(MAX_PARTS)
-        .optional()
-        .describe("What must be true of its labels besides."),
+      matchExpressions: z.array(expression).max(MAX_PARTS).optional().describe("Further conditions on its labels."),
     })
     .describe(`Label selector for ${whose}, as in a NetworkPolicy; {} selects all.`);
 
 const cidr = z.string().min(1).max(64).meta({ format: "cidr" });
 
-/** One entry of `from` of a NetworkPolicy. https://kubernetes.io/docs/concepts/services-networking/network-policies/ */
+/** Entry of `from` of a NetworkPolicy. https://kubernetes.io/docs/concepts/services-networking/network-policies/ */
 const peer = z
   .looseObject({
     podSelector: labelSelector("pods: of the namespace, or of those that namespaceSelector selects").optional(),
@@ -55,7 +52,7 @@ const peer = z
     ipBlock: z
       .looseObject({
         cidr: cidr.describe("Such as 192.0.2.0/24 or 2001:db8::/64."),
-        except: z.array(cidr).max(MAX_PEERS).optional().describe("What of it is left out: parts of it."),
+        except: z.array(cidr).max(MAX_PEERS).optional().describe("Ranges within cidr that are left out."),
       })
       .optional()
       .describe("Addresses, such as of clients outside of the Kubernetes cluster."),
@@ -75,18 +72,22 @@ export const networkPolicySchema = z
     enabled: z
       .boolean()
       .default(false)
-      .describe("Whether there is a NetworkPolicy. Where the network has no engine for them, it changes nothing."),
+      .describe(
+        "Whether there is a NetworkPolicy. It has no effect in a network that does not enforce NetworkPolicies.",
+      ),
     clients: z
       .array(peer)
       .max(MAX_PEERS)
       .optional()
       .describe(
-        "Who may reach the client port (2379), beside the members, the operator and its backups. Without it every pod of the namespace; with none nobody else.",
+        "Peers that may reach the client port (2379), in addition to the members, the operator and its backups. Without it every pod of the namespace may; an empty list allows no others.",
       ),
     metrics: z
       .array(peer)
       .max(MAX_PEERS)
       .optional()
-      .describe("Who may reach the metrics port (2381), beside the operator. Without it nobody else."),
+      .describe(
+        "Peers that may reach the metrics port (2381), in addition to the operator. Without it there are no others.",
+      ),
   })
-  .describe("The NetworkPolicy NAME, which says who may reach the members. An edit is carried out at once.");
+  .describe("The NetworkPolicy NAME, which limits access to the members. An edit takes effect at once.");

@@ -6,7 +6,7 @@ import { imageSchema, podTemplateSchema } from "#api/v1beta1/pod-schema.ts";
 import { DEFAULT_STORAGE_SPEC, storageSchema } from "#api/v1beta1/storage-schema.ts";
 import { memberTlsSchema } from "#api/v1beta1/tls-schema.ts";
 
-/** What of a member people decide, on the EtcdCluster: whoever edits it has members restarted. */
+/** Fields of an EtcdPeer that users set on the EtcdCluster. A change restarts the member. */
 const memberTemplate = {
   version: versionSchema.default(DEFAULT_VERSION),
   image: imageSchema.optional(),
@@ -24,7 +24,7 @@ export const peerSpecSchema = z
       .object({ ...memberTemplate, version: versionSchema })
       .optional()
       .describe(
-        "With what the member was last well, until it is well with what it got since: it is put back to it when it does not come up.",
+        "Template with which the member was last healthy, until it is healthy with its new one. It is rolled back to this when it does not become healthy.",
       ),
   })
   .meta(PEER_RULES)

@@ -5,7 +5,7 @@ import type { bootstrapSchema } from "#api/v1beta1/place-schema.ts";
 import type { peerStatusSchema } from "#api/v1beta1/status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
-// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
+// Types only: at run time the operator does not load the schemas and zod, which saves memory.
 
 export type EtcdPeerSpec = z.output<typeof peerSpecSchema>;
 export type EtcdPeerStatus = z.output<typeof peerStatusSchema>;

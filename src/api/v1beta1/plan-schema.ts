@@ -1,40 +1,38 @@
 import { z } from "zod";
 
 const refusalSchema = z.object({
-  rule: z.string().describe("The rule that says so, as docs/reference/rules.md has it."),
+  rule: z.string().describe("The rule or guard that refuses it, as named in docs/reference/rules.md."),
   message: z.string().describe("What is refused or in the way, and why."),
 });
 
 const stepSchema = z.object({
-  rule: z.string().describe("The rule that makes the step, as docs/reference/rules.md has it."),
-  step: z.string().describe("What is done, such as restartPod: one write to Kubernetes or etcd."),
-  member: z.string().optional().describe("The member that it is about, where it is about one."),
-  message: z.string().describe("The same for people, as the event of the step would say it."),
+  rule: z.string().describe("The rule that makes the step, as named in docs/reference/rules.md."),
+  step: z.string().describe("The step, such as restartPod: one write to Kubernetes or etcd."),
+  member: z.string().optional().describe("The member that the step is about, if any."),
+  message: z.string().describe("The step in words, as in its event."),
 });
 
 export const planSchema = z
   .object({
-    edit: z
-      .string()
-      .describe("The edit that is explained, as the annotation has it; of a long one its first 1,000 characters."),
+    edit: z.string().describe("The edit from the annotation; of a long one the first 1,000 characters."),
     outcome: z
       .enum(["Done", "Waits", "Refused", "Unforeseen"])
       .describe(
-        "Done: after the steps everything is as the edit asks for, but for what is refused. Waits: after the steps the operator waits; the message says for what. Refused: nothing of the edit would be carried out. Unforeseen: what comes after the steps cannot be told, or not yet.",
+        "Done: after the steps everything is as the edit asks for, except what is refused. Waits: after the steps the operator waits; the message states for what. Refused: no part of the edit would be carried out. Unforeseen: what follows the steps cannot be predicted, or not yet.",
       ),
-    message: z.string().describe("How it ends, for people."),
+    message: z.string().describe("The outcome in words."),
     refused: z.array(refusalSchema).optional().describe("What would not be carried out, and why."),
     restarts: z
       .array(z.string())
       .optional()
       .describe(
-        "The members that the operator would restart, in this order; a member that restarts twice is there twice.",
+        "The members that the operator would restart, in this order; a member that restarts twice is listed twice.",
       ),
     steps: z
       .array(stepSchema)
       .optional()
-      .describe("What the operator would do, in this order, while all goes well and nobody edits anything else."),
+      .describe("What the operator would do, in this order, if nothing fails and there is no further edit."),
   })
   .describe(
-    "What an edit of the spec would cause, without making it: the annotation etcd.improbable.io/dry-run holds the edit, as a JSON merge patch of spec. The plan is made anew every half minute and when the edit or the spec changes, and goes when the annotation does.",
+    "What an edit of the spec would cause, without making it. The annotation etcd.improbable.io/dry-run holds the edit, as a JSON merge patch of spec. The plan is updated every half minute and when the edit or the spec changes. It is removed with the annotation.",
   );

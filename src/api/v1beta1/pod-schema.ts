@@ -1,12 +1,18 @@
 import { z } from "zod";
 import { annotationsSchema, labelsSchema, resourcesSchema } from "#api/common-schema.ts";
 
-/** More containers or volumes in one pod than anybody runs; the API server needs a bound to know what a rule costs. */
+/**
+ * Maximum number of containers, and of volumes, in a pod: more than pods need. The API server needs a bound to estimate
+ * the cost of CEL rules.
+ */
 const MAX_CONTAINERS = 16;
 
 const HOST = "([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[[][0-9A-Fa-f:]+[]])(:[0-9]+)?";
 const PART = "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*";
-/** An image's name without tag, as container runtimes read it; the API server takes anything, and then no pod starts. */
+/**
+ * Pattern of an image name without tag, as container runtimes parse it. The API server accepts any text, and then the
+ * pod does not start.
+ */
 const REPOSITORY = `^(${HOST}/)?${PART}(/${PART})*$`;
 
 export const imageSchema = z
@@ -42,22 +48,29 @@ export const imageSchema = z
         ],
       })
       .optional()
-      .describe("Which image, instead of the tag vVERSION. Give the spec.version that it holds, too."),
+      .describe("Digest of the image, instead of the tag vVERSION. spec.version must be the release in that image."),
     pullPolicy: z
       .enum(["Always", "IfNotPresent", "Never"])
       .optional()
-      .describe("As of a container. Without it IfNotPresent."),
+      .describe("As in a container. Without it IfNotPresent."),
     pullSecrets: z
       .array(z.object({ name: z.string().min(1).max(253).describe("Name of a Secret in the same namespace.") }))
       .max(MAX_CONTAINERS)
       .optional()
-      .describe("With what the image is pulled, as imagePullSecrets of a Pod."),
+      .describe("Secrets for pulling the image, as imagePullSecrets of a Pod."),
   })
   .describe("The image of etcd. A change restarts members one after another.");
 
-/** What a container may say is what a Pod may say; of etcd's own, resources are looked at before the API server does. */
+/**
+ * Schema of a container: all fields of a Pod's container are allowed. Only the resources are validated here, before the
+ * API server validates the pod.
+ */
 const containerSchema = z.looseObject({
-  name: z.string().min(1).max(63).describe("etcd is the operator's container; any other name is one beside it."),
+  name: z
+    .string()
+    .min(1)
+    .max(63)
+    .describe("etcd is the operator's container; any other name is an additional container."),
   resources: resourcesSchema.optional().describe("Compute resources, as in a Pod."),
 });
 
@@ -80,11 +93,9 @@ export const podTemplateSchema = z
         affinity: z
           .looseObject({})
           .optional()
-          .describe("As of a Pod. It replaces the default, which spreads members over nodes and zones."),
+          .describe("As in a Pod. It replaces the default, which spreads members over nodes and zones."),
       })
       .optional()
       .describe("The spec of a Pod, merged into the operator's own as kubectl patch would."),
   })
-  .describe(
-    "What the pods of members look like, beyond what the operator sets. A change restarts members one after another.",
-  );
+  .describe("Additions to the pods of members. A change restarts members one after another.");

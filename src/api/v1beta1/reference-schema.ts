@@ -1,11 +1,11 @@
 import { z } from "zod";
 
-/** Names a Secret of the same namespace; it is mounted, and never read by the operator. */
+/** Name of a Secret in the same namespace. */
 export const secretName = z.string().min(1).max(253);
 
 const MAX_URL_LENGTH = 512;
 
-/** The root of a server. @param example for people */
+/** Schema of a server's URL without a path. @param example for the message */
 export function urlSchema(example: string) {
   const may = `it must be http:// or https://, a host and a port, such as ${example}`;
   return z

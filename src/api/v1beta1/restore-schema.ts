@@ -9,7 +9,7 @@ import {
   untilSchema,
 } from "#api/v1beta1/restore-source-schema.ts";
 
-/** Both versions take the same. */
+/** Schema of the cluster's name in both versions. */
 export const clusterNameSchema = z
   .string()
   .min(1)
@@ -24,7 +24,9 @@ export const clusterNameSchema = z
       },
     ],
   })
-  .describe("Name of the EtcdCluster that is made. There must be none of it, nor claims that one has left.");
+  .describe(
+    "Name of the EtcdCluster that is made. No EtcdCluster of this name, and no claims of an earlier one, may exist.",
+  );
 
 export const RESTORE_IS_FIXED = {
   rule: "self == oldSelf",
@@ -37,14 +39,14 @@ export const RESTORE_HAS_MEMBERS = {
     "clusterTemplate.spec.replicas is 0; it must be 1 to 7, since a cluster without members has no place for data",
 };
 
-export const RESTORE_DESCRIPTION = "A new etcd cluster that is made of a stored snapshot.";
+export const RESTORE_DESCRIPTION = "A new etcd cluster that is restored from a stored snapshot.";
 
 export const restoreSpecSchema = z
   .object({
     source: z
       .object(RESTORE_SOURCE)
       .meta({ "x-kubernetes-validations": [ONE_SOURCE] })
-      .describe("Which snapshot."),
+      .describe("The snapshot that is restored."),
     until: untilSchema,
     clusterTemplate: z
       .object({
@@ -56,7 +58,7 @@ export const restoreSpecSchema = z
     resources: resourcesSchema
       .default(DEFAULT_BACKUP_RESOURCES)
       .describe(
-        "Compute resources of the containers that bring the snapshot, as in a Pod. They take the same memory for any size of data. The one that makes a data directory of it has those of etcd.",
+        "Compute resources of the containers that fetch the snapshot, as in a Pod. They need the same memory for any size of data. The container that restores it to a data directory has those of etcd.",
       ),
   })
   .meta({

@@ -2,9 +2,12 @@ import { z } from "zod";
 import { encryptionSchema } from "#api/v1beta1/backup-schema.ts";
 import { azureSchema, credentials, gcsSchema, s3Schema, volumeSchema } from "#api/v1beta1/destination-schema.ts";
 
-/** Stores take keys of 1,024 bytes. */
+/** Maximum length of a key in stores, in bytes. */
 const MAX_KEY_LENGTH = 1_024;
-/** The same as of a template that an EtcdBackup has (object-url-schema.ts): what it has stored can be named. */
+/**
+ * Maximum length of a URL, as for an EtcdBackup's template (object-url-schema.ts), so that every backup can be
+ * restored.
+ */
 export const MAX_OBJECT_URL_LENGTH = 600;
 
 const keySchema = z
@@ -16,13 +19,13 @@ const keySchema = z
       {
         rule: "!self.matches('(^|/)[.]{0,2}(/|$)') && !self.matches('[[:cntrl:]]')",
         messageExpression:
-          "'key is ' + self + '; it must be names with / between them, none of which is empty, . or .., such as shop/orders.db'",
-        message: "key must be names with / between them, none of which is empty, . or .., such as shop/orders.db",
+          "'key is ' + self + '; it must be names with / between them, none empty, . or .., such as shop/orders.db'",
+        message: "key must be names with / between them, none empty, . or .., such as shop/orders.db",
       },
     ],
   })
   .describe(
-    "Where the object is in its bucket, container or volume: the whole key, such as status.objectKey of an EtcdBackup.",
+    "The whole key of the object in its bucket, container or volume, such as status.objectKey of an EtcdBackup.",
   );
 
 const KINDS = ["s3", "gcs", "azure", "volume", "url"];
@@ -33,7 +36,7 @@ const objectSchema = z
       .omit({ prefix: true })
       .extend({ key: keySchema })
       .optional()
-      .describe("Amazon S3, or a server that speaks it."),
+      .describe("Amazon S3, or a compatible server."),
     gcs: gcsSchema.omit({ prefix: true }).extend({ key: keySchema }).optional().describe("Google Cloud Storage."),
     azure: azureSchema.omit({ prefix: true }).extend({ key: keySchema }).optional().describe("Azure Blob Storage."),
     volume: volumeSchema.omit({ path: true }).extend({ key: keySchema }).optional().describe("A volume of Kubernetes."),
@@ -47,14 +50,14 @@ const objectSchema = z
             "Such as s3://bucket/key.db?region=eu-west-1, gs://bucket/key.db or azblob://container/key.db?storage_account=mine.",
           ),
         credentials: credentials("what the store of the URL wants").describe(
-          "With what the store is asked. Without it the Secret etcd-backup-credentials, when there is one.",
+          "Credentials for the store. Without it the Secret etcd-backup-credentials, when there is one.",
         ),
       })
       .optional()
       .describe("A store and the whole key, as one URL."),
     encryption: encryptionSchema
       .optional()
-      .describe("With what the object was encrypted. One that is not encrypted is refused then."),
+      .describe("Key with which the object was encrypted. An object that is not encrypted is then refused."),
   })
   .meta({
     "x-kubernetes-validations": [
@@ -66,7 +69,7 @@ const objectSchema = z
   })
   .describe("A stored snapshot: an object of an EtcdBackup, or what `etcdctl snapshot save` wrote.");
 
-/** What a cluster is restored from; an EtcdCluster says the same. */
+/** Fields with the source of a restore, also used by EtcdCluster. */
 export const RESTORE_SOURCE = {
   backupName: z
     .string()
@@ -74,7 +77,7 @@ export const RESTORE_SOURCE = {
     .max(63)
     .optional()
     .describe(
-      "Name of an EtcdBackup in the same namespace; when it is still under way it is waited for. This, or object.",
+      "Name of an EtcdBackup in the same namespace; if it is still in progress, the restore waits for it. This, or object.",
     ),
   object: objectSchema.optional(),
 };
@@ -84,20 +87,20 @@ export const ONE_SOURCE = {
   message: "it must have exactly one of backupName and object",
 };
 
-/** Up to where; an EtcdCluster says the same. */
+/** Schema of the point in time of a restore, also used by EtcdCluster. */
 export const untilSchema = z
   .object({
     revision: z
       .string()
       .regex(/^[1-9][0-9]{0,18}$/)
       .optional()
-      .describe("With this revision of the source and nothing after it, such as the one before a mistake."),
+      .describe("Restores this revision of the source and nothing after it, such as the revision before a mistake."),
     time: z
       .string()
       .meta({ format: "date-time" })
       .optional()
       .describe(
-        "With what had happened by this time and nothing after it, such as 2026-01-31T12:00:00Z. The clock of the pod that archives counts.",
+        "Restores all changes up to this time and nothing after it, such as 2026-01-31T12:00:00Z, by the clock of the pod that archives.",
       ),
   })
   .meta({
@@ -110,7 +113,7 @@ export const untilSchema = z
   })
   .optional()
   .describe(
-    "A point in time after the snapshot. What changed up to there is taken from the archive beside it, which a schedule with archive keeps.",
+    "A point in time after the snapshot. Changes up to then are taken from the archive beside the snapshot, which a schedule with archive keeps.",
   );
 
 export const serviceAccountNameSchema = z

@@ -4,7 +4,7 @@ import type { restoreSpecSchema } from "#api/v1beta1/restore-schema.ts";
 import type { restoredSnapshotSchema, restoreStatusSchema } from "#api/v1beta1/restore-status-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
-// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
+// Types only: at run time the operator does not load the schemas and zod, which saves memory.
 
 export type EtcdRestoreSpec = z.output<typeof restoreSpecSchema>;
 export type EtcdRestoreStatus = z.output<typeof restoreStatusSchema>;

@@ -1,22 +1,22 @@
 import { z } from "zod";
 
-/** A day of a retention has 24 hours, a week 7 days. */
+/** Pattern of a duration in a retention. A day has 24 hours, a week 7 days. */
 const KEEP_FOR = "^([1-9][0-9]*(w|d|h|m|s))+$";
 const A_KEEP_FOR = "a duration such as 30d or 12h, in weeks (w), days (d), hours (h), minutes (m) or seconds (s)";
 
 const MAX_KEPT = 10_000;
 
-/** @param of which ones, for people */
+/** @param of what is counted, for the description */
 function count(of: string) {
   return z.number().int().min(1).max(MAX_KEPT).optional().describe(of);
 }
 
 const per = (period: string) =>
-  count(`The last one of each of so many ${period}: the latest ${period} that have one. In spec.timeZone.`);
+  count(`The last backup of each of this many ${period}: the latest ${period} that have one. In spec.timeZone.`);
 
 export const retentionSchema = z
   .object({
-    keepLast: count("So many of the latest."),
+    keepLast: count("This many of the latest backups."),
     keepFor: z
       .string()
       .max(32)
@@ -31,7 +31,7 @@ export const retentionSchema = z
       })
       .optional()
       .describe(
-        "All that are not older than this, such as 30d, counted back from the latest one, so that nothing goes while no new ones come. A week is 7 days, a day 24 hours.",
+        "All backups up to this age, such as 30d. It counts from the latest backup, so that none is deleted while no new ones are made. A week is 7 days, a day 24 hours.",
       ),
     keepDaily: per("days"),
     keepWeekly: per("weeks"),
@@ -46,5 +46,5 @@ export const retentionSchema = z
     ],
   })
   .describe(
-    "Which completed backups are kept; all others are deleted with their objects, whatever objectPolicy says. What one of these keeps is kept. They count separately for each etcd cluster, by its ID, and the latest one of each is never deleted. Without retention none is deleted.",
+    "Which completed backups are kept; all others are deleted with their objects, whatever objectPolicy is. A backup is kept if one of these fields keeps it. They count separately for each etcd cluster, by its ID, and its latest backup is never deleted. Without retention none is deleted.",
   );

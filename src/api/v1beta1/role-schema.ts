@@ -3,7 +3,9 @@ import { conditionsSchema, listed } from "#api/common-schema.ts";
 import { ROLE_CONDITION_TYPES, ROLE_REASONS } from "#api/conditions.ts";
 import { clusterNameSchema, etcdNameSchema, staysNamed, takeOverSchema } from "#api/v1beta1/access-schema.ts";
 
-/** Longer than keys are; the API server needs a bound to know what a rule costs. */
+/**
+ * Maximum length of a key, more than keys usually have. The API server needs a bound to estimate the cost of CEL rules.
+ */
 const MAX_KEY_LENGTH = 1_024;
 const MAX_PERMISSIONS = 64;
 
@@ -12,28 +14,28 @@ const GIVEN = ["key", "prefix", "range"].map((field) => `(has(self.${field}) ? 1
 
 const rangeSchema = z
   .object({
-    from: z.string().max(MAX_KEY_LENGTH).describe("The first key. An empty one: from the first key that there is."),
+    from: z.string().max(MAX_KEY_LENGTH).describe("The first key. Empty: from the first key in etcd."),
     to: z
       .string()
       .min(1)
       .max(MAX_KEY_LENGTH)
       .optional()
-      .describe("The first key that is not meant any more. Without it all keys from the first one on are meant."),
+      .describe("The first key after the range. Without it the range has all keys from the first one on."),
   })
   .meta({
     "x-kubernetes-validations": [
       {
         rule: "!has(self.to) || self.from < self.to",
-        message: "range.to must come behind range.from, in the order of their bytes",
+        message: "range.to must come after range.from, in the order of their bytes",
       },
       {
         rule: "!has(self.to) || self.to != '\\u0000'",
         message:
-          "range.to is the character NUL alone, before which there is no key, and by which etcd knows all keys; leave it out to mean all keys from range.from on",
+          "range.to is the character NUL alone, with which etcd means all keys; leave it out to mean all keys from range.from on",
       },
     ],
   })
-  .describe("Keys from one up to another, in the order of their bytes.");
+  .describe("Keys from one to another, in the order of their bytes.");
 
 const permissionSchema = z
   .object({
@@ -51,7 +53,7 @@ const permissionSchema = z
       .max(MAX_KEY_LENGTH)
       .optional()
       .describe(
-        "All keys that begin so. End it with a separator, such as orders/: orders alone means orders-archive, too.",
+        "All keys that begin with this. End it with a separator, such as orders/: orders alone means orders-archive, too.",
       ),
     range: rangeSchema.optional(),
   })
@@ -75,7 +77,7 @@ export const roleSpecSchema = z
       .array(permissionSchema)
       .max(MAX_PERMISSIONS)
       .default([])
-      .describe("What users with this role may do, and nothing else. Without any they may do nothing by it."),
+      .describe("Exactly what users with this role may do. Without any, the role permits nothing."),
     takeOver: takeOverSchema("role"),
   })
   .meta({ "x-kubernetes-validations": staysNamed("roleName") })
@@ -88,13 +90,11 @@ export const roleStatusSchema = z
     roleName: z
       .string()
       .optional()
-      .describe(
-        "The role in etcd that this object makes and keeps; from then on it is this object's, and goes with it.",
-      ),
+      .describe("The role in etcd that this object has made. It belongs to this object, and is deleted with it."),
     clusterID: z
       .string()
       .optional()
-      .describe("In which etcd that is, by its cluster ID in hexadecimal. In another one, it is not this object's."),
+      .describe("etcd's cluster ID in hexadecimal, where the role is. A role in any other etcd is not this object's."),
     conditions: conditionsSchema(ROLE_CONDITION_TYPES, ROLE_REASONS).optional(),
   })
-  .describe("What the operator saw and decided last.");
+  .describe("What the operator last saw and decided.");

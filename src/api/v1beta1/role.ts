@@ -3,7 +3,7 @@ import { GROUP } from "#api/names.ts";
 import type { roleSpecSchema, roleStatusSchema } from "#api/v1beta1/role-schema.ts";
 import { type KubeObject, type NamespacedMeta, resource } from "#kube/kinds.ts";
 
-// Types only: the schemas make CRDs and tests, and the operator lives without them and their library in memory.
+// Types only: at run time the operator does not load the schemas and zod, which saves memory.
 
 export type EtcdRoleSpec = z.output<typeof roleSpecSchema>;
 export type EtcdRoleStatus = z.output<typeof roleStatusSchema>;

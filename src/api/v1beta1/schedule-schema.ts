@@ -15,14 +15,14 @@ const timeZoneSchema = z
         message: "it must be the name of a time zone, such as Europe/Berlin or UTC",
       },
       {
-        // The API server has the names of all time zones; of one that it does not know it says so.
+        // CEL knows all IANA time zones and fails for an unknown name.
         rule: "timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0",
         message: "it must be the name of a time zone, such as Europe/Berlin or UTC",
       },
     ],
   })
   .describe(
-    "The time zone of the schedule, and of the days, weeks and months of the retention, by its IANA name. A time that the clocks leave out in spring is made up for when they go on; one that comes twice in autumn counts once, unless hour or minute begin with *.",
+    "The time zone of the schedule, and of the days, weeks and months of the retention, by its IANA name. A time that the change to daylight saving time skips runs right after the change. One that comes twice in autumn counts once, unless hour or minute begin with *.",
   );
 
 export const scheduleSpecSchema = z
@@ -32,13 +32,11 @@ export const scheduleSpecSchema = z
     suspend: z
       .boolean()
       .default(false)
-      .describe("Makes no backups. What would have been due meanwhile is not made up for."),
+      .describe("Makes no backups. Backups that were due during the suspension are not made later."),
     immediate: z
       .boolean()
       .default(false)
-      .describe(
-        "Makes the first backup at once, when none has ever been made, and does not wait for the first due time.",
-      ),
+      .describe("Makes the first backup at once, if none has ever been made, instead of at the first due time."),
     startingDeadlineSeconds: z
       .number()
       .int()
@@ -46,7 +44,7 @@ export const scheduleSpecSchema = z
       .max(31_536_000)
       .optional()
       .describe(
-        "How late a backup may begin when its time was missed, such as while the operator was away. Of several that were missed only the latest is made. Without it there is no limit.",
+        "How late a backup may begin when its time was missed, for example while the operator was down. Of several missed backups only the latest is made. Without it there is no limit.",
       ),
     concurrencyPolicy: z
       .enum(["Forbid", "Allow", "Replace"])
@@ -62,7 +60,7 @@ export const scheduleSpecSchema = z
       .max(1000)
       .optional()
       .describe(
-        "How many completed EtcdBackups stay; of those that go, objectPolicy says what becomes of their objects. Without it all stay. With retention, each stays as long as its object.",
+        "How many completed EtcdBackups stay. Whether an object is deleted with its EtcdBackup depends on objectPolicy. Without it all stay. With retention, each stays as long as its object.",
       ),
     failedBackupsHistoryLimit: z
       .number()
@@ -77,11 +75,13 @@ export const scheduleSpecSchema = z
       .min(1)
       .max(10_000)
       .optional()
-      .describe("Has the first of every so many backups verified: restored into a throw-away member, and compared."),
+      .describe(
+        "Verifies the first of every this many backups: the operator restores it into a throw-away member, and compares the data.",
+      ),
     archive: archiveSchema
       .optional()
       .describe(
-        "Stores every change between two backups as it happens, too, so that an EtcdRestore can choose any revision or time. An EtcdBackup does it, called like the schedule with -changes behind it, also while the schedule is suspended.",
+        "Also stores every change between two backups as it happens, so that an EtcdRestore can choose any revision or time. The EtcdBackup NAME-changes does it, also while the schedule is suspended.",
       ),
     backupTemplate: backupFieldsSchema.describe("The spec of each EtcdBackup that is made from now on."),
   })
@@ -99,4 +99,4 @@ export const scheduleSpecSchema = z
       },
     ],
   })
-  .describe("Backups that are made again and again, and which of them are kept.");
+  .describe("Backups at regular times, and which of them are kept.");

@@ -11,20 +11,24 @@ export const madeBackupSchema = z.object({
 });
 
 const lastSuccessfulSchema = madeBackupSchema.extend({
-  revision: z.string().optional().describe("Of etcd."),
+  revision: z.string().optional().describe("etcd's revision in the backup."),
   objectURL: z.string().optional(),
 });
 
 const disposalSchema = z.object({
   name: z.string().describe("The EtcdBackup."),
-  objectURL: z.string().optional().describe("The object that would go with it; without it none would."),
+  objectURL: z.string().optional().describe("The object that would be deleted with it; without it none would."),
 });
 
 export const dryRunSchema = z
   .object({
-    refused: z.string().optional().describe("Why what the annotation says is no edit that could be made."),
-    deletes: z.array(disposalSchema).describe("What would be deleted with the edit, the oldest first."),
-    more: z.number().int().optional().describe("How many more would be deleted that are not in the list."),
+    refused: z.string().optional().describe("Why the annotation's value is not a possible edit."),
+    deletes: z.array(disposalSchema).describe("The backups that the edit would delete, the oldest first."),
+    more: z
+      .number()
+      .int()
+      .optional()
+      .describe("Number of further backups that would be deleted and are not in the list."),
   })
   .describe("What the edit that the annotation etcd.improbable.io/dry-run proposes would delete.");
 
@@ -36,16 +40,16 @@ export const scheduleStatusSchema = z
         schedule: z.string(),
         timeZone: z.string(),
         since: time.describe(
-          "Times before this one are not made up for: it moves when either is edited, or the schedule is resumed.",
+          "Backups that were due before this time are not made later. It moves when either is edited, or the schedule is resumed.",
         ),
       })
       .optional()
-      .describe("Which schedule due times are counted by; not there while it is suspended."),
+      .describe("The schedule from which due times are computed; absent while it is suspended."),
     lastScheduleTime: time.optional().describe("The due time of the latest backup that was made."),
     heldTime: time
       .optional()
-      .describe("The due time of the latest run that had to wait for its EtcdCluster, which slept, to be woken."),
-    nextScheduleTime: time.optional().describe("When the next one is due."),
+      .describe("The due time of the latest run that had to wait because its EtcdCluster slept."),
+    nextScheduleTime: time.optional().describe("When the next backup is due."),
     runs: z.number().int().optional().describe("How many backups have been made so far."),
     active: z.array(z.string()).optional().describe("EtcdBackups that have not ended."),
     lastSuccessful: lastSuccessfulSchema.optional().describe("The latest backup that was completed."),
@@ -55,14 +59,14 @@ export const scheduleStatusSchema = z
     archive: archiveStatusSchema.extend({ name: z.string().describe("The EtcdBackup that does it.") }).optional(),
     archiveFailures: z
       .object({
-        count: z.number().int().describe("How many have failed in a row."),
-        time: time.describe("When the latest one did."),
+        count: z.number().int().describe("Number of failures in a row."),
+        time: time.describe("When the latest one failed."),
       })
       .optional()
       .describe(
-        "Of archives that failed before they had worked for a while: the next one is made ever later, up to half an hour.",
+        "Archives that failed before they had worked for a while. The delay before the next one grows, up to half an hour.",
       ),
     dryRun: dryRunSchema.optional(),
     conditions: conditionsSchema(SCHEDULE_CONDITION_TYPES, SCHEDULE_REASONS).optional(),
   })
-  .describe("What the operator saw and decided last.");
+  .describe("What the operator last saw and decided.");

@@ -49,7 +49,8 @@ const STORAGE = {
    "maxLength": 32
   },
   "storageClassName": {
-   "type": "string"
+   "type": "string",
+   "maxLength": 253
   },
   "accessModes": {
    "minItems": 1,
@@ -64,7 +65,8 @@ const STORAGE = {
    }
   },
   "volumeAttributesClassName": {
-   "type": "string"
+   "type": "string",
+   "maxLength": 253
   },
   "selector": {
    "type": "object",
@@ -403,14 +405,16 @@ const POD_TEMPLATE = {
      "maxProperties": 64,
      "type": "object",
      "additionalProperties": {
-      "type": "string"
+      "type": "string",
+      "maxLength": 63
      }
     },
     "annotations": {
      "maxProperties": 64,
      "type": "object",
      "additionalProperties": {
-      "type": "string"
+      "type": "string",
+      "maxLength": 32768
      }
     }
    }
@@ -738,14 +742,16 @@ export const SHAPES = {
         "maxProperties": 64,
         "type": "object",
         "additionalProperties": {
-         "type": "string"
+         "type": "string",
+         "maxLength": 63
         }
        },
        "annotations": {
         "maxProperties": 64,
         "type": "object",
         "additionalProperties": {
-         "type": "string"
+         "type": "string",
+         "maxLength": 32768
         }
        }
       }
@@ -809,6 +815,7 @@ export const SHAPES = {
          "properties": {
           "matchLabels": {
            "type": "object",
+           "maxProperties": 32,
            "additionalProperties": {
             "type": "string",
             "maxLength": 63
@@ -856,6 +863,7 @@ export const SHAPES = {
          "properties": {
           "matchLabels": {
            "type": "object",
+           "maxProperties": 32,
            "additionalProperties": {
             "type": "string",
             "maxLength": 63
@@ -934,6 +942,7 @@ export const SHAPES = {
          "properties": {
           "matchLabels": {
            "type": "object",
+           "maxProperties": 32,
            "additionalProperties": {
             "type": "string",
             "maxLength": 63
@@ -981,6 +990,7 @@ export const SHAPES = {
          "properties": {
           "matchLabels": {
            "type": "object",
+           "maxProperties": 32,
            "additionalProperties": {
             "type": "string",
             "maxLength": 63
@@ -1084,7 +1094,8 @@ export const SHAPES = {
       ]
      },
      "clusterToken": {
-      "type": "string"
+      "type": "string",
+      "maxLength": 512
      },
      "static": {
       "type": "object",
@@ -1097,15 +1108,19 @@ export const SHAPES = {
          "type": "object",
          "properties": {
           "name": {
-           "type": "string"
+           "type": "string",
+           "maxLength": 253
           },
           "host": {
-           "type": "string"
+           "type": "string",
+           "maxLength": 253
           },
           "peerURLs": {
+           "maxItems": 32,
            "type": "array",
            "items": {
-            "type": "string"
+            "type": "string",
+            "maxLength": 2048
            }
           }
          },
@@ -1126,13 +1141,16 @@ export const SHAPES = {
     ]
    },
    "clusterID": {
-    "type": "string"
+    "type": "string",
+    "maxLength": 16
    },
    "clusterToken": {
-    "type": "string"
+    "type": "string",
+    "maxLength": 512
    },
    "memberID": {
-    "type": "string"
+    "type": "string",
+    "maxLength": 16
    },
    "version": {
     "type": "string",
@@ -2121,14 +2139,16 @@ export const SHAPES = {
             "maxProperties": 64,
             "type": "object",
             "additionalProperties": {
-             "type": "string"
+             "type": "string",
+             "maxLength": 63
             }
            },
            "annotations": {
             "maxProperties": 64,
             "type": "object",
             "additionalProperties": {
-             "type": "string"
+             "type": "string",
+             "maxLength": 32768
             }
            }
           }
@@ -2192,6 +2212,7 @@ export const SHAPES = {
              "properties": {
               "matchLabels": {
                "type": "object",
+               "maxProperties": 32,
                "additionalProperties": {
                 "type": "string",
                 "maxLength": 63
@@ -2239,6 +2260,7 @@ export const SHAPES = {
              "properties": {
               "matchLabels": {
                "type": "object",
+               "maxProperties": 32,
                "additionalProperties": {
                 "type": "string",
                 "maxLength": 63
@@ -2317,6 +2339,7 @@ export const SHAPES = {
              "properties": {
               "matchLabels": {
                "type": "object",
+               "maxProperties": 32,
                "additionalProperties": {
                 "type": "string",
                 "maxLength": 63
@@ -2364,6 +2387,7 @@ export const SHAPES = {
              "properties": {
               "matchLabels": {
                "type": "object",
+               "maxProperties": 32,
                "additionalProperties": {
                 "type": "string",
                 "maxLength": 63

@@ -19,18 +19,26 @@ export const identitySchema = z
   .object({
     clusterID: z
       .string()
-      .describe("etcd's cluster ID in hexadecimal. An etcd that answers with another one is never believed."),
+      .describe(
+        "etcd's cluster ID in hexadecimal. The operator never trusts an etcd that answers with a different ID.",
+      ),
     token: z.string().describe("etcd's initial cluster token; never used for a second cluster."),
     initialMembers: z
       .array(initialMemberSchema)
-      .describe("The frozen list of members that the cluster was or is formed from."),
+      .describe("The fixed list of members from which the cluster was or is formed."),
     peerScheme: z
       .enum(["http", "https"])
       .optional()
-      .describe("How members reach each other, since the cluster was formed; without it http."),
+      .describe("Scheme with which the cluster was formed and members reach each other; without it http."),
+    adopting: z
+      .boolean()
+      .optional()
+      .describe(
+        "The identity was taken from claims, and the members have had no quorum since. Claims of the same cluster that appear later are added to initialMembers.",
+      ),
   })
   .describe(
-    "Who this cluster is. Written before anything else is created, so that an outage never looks like a new cluster.",
+    "Identity of this cluster. It is written before anything else is created, so that an outage never looks like a new cluster.",
   );
 
 export const memberStatusSchema = z.object({
@@ -40,76 +48,83 @@ export const memberStatusSchema = z.object({
   leader: z.boolean(),
   learner: z.boolean(),
   version: z.string().optional().describe("The release that the member runs, or ran when it was last asked."),
+  raftEntriesFrom: z
+    .string()
+    .optional()
+    .describe(
+      "The oldest minor release of the raft entries that the member reads at its next start. Its last snapshot includes all older entries. Members of etcd 3.7 cannot read entries of 3.5.",
+    ),
   upToDate: z
     .boolean()
     .optional()
-    .describe("Whether the member's pod was made from what the spec asks for; not said of one that a person added."),
+    .describe(
+      "Whether the member's pod was made from what the spec asks for; not set for a member that a person added.",
+    ),
   since: z
     .string()
     .optional()
     .meta({ format: "date-time" })
     .describe(
-      "Since when looks have found the member unhealthy. How long it is waited for counts anew after a restart of the operator.",
+      "Since when the member is unhealthy. After a restart of the operator, the wait for the member starts again.",
     ),
   message: z.string().optional().describe("Why the member is not healthy."),
 });
 
 export const updateSchema = z
   .object({
-    revision: z
-      .string()
-      .describe("Names the version and podTemplate that are wanted; equal for all that mean the same."),
+    revision: z.string().describe("Hash of the desired version and podTemplate; equal for equal ones."),
     from: z.string().describe("The release that most members ran when the update began."),
-    to: z.string().describe("The release that is wanted."),
-    updated: z.array(z.string()).describe("The members that run what is wanted."),
-    proven: z.boolean().describe("Some member has been well with what is wanted."),
+    to: z.string().describe("The desired release."),
+    updated: z.array(z.string()).describe("The members that run what the spec asks for."),
+    proven: z.boolean().describe("Some member has been healthy with what the spec asks for."),
     waitingFor: z.string().optional().describe("The member that the next restart waits for."),
     waitingForDeletion: z
       .array(z.string())
       .optional()
       .describe(
-        "The members that get what is wanted when somebody deletes their pods, because spec.updateStrategy.type is OnDelete.",
+        "The members that are updated only when their pods are deleted, because spec.updateStrategy.type is OnDelete.",
       ),
-    since: z.string().meta({ format: "date-time" }).describe("When the update was first seen to be wanted."),
+    since: z.string().meta({ format: "date-time" }).describe("When the operator first saw that an update is needed."),
     stopped: z
       .object({
         member: z.string().describe("The first member that was restarted, and did not become healthy."),
-        message: z.string().describe("What was seen of it last."),
+        message: z.string().describe("Last state of the member."),
       })
       .optional()
-      .describe("The update was stopped, and the member put back. It is tried anew once something else is wanted."),
+      .describe(
+        "The update was stopped, and the member was rolled back. The next change of the spec starts a new update.",
+      ),
   })
   .describe("Members are being restarted, one after another, with what the spec asks for; with OnDelete by people.");
 
 const sleepSchema = z
   .object({
-    since: z.string().meta({ format: "date-time" }).describe("When members were told to stop."),
+    since: z.string().meta({ format: "date-time" }).describe("When the operator began to stop members."),
     wokenAt: z
       .string()
       .optional()
       .meta({ format: "date-time" })
-      .describe("When they were told to start again; until the last one is back, or its time is up."),
+      .describe(
+        "When the operator began to start them again. It is set until the last one is back, or its time is up.",
+      ),
   })
   .describe("The cluster sleeps, because spec.replicas is 0, or is waking up.");
 
 const certificateSchema = z.object({
   name: z.string().describe("Name of the Secret that holds it."),
-  notAfter: z.string().meta({ format: "date-time" }).describe("When it ends."),
-  issuer: z.string().describe("The name of the authority that signed it."),
-  trust: z
-    .array(z.string())
-    .optional()
-    .describe("The authorities that the Secret says are to be trusted: the SHA-256 of each one's certificate."),
+  notAfter: z.string().meta({ format: "date-time" }).describe("When it expires."),
+  issuer: z.string().describe("The name of the CA that signed it."),
+  trust: z.array(z.string()).optional().describe("The trusted CAs in the Secret: SHA-256 of the certificate of each."),
 });
 
-/** What of `spec.tls` says where a certificate comes from, and how it is made. */
+/** Fields of `spec.tls` about the source and lifetime of certificates. */
 const issuing = {
-  provider: z.string().describe("Who issues: Operator, CertManager or Secret."),
+  provider: z.string().describe("Source of the certificates: Operator, CertManager or Secret."),
   certManager: z
     .object({ issuerRef: z.object({ name: z.string(), kind: z.string(), group: z.string() }) })
     .optional()
     .describe("With CertManager: the issuer that signs."),
-  duration: z.string().optional().describe("How long a certificate is good."),
+  duration: z.string().optional().describe("How long a certificate is valid."),
   renewBefore: z.string().optional().describe("How long before its end a certificate is renewed."),
 };
 
@@ -120,26 +135,26 @@ const issuedBySchema = z.object({
       secret: z
         .object({ secretName: z.string() })
         .optional()
-        .describe("With Secret: the Secret that somebody else fills."),
+        .describe("With Secret: the Secret that is filled by something other than the operator."),
     })
     .optional()
-    .describe("What members show to each other."),
+    .describe("Certificates that members show to each other."),
   client: z
     .object({
       ...issuing,
       secret: z
         .object({ serverSecretName: z.string(), operatorClientSecretName: z.string() })
         .optional()
-        .describe("With Secret: the Secrets that somebody else fills."),
-      extraNames: z.array(z.string()).optional().describe("Further names that the certificate of members carries."),
+        .describe("With Secret: the Secrets that are filled by something other than the operator."),
+      extraNames: z.array(z.string()).optional().describe("Further names in the certificate of members."),
     })
     .optional()
-    .describe("What members show to clients, and the operator to members."),
+    .describe("Certificates that members show to clients, and the operator to members."),
 });
 
 const waiverSchema = z.object({
   check: z.string().describe(listed("The check that is waived.", WAIVABLE)),
-  until: z.string().meta({ format: "date-time" }).describe("When it is asked again."),
+  until: z.string().meta({ format: "date-time" }).describe("When the check applies again."),
 });
 
 export const unmanagedNamesSchema = z.object({
@@ -147,33 +162,29 @@ export const unmanagedNamesSchema = z.object({
   names: z
     .array(z.string())
     .describe(
-      "The first ten of them, sorted; the first 64 characters of a long one, and what is no plain text written as \\u{…}.",
+      "The first ten of them, sorted. A long name is cut after 64 characters, and characters that are not plain text are written as \\u{…}.",
     ),
 });
 
 export const unmanagedSchema = z
   .object({
-    users: unmanagedNamesSchema.optional().describe("But for root, and those by which the operator logs in."),
-    roles: unmanagedNamesSchema.optional().describe("But for root."),
+    users: unmanagedNamesSchema.optional().describe("Without root, and without those by which the operator logs in."),
+    roles: unmanagedNamesSchema.optional().describe("Without root."),
   })
   .describe(
-    "Users and roles in etcd that no EtcdUser and no EtcdRole names: people have made them with etcdctl. They are left alone.",
+    "Users and roles in etcd that no EtcdUser and no EtcdRole names, such as those that people have made with etcdctl. They are left alone.",
   );
 
 export const clusterStatusSchema = z
   .object({
     observedGeneration: z.number().int().optional(),
-    replicas: z
-      .number()
-      .int()
-      .optional()
-      .describe("How many EtcdPeers there are; of a cluster that sleeps, how many pods."),
-    readyReplicas: z.number().int().optional().describe("How many voting members are healthy."),
+    replicas: z.number().int().optional().describe("Number of EtcdPeers; while the cluster sleeps, number of pods."),
+    readyReplicas: z.number().int().optional().describe("Number of healthy voting members."),
     ready: z.string().optional().describe("Healthy voters and wanted voters, such as 3/3."),
     selector: z.string().optional().describe("Selects the pods of members; used by the scale subresource."),
-    clusterVersion: z.string().optional().describe("The version that the cluster as a whole speaks, such as 3.6.0."),
+    clusterVersion: z.string().optional().describe("etcd's cluster version, such as 3.6.0."),
     version: z.string().optional().describe("The oldest release that a member runs, such as 3.6.16."),
-    leader: z.string().optional().describe("Name of the member that leads."),
+    leader: z.string().optional().describe("Name of the leader."),
     identity: identitySchema.optional(),
     sleep: sleepSchema.optional(),
     update: updateSchema.optional(),
@@ -184,13 +195,22 @@ export const clusterStatusSchema = z
       .describe("The checks that an update does not wait for now, by the annotation etcd.improbable.io/waive."),
     backup: z
       .object({
-        lastSuccessful: madeBackupSchema.optional().describe("The latest one that was completed."),
+        lastSuccessful: madeBackupSchema.optional().describe("The latest backup that was completed."),
         lastVerified: madeBackupSchema
           .optional()
-          .describe("The latest one that was restored into a throw-away member and found whole."),
+          .describe("The latest backup that was restored into a throw-away member and found whole."),
       })
       .optional()
       .describe("The backups of the EtcdBackupSchedules that name the cluster."),
+    quarantinedClaims: z
+      .object({
+        count: z.number().int().describe("How many there are."),
+        oldestAt: z.string().optional().describe("When the first of them was quarantined."),
+      })
+      .optional()
+      .describe(
+        "Claims of members that have left, with the label etcd.improbable.io/quarantined. They are kept until a person deletes them.",
+      ),
     certificates: z
       .array(certificateSchema)
       .optional()
@@ -202,7 +222,7 @@ export const clusterStatusSchema = z
           .object({
             scheme: z
               .enum(["http", "https"])
-              .describe("By which every member serves clients; of two the one with TLS."),
+              .describe("Scheme by which every member serves clients; https if members serve both."),
             bothServedSince: z
               .string()
               .optional()
@@ -212,35 +232,35 @@ export const clusterStatusSchema = z
           .optional(),
       })
       .optional()
-      .describe("How members are reached, where spec.tls says something of it."),
+      .describe("How members are reached; set only with spec.tls."),
     auth: z
       .object({
-        enabled: z.boolean().describe("Whether etcd asks for users, by its own last word."),
+        enabled: z.boolean().describe("Whether authentication is enabled, as etcd last reported it."),
         operators: z
           .array(z.string())
           .optional()
           .describe(
-            "Users in etcd by which the operator logs in, or is about to, but for etcd-cluster-operator: by the common names of its certificates. They are its own; no EtcdUser gets them.",
+            "Users in etcd, other than etcd-cluster-operator, by which the operator logs in or is about to: the common names of its certificates. They belong to the operator; no EtcdUser gets them.",
           ),
         unmanaged: unmanagedSchema.optional(),
       })
       .optional()
-      .describe("etcd's users and roles; not there while nobody knows, or has asked for them."),
+      .describe("etcd's users and roles; absent while they are unknown or not asked for."),
     issuedBy: issuedBySchema
       .optional()
       .describe(
-        "Where what is shown comes from. Where spec.tls says something else, members and the operator are on their way there.",
+        "Source of the certificates in use. While spec.tls asks for a different source, members and the operator are changing to it.",
       ),
     members: z
       .array(memberStatusSchema)
       .optional()
       .meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] })
       .describe(
-        "The members as they were last asked: whenever an object of the cluster changes, the readiness of a pod for one. While all is well and nothing changes they are asked every 10 s, in a large fleet one of them once in a minute and all at least every five minutes; what only etcd knows, such as the leader and alarms, is a minute old then.",
+        "The members at their last check. The operator checks them when an object of the cluster changes, such as the readiness of a pod. While all is well and nothing changes, it checks them every 10 s. In a large fleet it checks one of them every minute and all at least every five minutes. What only etcd knows, such as the leader and alarms, is then a minute old.",
       ),
     conditions: conditionsSchema(CONDITION_TYPES, REASONS).optional(),
   })
-  .describe("What the operator saw and decided last.");
+  .describe("What the operator last saw and decided.");
 
 export const peerStatusSchema = z
   .object({
@@ -252,8 +272,8 @@ export const peerStatusSchema = z
       .string()
       .optional()
       .describe(
-        "Which version and podTemplate the next pod of the member will have, as the ReplicaSet controller knows by now.",
+        "Hash of the version and podTemplate of the member's next pod, as the ReplicaSet controller has seen them.",
       ),
     conditions: conditionsSchema(PEER_CONDITION_TYPES, PEER_REASONS).optional(),
   })
-  .describe("What the operator saw and decided last.");
+  .describe("What the operator last saw and decided.");

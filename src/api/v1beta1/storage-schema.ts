@@ -8,6 +8,7 @@ export const storageSchema = z
     size: size.default(DEFAULT_STORAGE).describe("Size of each member's volume."),
     storageClassName: z
       .string()
+      .max(253)
       .optional()
       .describe("Storage class; without it the default class of the Kubernetes cluster is used."),
     accessModes: z
@@ -16,7 +17,7 @@ export const storageSchema = z
       .max(1)
       .default(["ReadWriteOnce"])
       .describe("One mode; a volume belongs to one member, so shared modes are not accepted."),
-    volumeAttributesClassName: z.string().optional().describe("As of a PersistentVolumeClaim."),
+    volumeAttributesClassName: z.string().max(253).optional().describe("As in a PersistentVolumeClaim."),
     selector: z
       .looseObject({})
       .optional()

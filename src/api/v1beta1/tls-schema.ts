@@ -6,16 +6,22 @@ import { secretName } from "#api/v1beta1/reference-schema.ts";
 
 const PROVIDERS = ["Operator", "CertManager", "Secret", "None"] as const;
 const PROVIDER =
-  "Operator: from authorities of the cluster's own, which the operator makes and renews. CertManager: from an issuer of cert-manager. Secret: from Secrets that somebody else fills and renews. None: no TLS.";
+  "Operator: from the cluster's own CAs, which the operator makes and renews. CertManager: from an issuer of cert-manager. Secret: from Secrets that are filled and renewed by something other than the operator. None: no TLS.";
 
-/** More names than one certificate should carry; the API server needs a bound to know what a rule costs. */
+/**
+ * Maximum number of extra names, more than a certificate should have. The API server needs a bound to estimate the cost
+ * of CEL rules.
+ */
 const MAX_EXTRA_NAMES = 32;
 
 const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
 const DNS_NAME = `^([*][.])?${LABEL}([.]${LABEL})*$`;
 const BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
 const IPV4 = `^(${BYTE}[.]){3}${BYTE}$`;
-/** Whether it is one in every respect the webhook asks; so old an API server as may be has no function for it. */
+/**
+ * Pattern of characters only. The webhook checks IPv6 addresses exactly, because the oldest supported API server has no
+ * CEL function for it.
+ */
 const IPV6 = "^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$";
 const extraName = z
   .string()
@@ -43,7 +49,7 @@ const certManagerSchema = z
           .min(1)
           .max(253)
           .default("cert-manager.io")
-          .describe("API group of the issuer; another one for an issuer that is no part of cert-manager."),
+          .describe("API group of the issuer; a different group for an issuer that is not part of cert-manager."),
       })
       .meta({
         "x-kubernetes-validations": [
@@ -55,26 +61,26 @@ const certManagerSchema = z
           },
         ],
       })
-      .describe("Which issuer signs, as of a Certificate."),
+      .describe("The issuer that signs, as in a Certificate."),
   })
-  .describe("Goes with provider CertManager.");
+  .describe("Required with provider CertManager, and not allowed with any other.");
 
-/** How long a certificate is good, where the operator asks for it. */
+/** Lifetime of a certificate that the operator issues or requests. */
 const life = {
   duration: durationSchema("10m", "87600h")
     .optional()
-    .describe("How long a certificate is good, such as 2160h, which is what it is without it."),
+    .describe("How long a certificate is valid, such as 2160h, which is the default."),
   renewBefore: durationSchema("5m", "87600h")
     .optional()
-    .describe("How long before its end a certificate is renewed. Without it a third of duration."),
+    .describe("How long before its expiry a certificate is renewed. Without it a third of duration."),
 };
 
 const IS_ISSUED = "self.provider in ['Operator', 'CertManager']";
 
-/** On Secrets that somebody else fills. */
+/** Label that a Secret from outside the operator must have, for messages. */
 const LABELLED = `the label ${TLS_LABEL}: "true"`;
 
-/** What goes with one provider and with no other. @param side for people */
+/** Rules for fields that belong to one provider only. @param side for the messages */
 function providerRules(side: "peer" | "client") {
   return [
     {
@@ -111,11 +117,11 @@ const peerSchema = z
     secret: z
       .object({
         secretName: secretName.describe(
-          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: what all members show to each other, and whom they trust.`,
+          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that all members show to each other, and the CAs that they trust.`,
         ),
       })
       .optional()
-      .describe("Goes with provider Secret."),
+      .describe("Required with provider Secret, and not allowed with any other."),
     ...life,
   })
   .meta({ "x-kubernetes-validations": providerRules("peer") })
@@ -128,14 +134,14 @@ const clientSchema = z
     secret: z
       .object({
         serverSecretName: secretName.describe(
-          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: what members show to clients, and by whom clients' certificates must be signed.`,
+          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that members show to clients, and the CAs of clients' certificates.`,
         ),
         operatorClientSecretName: secretName.describe(
-          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: what the operator shows to members, and by whom theirs must be signed.`,
+          `Secret with tls.crt, tls.key and ca.crt, and ${LABELLED}: the certificate that the operator shows to members, and the CAs of their certificates.`,
         ),
       })
       .optional()
-      .describe("Goes with provider Secret."),
+      .describe("Required with provider Secret, and not allowed with any other."),
     verifyClients: z
       .boolean()
       .default(true)
@@ -145,12 +151,12 @@ const clientSchema = z
       .max(MAX_EXTRA_NAMES)
       .optional()
       .describe(
-        "Further names and IP addresses by which clients reach members, for their certificate. The names in the Kubernetes cluster and localhost are there anyway.",
+        "Further names and IP addresses by which clients reach members, for their certificate. The names in the Kubernetes cluster and localhost are always in it.",
       ),
     plaintextFor: durationSchema("0s", "8760h")
       .optional()
       .describe(
-        "How long clients are served with TLS and without it, at the same port, when the provider changes from or to None; counted from when every member serves both. 1h without it.",
+        "How long clients are served both with and without TLS, at the same port, when the provider changes from or to None. The time starts when every member serves both. Default: 1h.",
       ),
     ...life,
   })
@@ -161,13 +167,16 @@ const clientSchema = z
         rule: `${IS_ISSUED} || !has(self.extraNames) || size(self.extraNames) == 0`,
         messageExpression:
           "'client.extraNames is given, and provider is ' + self.provider + '; it must be left out: with Operator and CertManager alone the operator says which names a certificate carries'",
-        message: "client.extraNames goes with the providers Operator and CertManager alone",
+        message: "client.extraNames needs the provider Operator or CertManager",
       },
     ],
   })
   .describe("Between members and their clients, the operator among them.");
 
-/** What HTTP/2 allows before TLS 1.3; of what came later etcd chooses itself. https://www.rfc-editor.org/rfc/rfc7540#appendix-A */
+/**
+ * Cipher suites that HTTP/2 allows below TLS 1.3. etcd does not let TLS 1.3 suites be configured.
+ * https://www.rfc-editor.org/rfc/rfc7540#appendix-A
+ */
 const CIPHER_SUITES = [
   "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
   "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
@@ -177,14 +186,14 @@ const CIPHER_SUITES = [
   "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 ] as const;
 
-/** How members speak TLS: the same in what people ask for, and in what a member has got. */
+/** TLS settings of members that EtcdCluster and EtcdPeer have in common. */
 const protocol = {
   cipherSuites: z
     .array(z.enum(CIPHER_SUITES))
     .min(1)
     .max(CIPHER_SUITES.length)
     .optional()
-    .describe("Which cipher suites members take below TLS 1.3. Without it etcd's own choice."),
+    .describe("Cipher suites that members accept below TLS 1.3. Without it etcd's default."),
 };
 
 const minVersion = z.enum(["TLS1.2", "TLS1.3"]);
@@ -198,7 +207,7 @@ const CIPHER_RULES = [
   {
     rule: "!has(self.cipherSuites) || !has(self.minVersion) || self.minVersion == 'TLS1.2'",
     message:
-      "tls.cipherSuites is given, and tls.minVersion is TLS1.3, whose suites cannot be chosen; give only one of them",
+      "tls.cipherSuites is given, and tls.minVersion is TLS1.3, which has no choice of suites; give only one of them",
   },
 ];
 
@@ -207,48 +216,48 @@ export const clusterTlsSchema = z
   .object({
     peer: peerSchema.default({ provider: "Operator" }),
     client: clientSchema.default({ provider: "Operator", verifyClients: true }),
-    minVersion: minVersion.default("TLS1.2").describe("The oldest version of TLS that members speak."),
+    minVersion: minVersion.default("TLS1.2").describe("The oldest version of TLS that members accept."),
     ...protocol,
   })
   .meta({ "x-kubernetes-validations": CIPHER_RULES })
   .describe(
-    "How members, and their clients, know each other. A new cluster without it gets provider Operator on both sides, which the operator writes here; one that was made before, without it, is not encrypted.",
+    "TLS between members, and with their clients. A new cluster without it gets provider Operator on both sides, which the operator writes here. An existing cluster without it is not encrypted.",
   );
 
-/** Whether there is TLS on a side of an EtcdCluster. @param object self or oldSelf, its spec */
+/** CEL expression: whether an EtcdCluster has TLS for peers or clients. @param object self or oldSelf, its spec */
 function anyTls(object: "self" | "oldSelf"): string {
   return `(has(${object}.tls) && (${object}.tls.peer.provider != 'None' || ${object}.tls.client.provider != 'None'))`;
 }
 
-// Why may who issues change?
-//   Members come to trust both, then to show the other one, and then to drop the former one, while they speak TLS all the time.
-/** Rules on the spec of an EtcdCluster that exists. */
+// Why may the provider change?
+//   Members first trust both CAs, then present the new certificates, and then drop the old CA. They use TLS throughout.
+/** Rules on updates of an EtcdCluster's spec. */
 export const TLS_STAYS = [
   {
-    // Whoever replaces the object by a manifest without it does not ask for members that stop to speak TLS.
+    // A manifest without spec.tls that replaces the object is not taken as a request to turn TLS off.
     rule: `has(self.tls) || !${anyTls("oldSelf")}`,
     message:
-      "tls is missing, and was given; it must be written as it stands: of a cluster that was made without it the operator has written it, see kubectl get etcdcluster NAME -o jsonpath={.spec.tls}; kubectl apply leaves it alone",
+      "tls is missing, and was given; it must be given. For a cluster that was made without it, the operator has written it: see kubectl get etcdcluster NAME -o jsonpath={.spec.tls}; kubectl apply leaves it alone",
   },
 ];
 
 const side = {
-  secretName: secretName.describe("Secret with tls.crt and tls.key: what the member shows."),
+  secretName: secretName.describe("Secret with tls.crt and tls.key: the certificate that the member shows."),
   trust: z
     .string()
     .min(1)
     .max(MAX_BUNDLE_LENGTH)
-    .describe("The certificates, in PEM, of the authorities by which those must be signed who connect."),
+    .describe("The CA certificates, in PEM, that must have signed the certificates of connecting members and clients."),
   signer: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
     .optional()
     .describe(
-      "Which of several authorities signs what the Secret holds: the SHA-256 of its certificate. Only what the operator issues, and only while one authority follows another one.",
+      "SHA-256 of the CA certificate that signs the certificate in the Secret. Set only if the operator issues it, and only during a CA rotation.",
     ),
 };
 
-/** `spec.tls` of an EtcdPeer: what a member has got of what the EtcdCluster asks for. */
+/** `spec.tls` of an EtcdPeer: the part of the EtcdCluster's TLS configuration that the member has received. */
 export const memberTlsSchema = z
   .object({
     peer: z
@@ -258,25 +267,20 @@ export const memberTlsSchema = z
           .enum(["http", "https"])
           .optional()
           .describe(
-            "How others reach the member; https without it. http: it could speak TLS, and does so towards those that others reach by https.",
+            "How other members reach this one; https without it. http: the member has a certificate, and uses TLS to members that are reached by https.",
           ),
       })
       .optional()
-      .describe("Towards other members. Without it nothing is encrypted there."),
+      .describe("TLS between members. Without it their traffic is not encrypted."),
     client: z
       .object({
         ...side,
         verifyClients: z.boolean().default(true).describe("Whether clients must show a certificate."),
-        plaintext: z
-          .boolean()
-          .optional()
-          .describe("Whether clients without TLS are served beside those with TLS, at the same port."),
+        plaintext: z.boolean().optional().describe("Whether clients are also served without TLS, at the same port."),
       })
       .optional()
-      .describe("Towards clients. Without it nothing is encrypted there."),
-    minVersion: minVersion.optional().describe("The oldest version of TLS that the member speaks."),
+      .describe("TLS with clients. Without it their traffic is not encrypted."),
+    minVersion: minVersion.optional().describe("The oldest version of TLS that the member accepts."),
     ...protocol,
   })
-  .describe(
-    "With which certificates the member runs. A change of trust or signer restarts it, a renewed certificate does not.",
-  );
+  .describe("Certificates of the member. A change of trust or signer restarts it, a renewed certificate does not.");

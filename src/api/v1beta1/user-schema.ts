@@ -28,7 +28,7 @@ export const userSpecSchema = z
       .meta({ "x-kubernetes-list-type": "set" })
       .default([])
       .describe(
-        "The roles of the user, and no others, by their names in etcd: those of EtcdRoles, and those that people have made.",
+        "Exactly these roles has the user, by their names in etcd: those of EtcdRoles, and those that people have made.",
       ),
     authentication: z
       .enum(["Password", "Certificate"])
@@ -37,25 +37,23 @@ export const userSpecSchema = z
         listed("How the user logs in. It cannot be changed.", {
           Password: "by a password that the operator makes.",
           Certificate:
-            "by a certificate with its name as the common name, which the cluster's authority or issuer signs; not with tls.client.provider Secret.",
+            "by a certificate with its name as the common name, which the cluster's CA or issuer signs; not with tls.client.provider Secret.",
         }),
       ),
     rotation: z
       .object({
-        every: durationSchema("10m", "17520h").describe("How old credentials become, such as 720h."),
+        every: durationSchema("10m", "17520h").describe("Maximum age of credentials, such as 720h."),
       })
       .optional()
       .describe(
-        "Makes new credentials when they are old. etcd knows one password for each user: the one before is refused as soon as etcd has the new one. A certificate is good until its end, whatever follows it.",
+        "Makes new credentials at this age. With Password, etcd refuses the previous password as soon as it has the new one. A certificate stays valid until it expires.",
       ),
     keyPrefix: z
       .string()
       .min(1)
       .max(MAX_PREFIX_LENGTH)
       .optional()
-      .describe(
-        "Is handed to the application, as key-prefix of the binding Secret. What it may do is said by roles alone.",
-      ),
+      .describe("Value of key-prefix in the binding Secret, for the application. It grants nothing: only roles do."),
     takeOver: takeOverSchema("user"),
   })
   .meta({
@@ -78,39 +76,35 @@ export const userStatusSchema = z
     userName: z
       .string()
       .optional()
-      .describe(
-        "The user in etcd that this object makes and keeps; from then on it is this object's, and goes with it.",
-      ),
+      .describe("The user in etcd that this object has made. It belongs to this object, and is deleted with it."),
     clusterID: z
       .string()
       .optional()
-      .describe("In which etcd that is, by its cluster ID in hexadecimal. In another one, it is not this object's."),
+      .describe("etcd's cluster ID in hexadecimal, where the user is. A user in any other etcd is not this object's."),
     binding: z
       .object({
-        name: z.string().describe("A Secret of the form that servicebinding.io describes."),
+        name: z.string().describe("Name of the Secret, which has the form that servicebinding.io describes."),
         trusts: z
           .array(z.string())
           .meta({ "x-kubernetes-list-type": "atomic" })
           .optional()
-          .describe("The authorities in its ca.crt: SHA-256 of each of them, in hexadecimal. None without TLS."),
+          .describe("SHA-256 of each CA in its ca.crt, in hexadecimal. None without TLS."),
         signedBy: z
           .string()
           .optional()
-          .describe(
-            "Which of them has signed its certificate. An authority is followed by another one only as fast as bindings are.",
-          ),
+          .describe("The CA that has signed its certificate. The rotation of a CA waits until bindings have followed."),
       })
       .optional()
-      .describe("By which an application connects."),
-    lastRotation: time.optional().describe("When the credentials were made that are good now."),
+      .describe("The Secret by which an application connects."),
+    lastRotation: time.optional().describe("When the current credentials were made."),
     certificate: z
-      .object({ notAfter: time.describe("When it ends.") })
+      .object({ notAfter: time.describe("When it expires.") })
       .optional()
-      .describe("Of the binding Secret."),
+      .describe("The certificate in the binding Secret."),
     passwordFrom: z
       .object({ uid: z.string(), resourceVersion: z.string() })
       .optional()
       .describe("The binding Secret, as it was when etcd was given its password."),
     conditions: conditionsSchema(USER_CONDITION_TYPES, USER_REASONS).optional(),
   })
-  .describe("What the operator saw and decided last.");
+  .describe("What the operator last saw and decided.");

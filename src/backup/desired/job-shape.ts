@@ -1,35 +1,35 @@
+import type { Container } from "#agent-job/containers.ts";
 import { backupLabels } from "#api/names.ts";
-import type { Container } from "#backup/desired/containers.ts";
 import { ownedBy } from "#backup/desired/owned.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import type { Draft, Job, Pod } from "#kube/kinds.ts";
 
 // Why a Job, and not a pod?
-//   A Job makes another pod when one is lost with its node or evicted, while no operator looks. It stays with its last pod until the
-//   EtcdBackup is deleted, so that people find the agent's log.
+//   A Job replaces a pod that is evicted or lost with its node, even while no operator runs. It stays with its last pod
+//   until the EtcdBackup is deleted, so that users can read the agent's log.
 
-/** The user and group belong to nobody: no image has them, so nothing else on a node runs as them. */
+/** User and group that no image uses, so that no other process on a node has them. */
 const USER_ID = 65_532;
-/** Attempts after the first, with 10 s to 160 s between them; those that Kubernetes itself ends do not count. */
+/** Attempts after the first, with 10 s to 160 s between them. Pods that Kubernetes evicts or preempts do not count. */
 const RETRIES = 4;
-/** Until an upload that is broken off has been taken back, in seconds. */
+/** Time to abort an interrupted upload, in seconds. */
 const GRACE_SECONDS = 30;
 
 type JobSpec = NonNullable<Job["spec"]>;
 
-/** What a Job of a backup does. */
+/** Pod and failure policy of a Job. */
 export interface Work {
   readonly initContainers?: readonly object[];
   readonly containers: readonly Container[];
   readonly volumes: NonNullable<NonNullable<Pod["spec"]>["volumes"]>;
-  /** Ends of containers after which another attempt would end likewise. */
+  /** Exit codes of containers that a retry would repeat. */
   readonly hopeless: readonly { readonly container: string; readonly exitCodes: readonly number[] }[];
   readonly activeDeadlineSeconds?: number;
   /** Attempts after the first. Undefined: RETRIES. */
   readonly backoffLimit?: number;
 }
 
-/** A Job of the backup, under restricted pod security and without a token. */
+/** A Job of the backup, with restricted pod security and without a token. */
 export function jobOf(snapshot: BackupSnapshot, name: string, work: Work): Draft<Job> {
   const { metadata, spec } = snapshot.backup;
   const { hopeless, activeDeadlineSeconds, backoffLimit = RETRIES, ...pod } = work;

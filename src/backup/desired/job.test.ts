@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
 import { backupJob, deletionJob } from "#backup/desired/job.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { backup, goodTarget, IMAGE, overTls } from "#kit/etcd-backup.ts";
+import { backup, goodTarget, IMAGE, overTls } from "#kit/snapshots/etcd-backup.ts";
 
 type PodSpec = Readonly<Record<string, never>> & {
   containers: readonly [Record<string, unknown>];
@@ -25,7 +25,7 @@ function taskOf(job: ReturnType<typeof made>): Record<string, unknown> {
   return JSON.parse(env[0].value) as Record<string, unknown>;
 }
 
-/** Of all Secrets: name, key and where it is a file. */
+/** Name, key and file path of all Secrets. */
 function filesOf(job: ReturnType<typeof made>): readonly string[] {
   const { volumes, containers } = podOf(job) as unknown as {
     volumes: {
@@ -40,7 +40,7 @@ function filesOf(job: ReturnType<typeof made>): readonly string[] {
   };
   return volumes.flatMap(({ name, projected }) => {
     const at = containers[0].volumeMounts.find((mount) => mount.name === name)?.mountPath;
-    // Without items the kubelet would mount all that is in the Secret.
+    // Without items the kubelet would mount the whole Secret.
     for (const { secret } of projected?.sources ?? []) expect(secret.items.length).toBeGreaterThan(0);
     return (projected?.sources ?? []).flatMap(({ secret }) =>
       secret.items.map(({ key, path, mode }) => {
@@ -60,7 +60,7 @@ const EXTERNAL = {
   },
 };
 
-test("the Job is the backup's own, and has its name", () => {
+test("the Job is owned by the backup, and has its name", () => {
   const { metadata, spec, ...kind } = made();
   expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
   const labels = {
@@ -87,7 +87,7 @@ test("the Job is the backup's own, and has its name", () => {
   expect(spec?.template.metadata).toEqual({ labels });
 });
 
-test("an attempt that would end like the last one is not made, and those that Kubernetes ends do not count", () => {
+test("a failure that would repeat is not retried, and evictions do not count", () => {
   const { spec } = made();
   expect(spec).toMatchObject({
     backoffLimit: 4,
@@ -139,7 +139,7 @@ test("the pod runs under restricted pod security, without a token", () => {
 });
 
 describe("the task", () => {
-  test("of a cluster names its voters, its ID and its uid", () => {
+  test("for a cluster names its voters, its ID and its uid", () => {
     expect(taskOf(made())).toEqual({
       kind: "backup",
       backupUID: "0123456789-uid-of-backup",
@@ -155,7 +155,7 @@ describe("the task", () => {
     });
   });
 
-  test("leaves learners out", () => {
+  test("omits learners", () => {
     const { cluster } = backup();
     const members = cluster!.status!.members!.map((each, n) => ({ ...each, learner: n === 1 }));
     const task = taskOf(made({}, { cluster: { ...cluster!, status: { ...cluster!.status, members } } }));
@@ -164,7 +164,7 @@ describe("the task", () => {
     });
   });
 
-  test("of another etcd says whom to trust and who logs in, by places of files", () => {
+  test("for another etcd has the paths of TLS and login files", () => {
     const encryption = { keySecret: { name: "key", key: "k" } };
     const given = { ...EXTERNAL, compression: "Zstd", encryption, destination: { volume: { claimName: "c" } } };
     const task = taskOf(made(given, { cluster: undefined }));
@@ -184,7 +184,7 @@ describe("the task", () => {
       expect(JSON.stringify(task)).not.toContain(`"${field}"`);
   });
 
-  test("of a cluster with TLS asks its members over it, with what the operator itself shows there", () => {
+  test("for a cluster with TLS uses https and the operator's client certificate", () => {
     const source = taskOf(made({}, { cluster: overTls() })).source;
     expect(source).toEqual({
       endpoints: [0, 1, 2].map((n) => `https://my-etcd-${n}.my-etcd.foo.svc:2379`),
@@ -197,7 +197,7 @@ describe("the task", () => {
     expect(JSON.stringify(peersOnly.source)).not.toMatch(/https|tlsDir/);
   });
 
-  test("without files has no places of files", () => {
+  test("without files has no paths of files", () => {
     const task = taskOf(
       made({ source: { endpoints: ["https://a:1"], tls: {} }, destination: { gcs: { bucket: "bb" } } }),
     );
@@ -207,7 +207,7 @@ describe("the task", () => {
   });
 });
 
-describe("of Secrets the pod has only what it needs, as files:", () => {
+describe("of Secrets the pod has only the needed keys, as files:", () => {
   test.each([
     [{}, ["s3/AWS_ACCESS_KEY_ID -> /run/agent/credentials/AWS_ACCESS_KEY_ID", "s3/AWS_SECRET_ACCESS_KEY -> /run/agent/credentials/AWS_SECRET_ACCESS_KEY", "s3/AWS_SESSION_TOKEN -> /run/agent/credentials/AWS_SESSION_TOKEN?", "s3/ca.crt -> /run/agent/credentials/ca.crt?"]],
     [{ destination: { s3: { bucket: "bb" } } }, []],
@@ -222,20 +222,20 @@ describe("of Secrets the pod has only what it needs, as files:", () => {
   const tlsFiles = (name: string) =>
     ["ca.crt", "tls.crt", "tls.key"].map((key) => `${name}/${key} -> /run/agent/source-tls/${key}`);
 
-  test("of a cluster with TLS the operator's own, all of it, until it is there the pod waits", () => {
+  test("for a cluster with TLS the pod waits for all of the operator's client Secret", () => {
     expect(filesOf(made(ON_CLAIM, { cluster: overTls() }))).toEqual(tlsFiles("my-etcd-operator-tls"));
     const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
     const brought = overTls({ client: { provider: "Secret", secret } });
     expect(filesOf(made(ON_CLAIM, { cluster: brought }))).toEqual(tlsFiles("mine"));
   });
 
-  test("and a volume to write to", () => {
+  test("has a volume to write to", () => {
     const { volumes, containers } = podOf(made({ destination: { volume: { claimName: "c", path: "p" } } }));
     expect(volumes).toEqual([{ name: "destination", persistentVolumeClaim: { claimName: "c" } }]);
     expect(containers[0].volumeMounts).toEqual([{ name: "destination", mountPath: "/volume" }]);
   });
 
-  test("which are mounted so that nobody writes to them", () => {
+  test("mounts all Secrets read-only", () => {
     const { containers, volumes } = podOf(made(EXTERNAL));
     const mounts = containers[0].volumeMounts as { name: string; readOnly?: boolean }[];
     expect(mounts.map(({ name, readOnly }) => [name, readOnly])).toEqual(
@@ -245,7 +245,7 @@ describe("of Secrets the pod has only what it needs, as files:", () => {
   });
 });
 
-test("the Job that deletes has the uid in its name, and of Secrets only what the store asks for", () => {
+test("the deletion Job has the uid in its name, and only the Secrets of the store", () => {
   const snapshot = backup({
     spec: { ...EXTERNAL, encryption: { keySecret: { name: "key" } }, activeDeadlineSeconds: 5 },
   });

@@ -1,17 +1,21 @@
 import { type AgentTask, NO_RETRY_EXIT_CODE, PROGRESS_PORT } from "#agent/task.ts";
+import { agentContainer, type Container } from "#agent-job/containers.ts";
+import type { Target } from "#agent-job/target.ts";
+import { destinationVolumes, type Mounted } from "#agent-job/volumes.ts";
 import { AGENT_CONTAINER, backupJobName, deletionJobName } from "#api/names.ts";
-import { agentContainer, type Container } from "#backup/desired/containers.ts";
 import { jobOf, type Work } from "#backup/desired/job-shape.ts";
+import { sourceVolumes } from "#backup/desired/source-volumes.ts";
 import { archiveTask, backupTask, deleteTask } from "#backup/desired/task.ts";
-import { destinationVolumes, type Mounted, sourceVolumes } from "#backup/desired/volumes.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import type { Target } from "#backup/target.ts";
 import type { Draft, Job } from "#kube/kinds.ts";
 
-/** What is to go on for years is not given up for what passes by itself, with six minutes between attempts at most. */
+/**
+ * Attempts of an archive's Job: it runs for years and must survive temporary failures, with at most six minutes between
+ * attempts.
+ */
 const ARCHIVE_RETRIES = 1_000_000;
 
-/** Takes the snapshot, and stores it. */
+/** The Job that takes and stores the snapshot. */
 export function backupJob(snapshot: BackupSnapshot, target: Target, image: string): Draft<Job> {
   const { metadata, spec } = snapshot.backup;
   const { activeDeadlineSeconds, archive } = spec;
@@ -24,7 +28,7 @@ export function backupJob(snapshot: BackupSnapshot, target: Target, image: strin
   });
 }
 
-/** Deletes what the backup has stored. */
+/** The Job that deletes what the backup stored. */
 export function deletionJob(snapshot: BackupSnapshot, target: Target, image: string): Draft<Job> {
   const work = agentWork(snapshot, image, deleteTask(snapshot, target), destinationVolumes(target));
   return jobOf(snapshot, deletionJobName(snapshot.backup.metadata.uid), work);

@@ -2,7 +2,7 @@ import { ETCD_BACKUPS } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { apiVersionOf, type OwnerReference } from "#kube/kinds.ts";
 
-/** The reference by which the garbage collector deletes a Job with its EtcdBackup. */
+/** The owner reference by which a Job is garbage collected with its EtcdBackup. */
 export function ownedBy({ backup }: BackupSnapshot): OwnerReference {
   const { name, uid } = backup.metadata;
   return {

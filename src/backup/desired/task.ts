@@ -1,21 +1,11 @@
 import type { ArchiveTask, BackupTask, DeleteTask, EtcdSource } from "#agent/task.ts";
+import type { Target } from "#agent-job/target.ts";
+import { KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
 import type { EtcdBackupSpec } from "#api/v1beta1/backup.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
 import { endpointsOf, sourceSecret } from "#backup/source.ts";
-import type { Target } from "#backup/target.ts";
 
-/** Where files of Secrets are in the pod: the agent gets no secret in another way. */
-export const MOUNTS = {
-  credentials: "/run/agent/credentials",
-  encryption: "/run/agent/encryption",
-  sourceTLS: "/run/agent/source-tls",
-  sourceAuth: "/run/agent/source-auth",
-} as const;
-
-/** The file with the key below its mount. */
-export const KEY_FILE = "key";
-
-/** What the agent is asked to do; no secret is in it. */
+/** The agent's task; it contains no secret. */
 export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask {
   const { backup, cluster } = snapshot;
   const { namespace, name } = backup.metadata;
@@ -35,10 +25,10 @@ export function backupTask(snapshot: BackupSnapshot, target: Target): BackupTask
   };
 }
 
-/** How many bytes of changes go into one object, before compression. */
+/** Maximum bytes of changes in one object, before compression. */
 export const ARCHIVE_BYTES = 8 * 1024 ** 2;
 
-/** @param archive what the spec says of it */
+/** @param archive spec.archive */
 export function archiveTask(
   snapshot: BackupSnapshot,
   { location, key, credentials }: Target,

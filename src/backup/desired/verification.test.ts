@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { AGENT_COMMAND } from "#agent/task.ts";
 import { backupJob } from "#backup/desired/job.ts";
 import { verificationJob } from "#backup/desired/verification.ts";
-import { goodTarget, IMAGE, ON_VOLUME, verified } from "#kit/etcd-backup.ts";
+import { goodTarget, IMAGE, ON_VOLUME, verified } from "#kit/snapshots/etcd-backup.ts";
 
 const ETCD = "registry.example/etcd:v3.6.16";
 
@@ -31,7 +31,7 @@ function podOf(job = made()) {
 const tasks = (job = made()) =>
   podOf(job).all.flatMap(({ env = [] }) => env.map(({ value }) => JSON.parse(value) as Record<string, unknown>));
 
-test("the object is brought, made an etcd of, and that is asked beside it; the last one ends the pod", () => {
+test("the object is fetched, restored, and compared beside a running etcd; the last container ends the pod", () => {
   const { all, initContainers } = podOf();
   expect(all.map(({ name, image }) => `${name} ${image}`)).toEqual([
     `fetch ${IMAGE}`,
@@ -57,7 +57,7 @@ test("the object is brought, made an etcd of, and that is asked beside it; the l
   ]);
 });
 
-test("the agent is told what must be there, and whom to ask", () => {
+test("the agent gets the expected snapshot and the endpoint", () => {
   const [fetch, verify] = tasks();
   expect(fetch).toEqual({
     kind: "fetch",
@@ -84,7 +84,7 @@ test("the agent is told what must be there, and whom to ask", () => {
   expect(bare?.expect).not.toHaveProperty("sha256");
 });
 
-test("only who brings the object sees a Secret, and the place of the object, and nobody writes there", () => {
+test("only the fetching container sees Secrets and the destination, read-only", () => {
   const { all, volumes } = podOf(made({ ...ON_VOLUME, encryption: { keySecret: { name: "k" } } }));
   const mounts = all.map(({ volumeMounts }) =>
     volumeMounts.map(({ name, readOnly = false }) => `${name}${readOnly ? " ro" : ""}`),
@@ -98,13 +98,13 @@ test("only who brings the object sees a Secret, and the place of the object, and
   expect(volumes).toMatchObject([{ name: "etcd-data" }, { name: "destination" }, { name: "encryption" }]);
 });
 
-test("its volume goes with it, and takes no more of the node than snapshot, data and log need", () => {
+test("its emptyDir is limited to snapshot, data and log", () => {
   const sizeOf = (job = made()) => podOf(job).volumes[0];
   expect(sizeOf()).toEqual({ name: "etcd-data", emptyDir: { sizeLimit: String(2_000 + 512 * 1024 * 1024) } });
   expect(sizeOf(made({}, { object: undefined }))).toEqual({ name: "etcd-data", emptyDir: {} });
 });
 
-test("it is the backup's own, confined like its other Jobs, and tries nothing again that would end likewise", () => {
+test("it is owned by the backup, confined like its other Jobs, and does not retry failures that would repeat", () => {
   const snapshot = verified({ spec: { activeDeadlineSeconds: 60, serviceAccountName: "a" } });
   const [verifying, taking] = [
     verificationJob(snapshot, goodTarget(snapshot), IMAGE, ETCD),

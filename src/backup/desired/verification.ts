@@ -1,4 +1,7 @@
 import { type FetchTask, NO_RETRY_EXIT_CODE, SNAPSHOT_FILE, type VerifyTask, WORK_DIR_PREFIX } from "#agent/task.ts";
+import { agentContainer, type Container, etcdutlContainer } from "#agent-job/containers.ts";
+import type { Target } from "#agent-job/target.ts";
+import { destinationVolumes, encryptionVolumes, KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
 import {
   DATA_VOLUME,
   ETCD_CONTAINER,
@@ -8,23 +11,19 @@ import {
   VOLUME_PATH,
   verificationJobName,
 } from "#api/names.ts";
-import { agentContainer, type Container, etcdutlContainer } from "#backup/desired/containers.ts";
 import { jobOf } from "#backup/desired/job-shape.ts";
-import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
-import { destinationVolumes, encryptionVolumes } from "#backup/desired/volumes.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import type { Target } from "#backup/target.ts";
 import type { Draft, Job } from "#kube/kinds.ts";
 
-// Four containers: the agent brings the object, etcdutl of the release that was read makes a data directory of it, that release's etcd
-// runs with it beside the agent, which asks it for its data. All of it lies on an empty volume that goes with the pod. Only the agent gets
-// Secrets; nobody but the pod itself reaches its etcd.
+// Four containers. The agent fetches the object, etcdutl makes a data directory, etcd runs as a sidecar, and the agent
+// compares its data. Both etcdutl and etcd are of the backed-up release. All data is on an emptyDir volume. Only the
+// fetching container gets Secrets; etcd is reachable only from its pod.
 
 const WORK_DIR = `${VOLUME_PATH}/${WORK_DIR_PREFIX}verify`;
 const DATA_DIR = `${WORK_DIR}/data`;
 const CLIENT_URL = "http://127.0.0.1:2379";
 
-/** What runs as the throw-away etcd; without the flush of each write, since nothing of it is kept. */
+/** Command of the throw-away etcd; without fsync, since its data is not kept. */
 export const VERIFIED_ETCD_COMMAND: readonly string[] = [
   "etcd",
   `--data-dir=${DATA_DIR}`,
@@ -35,14 +34,14 @@ export const VERIFIED_ETCD_COMMAND: readonly string[] = [
   "--log-level=warn",
 ];
 
-/** Ends of etcdutl that another attempt would have, too. */
+/** Exit codes of etcdutl that a retry would repeat. */
 const TOOL_FAILURES = [1, 2, 128];
-/** Beside the snapshot and the data that is made of it: etcd's own files of a new log, in bytes. */
+/** Space for etcd's log files, in bytes, in addition to the snapshot and its data. */
 const LOG_BYTES = 512 * 1024 * 1024;
 
 /**
- * Makes an etcd of the stored object, and compares its data with what was read.
- * @param image the operator's own @param etcd the image of etcd of the release that was read
+ * The Job that restores the stored object to a throw-away etcd and compares its data with the manifest.
+ * @param image the operator's own @param etcd image of the etcd release that was backed up
  */
 export function verificationJob(snapshot: BackupSnapshot, target: Target, image: string, etcd: string): Draft<Job> {
   const { metadata, spec, status } = snapshot.backup;

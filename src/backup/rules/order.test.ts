@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
 import { BACKUP_RULES, planBackup } from "#backup/plan.ts";
 import type { BackupSnapshot } from "#backup/snapshot.ts";
-import { attempt, backup, ON_VOLUME, overTls, removal, verification, verified } from "#kit/etcd-backup.ts";
+import { attempt, backup, ON_VOLUME, overTls, removal, verification, verified } from "#kit/snapshots/etcd-backup.ts";
 import type { Job } from "#kube/kinds.ts";
 
-// When both rules have an opinion, the first one speaks: the place in the list is part of each rule.
+// When both rules could decide, the first one does: the order is part of each rule.
 
 const DELETE = { objectPolicy: "Delete" };
 const MADE = { phase: "BackingUp", jobName: "nightly" } as const;
@@ -21,13 +21,13 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "stop-backup",
     second: "release-backup",
-    so: "no agent goes on when its EtcdBackup is gone",
+    so: "no agent continues when its EtcdBackup is deleted",
     given: backup({ ...going, stage: "starting", status: { ...MADE, nothingStored: true } }),
   },
   {
     first: "stop-deletion",
     second: "release-backup",
-    so: "an object that stays is not deleted behind the EtcdBackup that went",
+    so: "a kept object is not deleted after its EtcdBackup",
     given: {
       ...backup({ ...going, stage: "new", annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }),
       removing: removal(backup(), "running"),
@@ -36,7 +36,7 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "release-backup",
     second: "retry-deletion",
-    so: "who says that the object may stay need not wait for another try",
+    so: "an object that is to be kept needs no retry",
     given: minutes(
       {
         ...backup({ ...going, stage: "new", annotations: { [KEEP_OBJECT_ANNOTATION]: "true" } }),
@@ -54,13 +54,13 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "renew-job",
     second: "await-job",
-    so: "who waits for a Job waits for one that reaches the cluster",
+    so: "only a Job that reaches the cluster is waited for",
     given: { ...backup({ spec: { archive: {} } }), cluster: overTls() },
   },
   {
     first: "verify-object",
     second: "await-verification",
-    so: "who waits for a Job has made it",
+    so: "the Job is created before it is waited for",
     given: verified(),
   },
   {
@@ -72,43 +72,43 @@ const pairs: { first: string; second: string; so: string; given: BackupSnapshot 
   {
     first: "stop-verification",
     second: "ended",
-    so: "no Job goes on that was given up",
+    so: "a Job that was given up does not continue",
     given: { ...verified({ spec: { verify: false } }), verifying: verification(verified(), "made") },
   },
   {
     first: "backup-failed",
     second: "job-taken",
-    so: "what is wrong in the spec is told whoever has the name",
+    so: "a wrong spec is reported even when the name is taken",
     given: { ...backup({ stage: "new", spec: { destination: {} } }), taking: theirs },
   },
   {
     first: "await-source",
     second: "await-image",
-    so: "what people can mend is told first",
+    so: "a problem that users can solve is reported first",
     given: backup({ stage: "new", with: { cluster: undefined, agentImage: undefined } }),
   },
   {
     first: "await-source",
     second: "await-claim",
-    so: "the condition, which takes the lack of the cluster first, and the event say the same",
+    so: "event and condition both report the missing cluster",
     given: backup({ stage: "new", spec: ON_VOLUME, with: { cluster: undefined } }),
   },
   {
     first: "await-claim",
     second: "await-image",
-    so: "what people can mend is told first",
+    so: "a problem that users can solve is reported first",
     given: backup({ stage: "new", spec: ON_VOLUME, with: { agentImage: undefined } }),
   },
   {
     first: "await-image",
     second: "hold-backup",
-    so: "nothing holds a backup that cannot begin",
+    so: "a backup that cannot begin gets no finalizer",
     given: backup({ stage: "new", spec: DELETE, with: { agentImage: undefined } }),
   },
 ];
 
 for (const { first, second, so, given } of pairs) {
-  test(`backup order: ${first} speaks before ${second}: ${so}`, () => {
+  test(`backup order: ${first} comes before ${second}: ${so}`, () => {
     const having = BACKUP_RULES.filter((rule) => rule.decide(given) !== undefined).map(({ name }) => name);
     expect(having).toEqual(expect.arrayContaining([first, second]));
     const plan = planBackup(given);

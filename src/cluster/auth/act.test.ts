@@ -7,13 +7,13 @@ import { present } from "#base/observed.ts";
 import { factsOf, textIn } from "#certificates/facts.ts";
 import { issuer } from "#certificates/issue.ts";
 import { actOnCluster, type ClusterWrites } from "#cluster/act.ts";
-import { newRootSecret, passwordIn } from "#cluster/auth/root-secret.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
-import { authority, dataOf, leaf, secretOf } from "#kit/certificates.ts";
-import { guarded, PREPARED, ROOT_SECRET } from "#kit/cluster-auth.ts";
-import { withSeen } from "#kit/cluster-tls.ts";
+import { authority, dataOf, leaf, secretOf } from "#kit/snapshots/certificates.ts";
+import { guarded, PREPARED, ROOT_SECRET } from "#kit/snapshots/cluster-auth.ts";
+import { withSeen } from "#kit/snapshots/cluster-tls.ts";
 import type { Draft, KubeObject, Resource, Secret } from "#kube/kinds.ts";
+import { newRootSecret, passwordIn } from "./root-secret.ts";
 
 const { signal } = new AbortController();
 const ca = await authority();
@@ -39,7 +39,7 @@ interface Call {
   readonly at: Endpoint;
 }
 
-/** Does the step, with what the API server has. @returns what etcd was asked for, and what was created */
+/** Runs the step against these objects. @returns the calls to etcd, and the created Secrets */
 async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?: Secret; live?: EtcdCluster } = {}) {
   const { snapshot = settled, root = rootSecret } = given;
   const calls: Call[] = [];
@@ -63,7 +63,7 @@ async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?
       return Promise.resolve(draft);
     },
   } as unknown as ClusterWrites["kube"];
-  // The pods of these snapshots have no address, nor a word on how their port speaks.
+  // The pods of these snapshots lack an address and the annotation with their scheme.
   const [name, pod] = [...snapshot.pods][0]!;
   const dialled = {
     ...pod,
@@ -84,7 +84,7 @@ async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?
   return { calls, created };
 }
 
-test("a Secret for root is the cluster's own, and each has another password", async () => {
+test("each Secret for root belongs to the cluster and has a new password", async () => {
   const all = await Promise.all([done({ do: "createRootSecret" }), done({ do: "createRootSecret" })]);
   const [one, other] = all.map(({ created }) => created[0] as Secret);
   expect(one).toMatchObject({
@@ -100,7 +100,7 @@ test("a Secret for root is the cluster's own, and each has another password", as
   expect(passwordIn(one!)).not.toBe(passwordIn(other!));
 });
 
-describe("by its own certificate the operator", () => {
+describe("with its own certificate the operator", () => {
   test.each<[ClusterStep, readonly unknown[]]>([
     [{ do: "setRootPassword", secret: ROOT_SECRET, isNew: true }, ["userAdd", "root", "of the Secret"]],
     [{ do: "setRootPassword", secret: ROOT_SECRET, isNew: false }, ["userChangePassword", "root", "of the Secret"]],
@@ -116,22 +116,19 @@ describe("by its own certificate the operator", () => {
 });
 
 test.each<[string, ClusterStep]>([
-  ["opened to everybody", { do: "disableAuth", asRoot: false }],
-  ["closed to those without a user", { do: "enableAuth" }],
-])(
-  "etcd is not %s on the word of a cache: whoever has just edited, or paused, the cluster is heard",
-  async (_, step) => {
-    const { metadata, spec, ...rest } = settled.cluster;
-    const edited = { ...metadata, generation: (metadata.generation ?? 1) + 1 };
-    const annotated = { ...metadata, annotations: { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" } };
-    for (const now of [edited, annotated]) {
-      const live = { ...rest, spec, metadata: now } as EtcdCluster;
-      await expect(done(step, { live })).rejects.toMatchObject({ code: "KubeConflict" });
-    }
-  },
-);
+  ["opened to all clients", { do: "disableAuth", asRoot: false }],
+  ["closed to clients without a user", { do: "enableAuth" }],
+])("etcd is not %s while the cache is stale: an edit or a pause is respected", async (_, step) => {
+  const { metadata, spec, ...rest } = settled.cluster;
+  const edited = { ...metadata, generation: (metadata.generation ?? 1) + 1 };
+  const annotated = { ...metadata, annotations: { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" } };
+  for (const now of [edited, annotated]) {
+    const live = { ...rest, spec, metadata: now } as EtcdCluster;
+    await expect(done(step, { live })).rejects.toMatchObject({ code: "KubeConflict" });
+  }
+});
 
-test("as root it shows a certificate that the cluster's authority has signed for root, for a day: by a clock that is hours behind that of members, minutes would be over before they began", async () => {
+test("as root the operator uses a certificate from the cluster's client CA, valid for a day: members' clocks may be hours ahead", async () => {
   for (const step of [{ do: "addUser", user: "me" }, { do: "grantRole", user: "me" }, { do: "disableAuth" }] as const) {
     const { calls } = await done({ ...step, asRoot: true } as ClusterStep);
     const shown = new X509Certificate(calls[0]?.at.tls?.cert ?? "");
@@ -142,7 +139,7 @@ test("as root it shows a certificate that the cluster's authority has signed for
   }
 });
 
-test("as root it never shows the same certificate again: no later step goes over a connection of an earlier one", async () => {
+test("as root the operator never uses a certificate twice, so no connection of an earlier step is reused", async () => {
   const step = { do: "addUser", user: "me", asRoot: true } as const;
   const [one, other] = (await Promise.all([done(step), done(step)])).map(({ calls }) => calls[0]?.at.tls);
   expect(one?.cert).toContain("BEGIN CERTIFICATE");
@@ -150,7 +147,7 @@ test("as root it never shows the same certificate again: no later step goes over
   expect(one?.key).not.toBe(other?.key);
 });
 
-test("it signs for root with no authority but the cluster's own", async () => {
+test("the operator signs for root only with the cluster's own CA", async () => {
   const step = { do: "addUser", user: "me", asRoot: true } as const;
   const theirs = withSeen(settled, { clientCA: present({ ...facts, ownerUid: undefined }) });
   await expect(done(step, { snapshot: theirs })).rejects.toMatchObject({ code: "EtcdNotNow" });
@@ -159,7 +156,7 @@ test("it signs for root with no authority but the cluster's own", async () => {
   });
 });
 
-test("root, whoever has made it, is made anew with the password as long as nobody has to log in: one that was made without keeps none", async () => {
+test("an existing root is recreated with the password while authentication is off: a root without a password accepts none", async () => {
   const snapshot = withSeen(guarded({ state: PREPARED }), { clientCA: present(facts) });
   const { calls } = await done({ do: "setRootPassword", secret: ROOT_SECRET, isNew: false }, { snapshot });
   expect(calls.map(({ what }) => what)).toEqual([
@@ -168,7 +165,7 @@ test("root, whoever has made it, is made anew with the password as long as nobod
   ]);
 });
 
-test("a password is taken of no Secret that has changed since, or is of no use", async () => {
+test("no password is taken from a Secret that has changed or is invalid", async () => {
   const step = { do: "setRootPassword", secret: ROOT_SECRET, isNew: false } as const;
   const edited = { ...rootSecret, metadata: { ...rootSecret.metadata, resourceVersion: "2" } };
   const theirs = { ...rootSecret, metadata: { ...rootSecret.metadata, ownerReferences: [] } };

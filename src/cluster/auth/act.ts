@@ -3,22 +3,21 @@ import { OperatorError } from "#base/error.ts";
 import type { Identities } from "#certificates/dial.ts";
 import { textIn } from "#certificates/facts.ts";
 import type { Issuer } from "#certificates/issue.ts";
-import { follower, ofThisCluster } from "#cluster/addressee.ts";
-import { stateOf } from "#cluster/auth/hindrance.ts";
-import { passwordAsSeen } from "#cluster/auth/root-secret.ts";
-import { isOurs, seen } from "#cluster/certificates/usable.ts";
+import { follower, ofThisCluster } from "#cluster/observe/addressee.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { AuthStep } from "#cluster/step.ts";
+import { isOurs, seen } from "#cluster-tls/read/usable.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { SECRETS } from "#kube/kinds.ts";
+import { stateOf } from "./hindrance.ts";
+import { passwordAsSeen } from "./root-secret.ts";
 
 /**
- * How long what makes the operator root is good for, in milliseconds by its own clock, which may be hours behind that of members: they would call
- * what is good for minutes ended from its birth, and nobody would get in. It is made for one step, and nobody else ever has it: the connection
- * that it opens ends with the operator's next question to that member, which shows another certificate, or seconds later when there is none
- * (etcd/transport.ts). So it is never used after its end, about which etcd asks only when a connection is made.
+ * Validity of the certificate by which the operator becomes root, in milliseconds. Shorter: with clocks hours apart,
+ * members would reject it as expired. Longer gains nothing: it is made in memory for one step, and its connection ends
+ * seconds later (etcd/transport.ts).
  */
 const ROOT_MS = 24 * 60 * 60_000;
 
@@ -37,7 +36,7 @@ interface Writes {
   readonly issuer: Pick<Issuer, "newLeaf">;
 }
 
-/** Changes etcd's users, or whether it asks for them. Passwords and keys are in the variables of these functions, and nowhere else. */
+/** Changes users of etcd, or switches authentication. Passwords and keys exist only in variables of these functions. */
 export async function actOnAuth(
   writes: Writes,
   step: Exclude<AuthStep, { do: "createRootSecret" }>,
@@ -53,7 +52,8 @@ export async function actOnAuth(
       const { namespace, name } = snapshot.cluster.metadata;
       const live = await kube.get(SECRETS, { namespace, name: rootSecretName(name) }, { signal });
       const password = passwordAsSeen(snapshot.cluster, step.secret, live);
-      // One that was made without a password never gets one. While etcd asks for no users, nobody is in the way of another one.
+      // A user created without a password never gets one, so it is deleted and created again. Only while authentication
+      // is off: it is not in use then.
       const isMadeAnew = !step.isNew && stateOf(snapshot)?.enabled === false;
       if (isMadeAnew) await etcd.userDelete(at, ROOT, options);
       if (step.isNew || isMadeAnew) return await etcd.userAdd(at, ROOT, password, options);
@@ -70,7 +70,7 @@ export async function actOnAuth(
   }
 }
 
-/** The same member, to which the operator shows a certificate of root's: signed here, for this, and kept nowhere. */
+/** The given member, dialled with a certificate of root that is signed here and stored nowhere. */
 async function asRoot(
   { kube, issuer }: Writes,
   own: Endpoint,
@@ -79,7 +79,7 @@ async function asRoot(
 ): Promise<Endpoint> {
   const facts = seen(snapshot, "clientCA");
   if (own.tls === undefined || facts === undefined || !isOurs(snapshot, facts))
-    throw new OperatorError("EtcdNotNow", "the authority that would sign for root cannot be read at this moment");
+    throw new OperatorError("EtcdNotNow", "the CA that would sign for root cannot be read at this moment");
   const { namespace, name } = snapshot.cluster.metadata;
   const authority = await kube.get(SECRETS, { namespace, name: clientAuthorityName(name) }, { signal });
   const pair = { certificate: textIn(authority, CERTIFICATE_FILE), key: textIn(authority, KEY_FILE) };

@@ -1,49 +1,49 @@
 import { describe, expect, test } from "vitest";
-import { areAdministratorsReady, hindranceOf, stateOf } from "#cluster/auth/hindrance.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { guarded, LOCKED_OUT, NO_USERS, PREPARED } from "#kit/cluster-auth.ts";
+import { guarded, LOCKED_OUT, NO_USERS, PREPARED } from "#kit/snapshots/cluster-auth.ts";
+import { areAdministratorsReady, hindranceOf, stateOf } from "./hindrance.ts";
 
-// What keeps etcd's users from being as the spec says; how people hear of it: conditions/auth-ready.test.ts.
+// Reasons why etcd's users are not as specified; their report: auth-ready.test.ts.
 
 const ISSUER = { client: { provider: "CertManager", certManager: { issuerRef: { name: "ours" } } } };
 const unlike = { trouble: "its username is empty; it must be root" };
 
 const cases: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
   {
-    name: "nobody has said whether users are asked for, and etcd does not let the operator in",
+    name: "authentication is not requested, and etcd denies the operator",
     given: guarded({ wanted: undefined, state: LOCKED_OUT }, ISSUER),
     is: undefined,
   },
   {
-    name: "no users are wanted, and the Secret of root is not as it should be",
+    name: "authentication is off, and the Secret of root is invalid",
     given: guarded({ wanted: false, secret: unlike }),
     is: undefined,
   },
-  { name: "it is not as it should be", given: guarded({ secret: unlike }), is: { reason: "RootSecretInvalid" } },
+  { name: "the Secret of root is invalid", given: guarded({ secret: unlike }), is: { reason: "RootSecretInvalid" } },
   {
-    name: "the operator's certificate is not read yet",
+    name: "the operator's certificate has not been read yet",
     given: guarded({ user: undefined, state: NO_USERS }),
     is: { reason: "AuthPending", message: "Secret my-etcd-operator-tls is being read", isForPeople: false },
   },
   {
-    name: "it is not, and etcd lets nobody in who is no administrator",
+    name: "the operator's certificate has not been read, and etcd admits only administrators",
     given: guarded({ user: undefined, state: LOCKED_OUT }, ISSUER),
     is: { reason: "NotAdministrator", isForPeople: true },
   },
-  { name: "the operator is an administrator, whoever issues", given: guarded({}, ISSUER), is: undefined },
+  { name: "the operator is an administrator, with any issuer", given: guarded({}, ISSUER), is: undefined },
   {
-    name: "members do not ask for certificates yet",
+    name: "members do not verify clients yet",
     given: { ...guarded({ state: PREPARED }), pods: new Map() },
     is: { reason: "AuthPending", isForPeople: false },
   },
   {
-    name: "nobody is held up by that who asks for users already",
+    name: "authentication is on already while members do not verify clients",
     given: { ...guarded(), pods: new Map() },
     is: undefined,
   },
 ];
 
-describe("what keeps users from being as they are asked for: when", () => {
+describe("hindrance of authentication: when", () => {
   test.each(cases)("$name", ({ given, is }) => {
     const hindrance = hindranceOf(given);
     if (is === undefined) expect(hindrance).toBeUndefined();
@@ -51,7 +51,7 @@ describe("what keeps users from being as they are asked for: when", () => {
   });
 });
 
-test("users are asked for once the operator, who it is about to be and root are administrators, and not before", () => {
+test("administrators are ready only when the operator, its next user and root have the role", () => {
   const areReady = (given: ClusterSnapshot) => areAdministratorsReady(given, stateOf(given)!);
   expect(areReady(guarded({ state: PREPARED }))).toBe(true);
   const next = { next: "bob", operators: ["bob"] };

@@ -3,32 +3,32 @@ import type { Reason } from "#api/conditions.ts";
 import { REVISION_ANNOTATION, ROOT } from "#api/names.ts";
 import { revisionOf, templateIn } from "#api/revision.ts";
 import { operatorSecretName, providerOf } from "#api/tls.ts";
-import type { AuthState } from "#cluster/auth/seen.ts";
-import { holderOf, isAdministrator, operatorUsers } from "#cluster/auth/users.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { AuthState } from "./seen.ts";
+import { holderOf, isAdministrator, operatorUsers } from "./users.ts";
 
-/** What keeps etcd's users from being as the spec says. */
+/** What keeps authentication from being as the spec asks for. */
 export interface Hindrance {
   readonly reason: Reason;
   readonly message: string;
-  /** Whether it stays so until a person does something. */
+  /** Whether a person has to act. */
   readonly isForPeople: boolean;
 }
 
-/** What etcd said of its users; `undefined` when it was not asked, or did not tell. */
+/** The answer of etcd about its users; `undefined` when it was not queried, or did not answer. */
 export function stateOf({ auth }: ClusterSnapshot): AuthState | undefined {
   return auth?.state.is === "present" ? auth.state.value : undefined;
 }
 
 /**
- * Whether the operator can log in as root, by a certificate that it signs itself and that nobody else ever sees: it has the authority whose
- * certificates members take.
+ * Whether the operator can log in as root with a certificate that it signs itself and never publishes. Then it has the
+ * CA that members trust for clients.
  */
 export function maySignRoot({ cluster }: ClusterSnapshot): boolean {
   return providerOf(cluster.spec, "client") === "Operator";
 }
 
-/** Why users cannot be asked for, or asked for no more; `undefined` when nothing is in the way. */
+/** Why authentication cannot be switched on or off; `undefined` when nothing prevents it. */
 export function hindranceOf(snapshot: ClusterSnapshot): Hindrance | undefined {
   const { cluster, auth } = snapshot;
   const wanted = isAuthWanted(cluster.spec);
@@ -36,13 +36,13 @@ export function hindranceOf(snapshot: ClusterSnapshot): Hindrance | undefined {
   if (wanted === true && !doClientsShowCertificates(cluster.spec))
     return people(
       "ClientCertificatesRequired",
-      "spec.auth.enabled is true, and clients show no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true: by its certificate the operator logs in",
+      "spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true. The operator logs in with its certificate",
     );
-  if (auth === undefined) return { reason: "AuthUnknown", message: "nobody has looked yet", isForPeople: false };
+  if (auth === undefined) return { reason: "AuthUnknown", message: "etcd has not been asked yet", isForPeople: false };
   if (state === undefined)
     return {
       reason: "AuthUnknown",
-      message: auth.state.is === "unknown" ? auth.state.why : "etcd did not tell",
+      message: auth.state.is === "unknown" ? auth.state.why : "etcd did not answer",
       isForPeople: false,
     };
   if (wanted === undefined) return undefined;
@@ -62,14 +62,14 @@ function whyNotOn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | unde
     if (name === "" || name === ROOT)
       return people(
         "OperatorUserInvalid",
-        `the certificate in Secret ${secretName} has ${name === "" ? "no common name" : `the common name ${ROOT}`}; it must be one by which etcd can know the operator, such as etcd-cluster-operator`,
+        `the certificate in Secret ${secretName} has ${name === "" ? "no common name" : `the common name ${ROOT}`}; it must have one that identifies the operator, such as etcd-cluster-operator`,
       );
     const holder = holderOf(snapshot, each);
     const object = snapshot.auth?.holders.get(name);
     if (holder !== undefined)
       return people(
         "OperatorUserTaken",
-        `the certificate in Secret ${secretName} has the common name ${name}, and etcd's user ${name} is of ${holder}, who would be an administrator by it; have a certificate with another common name there, or delete ${object === undefined ? "that user of etcd" : `EtcdUser ${object}`}`,
+        `the certificate in Secret ${secretName} has the common name ${name}, and would make etcd's user ${name} of ${holder} an administrator; issue a certificate with another common name, or delete ${object === undefined ? "that user of etcd" : `EtcdUser ${object}`}`,
       );
   }
   if (rootSecret?.is === "present" && rootSecret.value.trouble !== undefined)
@@ -77,12 +77,12 @@ function whyNotOn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | unde
   if (state.isRootWithoutPassword === true)
     return people(
       "RootWithoutPassword",
-      `etcd's user ${ROOT} was made without a password, and etcd gives it none while users are asked for; set spec.auth.enabled to false, and to true again once AuthReady says AuthDisabled: then it is made anew`,
+      `etcd's user ${ROOT} has no password and cannot get one while authentication is on; set spec.auth.enabled to false. Once AuthReady has reason AuthDisabled, set it to true again: then the user is created again`,
     );
   return whyNotLetIn(snapshot, state) ?? whyNotYet(snapshot, state);
 }
 
-/** Without the right to do everything, nothing of users can be changed. */
+/** Without the role root, the operator cannot change users. */
 function whyNotLetIn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | undefined {
   if (isAdministrator(state) || maySignRoot(snapshot)) return undefined;
   const { user = "NAME" } = snapshot.auth ?? {};
@@ -91,11 +91,14 @@ function whyNotLetIn(snapshot: ClusterSnapshot, state: AuthState): Hindrance | u
     `NAME, the common name of the certificate in Secret ${operatorSecretName(snapshot.cluster)},`;
   return people(
     "NotAdministrator",
-    `etcd asks for users, and ${who} is no administrator there; as root: etcdctl user add ${user} --no-password, and etcdctl user grant-role ${user} ${ROOT}`,
+    `authentication is on, and ${who} is no administrator of etcd; as root: etcdctl user add ${user} --no-password, and etcdctl user grant-role ${user} ${ROOT}`,
   );
 }
 
-/** Whether the operator, who it is about to be, and root with the password of its Secret, were seen to be administrators. */
+/**
+ * Whether all three were seen to be administrators: the operator's current and next user, and root with the password in
+ * its Secret.
+ */
 export function areAdministratorsReady(snapshot: ClusterSnapshot, state: AuthState): boolean {
   const users = operatorUsers(snapshot, state);
   return (
@@ -108,11 +111,14 @@ export function areAdministratorsReady(snapshot: ClusterSnapshot, state: AuthSta
 function whyNotYet(snapshot: ClusterSnapshot, { enabled }: AuthState): Hindrance | undefined {
   const names = enabled ? [] : membersWithoutQuestion(snapshot);
   if (names.length === 0) return undefined;
-  const message = `${names.join(", ")}: they do not ask clients for certificates yet`;
+  const message = `${names.join(", ")}: they do not require client certificates yet`;
   return { reason: "AuthPending", message, isForPeople: false };
 }
 
-/** Members that would not know by its certificate who asks, or of which that is not certain: by their EtcdPeers, and by what their pods were made from. */
+/**
+ * Members that may accept clients without a certificate, according to their EtcdPeers or to the templates of their
+ * pods.
+ */
 export function membersWithoutQuestion({ peers, pods }: ClusterSnapshot): readonly string[] {
   return peers
     .filter(({ metadata, spec }) => {

@@ -1,25 +1,26 @@
 import type { EtcdCluster, Unmanaged } from "#api/v1beta1/cluster.ts";
 import { hasCode, OperatorError } from "#base/error.ts";
 import { fingerprint } from "#base/hash.ts";
-import { type AllNames, type HeldNames, unmanagedOf } from "#cluster/auth/unmanaged.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
+import { type AllNames, type HeldNames, unmanagedOf } from "./unmanaged.ts";
 
-// When is etcd asked for the names of all its users and roles?
-//   When it has counted a change of them since they were asked last, or objects say other names than they did then: what an EtcdUser had is
-//   somebody else's once it is gone and the user is not. It counts with each change; at rest nothing is asked.
+// When are the names of all users and roles of etcd read?
+//   When the auth revision of etcd has changed since the last time, or the names of EtcdUsers and EtcdRoles. The user
+//   of a deleted EtcdUser is unmanaged if it still exists. Each change of users increments the auth revision; without
+//   one, nothing is read.
 
 interface Memory {
   readonly version: string;
   readonly told: Unmanaged;
 }
 
-/** What was asked of etcd's names. A cache: a process that starts asks once. */
+/** Names of users and roles in etcd. A cache: a process reads them once after its start. */
 export class NameReads {
   readonly #known = new Map<string, Memory>();
 
   /**
-   * `undefined` when etcd did not tell: whoever waits for more than names waits for none of them.
-   * @param user as whom the operator logs in @param revision how many changes etcd has counted @param held what objects say by now
+   * `undefined` when etcd did not answer: callers do not wait for names.
+   * @param user the operator's user @param revision etcd's auth revision @param held names in EtcdUsers and EtcdRoles
    * @throws OperatorError Cancelled
    */
   async look(
@@ -35,7 +36,7 @@ export class NameReads {
     if (last?.version === version()) return last.told;
     try {
       const all = await ask();
-      // What was made meanwhile is on its object's record by now.
+      // A name created since then is recorded by its object.
       const told = unmanagedOf(cluster, user, held(), all);
       this.#known.set(key, { version: version(), told });
       return told;

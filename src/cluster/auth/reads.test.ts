@@ -2,15 +2,15 @@ import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { OperatorError } from "#base/error.ts";
 import { absent, present } from "#base/observed.ts";
-import { AuthReads } from "#cluster/auth/reads.ts";
-import type { SeenAuth } from "#cluster/auth/seen.ts";
 import type { EtcdClient } from "#etcd/client.ts";
 import { type EtcdRefusal, REFUSAL_TEXTS } from "#etcd/error.ts";
-import { authority, leaf } from "#kit/certificates.ts";
-import { NOW } from "#kit/cluster.ts";
-import { guarded } from "#kit/cluster-auth.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
+import { authority, leaf } from "#kit/snapshots/certificates.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { guarded } from "#kit/snapshots/cluster-auth.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
 import type { Secret } from "#kube/kinds.ts";
+import { AuthReads } from "./reads.ts";
+import type { SeenAuth } from "./seen.ts";
 
 const { signal } = new AbortController();
 const pair = await leaf(await authority(), { fromMs: NOW, untilMs: NOW + 1, commonName: "op" });
@@ -57,7 +57,7 @@ function answering<T>(answer: () => T): Promise<T> {
   return Promise.resolve().then(answer);
 }
 
-/** An etcd with these users, whose root has the password "right", and who asks. */
+/** An etcd with authentication and these users; the password of root is "right". */
 function world(
   given: { enabled?: boolean; users?: Record<string, string[]>; tellsAll?: boolean; fails?: OperatorError } = {},
 ) {
@@ -126,8 +126,8 @@ const LISTS = ["UserList", "RoleList"];
 const stateIn = (seen: Pick<SeenAuth, "state"> | undefined) =>
   seen?.state.is === "present" ? seen.state.value : seen?.state;
 
-describe("what is seen of etcd's users", () => {
-  test("is who the operator is, what it and root may, and whether root's password is the Secret's", async () => {
+describe("what is observed of etcd's users", () => {
+  test("includes the roles of the operator and root, and whether root's password is the Secret's", async () => {
     const { look } = world();
     const seen = await look();
     expect(seen?.user).toBe("op");
@@ -135,25 +135,28 @@ describe("what is seen of etcd's users", () => {
     expect(stateIn(seen)).toEqual({ enabled: true, operator: ["root"], root: ["root"], isRootsPassword: true });
   });
 
-  test("has no password", async () => {
+  test("contains no password", async () => {
     const { look } = world();
     expect(JSON.stringify(await look())).not.toContain("right");
   });
 
-  test.each([true, false])("is that users are asked for, told to who is none (told to all: %s)", async (tellsAll) => {
-    const { look, calls } = world({ users: { root: ["root"] }, tellsAll });
-    expect(stateIn(await look())).toEqual({
-      enabled: true,
-      operator: undefined,
-      root: undefined,
-      isRootsPassword: false,
-    });
-    expect(calls).not.toContain("UserGet root");
-    const reader = world({ users: { op: ["reader"] }, tellsAll });
-    expect(stateIn(await reader.look())).toMatchObject({ enabled: true, operator: ["reader"] });
-  });
+  test.each([true, false])(
+    "includes that authentication is on, also for an operator without the role (status open to all users: %s)",
+    async (tellsAll) => {
+      const { look, calls } = world({ users: { root: ["root"] }, tellsAll });
+      expect(stateIn(await look())).toEqual({
+        enabled: true,
+        operator: undefined,
+        root: undefined,
+        isRootsPassword: false,
+      });
+      expect(calls).not.toContain("UserGet root");
+      const reader = world({ users: { op: ["reader"] }, tellsAll });
+      expect(stateIn(await reader.look())).toMatchObject({ enabled: true, operator: ["reader"] });
+    },
+  );
 
-  test("is not known when etcd does not answer, or nobody can be asked", async () => {
+  test("is unknown when etcd does not answer or no member can be dialled", async () => {
     const { look } = world({ fails: new OperatorError("EtcdUnavailable", "no answer") });
     expect((await look())?.state).toEqual({ is: "unknown", why: "no answer" });
     expect((await look(guarded(), undefined))?.state).toEqual({ is: "unknown", why: "no answer" });
@@ -161,14 +164,14 @@ describe("what is seen of etcd's users", () => {
     await expect(world({ fails: new Error("a bug") as OperatorError }).look()).rejects.toThrow("a bug");
   });
 
-  test("is nothing where nobody asks for users", async () => {
+  test("is absent when authentication is not requested", async () => {
     const { look, calls } = world();
     expect(await look(guarded({ wanted: undefined }))).toBeUndefined();
     expect(calls).toEqual([]);
     expect(stateIn(await look(guarded({ wanted: undefined, recorded: true })))).toMatchObject({ enabled: true });
   });
 
-  test("of a password counts what was set, while nobody can log in", async () => {
+  test("has the password that was last set, while authentication is off", async () => {
     const { look, reads, state } = world({ enabled: false });
     expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
     reads.hasProved(KEY, { name: "", version: "u 1", trouble: undefined });
@@ -180,8 +183,8 @@ describe("what is seen of etcd's users", () => {
   });
 });
 
-describe("etcd is asked", () => {
-  test("once a minute while nothing is to be done, and once in ten for the password", async () => {
+describe("etcd is read", () => {
+  test("once a minute at rest, and once in ten minutes for the password", async () => {
     const { look, calls, clock } = world();
     const asked = async (ms: number) => {
       await clock.advance(ms);
@@ -190,12 +193,12 @@ describe("etcd is asked", () => {
     };
     expect(await asked(0)).toEqual(["AuthStatus", "UserGet op", "UserGet root", "Authenticate root", ...LISTS]);
     expect(await asked(54_000)).toEqual([]);
-    // The looks at a cluster at rest among many are 58 s apart: each of them asks.
+    // A cluster at rest among many is observed every 58 s, and each observation asks.
     expect(await asked(4_000)).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
     expect(await asked(600_000)).toContain("Authenticate root");
   });
 
-  test("anew for an EtcdCluster that was made again, and nothing is known of it from the one before", async () => {
+  test("again for a recreated EtcdCluster, of which nothing is remembered", async () => {
     const { look, calls, reads, state } = world();
     await look();
     reads.hasProved(KEY, { name: "", version: "u 1", trouble: undefined });
@@ -208,7 +211,7 @@ describe("etcd is asked", () => {
     expect(calls).toEqual(["AuthStatus", "UserGet op", "UserGet root", ...LISTS]);
   });
 
-  test("with each look while something is, and after each step", async () => {
+  test("at each observation while work is pending, and after each step", async () => {
     const wrong = world();
     wrong.state.password = "another";
     for (let n = 0; n < 2; n++) {
@@ -228,7 +231,7 @@ describe("etcd is asked", () => {
     expect(calls).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
   });
 
-  test("for who the operator is about to be, with each look until that is an administrator", async () => {
+  test("for the next user, at each observation until that is an administrator", async () => {
     const { look, calls, state } = world();
     const ahead = guarded({ next: "next" });
     await look();
@@ -250,7 +253,7 @@ describe("etcd is asked", () => {
     expect(stranger.calls).not.toContain("UserGet next");
   });
 
-  test("and says so where root was made without a password", async () => {
+  test("and reports a root without a password", async () => {
     const { look, state } = world();
     state.password = undefined;
     expect(stateIn(await look())).toMatchObject({ isRootsPassword: false, isRootWithoutPassword: true });
@@ -258,7 +261,7 @@ describe("etcd is asked", () => {
     expect(stateIn(await look())).not.toHaveProperty("isRootWithoutPassword");
   });
 
-  test("for a password that was changed in etcd by hand, when it is asked for the next time", async () => {
+  test("for a password that was changed by hand, at the next password check", async () => {
     const { look, clock, state } = world();
     await look();
     state.password = "by hand";
@@ -267,10 +270,10 @@ describe("etcd is asked", () => {
   });
 });
 
-describe("the names of all users and roles are asked", () => {
+describe("the names of all users and roles are read", () => {
   const MINUTE_MS = 60_000;
 
-  test("once, and again when etcd has counted a change", async () => {
+  test("once, and again after a change of etcd's auth revision", async () => {
     const { look, calls, clock, state } = world();
     expect((await look())?.unmanaged).toEqual({});
     await clock.advance(MINUTE_MS);
@@ -288,7 +291,7 @@ describe("the names of all users and roles are asked", () => {
     expect(calls).not.toContain("RoleList");
   });
 
-  test("and when objects say other names: who had an EtcdUser is told when only that is gone", async () => {
+  test("and when objects change: a user without an EtcdUser is reported", async () => {
     const { look, calls, clock, state, reads } = world();
     Object.assign(state.users, { ann: [] });
     state.held = { users: new Map([["ann", "ann"]]), roles: new Set() };
@@ -305,7 +308,7 @@ describe("the names of all users and roles are asked", () => {
     expect(calls).toContain("UserList");
   });
 
-  test("by an administrator alone, and what fails of it is in nobody's way", async () => {
+  test("only by an administrator, and their failure affects nothing else", async () => {
     const stranger = world({ users: { root: ["root"] }, tellsAll: true });
     expect((await stranger.look())?.unmanaged).toBeUndefined();
     expect(stranger.calls).not.toContain("UserList");
@@ -331,15 +334,15 @@ test.each<[Parameters<typeof secret>[0], string | undefined]>([
   [{ owner: undefined, labels: { "etcd.improbable.io/cluster-name": "my-etcd" } }, undefined],
   [
     { owner: undefined },
-    "it is not this cluster's; label it etcd.improbable.io/cluster-name=my-etcd to have its password taken, or delete it to have one made",
+    "it is not this cluster's; label it etcd.improbable.io/cluster-name=my-etcd to use its password, or delete it to have one created",
   ],
   [
     { owner: "another", labels: { "etcd.improbable.io/cluster-name": "theirs" } },
-    "it is not this cluster's; label it etcd.improbable.io/cluster-name=my-etcd to have its password taken, or delete it to have one made",
+    "it is not this cluster's; label it etcd.improbable.io/cluster-name=my-etcd to use its password, or delete it to have one created",
   ],
   [{ username: "admin" }, "its username is not root; it must be root"],
   [{ username: "" }, "its username is empty; it must be root"],
-  [{ password: "" }, "its password is empty; set one, or delete the Secret to have one made"],
+  [{ password: "" }, "its password is empty; set one, or delete the Secret to have one created"],
 ])("a Secret %j: %s", async (given, trouble) => {
   const { look, state, calls } = world();
   state.found = present(secret(given));

@@ -6,11 +6,7 @@ import { hasCode, OperatorError } from "#base/error.ts";
 import { type Observed, present, unknown } from "#base/observed.ts";
 import { commonNameIn } from "#certificates/common-name.ts";
 import type { Identities } from "#certificates/dial.ts";
-import { NameReads } from "#cluster/auth/name-reads.ts";
-import { passwordIn, rootSecretOf } from "#cluster/auth/root-secret.ts";
-import type { AuthState, RootSecret, SeenAuth } from "#cluster/auth/seen.ts";
-import type { HeldNames } from "#cluster/auth/unmanaged.ts";
-import { MINUTELY_MS } from "#cluster/rest.ts";
+import { MINUTELY_MS } from "#cluster/observe/rest.ts";
 import type { AuthStatus } from "#etcd/auth.ts";
 import type { CallOptions, EtcdClient } from "#etcd/client.ts";
 import type { Endpoint } from "#etcd/endpoint.ts";
@@ -18,35 +14,40 @@ import { refusalOf } from "#etcd/error.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { SECRETS, type Secret } from "#kube/kinds.ts";
 import { type Key, keyText } from "#runtime/controller.ts";
+import { NameReads } from "./name-reads.ts";
+import { passwordIn, rootSecretOf } from "./root-secret.ts";
+import type { AuthState, RootSecret, SeenAuth } from "./seen.ts";
+import type { HeldNames } from "./unmanaged.ts";
 
-// Why is etcd asked so rarely?
-//   Each question about its users is an entry in its log, and to compare a password takes it a tenth of a second of CPU. So it is asked once a
-//   minute while all is as it should be, and for the password once in ten; with each look while something is to be done. For the names of all: when it has counted a change.
+// Why is etcd queried so rarely?
+//   Each query about users is an entry in its raft log, and a password check takes a tenth of a second of CPU. While
+//   all is as desired, users are read once a minute, and the password is checked every ten minutes. While something is
+//   to be done, with each observation. All names: when the auth revision has changed.
 
 const PASSWORD_MS = 10 * 60_000;
 
 const UNPROVED = { isRootsPassword: false };
 
 interface Memory {
-  /** Of the EtcdCluster. */
+  /** The uid of the EtcdCluster. */
   readonly uid: string;
   readonly seen: ToldAuth;
   readonly atMs: number;
 }
 
-/** What etcd and Secrets say. */
+/** What was read from etcd and Secrets. */
 type ToldAuth = Omit<SeenAuth, "holders">;
 
-/** Which Secret's password is root's, and when that was seen. */
+/** The version of the Secret that has root's password, and when that was checked. */
 interface Proof {
   readonly version: string;
   readonly atMs: number;
 }
 
-/** What one answer of etcd says of them. */
+/** What one answer of etcd contains. */
 interface Answer {
   readonly state: Observed<AuthState>;
-  /** How many changes of users and roles it has counted, told to who may ask for their names. */
+  /** The auth revision, which is known to users that may list names. */
   readonly revision?: number | undefined;
 }
 
@@ -62,7 +63,7 @@ export interface AuthClient {
   readonly clock: Clock;
 }
 
-/** What etcd said of its users. A cache: a process that starts begins with nothing. */
+/** Answers of etcd about its users. A cache: a process starts without any. */
 export class AuthReads {
   readonly #tools: AuthClient;
   readonly #known = new Map<string, Memory>();
@@ -74,9 +75,9 @@ export class AuthReads {
   }
 
   /**
-   * `undefined` when nobody has asked for users.
-   * @param addressee whom to ask; undefined when nobody answers @param next as whom the operator is about to log in
-   * @param held which names in etcd EtcdUsers and EtcdRoles say by now
+   * `undefined` when spec.auth was never set.
+   * @param addressee the member to query; undefined when none answers @param next the operator's next user
+   * @param held names in EtcdUsers and EtcdRoles
    * @throws OperatorError Cancelled
    */
   async look(
@@ -94,7 +95,7 @@ export class AuthReads {
       return undefined;
     }
     const known = this.#known.get(keyText(key));
-    // One that is made again at once, and is never seen to be gone, may be another etcd.
+    // An EtcdCluster that was deleted and created again may be another etcd cluster.
     if (known !== undefined && known.uid !== uid) this.forget(key);
     const last = known?.uid === uid ? known : undefined;
     const { clock } = this.#tools;
@@ -105,12 +106,12 @@ export class AuthReads {
     return seen;
   }
 
-  /** What was said is out of date. */
+  /** Drops the cached answers. */
   hasChanged({ namespace, name }: Key): void {
     this.#known.delete(keyText({ namespace, name }));
   }
 
-  /** The password of this Secret has just been made root's. */
+  /** Records that the password of this Secret has just been set for root. */
   hasProved({ namespace, name }: Key, { version }: RootSecret): void {
     this.#proofs.set(keyText({ namespace, name }), { version, atMs: this.#tools.clock.monotonicMs() });
   }
@@ -182,7 +183,8 @@ export class AuthReads {
     if (seen.trouble !== undefined) return UNPROVED;
     const proof = this.#proofs.get(keyText(cluster.metadata));
     const isProved = proof?.version === seen.version;
-    // Nobody can log in to try it while etcd asks for no users: what we have set ourselves counts.
+    // The password cannot be checked by a log-in while authentication is off: then the last one that the operator set
+    // counts.
     if (!enabled || (isProved && clock.monotonicMs() - proof.atMs < PASSWORD_MS)) return { isRootsPassword: isProved };
     try {
       await etcd.authenticate(endpoint, ROOT, passwordIn(secret), options);
@@ -197,7 +199,7 @@ export class AuthReads {
   }
 }
 
-/** etcd 3.5 and 3.6 tell only an administrator whether it asks for users: who is told to be none has the answer. */
+/** etcd 3.5 and 3.6 report only to administrators whether authentication is on: a refusal is an answer too. */
 async function statusOf(
   etcd: AuthClient["etcd"],
   endpoint: Endpoint,
@@ -213,7 +215,7 @@ async function statusOf(
   }
 }
 
-/** Everybody may ask for their own. */
+/** Any user may read its own roles. */
 async function rolesOf(
   etcd: AuthClient["etcd"],
   endpoint: Endpoint,

@@ -3,16 +3,16 @@ import { CLUSTER_LABEL, clusterLabels, ROOT, rootSecretName } from "#api/names.t
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { OperatorError } from "#base/error.ts";
 import { textIn } from "#certificates/facts.ts";
-import type { RootSecret } from "#cluster/auth/seen.ts";
-import { ownedBy } from "#cluster/desired/owned.ts";
+import { ownedBy } from "#cluster/owned.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import { passwordTrouble } from "#etcd/auth.ts";
 import { apiVersionOf, controllerOf, type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
+import type { RootSecret } from "./seen.ts";
 
-/** Of the password, before it is written as text: nobody guesses it. */
+/** Random bytes of the password: 192 bits cannot be guessed. More gains nothing; much fewer could be guessed. */
 const PASSWORD_BYTES = 24;
 
-/** A new Secret, with a password that nobody has seen. It stands in no step, log or status. */
+/** A new Secret with a random password. The password is in no step, log or status. */
 export function newRootSecret(snapshot: ClusterSnapshot): Draft<Secret> {
   const { namespace, name: cluster } = snapshot.cluster.metadata;
   const password = randomBytes(PASSWORD_BYTES).toString("base64url");
@@ -30,7 +30,7 @@ export function newRootSecret(snapshot: ClusterSnapshot): Draft<Secret> {
   };
 }
 
-/** All that is known of a Secret but its password. */
+/** Everything about the Secret except the password. */
 export function rootSecretOf(cluster: EtcdCluster, secret: Secret): RootSecret {
   const { name, uid, resourceVersion } = secret.metadata;
   return { name, version: `${uid} ${resourceVersion}`, trouble: troubleOf(cluster, secret) };
@@ -40,24 +40,25 @@ export function passwordIn(secret: Secret): string {
   return textIn(secret, "password");
 }
 
-/** @throws OperatorError KubeConflict when it is not what was seen any more */
+/** @throws OperatorError KubeConflict when the Secret has changed since the observation */
 export function passwordAsSeen(cluster: EtcdCluster, seen: RootSecret, live: Secret): string {
   const { version, trouble } = rootSecretOf(cluster, live);
   if (version === seen.version && trouble === undefined) return passwordIn(live);
-  throw new OperatorError("KubeConflict", `Secret ${live.metadata.name} has changed since it was looked at`);
+  throw new OperatorError("KubeConflict", `Secret ${live.metadata.name} has changed since it was read`);
 }
 
-// Why is not everybody's Secret taken?
-//   Whoever may write EtcdClusters chooses their image, and etcd is told the password: by the cluster's name they would get at any Secret of the
-//   namespace that is called so.
+// Why does the Secret need a label?
+//   The author of an EtcdCluster chooses the image, and etcd receives the password. Without the label, the name of a
+//   cluster would give
+//   access to any Secret of the namespace with the derived name.
 function troubleOf({ metadata }: EtcdCluster, secret: Secret): string | undefined {
   const isOurs = controllerOf(secret)?.uid === metadata.uid;
   if (!isOurs && secret.metadata.labels?.[CLUSTER_LABEL] !== metadata.name)
-    return `it is not this cluster's; label it ${CLUSTER_LABEL}=${metadata.name} to have its password taken, or delete it to have one made`;
+    return `it is not this cluster's; label it ${CLUSTER_LABEL}=${metadata.name} to use its password, or delete it to have one created`;
   const username = textIn(secret, "username");
   if (username !== ROOT) return `its username is ${username === "" ? "empty" : `not ${ROOT}`}; it must be ${ROOT}`;
   const password = passwordIn(secret);
-  if (password === "") return "its password is empty; set one, or delete the Secret to have one made";
+  if (password === "") return "its password is empty; set one, or delete the Secret to have one created";
   return passwordTrouble(password);
 }
 

@@ -1,26 +1,26 @@
 import { describe, expect, test } from "vitest";
 import type { Unmanaged } from "#api/v1beta1/cluster.ts";
-import { authStatus } from "#cluster/conditions/auth-ready.ts";
-import { ready } from "#cluster/conditions/ready.ts";
 import { planCluster } from "#cluster/plan.ts";
+import { ready } from "#cluster/readiness/ready.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { guarded } from "#kit/cluster-auth.ts";
-import { secured } from "#kit/cluster-tls.ts";
+import { guarded } from "#kit/snapshots/cluster-auth.ts";
+import { secured } from "#kit/snapshots/cluster-tls.ts";
+import { authStatus } from "./auth-ready.ts";
 import { unmanagedOf, unmanagedText } from "./unmanaged.ts";
 
-// What people have made with etcdctl, and how it is told.
+// Users and roles that people created with etcdctl, and their report.
 
-const NOBODY = { users: new Map<string, string>(), roles: new Set<string>() };
+const NO_NAMES = { users: new Map<string, string>(), roles: new Set<string>() };
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `u${String(n).padStart(2, "0")}`);
 const users = (...names: string[]): Unmanaged => ({ users: { count: names.length, names } });
-const told = (...names: string[]) => unmanagedOf({}, "op", NOBODY, { users: names, roles: [] });
+const told = (...names: string[]) => unmanagedOf({}, "op", NO_NAMES, { users: names, roles: [] });
 
-describe("what no object names in etcd", () => {
+describe("users and roles of etcd without an object", () => {
   test.each<[string, Unmanaged, Unmanaged]>([
-    ["is nothing where there is only the operator's", told("root", "etcd-cluster-operator", "op"), {}],
-    ["is whom somebody has made, sorted", told("bob", "ann"), users("ann", "bob")],
+    ["are none when etcd has only the operator's", told("root", "etcd-cluster-operator", "op"), {}],
+    ["are sorted", told("bob", "ann"), users("ann", "bob")],
     [
-      "is not what objects name, or the operator has on record; a role root is etcd's own",
+      "exclude those of objects and recorded operators; the role root is etcd's own",
       unmanagedOf(
         { status: { auth: { enabled: true, operators: ["next"] } } as never },
         undefined,
@@ -29,14 +29,14 @@ describe("what no object names in etcd", () => {
       ),
       { ...users("reader"), roles: { count: 3, names: ["etcd-cluster-operator", "next", "shop"] } },
     ],
-    ["is told by ten names", told(...numbered(10)), users(...numbered(10))],
-    ["is counted beyond", told(...numbered(11)), { users: { count: 11, names: numbered(10) } }],
-    ["is told to 64 characters", told("a".repeat(64)), users("a".repeat(64))],
-    ["is cut behind them", told("a".repeat(65)), users(`${"a".repeat(64)}…`)],
-    ["is never half of what stands for a character", told(`${"a".repeat(60)}\u001b`), users(`${"a".repeat(60)}…`)],
-    ["is a whole one that just fits", told(`${"a".repeat(58)}\u001b`), users(`${"a".repeat(58)}\\u{1b}`)],
+    ["are reported with up to ten names", told(...numbered(10)), users(...numbered(10))],
+    ["are only counted beyond ten", told(...numbered(11)), { users: { count: 11, names: numbered(10) } }],
+    ["are reported with up to 64 characters", told("a".repeat(64)), users("a".repeat(64))],
+    ["are shortened beyond 64 characters", told("a".repeat(65)), users(`${"a".repeat(64)}…`)],
+    ["are not shortened within an escape sequence", told(`${"a".repeat(60)}\u001b`), users(`${"a".repeat(60)}…`)],
+    ["may end with an escape sequence", told(`${"a".repeat(58)}\u001b`), users(`${"a".repeat(58)}\\u{1b}`)],
     [
-      "steers nobody's terminal, and is no other text than it seems",
+      "are escaped where they could steer a terminal or imitate another text",
       told("\u001b[2J", "a\nb", 'a", "b', "a\\b", "\u202egnp", "\u2028", "\u2029", "é 😀"),
       users(
         "\\u{1b}[2J",
@@ -64,29 +64,29 @@ describe("what no object names in etcd", () => {
       { roles: { count: 2, names: ["a", "b"] } },
       'etcd has 2 roles that no EtcdRole names: "a", "b"; they are left alone',
     ],
-  ])("is put in words: %j", (given, text) => {
+  ])("are reported as text: %j", (given, text) => {
     expect(unmanagedText(given)).toBe(text);
   });
 });
 
-describe("a person hears of it", () => {
+describe("unmanaged names are reported", () => {
   const because = 'etcd has 1 user that no EtcdUser names: "ann"; they are left alone';
   const remarked = [{ rule: "unmanaged-names", because, is: "remark" }];
   test.each<[string, ClusterSnapshot, object[] | undefined, Unmanaged | undefined]>([
-    ["when it is seen", guarded({ unmanaged: users("ann") }), remarked, users("ann")],
-    ["when it is more than before", guarded({ unmanaged: users("ann"), toldUnmanaged: users("bob") }), remarked, users("ann")],
-    ["no more when the status says it", guarded({ unmanaged: users("ann"), toldUnmanaged: users("ann") }), undefined, users("ann")],
-    ["of nothing", guarded({ unmanaged: {} }), undefined, undefined],
-    ["not by an event when nothing is left", guarded({ unmanaged: {}, toldUnmanaged: users("ann") }), undefined, undefined],
-    ["what was said last, while etcd does not tell", guarded({ toldUnmanaged: users("ann") }), undefined, users("ann")],
-    ["nothing of a cluster without users", secured(), undefined, undefined],
+    ["when they are first seen", guarded({ unmanaged: users("ann") }), remarked, users("ann")],
+    ["when there are new ones", guarded({ unmanaged: users("ann"), toldUnmanaged: users("bob") }), remarked, users("ann")],
+    ["once, and not again when the status has them", guarded({ unmanaged: users("ann"), toldUnmanaged: users("ann") }), undefined, users("ann")],
+    ["not when there are none", guarded({ unmanaged: {} }), undefined, undefined],
+    ["not by an event when none are left", guarded({ unmanaged: {}, toldUnmanaged: users("ann") }), undefined, undefined],
+    ["as before while etcd does not answer", guarded({ toldUnmanaged: users("ann") }), undefined, users("ann")],
+    ["not for a cluster without authentication", secured(), undefined, undefined],
   ])("%s", (_, snapshot, aside, status) => {
     const plan = planCluster(snapshot);
     expect(plan.aside).toEqual(aside);
     expect(authStatus(snapshot).auth?.unmanaged).toEqual(status);
   });
 
-  test("and nothing hinders the cluster", () => {
+  test("without an effect on Ready", () => {
     const snapshot = guarded({ unmanaged: users("ann") });
     const own = [] as never[];
     const before = guarded();

@@ -1,32 +1,36 @@
 import { OPERATOR, ROOT } from "#api/names.ts";
 import type { EtcdCluster, Unmanaged, UnmanagedNames } from "#api/v1beta1/cluster.ts";
 
-// Which users and roles of etcd are somebody's who made them with etcdctl?
-//   Those that no EtcdUser and no EtcdRole names, and by which the operator does not log in. They are left alone, and told. One that an object
-//   names and may not have is told by that object.
+// Which users and roles of etcd are unmanaged?
+//   Those that no EtcdUser and no EtcdRole names, and that are not the operator's. They are left alone and reported. A
+//   name that an object
+//   has without permission is reported by that object.
 
-/** How many names are told, of users and of roles each; the others are counted. */
+/** Most names that are listed, of users and of roles each; the others are counted. More would make the status long. */
 const MOST_NAMES = 10;
-/** How much of a name is told, in UTF-16 code units, but for what says that there is more. */
+/** Length at which a listed name is cut off, in UTF-16 code units. */
 const MOST_LENGTH = 64;
 
-/** What may be a name in etcd and is no text for people: what steers terminals, turns the line around, is not seen, or ends a quotation. */
+/**
+ * Characters that are valid in a name of etcd and unsafe in messages: control characters, bidirectional overrides,
+ * invisible ones, quotes.
+ */
 const NOT_TOLD = /[\p{C}\p{Zl}\p{Zp}"\\]/u;
 
-/** Names in etcd that EtcdUsers and EtcdRoles say. */
+/** Names in etcd that EtcdUsers and EtcdRoles have. */
 export interface HeldNames {
-  /** EtcdUsers by the names of their users. */
+  /** EtcdUsers by the names of their users in etcd. */
   readonly users: ReadonlyMap<string, string>;
   readonly roles: ReadonlySet<string>;
 }
 
-/** All names that etcd has. */
+/** All names in etcd. */
 export interface AllNames {
   readonly users: readonly string[];
   readonly roles: readonly string[];
 }
 
-/** @param user as whom the operator logs in @param held what objects say by now */
+/** @param user the operator's user @param held names in EtcdUsers and EtcdRoles */
 export function unmanagedOf(
   { status }: Pick<EtcdCluster, "status">,
   user: string | undefined,
@@ -54,7 +58,7 @@ function safeName(name: string): string {
   return told;
 }
 
-/** For people; `undefined` when there are none. */
+/** A sentence for people; `undefined` when there are none. */
 export function unmanagedText({ users, roles }: Unmanaged): string | undefined {
   const told = [users && listed("user", users), roles && listed("role", roles)].filter((each) => each !== undefined);
   return told.length === 0 ? undefined : `etcd has ${told.join(", and ")}; they are left alone`;

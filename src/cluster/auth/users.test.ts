@@ -1,65 +1,65 @@
 import { expect, test } from "vitest";
 import { unknown } from "#base/observed.ts";
-import { nextUser, whyStranger } from "#cluster/auth/users.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { guarded, LOCKED, movingTo, OPERATOR_USER, PREPARED } from "#kit/cluster-auth.ts";
-import { withSeen } from "#kit/cluster-tls.ts";
+import { guarded, LOCKED, movingTo, OPERATOR_USER, PREPARED } from "#kit/snapshots/cluster-auth.ts";
+import { withSeen } from "#kit/snapshots/cluster-tls.ts";
+import { nextUser, whyStranger } from "./users.ts";
 
-// Who the operator is about to be, and whether it may.
+// The next user of the operator, and when the operator may use it.
 
-const ASKED = "etcd asks for users, and the operator is to show Secret theirs-too: ";
-const NO_ADMINISTRATOR = `${ASKED}bob, its common name, is no administrator there yet`;
+const ASKED = "authentication is on, and the operator is to use Secret theirs-too: ";
+const NO_ADMINISTRATOR = `${ASKED}bob, its common name, is no administrator of etcd yet`;
 const administrator = { ...LOCKED, next: ["root"] };
-const YET_TO_BE_ASKED = `${ASKED}etcd is yet to be asked whether bob, its common name, is an administrator there`;
-/** What the operator is to show names nobody. */
+const YET_TO_BE_ASKED = `${ASKED}etcd has not yet answered whether bob, its common name, is an administrator`;
+/** The next certificate of the operator has no common name. */
 const nameless = movingTo({ next: "" });
 const facts = nameless.certificates?.operator;
 
 const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
-  { name: "it shows what it is to show", given: guarded({ recorded: true }), is: undefined },
-  { name: "etcd does not know it", given: movingTo({ next: "bob" }), is: NO_ADMINISTRATOR },
-  { name: "etcd has it for an administrator", given: movingTo({ next: "bob", state: administrator }), is: undefined },
+  { name: "it already has that certificate", given: guarded({ recorded: true }), is: undefined },
+  { name: "etcd has no such user", given: movingTo({ next: "bob" }), is: NO_ADMINISTRATOR },
+  { name: "the user is an administrator", given: movingTo({ next: "bob", state: administrator }), is: undefined },
   {
-    name: "etcd has it for somebody with other roles",
+    name: "the user has other roles",
     given: movingTo({ next: "bob", state: { ...LOCKED, next: ["reader"] } }),
     is: NO_ADMINISTRATOR,
   },
   {
-    name: "etcd was asked about somebody else",
+    name: "etcd was asked about another user",
     given: movingTo({ next: "carol", state: administrator }),
     is: YET_TO_BE_ASKED,
   },
   {
-    name: "nobody has looked at users since the operator started",
+    name: "users were not observed since the operator started",
     given: { ...movingTo({ next: "bob", recorded: true }), auth: undefined },
     is: YET_TO_BE_ASKED,
   },
   {
-    name: "etcd could not be asked",
+    name: "etcd did not answer",
     given: movingTo({ next: "bob", state: unknown("no answer"), recorded: true }),
-    is: `${ASKED}etcd could not be asked whether bob, its common name, is an administrator there: no answer`,
+    is: `${ASKED}etcd did not answer whether bob, its common name, is an administrator: no answer`,
   },
-  { name: "it has the name of today", given: movingTo({}, OPERATOR_USER), is: undefined },
-  { name: "nobody is asked for", given: movingTo({ next: "bob", state: PREPARED }), is: undefined },
+  { name: "the common name stays", given: movingTo({}, OPERATOR_USER), is: undefined },
+  { name: "authentication is off", given: movingTo({ next: "bob", state: PREPARED }), is: undefined },
   {
-    name: "it would be root, which is an administrator",
+    name: "the common name is root, an administrator",
     given: movingTo({ next: "root", state: administrator }, "root"),
-    is: `${ASKED}root, its common name, is for people alone`,
+    is: `${ASKED}root, its common name, is reserved for people`,
   },
   {
-    name: "it has no name",
+    name: "the certificate has no common name",
     given:
       facts?.is === "present"
         ? withSeen(nameless, { operator: { ...facts, value: { ...facts.value, commonName: undefined } } })
         : nameless,
-    is: `${ASKED}it has no common name that can be told`,
+    is: `${ASKED}it has no usable common name`,
   },
 ];
-test.each(cases)("why the operator may not go over to another certificate: $name", ({ given, is }) => {
+test.each(cases)("why the operator may not use its next certificate: $name", ({ given, is }) => {
   expect(whyStranger(given)).toBe(is);
 });
 
-test("who the operator is about to be is told while it shows something else", () => {
+test("the next user is known while the operator uses another certificate", () => {
   expect(nextUser(movingTo({}))).toBe("bob");
   expect(nextUser(guarded())).toBeUndefined();
 });

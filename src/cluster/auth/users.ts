@@ -1,36 +1,38 @@
 import { isAuthWanted } from "#api/auth.ts";
 import { OPERATOR, ROOT } from "#api/names.ts";
 import { askedOperatorSecretName, operatorSecretName } from "#api/tls.ts";
-import type { AuthState } from "#cluster/auth/seen.ts";
-import { usable } from "#cluster/certificates/usable.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { usable } from "#cluster-tls/read/usable.ts";
+import type { AuthState } from "./seen.ts";
 
-// As whom does the operator log in?
-//   By the common name of the certificate that it shows. Where that comes to be another one, such as of another issuer, etcd has to know the next
-//   name for an administrator before the operator goes over to it: afterwards nobody would be left who could tell etcd.
-// Who may be made an administrator by that?
-//   A user whose name nobody else has. Whoever labels a Secret chooses the name in it, and that may be the name of an application, or of a person,
-//   who has a password or a certificate already. So only a user that was not there before becomes the operator's own, and that is on record
-//   (status.auth.operators) before it is made. One that is an administrator already loses nothing by it. The name etcd-cluster-operator is the
-//   operator's by its schema: no EtcdUser can have it.
+// Which user of etcd is the operator?
+//   The one with the common name of its certificate. That name may be about to change, such as with another issuer.
+//   Then the next user must become an administrator before the operator uses the next certificate: afterwards it could
+//   no longer change users.
+// Which user may become an administrator that way?
+//   One that did not exist before. The author of a labelled Secret chooses the common name in it, which may be that of
+//   an application or a
+//   person. So a new user is first recorded in status.auth.operators, and then created.
+//   A user that is an administrator already loses nothing. etcd-cluster-operator is reserved by the schema: no EtcdUser
+//   can have it.
 
-/** Whether etcd lets the operator do everything. */
+/** Whether the operator has all rights in etcd. */
 export function isAdministrator({ enabled, operator }: AuthState): boolean {
   return !enabled || operator?.includes(ROOT) === true;
 }
 
-/** A user that the operator is, or is about to be. */
+/** The operator's current or next user. */
 export interface OperatorUser {
   readonly name: string;
-  /** In etcd; undefined when there is no such user. */
+  /** Its roles in etcd; undefined when there is no such user. */
   readonly roles: readonly string[] | undefined;
-  /** Which Secret has the certificate with the name. */
+  /** The Secret with the certificate that has this name. */
   readonly secretName: string | undefined;
 }
 
 /**
- * By which name etcd is to know the operator when it shows what spec.tls asks for; "" when that says none that can be told; `undefined` where it
- * shows that by now, or where that is not there to be shown.
+ * The user name of the certificate that spec.tls asks for. "" when its name cannot be determined; `undefined` when the
+ * operator uses that certificate already, or it does not exist yet.
  */
 export function nextUser(snapshot: ClusterSnapshot): string | undefined {
   const { cluster } = snapshot;
@@ -39,10 +41,10 @@ export function nextUser(snapshot: ClusterSnapshot): string | undefined {
   return next && (next.commonName ?? "");
 }
 
-/** The operator's users, the one of today first; nothing of those whose names are not read yet. */
+/** The operator's users, the current one first, without names that are not read yet. */
 export function operatorUsers({ cluster, auth }: ClusterSnapshot, state: AuthState): readonly OperatorUser[] {
   const { user, next } = auth ?? {};
-  // Of others only an administrator is told.
+  // Only an administrator may query other users.
   const isTold = next !== user && isAdministrator(state);
   return [
     { name: user, roles: state.operator, secretName: operatorSecretName(cluster) },
@@ -50,18 +52,18 @@ export function operatorUsers({ cluster, auth }: ClusterSnapshot, state: AuthSta
   ].flatMap(({ name, ...others }) => (name === undefined ? [] : [{ name, ...others }]));
 }
 
-/** Whose the user is, when it is not the operator's; for people. */
+/** The owner of a user that is not the operator's; for people. */
 export function holderOf(snapshot: ClusterSnapshot, { name, roles }: OperatorUser): string | undefined {
   const isAdministratorOnRecord = snapshot.cluster.status?.auth?.operators?.includes(name) && roles?.includes(ROOT);
-  // An EtcdUser that comes later and says the name of the operator's own user has nothing by it: its own room refuses it.
+  // A later EtcdUser with the name of the operator's user gains nothing: its own controller refuses it.
   if (isAdministratorOnRecord) return undefined;
   const holder = snapshot.auth?.holders.get(name);
   if (holder !== undefined) return `EtcdUser ${holder}`;
   if (roles === undefined || roles.includes(ROOT) || isOnRecord(snapshot, name)) return undefined;
-  return "somebody whom the operator has not made";
+  return "another owner";
 }
 
-/** The names that are the operator's own by now, or are about to be, and that somebody could have had: for the record. */
+/** The current and next user names of the operator that others could have used: to be recorded. */
 export function recordedUsers(snapshot: ClusterSnapshot, state: AuthState): readonly string[] {
   const before = snapshot.cluster.status?.auth?.operators ?? [];
   const wanted = isAuthWanted(snapshot.cluster.spec) === true;
@@ -71,12 +73,12 @@ export function recordedUsers(snapshot: ClusterSnapshot, state: AuthState): read
     .map(({ name }) => name);
 }
 
-/** Whether it is on record that the user is the operator's own, where somebody else could have it. */
+/** Whether the user is recorded as the operator's, when others could have its name. */
 export function isOnRecord({ cluster }: ClusterSnapshot, name: string): boolean {
   return name === OPERATOR || cluster.status?.auth?.operators?.includes(name) === true;
 }
 
-/** Why the operator may not go over to the certificate that spec.tls asks for, for people; `undefined` when it may. */
+/** Why the operator may not use the certificate that spec.tls asks for, for people; `undefined` when it may. */
 export function whyStranger(snapshot: ClusterSnapshot): string | undefined {
   const { cluster, auth } = snapshot;
   const name = nextUser(snapshot);
@@ -84,13 +86,13 @@ export function whyStranger(snapshot: ClusterSnapshot): string | undefined {
   const isEnabled = (state?.enabled ?? cluster.status?.auth?.enabled) === true;
   if (name === undefined || name === auth?.user || !isEnabled) return undefined;
   if (name !== ROOT && auth?.next === name && state?.next?.includes(ROOT) === true) return undefined;
-  const show = `etcd asks for users, and the operator is to show Secret ${askedOperatorSecretName(cluster)}`;
-  if (name === "") return `${show}: it has no common name that can be told`;
-  if (name === ROOT) return `${show}: ${name}, its common name, is for people alone`;
+  const show = `authentication is on, and the operator is to use Secret ${askedOperatorSecretName(cluster)}`;
+  if (name === "") return `${show}: it has no usable common name`;
+  if (name === ROOT) return `${show}: ${name}, its common name, is reserved for people`;
   if (auth?.state.is === "unknown")
-    return `${show}: etcd could not be asked whether ${name}, its common name, is an administrator there: ${auth.state.why}`;
-  // What is known by now is about another name, or about nobody.
+    return `${show}: etcd did not answer whether ${name}, its common name, is an administrator: ${auth.state.why}`;
+  // The last answer was about another name, or about none.
   if (auth?.next !== name)
-    return `${show}: etcd is yet to be asked whether ${name}, its common name, is an administrator there`;
-  return `${show}: ${name}, its common name, is no administrator there yet`;
+    return `${show}: etcd has not yet answered whether ${name}, its common name, is an administrator`;
+  return `${show}: ${name}, its common name, is no administrator of etcd yet`;
 }

@@ -8,10 +8,9 @@ import {
   REVISION_ANNOTATION,
 } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import { arrived } from "#cluster/forecast/model-kubernetes.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { changedPeer, cluster, LATER_ID, sickFor, withArrival, withBudget } from "#kit/cluster.ts";
-import { listIn, stranger, withMember, withUnfencedPod } from "#kit/cluster-changes.ts";
+import { changedPeer, cluster, LATER_ID, sickFor, withArrival, withBudget } from "#kit/snapshots/cluster.ts";
+import { listIn, stranger, withMember, withUnfencedPod } from "#kit/snapshots/cluster-changes.ts";
 import {
   NEWER,
   saying,
@@ -22,8 +21,9 @@ import {
   withPeer,
   withPod,
   withTurn,
-} from "#kit/cluster-rolling.ts";
+} from "#kit/snapshots/cluster-rolling.ts";
 import { isReady } from "#kube/pod.ts";
+import { arrived } from "./model-kubernetes.ts";
 
 const NAME = "my-etcd-1";
 const LOST = cluster({ down: [NAME] });
@@ -41,15 +41,15 @@ function annotation(snapshot: ClusterSnapshot, key: string, name = NAME) {
   return pod(snapshot, name)?.metadata.annotations?.[key];
 }
 
-describe("forecast: what happens by itself", () => {
-  test("nothing without a quorum, or when nobody answers", () => {
+describe("forecast: changes without a step", () => {
+  test("none without a quorum or an answer", () => {
     const outage = cluster({ down: ["my-etcd-0", NAME] });
     expect(arrived(outage)).toBe(outage);
     const mute = { ...cluster(), endpoints: new Map() };
     expect(arrived(mute)).toBe(mute);
   });
 
-  test("a ReplicaSet takes over what its EtcdPeer says, and a budget is counted", () => {
+  test("a ReplicaSet takes over the spec of its EtcdPeer, and a budget is counted", () => {
     const given = withTurn(wanting(NEWER), NAME, NEWER, { isTakenOver: false });
     const { budget } = withBudget(given);
     const disruptedPods = { x: "2026-01-01T12:00:00Z" };
@@ -60,7 +60,7 @@ describe("forecast: what happens by itself", () => {
     expect(arrived({ ...given, budget: undefined }).budget).toBeUndefined();
   });
 
-  test("a pod that is missing is made from what its EtcdPeer says, and runs", () => {
+  test("a missing pod is created from its EtcdPeer, and runs", () => {
     const given = withoutPod(withPeer(LOST, NAME, { spec: NEWER }), NAME);
     expect(pod(given)?.metadata).toMatchObject({
       ...{ namespace: "foo", name: NAME, creationTimestamp: "2026-01-01T12:00:00Z" },
@@ -76,19 +76,19 @@ describe("forecast: what happens by itself", () => {
     expect(answer(given)?.memberId).toBe(listIn(given).members[1]?.id);
   });
 
-  test("so is one that is being deleted", () => {
+  test("a pod that is being deleted is replaced", () => {
     const given = withPod(LOST, NAME, { metadata: { uid: "old", deletionTimestamp: "2026-01-01T12:00:00Z" } });
     expect(pod(given)?.metadata.uid).not.toBe("old");
     expect(pod(given)?.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  test("one that is there becomes ready, and stays what it is", () => {
+  test("an existing pod becomes Ready, and keeps its metadata", () => {
     expect(pod(LOST)?.metadata).toEqual(LOST.pods.get(NAME)?.metadata);
     expect([isReady(LOST.pods.get(NAME)!), isReady(pod(LOST)!)]).toEqual([false, true]);
     expect(answer(cluster())).toEqual({ ...answer(LOST), memberId: answer(cluster())?.memberId });
   });
 
-  test("all have the same log as who has most", () => {
+  test("all members reach the highest raft index", () => {
     const given = saying(saying(LOST, "my-etcd-0", { raftIndex: 5 }), "my-etcd-2", {
       raftIndex: 30,
       raftAppliedIndex: 20,
@@ -97,24 +97,24 @@ describe("forecast: what happens by itself", () => {
       expect(answer(given, name)).toMatchObject({ raftIndex: 30, raftAppliedIndex: 30 });
   });
 
-  test("who is given up stays lost, and nobody else does", () => {
+  test("only a lost member that is given up stays lost", () => {
     const five = cluster({ replicas: 5, down: [NAME, "my-etcd-2"] });
     const given = sickFor(five, NAME, 10_000_000);
     expect(answer(given)).toBeUndefined();
     expect(answer(given, "my-etcd-2")).toBeDefined();
   });
 
-  test("what a member has told of itself counts", () => {
+  test("the reported release of a member is kept", () => {
     expect(answer(saying(cluster(), NAME, { version: "3.6.2" }))?.version).toBe("3.6.2");
   });
 
-  test("a pod hears that its member may not bootstrap, when it may not", () => {
+  test("a pod has the fence when its member must not bootstrap", () => {
     expect(annotation(withUnfencedPod(cluster(), NAME), INITIAL_CLUSTER_ANNOTATION)).toBe(FENCE);
     const learner = withArrival(cluster(), "my-etcd-3", "started");
     expect(annotation(learner, INITIAL_CLUSTER_ANNOTATION, "my-etcd-3")).toBeUndefined();
   });
 
-  test("a learner that may start tells who it is, and has no vote", () => {
+  test("a learner that may start reports its ID, and has no vote", () => {
     const given = withArrival(cluster(), "my-etcd-3", "added");
     const made = arrived(given);
     expect(listIn(made).members[3]).toMatchObject({
@@ -129,13 +129,13 @@ describe("forecast: what happens by itself", () => {
     expect(answer(given, "my-etcd-3")).toMatchObject({ memberId: BigInt(`0x${LATER_ID}`), isLearner: true });
   });
 
-  test("nobody runs who may not, or is somebody else's", () => {
+  test("a member that may not start, or is foreign, has no pod", () => {
     expect(pod(withArrival(cluster(), "my-etcd-3", "intended"), "my-etcd-3")).toBeUndefined();
     expect(arrived(withMember(cluster(), stranger())).pods.size).toBe(3);
     expect(answer(withPeer(LOST, NAME, { spec: { memberID: "abc" } }))).toBeUndefined();
   });
 
-  test("EtcdPeers that are to go are gone, and their claims with them when they are to go, too", () => {
+  test("EtcdPeers that are being deleted are gone, and their claims when their finalizer requests it", () => {
     const going = (finalizers: readonly string[] | undefined) => {
       const change = { deletionTimestamp: "2026-01-01T12:00:00Z", ...(finalizers === undefined ? {} : { finalizers }) };
       const { peers, pods, endpoints, claims } = arrived(changedPeer(cluster(), NAME, change));
@@ -150,32 +150,36 @@ describe("forecast: what happens by itself", () => {
   });
 });
 
-describe("forecast: what does not pass by itself", () => {
+describe("forecast: a member recovers unless there is evidence against it", () => {
   const cases = [
-    { name: "a container that ends again and again", given: withCrashing(LOST, NAME, 1_000), comes: false },
-    { name: "one that does so and answers", given: withCrashing(cluster(), NAME), comes: true },
-    { name: "silence for long", given: silentFor(LOST, NAME, 600_000), comes: false },
-    { name: "silence for nearly as long", given: silentFor(LOST, NAME, 599_999), comes: true },
+    { name: "a container that crashes repeatedly", given: withCrashing(LOST, NAME, 1_000), comes: false },
+    { name: "one that crashes and answers", given: withCrashing(cluster(), NAME), comes: true },
+    { name: "silence for the whole time", given: silentFor(LOST, NAME, 600_000), comes: false },
+    { name: "silence for nearly the whole time", given: silentFor(LOST, NAME, 599_999), comes: true },
     {
-      name: "silence for long of one that gets a new pod",
+      name: "silence for the whole time, with a new pod",
       given: withoutPod(silentFor(LOST, NAME, 600_000), NAME),
       comes: true,
     },
-    { name: "to be given up", given: sickFor(LOST, NAME, 300_000), comes: false },
-    { name: "to be about to be given up", given: sickFor(LOST, NAME, 299_999), comes: true },
-    { name: "to be given up without a pod", given: withoutPod(sickFor(LOST, NAME, 300_000), NAME), comes: false },
+    { name: "a member to be given up", given: sickFor(LOST, NAME, 300_000), comes: false },
+    { name: "a member just before it is given up", given: sickFor(LOST, NAME, 299_999), comes: true },
     {
-      name: "to be about to be given up without a pod",
+      name: "a member to be given up, without a pod",
+      given: withoutPod(sickFor(LOST, NAME, 300_000), NAME),
+      comes: false,
+    },
+    {
+      name: "a member just before it is given up, without a pod",
       given: withoutPod(sickFor(LOST, NAME, 299_999), NAME),
       comes: true,
     },
     {
-      name: "to be lost for long where nobody is given up",
+      name: "a member lost for long where none is given up",
       given: withoutPod({ ...sickFor(LOST, NAME, 500_000), replaceAfterMs: Number.POSITIVE_INFINITY }, NAME),
       comes: true,
     },
     {
-      name: "to be lost and vouched for",
+      name: "a lost member in contact with the leader",
       given: { ...sickFor(LOST, NAME, 300_000), heard: new Set([LOST.peers[1]!.spec.memberID!]) },
       comes: true,
     },
@@ -185,7 +189,7 @@ describe("forecast: what does not pass by itself", () => {
     expect(made !== given.pods.get(NAME)).toBe(comes);
   });
 
-  test("to be unfit for long, although it takes part", () => {
+  test("a participating member that is unfit for long", () => {
     const history = { ...sickFor(LOST, NAME, 0).histories.values().next().value!, unfitForMs: 600_000 };
     const { id } = LOST.cluster.status!.identity!.initialMembers[1]!;
     const given = { ...cluster(), histories: new Map([[id, history]]) };

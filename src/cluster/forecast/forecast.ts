@@ -1,25 +1,30 @@
 import type { PlanStatus } from "#api/v1beta1/cluster.ts";
-import { notDone } from "#cluster/conditions/hindrance.ts";
-import { after } from "#cluster/forecast/model.ts";
-import { arrived } from "#cluster/forecast/model-kubernetes.ts";
 import { planCluster } from "#cluster/plan.ts";
-import { forgetPrevious } from "#cluster/rules/rolling/forget-previous.ts";
+import { notDone } from "#cluster/readiness/hindrance.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import { clusterStatus } from "#cluster/status.ts";
 import type { ClusterStep } from "#cluster/step.ts";
+import { dropPreviousTemplate } from "#cluster/update/rules/drop-previous-template.ts";
 import type { Plan } from "#runtime/decide.ts";
+import { after } from "./model.ts";
+import { arrived } from "./model-kubernetes.ts";
 
-/** The longest way there is, from one member to seven with another release, takes about a hundred steps. */
+/**
+ * Most steps of a forecast. The longest path, from one member to seven with another release, takes about a hundred.
+ * Fewer would cut it off; more would only prolong a loop.
+ */
 const MOST_STEPS = 200;
 
-/** What the operator is going to do from here on, while all goes well. */
+/** What the operator will do from now on, if nothing fails. */
 export type Forecast = Omit<PlanStatus, "edit">;
 type Step = NonNullable<PlanStatus["steps"]>[number];
 
-/** Runs the plan forward against the model, step by step; what changes nothing that people see is not told. Pure, and never throws. @param most steps that are foretold */
+/**
+ * Runs the plan forward against the model, step by step. Repetitions without visible change are omitted. Pure, and
+ * never throws. @param most steps in the forecast
+ */
 export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast {
-  if (isForming(snapshot))
-    return { outcome: "Waits", message: "nothing can be foretold before the cluster has formed" };
+  if (isForming(snapshot)) return { outcome: "Waits", message: "no forecast before the cluster has formed" };
   const first = planCluster(snapshot);
   const steps: Step[] = [];
   let now = looked(snapshot);
@@ -28,17 +33,16 @@ export function forecast(snapshot: ClusterSnapshot, most = MOST_STEPS): Forecast
     if (plan.next !== "step") return told(first, steps, plan);
     const { rule, because } = plan;
     const member = memberOf(plan.step);
-    if (rule !== forgetPrevious.name)
+    if (rule !== dropPreviousTemplate.name)
       steps.push({ rule, step: plan.step.do, ...(member === undefined ? {} : { member }), message: because });
     const next = after(now, plan.step);
-    if (typeof next === "string")
-      return told(first, steps, `what becomes of ${plan.step.do} cannot be foretold: ${next}`);
+    if (typeof next === "string") return told(first, steps, `no forecast of the effect of ${plan.step.do}: ${next}`);
     now = looked(next);
   }
-  return told(first, steps, `no end in sight after ${most} steps`);
+  return told(first, steps, `no end after ${most} steps`);
 }
 
-/** The world at the next look, with the status that the operator has written meanwhile. */
+/** The snapshot at the next observation, with the status that the operator has written by then. */
 function looked(snapshot: ClusterSnapshot): ClusterSnapshot {
   const now = arrived(snapshot);
   const status = clusterStatus(now, { next: "settled" });
@@ -60,7 +64,8 @@ function told(first: Plan<ClusterStep>, steps: readonly Step[], end: Plan<Cluste
 function ending(end: Plan<ClusterStep> | string, isRefused: boolean): Pick<Forecast, "outcome" | "message"> {
   if (typeof end === "string") return { outcome: "Unforeseen", message: end };
   if (end.next === "wait") return { outcome: "Waits", message: `${end.rule}: ${end.because}` };
-  if (isRefused) return { outcome: "Refused", message: "nothing of it would be carried out" };
+  if (isRefused)
+    return { outcome: "Refused", message: "the change would be refused, and none of these steps would be done" };
   return { outcome: "Done", message: "there is nothing more to do then" };
 }
 

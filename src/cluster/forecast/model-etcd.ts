@@ -1,5 +1,5 @@
 import { type Observed, present, unknown } from "#base/observed.ts";
-import { idOf, knownMembers } from "#cluster/members.ts";
+import { idOf, knownMembers } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, identityOf, peerNamed, urlOf } from "#cluster/snapshot.ts";
 import { type Alarm, clusterIdFromHex, type EndpointStatus, type Member, type MemberId } from "#etcd/types.ts";
 import { isOlderMinor, isRelease, minorOf } from "#etcd/version.ts";
@@ -14,39 +14,55 @@ export function withMembers(
   return { ...snapshot, members: present({ ...value, members: change(value.members) }) };
 }
 
-/** The snapshot in which the member's pod is gone. The next one answers as the same member, with the release that its EtcdPeer says. */
+/** The snapshot after a restart of the member: it answers with the same ID, and with the release of its EtcdPeer. */
 export function restarted(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
   const version = peerNamed(snapshot, name)?.spec.version;
   const endpoints = said(snapshot, (_, each) => {
     if (each !== name || version === undefined) return {};
-    // Release 3.5 says nothing of downgrades and formats.
+    // etcd 3.5 reports neither downgrades nor storage versions.
     return tellsOfDowngrades(version) ? { version } : { version, downgradeTo: undefined, storageVersion: undefined };
   });
   return { ...snapshot, endpoints, pods: without(snapshot.pods, name) };
 }
 
-/** The snapshot in which etcd's downgrade leads there, and all data has been converted; `undefined`: none is enabled. */
+/**
+ * The snapshot in which a downgrade to this release is enabled, and all data converted. `undefined`: none is enabled.
+ */
 export function withDowngrade(snapshot: ClusterSnapshot, to: string | undefined): ClusterSnapshot {
+  const format = to ?? formatSpoken(snapshot);
   const endpoints = said(snapshot, ({ version, storageVersion }) =>
-    isRelease(version) && tellsOfDowngrades(version) ? { downgradeTo: to, storageVersion: to ?? storageVersion } : {},
+    isRelease(version) && tellsOfDowngrades(version)
+      ? { downgradeTo: to, storageVersion: format ?? storageVersion }
+      : {},
   );
   return { ...snapshot, endpoints };
+}
+
+/**
+ * The storage version without a downgrade: the oldest minor release among the members; `undefined` when one reports
+ * none.
+ */
+function formatSpoken({ endpoints }: ClusterSnapshot): string | undefined {
+  const versions = [...endpoints.values()].flatMap((seen) => (seen.is === "present" ? [seen.value.version] : []));
+  if (!versions.every(isRelease)) return undefined;
+  const [oldest] = versions.sort((a, b) => Number(isOlderMinor(b, a)) - Number(isOlderMinor(a, b)));
+  return oldest === undefined ? undefined : `${minorOf(oldest)}.0`;
 }
 
 function tellsOfDowngrades(version: string): boolean {
   return !isOlderMinor(version, "3.6.0");
 }
 
-/** The snapshot in which nobody runs. What was counted of members is forgotten: that is observe.ts's part. */
+/** The snapshot with all members stopped. Health histories are reset, as observe.ts does. */
 export function stopped(snapshot: ClusterSnapshot): ClusterSnapshot {
   const members = unknown("its members are stopped");
   return { ...snapshot, pods: new Map(), endpoints: new Map(), unpublished: new Map(), histories: new Map(), members };
 }
 
-/** How much a member has of what nobody can tell beforehand. */
+/** A placeholder for counts that cannot be predicted. */
 const SOME = 1;
 
-/** The snapshot in which all who slept are listed, and one of them leads and answers; the others come up as ever. */
+/** The snapshot after a wake-up: all members are listed, one leads and answers; the others start as usual. */
 export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
   const known = knownMembers(snapshot);
   const leader = known.find((member) => !member.isLearner);
@@ -58,7 +74,7 @@ export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
       id: idOf(member),
       name: member.name,
       peerUrls: [urlOf(snapshot, member.name)],
-      clientUrls: [], // Whoever comes up announces them.
+      clientUrls: [], // A member publishes its client URLs when it starts.
       isLearner: member.isLearner,
     }),
   );
@@ -76,10 +92,10 @@ export function awake(snapshot: ClusterSnapshot): ClusterSnapshot {
   };
 }
 
-/** The snapshot in which etcd lists the member no more. Its process has ended; its pod is still there. */
+/** The snapshot in which etcd no longer lists the member. Its process has ended; its pod still exists. */
 export function withoutMember(snapshot: ClusterSnapshot, name: string, id: MemberId): ClusterSnapshot {
   const left = withMembers(snapshot, (members) => members.filter((member) => member.id !== id));
-  const endpoints = new Map(snapshot.endpoints).set(name, unknown("it is no member any more"));
+  const endpoints = new Map(snapshot.endpoints).set(name, unknown("it is no longer a member"));
   return { ...left, endpoints, unpublished: without(snapshot.unpublished, name) };
 }
 
@@ -87,7 +103,7 @@ export function withLeader(snapshot: ClusterSnapshot, leaderId: MemberId): Clust
   return { ...snapshot, endpoints: said(snapshot, () => ({ leaderId })) };
 }
 
-/** Without the alarms of a member. */
+/** The snapshot without this alarm of the member. */
 export function withoutAlarm(
   snapshot: ClusterSnapshot,
   { id, type }: Omit<Alarm, "memberId"> & { id: MemberId },
@@ -97,7 +113,7 @@ export function withoutAlarm(
   return { ...snapshot, endpoints };
 }
 
-/** The answers, each with something else in it. */
+/** The answers, each with this change. */
 function said(
   { endpoints }: ClusterSnapshot,
   change: (status: EndpointStatus, name: string) => Partial<EndpointStatus>,

@@ -3,20 +3,19 @@ import { isAsleep } from "#api/sleep.ts";
 import { clientScheme } from "#api/tls.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { present } from "#base/observed.ts";
-import { awake, stopped, withMembers } from "#cluster/forecast/model-etcd.ts";
-import { cleared, runningPod, takenOver } from "#cluster/forecast/model-pods.ts";
-import { idOf, type KnownMember, knownMembers, takesPart } from "#cluster/members.ts";
-import { givenUp, sickForMs, unfitForMs } from "#cluster/patience.ts";
-import { isWaking } from "#cluster/sleep.ts";
+import { isWaking } from "#cluster/lifecycle/sleep.ts";
+import { idOf, type KnownMember, knownMembers, participatesInQuorum } from "#cluster/members/members.ts";
+import { sickForMs, unfitForMs, votersToReplace } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, hostOf, peerNamed } from "#cluster/snapshot.ts";
 import type { EndpointStatus } from "#etcd/types.ts";
 import { needsHelp } from "#kube/pod.ts";
+import { awake, stopped, withMembers } from "./model-etcd.ts";
+import { cleared, runningPod, takenOver } from "./model-pods.ts";
 
 /**
- * The snapshot in which everything has happened that happens by itself while all goes well: pods that were to be made run, members that were
- * to start have all the data, and what was written has been seen by those whom it concerns. A member that somebody has to help stays as it
- * is, and so does one that is given up, with a pod or without one: it is replaced at once. Without a quorum everything stays, unless the
- * cluster falls asleep or wakes up.
+ * The snapshot after everything that happens without the operator, if nothing fails: wanted pods run, starting members
+ * have all data, and caches are current. A member that needs a person stays as it is, and so does one that is being
+ * replaced. Without a quorum everything stays, except when the cluster falls asleep or wakes up.
  */
 export function arrived(given: ClusterSnapshot): ClusterSnapshot {
   if (isAsleep(given.cluster)) return stopped(given);
@@ -25,7 +24,7 @@ export function arrived(given: ClusterSnapshot): ClusterSnapshot {
   if (snapshot.members.is !== "present" || furthest === undefined) return snapshot;
   const seen = cleared(snapshot);
   const known: ClusterSnapshot = { ...seen, peers: seen.peers.map(takenOver), budget: counted(seen.budget) };
-  const lost = givenUp(known);
+  const lost = votersToReplace(known);
   return knownMembers(known).reduce((given, member) => {
     const peer = peerNamed(known, member.name);
     const isOurs = peer?.spec.memberID === member.id;
@@ -37,14 +36,14 @@ function answersIn({ endpoints }: ClusterSnapshot): EndpointStatus[] {
   return [...endpoints.values()].flatMap((answer) => (answer.is === "present" ? [answer.value] : []));
 }
 
-/** The disruption controller has counted, and has nothing more to count. */
+/** The budget after the disruption controller has counted everything. */
 function counted(budget: ClusterSnapshot["budget"]): ClusterSnapshot["budget"] {
   if (budget === undefined) return undefined;
   const observed = { observedGeneration: budget.metadata.generation ?? 0, disruptedPods: {} };
   return { ...budget, status: { ...budget.status, ...observed } as NonNullable<typeof budget.status> };
 }
 
-/** @param furthest the answer of the member that knows most */
+/** @param furthest the answer of the member with the most entries */
 function withRunning(
   snapshot: ClusterSnapshot,
   member: KnownMember,
@@ -56,7 +55,7 @@ function withRunning(
   if (before !== undefined && needsPatience(snapshot, member)) return snapshot;
   const pod = before?.metadata.deletionTimestamp === undefined ? before : undefined;
   const [id, answer] = [idOf(member), snapshot.endpoints.get(name)];
-  // What it runs nobody has told while it gives no answer: so it is what its EtcdPeer says.
+  // Without an answer its version is unknown: that of its EtcdPeer is assumed.
   const own = answer?.is === "present" ? answer.value : { ...furthest, memberId: id, version: peer.spec.version };
   const { raftIndex } = furthest;
   const status = { ...own, isLearner, raftIndex, raftAppliedIndex: raftIndex };
@@ -74,10 +73,10 @@ function withRunning(
   };
 }
 
-/** Whether it does not do its part, and that does not pass by itself as far as anybody can tell. */
+/** Whether the member is unhealthy, and is not expected to recover without a person. */
 function needsPatience(snapshot: ClusterSnapshot, member: KnownMember): boolean {
   const pod = snapshot.pods.get(member.name);
-  const isHelpless = !takesPart(snapshot, member) && pod !== undefined && needsHelp(pod);
+  const isHelpless = !participatesInQuorum(snapshot, member) && pod !== undefined && needsHelp(pod);
   const forMs = Math.max(sickForMs(snapshot, member), unfitForMs(snapshot, member));
   return isHelpless || forMs >= snapshot.memberTimeoutMs;
 }

@@ -1,7 +1,7 @@
 import type { Draft, KubeObject } from "#kube/kinds.ts";
 import { replacing } from "#kube/replacing.ts";
 
-/** The draft as the API server would store it, in place of what is there. */
+/** The draft as the API server would store it, in place of the live object. */
 export function stored<T extends KubeObject>(draft: Draft<T>, live?: T): T {
   if (live !== undefined) return { ...live, ...replacing<T>(live, draft) };
   const uid = `foretold-${draft.kind}-${draft.metadata.name}`;

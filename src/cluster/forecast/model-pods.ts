@@ -9,12 +9,12 @@ import {
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import { without } from "#cluster/forecast/model-etcd.ts";
-import { stored } from "#cluster/forecast/model-objects.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { Pod } from "#kube/kinds.ts";
+import { without } from "./model-etcd.ts";
+import { stored } from "./model-objects.ts";
 
-/** The snapshot in which EtcdPeers that were to go are gone, and what they own with them. */
+/** The snapshot in which deleted EtcdPeers are gone, with everything that they own. */
 export function cleared(snapshot: ClusterSnapshot): ClusterSnapshot {
   const going = snapshot.peers.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
   return going.reduce(withoutPeer, snapshot);
@@ -32,15 +32,15 @@ function withoutPeer(snapshot: ClusterSnapshot, peer: EtcdPeer): ClusterSnapshot
   };
 }
 
-/** The EtcdPeer, whose ReplicaSet has taken over what it says. */
+/** The EtcdPeer after its ReplicaSet has its current template. */
 export function takenOver(peer: EtcdPeer): EtcdPeer {
   return { ...peer, status: { ...peer.status, revision: revisionOf(peer.spec) } };
 }
 
-/** The pod of the member as it runs, and is ready: the one that there is, or else one that is made from its EtcdPeer. */
+/** The pod of the member, running and ready: the current one, or one made from its EtcdPeer. */
 export function runningPod(snapshot: ClusterSnapshot, peer: EtcdPeer, before: Pod | undefined): Pod {
   const { metadata, ...pod } = before ?? newPod(snapshot, peer);
-  // It has heard that its member may not bootstrap any more, if that is so.
+  // A fenced member's pod has the fence annotation.
   const fence = peer.spec.bootstrap === undefined ? { [INITIAL_CLUSTER_ANNOTATION]: FENCE } : {};
   const status = {
     phase: "Running",

@@ -4,25 +4,19 @@ import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import { absent, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
-import {
-  restarted,
-  withDowngrade,
-  withLeader,
-  withMembers,
-  withoutAlarm,
-  withoutMember,
-} from "#cluster/forecast/model-etcd.ts";
-import { changedStored, stored } from "#cluster/forecast/model-objects.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { type MemberId, memberId } from "#etcd/types.ts";
 import type { ConfigMap, PodMonitor, Service } from "#kube/kinds.ts";
+import { restarted, withDowngrade, withLeader, withMembers, withoutAlarm, withoutMember } from "./model-etcd.ts";
+import { changedStored, stored } from "./model-objects.ts";
 
 // What is the model?
-//   What a step makes of a snapshot, while all goes well: what the API server stores and what etcd answers. What follows from it by itself, such
-//   as that a pod comes up, is in model-kubernetes.ts. It is held against the simulation's world (test/simulation/simulation-forecast.test.ts).
+//   The effect of a step on a snapshot, if nothing fails: what the API server stores and what etcd answers.
+//   Consequences, such as a pod that starts, are in model-kubernetes.ts. Verified against the simulation
+//   (test/simulation/simulation-forecast.test.ts).
 
-/** The snapshot after this step; a sentence that says why, when nobody can tell. Pure, and never throws. */
+/** The snapshot after this step, or why it cannot be predicted. Pure, and never throws. */
 export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnapshot | string {
   switch (step.do) {
     case "writeTls":
@@ -30,7 +24,7 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "createRestore":
       return "the cluster has yet to form";
     case "stopUpdate":
-      return "a member has not come up, and it is foretold how all goes well";
+      return "a member has not started, and the forecast assumes that nothing fails";
     case "issueAuthority":
     case "rotateAuthority":
     case "issueLeaf":
@@ -38,14 +32,14 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
     case "handOut":
     case "createRequest":
     case "replaceRequest":
-      return "nobody knows beforehand what will be issued";
+      return "what will be issued is not known in advance";
     case "createRootSecret":
     case "setRootPassword":
     case "addUser":
     case "grantRole":
     case "enableAuth":
     case "disableAuth":
-      return "what becomes of etcd's users is not foretold";
+      return "users of etcd are not in the forecast";
     case "recordJoined":
       return joined(snapshot, step.names);
     case "fallAsleep":
@@ -96,7 +90,7 @@ export function after(snapshot: ClusterSnapshot, step: ClusterStep): ClusterSnap
       return withPeer(snapshot, step.peer, changedStored(step.peer, { finalizers }));
     }
     case "deletePeer": {
-      // It has its deletionTimestamp for as long as what it owns goes, which is no time here: model-kubernetes.ts sees to it.
+      // The deletionTimestamp lasts until the owned objects are gone: model-kubernetes.ts removes the EtcdPeer at once.
       const deletionTimestamp = rfc3339(snapshot.takenAtMs);
       return withPeer(snapshot, step.peer, changedStored(step.peer, { deletionTimestamp }));
     }
@@ -143,7 +137,7 @@ function joined(snapshot: ClusterSnapshot, names: readonly string[]): ClusterSna
   return { ...snapshot, cluster: { ...snapshot.cluster, status: { ...status, identity } } };
 }
 
-/** The two Services differ in that one has no address of its own. */
+/** Only the headless Service has no address of its own. */
 function withService(snapshot: ClusterSnapshot, service: Service): ClusterSnapshot {
   const isHeadless = service.spec?.clusterIP === "None";
   return isHeadless ? { ...snapshot, headlessService: service } : { ...snapshot, clientService: service };
@@ -161,7 +155,7 @@ function withPeer(snapshot: ClusterSnapshot, live: EtcdPeer, peer: EtcdPeer): Cl
   return { ...snapshot, peers: snapshot.peers.map((each) => (each === live ? peer : each)) };
 }
 
-/** What etcd gives cannot be told beforehand; this is an ID that no member has. */
+/** An ID that no member has: the one that etcd will give is not known in advance. */
 function newId({ members }: ClusterSnapshot): MemberId {
   const taken = new Set<bigint>(members.is === "present" ? members.value.members.map(({ id }) => id) : []);
   let id = 1n;

@@ -1,26 +1,29 @@
 import { editIn } from "#api/dry-run.ts";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { PlanStatus } from "#api/v1beta1/cluster.ts";
-import { forecast } from "#cluster/forecast/forecast.ts";
+import { timesOf } from "#cluster/observe/spec-times.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
-import { timesOf } from "#cluster/spec-times.ts";
+import { forecast } from "./forecast.ts";
 
-/** Of the edit so much is repeated, in characters. */
+/** Longest part of an edit that is repeated in the status, in characters. */
 const MAX_EDIT = 1_000;
-/** Spec and edit have at most so many characters together: a forecast goes through both with each step, and nobody else is served then. */
+/**
+ * Largest total size of spec and edit, in characters. A forecast processes both with each step and blocks the process
+ * for that time. Larger: other clusters are delayed.
+ */
 const MAX_ASKED = 32_000;
 
-/** The edit that is to be explained, as it was written; `undefined` when nobody asks. */
+/** The edit in the annotation, as written; `undefined` without one. */
 export function askedIn({ cluster: { metadata } }: ClusterSnapshot): string | undefined {
   return metadata.deletionTimestamp === undefined ? metadata.annotations?.[DRY_RUN_ANNOTATION] : undefined;
 }
 
-/** So much of an edit as is repeated. */
+/** The part of the edit that the status repeats. */
 export function shown(edit: string): string {
   return edit.slice(0, MAX_EDIT);
 }
 
-/** What the edit in the annotation would cause; `undefined` when nobody asks. */
+/** The effect of the edit in the annotation; `undefined` without one. */
 export function planStatus(snapshot: ClusterSnapshot): PlanStatus | undefined {
   const { cluster } = snapshot;
   const text = askedIn(snapshot);
@@ -28,7 +31,7 @@ export function planStatus(snapshot: ClusterSnapshot): PlanStatus | undefined {
   const edit = shown(text);
   const size = text.length + JSON.stringify(cluster.spec).length;
   if (size > MAX_ASKED) {
-    const message = `spec and the edit have ${size} characters together as JSON; with more than ${MAX_ASKED} nothing is foretold`;
+    const message = `spec and the edit have ${size} characters together as JSON; there is no forecast with more than ${MAX_ASKED}`;
     return { edit, outcome: "Unforeseen", message };
   }
   const asked = editIn(cluster);
@@ -41,7 +44,7 @@ export function planStatus(snapshot: ClusterSnapshot): PlanStatus | undefined {
     ...forecast({
       ...snapshot,
       cluster: { ...cluster, spec },
-      // Not from the times that count by now: an edit may take away what the spec says of them.
+      // From the defaults, not from the current times: the edit may remove a time from the spec.
       ...timesOf(spec, snapshot.defaultTimes),
     }),
   };

@@ -4,7 +4,7 @@ import { FLAGS, GATES, type Kind, MINORS, type Minor } from "#etcd/flags/list.ts
 import { RESERVED } from "#etcd/flags/reserved.ts";
 import { givableTo, whyNotFlags } from "#etcd/flags.ts";
 
-/** The flags of the newest version that people can give. Whoever adds a version decides about each flag that is new in it. */
+/** The flags of the newest version that users may set. A new version needs a decision about each of its new flags. */
 const GIVABLE = `
   auth-token auth-token-ttl backend-batch-interval backend-batch-limit backend-bbolt-freelist-type bcrypt-cost
   bootstrap-defrag-threshold-megabytes compact-hash-check-time compaction-batch-limit compaction-sleep-interval
@@ -37,16 +37,16 @@ function withValues(names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, SOME_VALUE[kinds.get(name)!]]));
 }
 
-/** Whether the version also knows a newer name of the same thing, beside which it takes no old one. */
+/** Whether the version also knows a newer name of the same flag, which excludes the old one. */
 function hasNewerName(name: string, minor: Minor): boolean {
   return minor === "3.6" && name.startsWith("experimental-");
 }
 
 test.each(MINORS)("every flag of etcd %s that is not refused by name can be given, alone and with others", (minor) => {
-  const givable = givableTo(minor);
-  expect(givable.length).toBeGreaterThan(40);
-  for (const name of givable) expect(whyNotFlags(withValues([name]), `${minor}.0`)).toEqual([]);
-  const several = fc.subarray(givable.filter((name) => !hasNewerName(name, minor)));
+  const allowed = givableTo(minor);
+  expect(allowed.length).toBeGreaterThan(40);
+  for (const name of allowed) expect(whyNotFlags(withValues([name]), `${minor}.0`)).toEqual([]);
+  const several = fc.subarray(allowed.filter((name) => !hasNewerName(name, minor)));
   fc.assert(
     fc.property(several, (names) => {
       expect(whyNotFlags(withValues(names), `${minor}.0`)).toEqual([]);
@@ -59,12 +59,12 @@ function isUnknown(name: string, minor: Minor): boolean {
 }
 
 test.each(MINORS)("every flag of etcd %s is refused by name or can be given", (minor) => {
-  const sure = new Set([...RESERVED.keys(), ...givableTo(minor)]);
-  const left = FLAGS.filter(([name]) => !sure.has(name) && !isUnknown(name, minor));
+  const decided = new Set([...RESERVED.keys(), ...givableTo(minor)]);
+  const left = FLAGS.filter(([name]) => !decided.has(name) && !isUnknown(name, minor));
   expect(left.filter(([, takes]) => takes !== "ignored")).toEqual([]);
 });
 
-test("these can be given", () => {
+test("users may set exactly these flags", () => {
   expect(givableTo("3.7")).toEqual(GIVABLE.trim().split(/\s+/));
   const older = MINORS.flatMap(givableTo).filter((name) => !givableTo("3.7").includes(name));
   expect(older.filter((name) => !name.startsWith("experimental-"))).toEqual([]);

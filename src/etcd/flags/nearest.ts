@@ -1,8 +1,12 @@
-/** So many letters may be wrong, missing or too many in a word of four times as many; more are another word. */
+/** Letters of a name per tolerated typing error. Smaller: suggests unrelated names. Larger: misses suggestions. */
 const LETTERS_PER_SLIP = 4;
+/** Typing errors that are tolerated in a name of any length. */
 const MAX_SLIPS = 3;
 
-/** The name that was probably meant; undefined when none is like it. `ETCD_MAX_TXN_OPS` means `max-txn-ops`. */
+/**
+ * The known name most similar to the written one. Undefined when none is similar. `ETCD_MAX_TXN_OPS` finds
+ * `max-txn-ops`.
+ */
 export function nearestName(written: string, names: readonly string[]): string | undefined {
   const meant = written
     .toLowerCase()
@@ -21,7 +25,7 @@ export function nearestName(written: string, names: readonly string[]): string |
   return best?.name;
 }
 
-/** How many letters have to be changed, put in or left out: the Levenshtein distance. */
+/** Levenshtein distance: the number of letters to replace, insert or delete. */
 function slipsBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

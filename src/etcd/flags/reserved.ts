@@ -1,4 +1,5 @@
-// Flags that people cannot give, and why: each is the operator's own, has a field, or would break what the operator promises.
+// Flags that users cannot set, with the reason. The operator sets the flag, a field of the spec does, or the flag would
+// break a guarantee of the operator.
 
 const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] = [
   ["has a field of its own, spec.etcd.quotaBackendBytes", "quota-backend-bytes"],
@@ -8,23 +9,23 @@ const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] =
   ["has a field of its own, spec.etcd.heartbeatInterval", "heartbeat-interval"],
   ["has a field of its own, spec.etcd.electionTimeout", "election-timeout"],
   [
-    "is set by the operator, which tells each member who it is and who belongs to the cluster",
+    "is set by the operator, which gives each member its name and the list of members",
     ...["name", "initial-cluster", "initial-cluster-state", "initial-cluster-token"],
     ...["initial-advertise-peer-urls", "advertise-client-urls"],
   ],
   [
-    "is set by the operator, whose Services and probes lead to these ports",
+    "is set by the operator: its Services and probes use these ports",
     ...["listen-peer-urls", "listen-client-urls", "listen-client-http-urls", "listen-metrics-urls"],
   ],
   ["is set by the operator, which knows where the member's volume is", "data-dir", "wal-dir"],
   ["would make etcd ignore every other flag", "config-file"],
-  ["makes etcd tell its version and end", "version"],
+  ["makes etcd print its version and exit", "version"],
   ["would make each member that starts a cluster of its own", "force-new-cluster"],
-  ["would lose data that clients were told is safe", "unsafe-no-fsync"],
+  ["would lose writes that etcd has acknowledged", "unsafe-no-fsync"],
   ["stays as it is: it keeps changes of the member list from costing the quorum", "strict-reconfig-check"],
   ["stays as it is: it keeps a member that comes back from unseating the leader", "pre-vote"],
   ["stays as it is: the operator adds one learner at a time", "max-learners"],
-  ["would turn the readiness probe away, which asks for the member by its address", "host-whitelist"],
+  ["would refuse the readiness probe, which reaches the member by its address", "host-whitelist"],
   [
     "is about the v2 API: a cluster with data of it cannot go to etcd 3.6",
     ...["enable-v2", "experimental-enable-v2v3", "v2-deprecation"],
@@ -39,7 +40,7 @@ const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] =
     "experimental-peer-skip-client-san-verification",
   ],
   [
-    "is about clusters that find their members by discovery; the operator makes them, and names them to each other",
+    "is for discovery of members; the operator gives each member the list of members",
     ...["discovery", "discovery-cacert", "discovery-cert", "discovery-dial-timeout", "discovery-endpoints"],
     ...["discovery-fallback", "discovery-insecure-skip-tls-verify", "discovery-insecure-transport"],
     ...["discovery-keepalive-time", "discovery-keepalive-timeout", "discovery-key", "discovery-password"],
@@ -53,7 +54,7 @@ const GROUPS: readonly (readonly [why: string, ...names: readonly string[]])[] =
   ],
 ];
 
-/** The name of a flag, without dashes → why nobody can give it, as a clause about it. */
+/** Flag name without dashes → reason why users cannot set it, as a clause after the flag name. */
 export const RESERVED: ReadonlyMap<string, string> = new Map(
   GROUPS.flatMap(([why, ...names]) => names.map((name) => [name, why] as const)),
 );

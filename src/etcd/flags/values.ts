@@ -1,8 +1,8 @@
 import { GATES, type Kind, type Minor } from "#etcd/flags/list.ts";
 import { minorsBetween } from "#etcd/flags/span.ts";
 
-// What a value has to be so that etcd's parser takes it. Written more narrowly than the parser reads, where it would surprise people:
-// it takes `010` for 8, `t` for true, and a negative pause.
+// Validation of flag values. Stricter than etcd's parser where that accepts surprising values: `010` as 8, `t` as true,
+// and negative durations.
 
 const MAX_INT = 2n ** 63n - 1n;
 const MAX_UINT = 2n ** 64n - 1n;
@@ -20,10 +20,10 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3600e9,
 };
 const DURATION = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/;
-/** About 292 years; a little less than the parser's limit, since fractions are rounded here. */
+/** About 292 years, slightly below the parser's limit of 2^63 ns: the sum here is a rounded floating-point number. */
 const MAX_DURATION_NS = 2 ** 63 * (1 - 2 ** -40);
 
-/** What the value may be, as the end of a sentence; undefined when the parser takes it. */
+/** End of a sentence that states which values are valid. Undefined when the value is valid. */
 export function whyNotValue(takes: Kind, value: string, minor: Minor): string | undefined {
   switch (takes) {
     case "bool":
@@ -63,7 +63,7 @@ function isDuration(value: string): boolean {
   return ns <= MAX_DURATION_NS;
 }
 
-/** Origins: the one flag of this kind that people can give is `cors`. */
+/** Whether the value is a list of origins. `cors` is the only flag of this kind that users can set. */
 function isUrls(value: string): boolean {
   return (
     value === "*" || value.split(",").every((url) => /^https?:\/\/(?:[\w.-]+|\[[\da-fA-F:]+\]):\d{1,5}$/.test(url))

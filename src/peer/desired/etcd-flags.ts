@@ -15,12 +15,13 @@ import { reachedBy, servedBy } from "#api/tls.ts";
 import { optionVariables } from "#peer/desired/etcd-options.ts";
 import { goMaxProcs, goMemLimit } from "#peer/desired/go-runtime.ts";
 import { tlsVariables, toolVariables } from "#peer/desired/tls.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { capacityOf, type PeerSnapshot } from "#peer/snapshot.ts";
 
 const DATA_DIR = `${VOLUME_PATH}/data`;
 
 /** etcd's configuration as environment variables, in a stable order. */
-export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {
+export function etcdEnvironment(snapshot: PeerSnapshot): EnvironmentVariable[] {
+  const { peer } = snapshot;
   const { namespace, name } = peer.metadata;
   const { clusterName, bootstrap, podTemplate } = peer.spec;
   const host = peerHost(namespace, clusterName, name);
@@ -38,7 +39,7 @@ export function etcdEnvironment({ peer }: PeerSnapshot): EnvironmentVariable[] {
     ETCD_INITIAL_CLUSTER_TOKEN: bootstrap?.clusterToken ?? clusterName,
     ...tlsVariables(peer.spec, host),
     ...toolVariables(peer.spec),
-    ...optionVariables(peer.spec),
+    ...optionVariables(peer.spec, capacityOf(snapshot)),
     ...(threads === undefined ? {} : { GOMAXPROCS: String(threads) }),
     ...(memory === undefined ? {} : { GOMEMLIMIT: String(memory) }),
   };
@@ -53,12 +54,15 @@ type EnvironmentVariable =
   | { name: string; value: string }
   | { name: string; valueFrom: { fieldRef: { apiVersion: "v1"; fieldPath: string } } };
 
-/** The kubelet resolves the value whenever it starts the container, so that a running pod can be fenced too. */
+/**
+ * Reads the value from a pod annotation. The kubelet resolves it at each container start, so a running pod can be
+ * fenced too.
+ */
 function fromAnnotation(name: string, annotation: string): EnvironmentVariable {
   return { name, valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: `metadata.annotations['${annotation}']` } } };
 }
 
-/** What decides whether the container, at its next start, may bootstrap: the annotations of the pod. */
+/** The pod annotations that decide whether etcd may bootstrap at the next container start. */
 export function startAnnotations({ peer }: PeerSnapshot): Record<string, string> {
   const { bootstrap } = peer.spec;
   const list = bootstrap?.static.initialCluster.flatMap(({ name, host, peerURLs = [peerUrl(host)] }) =>

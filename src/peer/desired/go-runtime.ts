@@ -1,10 +1,13 @@
 import { BILLION, limitOf } from "#api/quantity.ts";
 
-/** What of the limit Go may use, in percent: the rest is for what its collector does not count, and for a moment of too much. */
+/**
+ * Share of the memory limit for Go's heap, in percent. The rest is for memory that the garbage collector does not
+ * count, and for short peaks.
+ */
 const HEAP_PERCENT = 90n;
 
 /**
- * How many operating system threads may run Go code, from a CPU limit: whole cores, rounded down, 1 at least.
+ * The value of GOMAXPROCS for a CPU limit: whole cores, rounded down, at least 1.
  * @returns undefined without a limit, or when it is no quantity
  */
 export function goMaxProcs(cpuLimit: string | number | undefined): bigint | undefined {
@@ -13,8 +16,8 @@ export function goMaxProcs(cpuLimit: string | number | undefined): bigint | unde
 }
 
 /**
- * From how many bytes on Go collects garbage more eagerly, from a memory limit: rather slow than killed.
- * Pages of the database file are not Go's, and the kernel takes them back by itself.
+ * The value of GOMEMLIMIT in bytes for a memory limit. Near it Go collects garbage more often, which slows etcd down
+ * but avoids an OOM kill. Pages of the database file do not count, and the kernel reclaims them.
  * @returns undefined without a limit, or when it is no quantity
  */
 export function goMemLimit(memoryLimit: string | number | undefined): bigint | undefined {

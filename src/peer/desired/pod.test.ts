@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { draftText } from "#api/applied-hash.ts";
-import { FENCE } from "#api/names.ts";
+import { FENCE, REVISION_ANNOTATION } from "#api/names.ts";
 import { revisionOf } from "#api/revision.ts";
-import { SIDECAR } from "#kit/pod-power.ts";
-import { withResources } from "#kit/pod-template.ts";
+import { peer } from "#kit/snapshots/peer.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { SIDECAR } from "#kit/tables/pod-power.ts";
 import { replicaSet, replicaSetText } from "#peer/desired/replica-set.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
-import { peer } from "../../../test/kit/peer.ts";
 
 const LABELS = {
   "app.kubernetes.io/name": "etcd",
@@ -16,7 +16,7 @@ const LABELS = {
   "etcd.improbable.io/peer-name": "my-etcd-0",
 };
 
-/** What users, policies and other tools see of a member. Whoever changes it here changes it for every cluster that runs. */
+/** The pod that users, policies and other tools see. A change here changes it for every running cluster. */
 const GOLDEN = {
   metadata: {
     labels: LABELS,
@@ -79,8 +79,8 @@ const GOLDEN = {
           { name: "etcd-peer", containerPort: 2380, protocol: "TCP" },
           { name: "etcd-metrics", containerPort: 2381, protocol: "TCP" },
         ],
-        startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 1800 }),
-        livenessProbe: probe("/livez", 2381, { periodSeconds: 10, failureThreshold: 12 }),
+        startupProbe: probe("/livez", 2381, { periodSeconds: 1, failureThreshold: 2_147_483_647 }),
+        livenessProbe: probe("/livez?exclude=serializable_read", 2381, { periodSeconds: 10, failureThreshold: 12 }),
         readinessProbe: probe("/readyz", 2379, { periodSeconds: 1, failureThreshold: 5, timeoutSeconds: 3 }),
         lifecycle: { preStop: { sleep: { seconds: 2 } } },
         securityContext: {
@@ -107,7 +107,7 @@ function probe(path: string, port: number, times: Times) {
 
 const starting = peer({ stage: "starting" });
 
-test("the ReplicaSet of a first member is, field by field, what it is documented to be", () => {
+test("the ReplicaSet of a first member has the documented fields", () => {
   const { metadata, spec, ...rest } = replicaSet(starting);
   expect(rest).toEqual({ apiVersion: "apps/v1", kind: "ReplicaSet" });
   expect(metadata).toEqual({
@@ -141,7 +141,7 @@ function containerOf(snapshot: PeerSnapshot) {
 }
 function environment(snapshot: PeerSnapshot): Readonly<Record<string, string | undefined>> {
   const annotations = replicaSet(snapshot).spec!.template!.metadata!.annotations!;
-  // As the kubelet resolves it when it starts the container.
+  // The kubelet resolves the annotations when it starts the container.
   return Object.fromEntries(
     containerOf(snapshot).env!.map(({ name, value, valueFrom }) => [
       name,
@@ -162,7 +162,7 @@ test("a member that has joined gets flags that cannot bootstrap, and nothing els
   expect(FENCE).not.toContain("my-etcd");
 });
 
-test("a member that joins a cluster that exists says so", () => {
+test("a member that joins an existing cluster has its flags", () => {
   const hosts = [0, 3].map((ordinal) => ({ host: `my-etcd-${ordinal}.my-etcd.foo.svc` }));
   const bootstrap = { initialClusterState: "Existing", static: { initialCluster: hosts } };
   expect(environment(peer({ stage: "claimed", spec: { bootstrap } }))).toMatchObject({
@@ -173,19 +173,19 @@ test("a member that joins a cluster that exists says so", () => {
   });
 });
 
-test("an affinity of the user's own takes the place of the default spreading", () => {
+test("an affinity of the user replaces the default spreading", () => {
   const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
   const spec = replicaSet(peer({ spec: { podTemplate: { spec: { affinity } } } })).spec?.template?.spec;
   expect(spec?.affinity).toEqual(affinity);
   expect(spec).not.toHaveProperty("topologySpreadConstraints");
 });
 
-test("what v1alpha1 says of a pod, and v1beta1 says as a Pod does, gives the pod that it gave", () => {
+test("pod settings of v1alpha1, converted to a pod template, give the same pod", () => {
   const annotations = { "example.com/scrape": "true" };
   const resources = { limits: { memory: "1Gi" } };
   const affinity = { nodeAffinity: {} };
-  const said = { metadata: { annotations }, spec: { affinity, containers: [{ name: "etcd", resources }] } };
-  const snapshot = peer({ stage: "starting", spec: { podTemplate: said } });
+  const podTemplate = { metadata: { annotations }, spec: { affinity, containers: [{ name: "etcd", resources }] } };
+  const snapshot = peer({ stage: "starting", spec: { podTemplate } });
   const { topologySpreadConstraints: _, ...spec } = GOLDEN.spec;
   const [container] = spec.containers;
   const env = container!.env.toSpliced(8, 0, { name: "GOMEMLIMIT", value: "966367641" } as never);
@@ -202,7 +202,7 @@ test("what v1alpha1 says of a pod, and v1beta1 says as a Pod does, gives the pod
   });
 });
 
-test("whatever a template may say reaches the pod, and its labels not the selector", () => {
+test("a pod template reaches the pod, and its labels not the selector", () => {
   const sidecar = { ...SIDECAR, volumeMounts: [{ name: "settings", mountPath: "/etc/agent" }] };
   const volume = { name: "settings", configMap: { name: "agent" } };
   const podTemplate = {
@@ -233,7 +233,7 @@ test("whatever a template may say reaches the pod, and its labels not the select
   });
 });
 
-test("a template with something that is not its author's to say is left out as a whole", () => {
+test("a pod template with a reserved field is ignored as a whole", () => {
   const etcd = { name: "etcd", resources: { limits: { cpu: 1, memory: "1Gi" } }, command: ["sh"] };
   const podTemplate = { metadata: { labels: { team: "shop" } }, spec: { hostNetwork: true, containers: [etcd] } };
   const snapshot = peer({ stage: "starting", spec: { podTemplate } });
@@ -243,48 +243,42 @@ test("a template with something that is not its author's to say is left out as a
   expect(template).toEqual({ ...GOLDEN, metadata: { ...GOLDEN.metadata, annotations } });
 });
 
-test("of a template that an earlier release took, and that leaves etcd no time to end, nothing is left out", () => {
-  const hurried = { nodeSelector: { disk: "ssd" }, terminationGracePeriodSeconds: 5 };
-  const snapshot = peer({ stage: "starting", spec: { podTemplate: { spec: hurried } } });
-  expect(replicaSet(snapshot).spec?.template?.spec).toMatchObject(hurried);
-});
-
 test.each([
-  { says: "nothing", spec: {}, is: { preStop: { sleep: { seconds: 2 } } } },
+  { having: "nothing", spec: {}, is: { preStop: { sleep: { seconds: 2 } } } },
   {
-    says: "another hook",
+    having: "another hook",
     ...ending({ preStop: { exec: { command: ["x"] } } }),
     is: { preStop: { exec: { command: ["x"] } } },
   },
   {
-    says: "another pause",
+    having: "another pause",
     ...ending({ preStop: { sleep: { seconds: 5 } } }),
     is: { preStop: { sleep: { seconds: 5 } } },
   },
-  { says: "that there is none", ...ending({ preStop: null }), is: {} },
-  { says: "that there is nothing of the kind", ...ending(null), is: undefined },
+  { having: "no hook", ...ending({ preStop: null }), is: {} },
+  { having: "no lifecycle", ...ending(null), is: undefined },
   {
-    says: "with which signal it ends",
+    having: "a stop signal",
     ...ending({ stopSignal: "SIGINT" }),
     is: { stopSignal: "SIGINT", preStop: { sleep: { seconds: 2 } } },
   },
   {
-    says: "what another container does",
+    having: "a hook of another container",
     spec: { containers: [{ ...SIDECAR, lifecycle: { preStop: { exec: { command: ["x"] } } } }] },
     is: { preStop: { sleep: { seconds: 2 } } },
   },
-  { says: "that there is hardly time", spec: { terminationGracePeriodSeconds: 11 }, is: undefined },
+  { having: "a grace period of 11 s", spec: { terminationGracePeriodSeconds: 11 }, is: undefined },
   {
-    says: "that there is just time enough",
+    having: "a grace period of 12 s",
     spec: { terminationGracePeriodSeconds: 12 },
     is: { preStop: { sleep: { seconds: 2 } } },
   },
   {
-    says: "that there is Kubernetes' own time",
+    having: "the default grace period",
     spec: { terminationGracePeriodSeconds: null },
     is: { preStop: { sleep: { seconds: 2 } } },
   },
-])("before etcd ends, when a template says $says, it does $is", ({ spec, is }) => {
+])("a pod template with $having gives etcd the lifecycle $is", ({ spec, is }) => {
   expect(containerOf(peer({ spec: { podTemplate: { spec } } })).lifecycle).toEqual(is);
 });
 
@@ -292,7 +286,7 @@ function ending(lifecycle: object | null) {
   return { spec: { containers: [{ name: "etcd", lifecycle }] } };
 }
 
-test("annotations and resources of the user's own reach the pod, and labels stay ours", () => {
+test("annotations and resources of the user reach the pod, and labels stay the operator's", () => {
   const resources = { limits: { cpu: "2", memory: "2Gi" }, requests: { cpu: "500m" } };
   const annotations = { "example.com/scrape": "true" };
   const snapshot = peer({ spec: { podTemplate: { metadata: { annotations }, ...withResources(resources) } } });
@@ -302,7 +296,7 @@ test("annotations and resources of the user's own reach the pod, and labels stay
   expect(containerOf(snapshot).resources).toEqual(resources);
 });
 
-test("the hash says whether anything differs: never the time, always the version", () => {
+test("the hash depends on version and image, and not on the time", () => {
   const hash = (snapshot: PeerSnapshot) =>
     replicaSet(snapshot).metadata.annotations?.["etcd.improbable.io/applied-hash"];
   expect(hash({ ...peer(), takenAtMs: 0 })).toBe(hash(peer()));
@@ -310,7 +304,7 @@ test("the hash says whether anything differs: never the time, always the version
   expect(hash({ ...peer(), imageRepository: "other.example/etcd" })).not.toBe(hash(peer()));
 });
 
-// Go counts a node's processors, not the container's share: with a limit of 1 on 64 cores it would be throttled most of the time.
+// Go counts a node's processors, not the container's share: with a limit of 1 on 64 cores it would mostly be throttled.
 const threads: { limit: string | number | undefined; expect: string | undefined }[] = [
   { limit: undefined, expect: undefined },
   { limit: 1, expect: "1" },
@@ -355,14 +349,14 @@ test.each([
   expect(container).toMatchObject({ image: is, imagePullPolicy: pulled });
 });
 
-test("secrets to pull with are the pod's", () => {
+test("pull secrets of the spec are in the pod", () => {
   const pullSecrets = [{ name: "registry" }];
   const podOf = (spec: object) => replicaSet(peer({ spec })).spec!.template!.spec!;
   expect(podOf({ image: { pullSecrets } }).imagePullSecrets).toEqual(pullSecrets);
   expect(podOf({ image: {} })).not.toHaveProperty("imagePullSecrets");
 });
 
-test("a container beside etcd's gains no privileges, whether or not people say so", () => {
+test("a container beside etcd gains no privileges, with or without a security context", () => {
   const spec = {
     containers: [{ name: "agent", image: "x", securityContext: { runAsUser: 1 } }],
     initContainers: [{ name: "first", image: "y" }],
@@ -379,11 +373,11 @@ test("options of etcd reach the container: typed ones as variables, flags on the
   expect(containerOf(peer())).not.toHaveProperty("args");
 });
 
-test("a container for which nobody asked for resources does not name them", () => {
+test("a container without requested resources has no resources field", () => {
   expect(replicaSet(peer()).spec?.template?.spec?.containers[0]).not.toHaveProperty("resources");
 });
 
-test("pod: what is remembered of a ReplicaSet is what would be made now", () => {
+test("pod: the cached text of a ReplicaSet is the text that would be built now", () => {
   const first = peer();
   const others: readonly PeerSnapshot[] = [
     { ...first, isAsleep: true },
@@ -395,4 +389,23 @@ test("pod: what is remembered of a ReplicaSet is what would be made now", () => 
   for (const again of ["at first", "once more"])
     for (const [n, snapshot] of [first, ...others].entries())
       expect([again, replicaSetText(snapshot), replicaSetText(snapshot)]).toEqual([again, texts[n], texts[n]]);
+});
+
+test("a new or changed capacity changes the next pod, but not the revision that restarts members", () => {
+  const small = peer({ spec: { storage: { size: "8Gi" } } });
+  const quotaOf = (snapshot: typeof small) =>
+    replicaSet(snapshot).spec?.template?.spec?.containers[0]?.env?.find(
+      ({ name }) => name === "ETCD_QUOTA_BACKEND_BYTES",
+    );
+  const withCapacity = (storage: string | number) => {
+    const claim = { ...small.claim!, status: { phase: "Bound" as const, capacity: { storage } } };
+    return { ...small, claim };
+  };
+  expect(quotaOf(small)).toBeUndefined();
+  const texts = [small, withCapacity("8Gi"), withCapacity("1Gi"), withCapacity(2 * 1024 ** 3)].map(replicaSetText);
+  expect(new Set(texts).size).toBe(3);
+  expect(quotaOf(withCapacity("1Gi"))?.value).toBe(String(256 * 1024 ** 2));
+  expect(quotaOf(withCapacity(2 * 1024 ** 3))?.value).toBe(String(768 * 1024 ** 2));
+  const revisionIn = (snapshot: typeof small) => replicaSet(snapshot).metadata.annotations?.[REVISION_ANNOTATION];
+  expect(revisionIn(withCapacity("1Gi"))).toBe(revisionIn(small));
 });

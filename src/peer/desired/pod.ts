@@ -14,7 +14,7 @@ import {
   VOLUME_PATH,
 } from "#api/names.ts";
 import { mergePodTemplate } from "#api/pod-template/merge.ts";
-import { whyNotPod } from "#api/pod-template/reserved.ts";
+import { whyNotTemplate } from "#api/pod-template/reserved.ts";
 import { revisionOf } from "#api/revision.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
@@ -25,7 +25,7 @@ import { probes } from "#peer/desired/probes.ts";
 import { tlsAnnotations, tlsMounts, tlsVolumes } from "#peer/desired/tls.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
-/** The user and group belong to nobody: no image has them, so nothing else on a node runs as them. */
+/** User and group of etcd. No image defines this ID, so no other process on a node runs as it. */
 const USER_ID = 65_532;
 
 type PodSpec = NonNullable<Pod["spec"]>;
@@ -36,14 +36,14 @@ interface PodTemplate {
 }
 
 /**
- * The pod of a member: restricted pod security, one container, one volume, a host name that never changes; and what people want beside.
- * What they may not ask for is refused before it gets here. If it does get here, the member does without all that they want: a part of it
- * is what nobody has asked for.
+ * The pod of a member: restricted pod security, one container, one volume, a fixed host name, merged with the user's
+ * template. Admission refuses a forbidden template. If one arrives here, it is ignored as a whole: a part of it is not
+ * what the user asked for.
  */
 export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
   const { peer } = snapshot;
   const { podTemplate: asked, clusterName } = peer.spec;
-  const wanted = whyNotPod(asked, clusterName, peer.spec.tls !== undefined).length === 0 ? asked : {};
+  const wanted = whyNotTemplate(asked, clusterName, peer.spec.tls !== undefined).length === 0 ? asked : {};
   const spec = { ...peer.spec, podTemplate: wanted };
   const merged = mergePodTemplate(ownTemplate({ ...snapshot, peer: { ...peer, spec } }, revisionOf(peer.spec)), wanted);
   const { containers, initContainers } = merged.spec;
@@ -51,20 +51,20 @@ export function podTemplate(snapshot: PeerSnapshot): PodTemplate {
     ...merged,
     spec: {
       ...merged.spec,
-      containers: containers.map(unprivileged),
-      ...(Array.isArray(initContainers) ? { initContainers: initContainers.map(unprivileged) } : {}),
+      containers: containers.map(withoutEscalation),
+      ...(Array.isArray(initContainers) ? { initContainers: initContainers.map(withoutEscalation) } : {}),
     },
   };
 }
 
 type Container = PodSpec["containers"][number];
 
-/** Nobody's container gains privileges: what of etcd's is said anyway is said of those beside it, too. */
-function unprivileged(container: Container): Container {
+/** Forbids privilege escalation for every container by default, as for etcd's own. */
+function withoutEscalation(container: Container): Container {
   return { ...container, securityContext: { allowPrivilegeEscalation: false, ...container.securityContext } };
 }
 
-/** What the operator itself says of the pod. */
+/** The template without the user's parts. */
 function ownTemplate(snapshot: PeerSnapshot, revision: string): PodTemplate {
   const { peer } = snapshot;
   const { clusterName } = peer.spec;
@@ -98,15 +98,15 @@ function ownTemplate(snapshot: PeerSnapshot, revision: string): PodTemplate {
 }
 
 /**
- * A member that joins looks its own name up, to find itself among the others, and waits a second when it is not known
- * (pkg/netutil/netutil.go in etcd): DNS has it only after the kubelet has told that the pod runs.
+ * Resolves the member's own name without DNS. A joining member looks its name up and waits a second when it is unknown
+ * (pkg/netutil/netutil.go in etcd). DNS has it only after the kubelet has reported the running pod.
  */
 function ownName({ peer }: PeerSnapshot) {
   const { namespace, name } = peer.metadata;
   return { ip: "127.0.0.1", hostnames: [peerHost(namespace, peer.spec.clusterName, name)] };
 }
 
-/** By its digest, or by the tag that etcd's own images have. */
+/** The image by digest, or by the tag of etcd's official images. */
 function imageOf({ peer, imageRepository }: PeerSnapshot): string {
   const { image = {}, version } = peer.spec;
   const repository = image.repository ?? imageRepository;
@@ -126,7 +126,7 @@ function etcdContainer(snapshot: PeerSnapshot) {
     imagePullPolicy: spec.image?.pullPolicy ?? "IfNotPresent",
     command: ["etcd"],
     ...(args.length === 0 ? {} : { args }),
-    // etcd says why it ends in its last log lines; this puts them where the operator and people see them.
+    // etcd logs why it exits in its last lines; this puts them into the pod's status.
     terminationMessagePolicy: "FallbackToLogsOnError",
     env: etcdEnvironment(snapshot),
     ports: [
@@ -141,10 +141,7 @@ function etcdContainer(snapshot: PeerSnapshot) {
   };
 }
 
-/**
- * Members are spread over nodes and zones as well as can be, but not at any price: on a cluster with fewer nodes than members all of
- * them still start.
- */
+/** Spreads members over nodes and zones if possible. With fewer nodes than members all of them still start. */
 function spreadOut(clusterName: string): NonNullable<PodSpec["topologySpreadConstraints"]> {
   return ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({
     topologyKey,

@@ -1,42 +1,52 @@
 import { CLIENT_PORT, clientUrl, METRICS_PORT, peerHost } from "#api/names.ts";
 import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 
-// Which question does each probe ask, and what would a wrong one do?
-//   Startup and liveness ask `/livez`: does the process serve its own data? It needs no quorum, so a member that waits for
-//   the others is never killed for it. A liveness probe that needed a quorum would kill every member during an outage.
-//   Readiness asks `/readyz`: does a linearizable read succeed? Only then may clients be led here. It asks where clients do: the
-//   metrics port says yes up to seven seconds before a new member opens its client port (etcd/health-check.ts).
-//   A member that receives a snapshot or replays a long WAL may take many minutes: killing it would start that over and
-//   fill the disk with unfinished copies, so startup has half an hour.
-// And when the client port speaks TLS?
-//   The kubelet has no certificate to show there. So readiness asks at the metrics port, which tells the truth once the client port has
-//   answered for the first time: until then startup asks, with etcdctl and what the member itself shows, which stands in the container's
-//   environment (tls.ts). A connection would prove nothing,
-//   since etcd listens long before it answers. It answers first when there has been a leader, so startup then has no end: who waits for the
-//   others is never killed for it, nor is who hangs before.
+// What does each probe check, and why?
+//   Startup checks `/livez`: does the process serve its own data? It needs no quorum, so a member that waits for the
+//   others is not killed.
+//   Liveness checks `/livez` without its only check, a read: does the process answer at all? During a defragmentation,
+//   or while a received snapshot is loaded, no read ends. 8 GB on a slow disk take half an hour. A member killed then
+//   would begin again, endlessly (test/etcd/defragmentation.test.ts). A frozen or starved process does not answer and
+//   is restarted. A process that hangs in its database answers, but is not ready until a user restarts it. If the disk
+//   hangs, a restart does not help.
+//   Readiness checks `/readyz`: does a linearizable read succeed? Only then may clients be routed to the member. It
+//   uses the client port, because the metrics port succeeds up to seven seconds before a new member opens its client
+//   port (etcd/health-check.ts).
+// How long may a start take?
+//   Without limit. Before it answers, a member reads its database and the WAL since the last raft snapshot: several
+//   gigabytes after large writes. If it were killed, it would begin again. A member that hangs there is replaced like
+//   any lost one.
+// What changes when the client port uses TLS?
+//   The kubelet has no client certificate, so readiness uses the metrics port. That is right once the client port has
+//   answered for the first time. Until then startup checks the client port with etcdctl and the member's own
+//   certificate, from the container's environment (tls.ts). A TCP connection would prove nothing: etcd listens long
+//   before it answers. It answers first once a leader was elected.
 // Sources: https://etcd.io/docs/v3.6/op-guide/monitoring/#health-check (both paths exist since etcd 3.5.11).
 
-const STARTUP_PERIOD_SECONDS = 1;
-const STARTUP_LIMIT_SECONDS = 30 * 60;
+/** Largest threshold that Kubernetes accepts: 68 years at one try a second. */
+const NEVER = 2_147_483_647;
 
 export const startupProbe = {
   httpGet: { path: "/livez", port: METRICS_PORT, scheme: "HTTP" },
-  periodSeconds: STARTUP_PERIOD_SECONDS,
+  periodSeconds: 1,
   timeoutSeconds: 5,
-  failureThreshold: STARTUP_LIMIT_SECONDS / STARTUP_PERIOD_SECONDS,
+  failureThreshold: NEVER,
 } as const;
 
-/** The container is restarted after two minutes of silence, at 5 s a try: a disk that stalls for a minute is no reason. */
+/**
+ * Restarts the container after two minutes without an answer. Much shorter, and members restart on a machine that is
+ * busy or swaps for a minute. Much longer, and the operator replaces a frozen member first and copies all of its data.
+ */
 export const livenessProbe = {
-  httpGet: { path: "/livez", port: METRICS_PORT, scheme: "HTTP" },
+  httpGet: { path: "/livez?exclude=serializable_read", port: METRICS_PORT, scheme: "HTTP" },
   periodSeconds: 10,
   timeoutSeconds: 5,
   failureThreshold: 12,
 } as const;
 
 /**
- * It is asked every second because that is what clients of a new cluster, and of a member that returns, wait for. An election takes one
- * to two seconds, in which etcd is silent: a member must not leave the Service for each. It leaves after fifteen seconds of silence.
+ * Runs every second, because clients of a new cluster or a restarted member wait for it. Fails after fifteen seconds:
+ * an election of one or two seconds, in which etcd does not answer, must not remove a member from the Service.
  */
 export const readinessProbe = {
   httpGet: { path: "/readyz", port: CLIENT_PORT, scheme: "HTTP" },
@@ -45,14 +55,12 @@ export const readinessProbe = {
   failureThreshold: 5,
 } as const;
 
-/** The largest number that Kubernetes takes there: at one a second it is longer than anybody waits. */
-const NEVER = 2_147_483_647;
-/** Of etcdctl, for a connection and for an answer: it ends by itself before the kubelet loses its patience. */
+/** Timeouts of etcdctl in seconds, for connecting and for the answer: shorter than the probe's timeout. */
 const ASK_SECONDS = 3;
 
 const readyAtMetricsPort = { ...readinessProbe, httpGet: { ...readinessProbe.httpGet, port: METRICS_PORT } } as const;
 
-/** What etcd is asked, by whether its client port speaks TLS. */
+/** The probes of etcd's container, which depend on whether the client port uses TLS. */
 export function probes({ metadata, spec }: EtcdPeer) {
   const { client } = spec.tls ?? {};
   if (client === undefined) return { startupProbe, livenessProbe, readinessProbe };
@@ -67,7 +75,7 @@ export function probes({ metadata, spec }: EtcdPeer) {
     "status",
   ];
   return {
-    startupProbe: { exec: { command }, ...times, failureThreshold: NEVER },
+    startupProbe: { exec: { command }, ...times },
     livenessProbe,
     readinessProbe: readyAtMetricsPort,
   };

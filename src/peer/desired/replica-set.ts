@@ -5,7 +5,7 @@ import type { EtcdPeer } from "#api/v1beta1/peer.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 import { ownedBy } from "#peer/desired/owned.ts";
 import { podTemplate } from "#peer/desired/pod.ts";
-import type { PeerSnapshot } from "#peer/snapshot.ts";
+import { capacityOf, type PeerSnapshot } from "#peer/snapshot.ts";
 
 // Why a ReplicaSet of one, and not a StatefulSet or a bare pod?
 //   Its template can change without touching the running pod. "What the next pod must look like" and "restart this member
@@ -34,25 +34,28 @@ export function replicaSet(snapshot: PeerSnapshot): Draft<ReplicaSet> {
   });
 }
 
-interface Known {
+interface CachedText {
   readonly isAsleep: boolean;
   readonly imageRepository: string;
-  /** What the draft asks for. */
+  readonly capacity: string | undefined;
+  /** The `draftText` of the draft. */
   readonly text: string;
 }
 
-/** By the EtcdPeer as it was read: every change of it is another object. */
-const known = new WeakMap<EtcdPeer, Known>();
+/** Cached texts by EtcdPeer object: a changed EtcdPeer is another object. */
+const cachedTexts = new WeakMap<EtcdPeer, CachedText>();
 
 /**
- * What `replicaSet` would ask for, in a few words, as `draftText` says them. A draft is long, and put together for nothing as long as the
- * EtcdPeer stays as it is: of one that has been made these words are remembered.
+ * The `draftText` of `replicaSet(snapshot)`, cached while the EtcdPeer and the other inputs stay the same: building the
+ * draft is expensive.
  */
 export function replicaSetText(snapshot: PeerSnapshot): string {
   const { peer, isAsleep, imageRepository } = snapshot;
-  const before = known.get(peer);
-  if (before?.isAsleep === isAsleep && before.imageRepository === imageRepository) return before.text;
+  const capacity = capacityOf(snapshot);
+  const before = cachedTexts.get(peer);
+  const isSame = before?.isAsleep === isAsleep && before.imageRepository === imageRepository;
+  if (isSame && before.capacity === capacity) return before.text;
   const text = draftText(replicaSet(snapshot));
-  known.set(peer, { isAsleep, imageRepository, text });
+  cachedTexts.set(peer, { isAsleep, imageRepository, capacity, text });
   return text;
 }

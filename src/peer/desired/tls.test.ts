@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { peer } from "#kit/peer.ts";
+import { peer } from "#kit/snapshots/peer.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
 
@@ -22,7 +22,7 @@ function variablesOf(tls: object | undefined, spec: object = {}): Readonly<Recor
 
 const plain = podOf(undefined);
 
-/** What is another variable than without certificates. */
+/** The variables that differ from those without certificates. */
 function changedVariables(tls: object, spec: object = {}) {
   const before = variablesOf(undefined, spec);
   return Object.fromEntries(Object.entries(variablesOf(tls, spec)).filter(([name, value]) => before[name] !== value));
@@ -31,7 +31,7 @@ function changedVariables(tls: object, spec: object = {}) {
 const HOST = "my-etcd-0.my-etcd.foo.svc";
 
 describe("a member with certificates on both sides", () => {
-  test("speaks TLS, and says so to etcd", () => {
+  test("has URLs with https and the certificate flags", () => {
     expect(changedVariables(sides)).toEqual({
       ETCD_LISTEN_PEER_URLS: "https://0.0.0.0:2380",
       ETCD_LISTEN_CLIENT_URLS: "https://0.0.0.0:2379",
@@ -53,7 +53,7 @@ describe("a member with certificates on both sides", () => {
     });
   });
 
-  test("has a certificate for others, and is reached without TLS, while it is told so", () => {
+  test("has a peer certificate and http URLs with scheme http", () => {
     const variables = changedVariables({ peer: { ...sides.peer, scheme: "http" } });
     expect(variables).toMatchObject({
       ETCD_PEER_CERT_FILE: "/etc/etcd/tls/peer/tls.crt",
@@ -62,7 +62,7 @@ describe("a member with certificates on both sides", () => {
     expect(Object.keys(variables).filter((name) => name.endsWith("_URLS"))).toEqual([]);
   });
 
-  test("serves clients with TLS and without it at one port, while it is told so", () => {
+  test("serves clients with and without TLS at one port with plaintext", () => {
     const client = { ...sides.client, plaintext: true };
     expect(changedVariables({ client })).toEqual({
       ...changedVariables({ client: sides.client }),
@@ -72,11 +72,11 @@ describe("a member with certificates on both sides", () => {
     expect(podOf({ client }).metadata?.annotations).toMatchObject({ "etcd.improbable.io/client-scheme": "https" });
   });
 
-  test("tells its metrics to everybody", () => {
+  test("serves metrics without TLS", () => {
     expect(variablesOf(sides).ETCD_LISTEN_METRICS_URLS).toBe("http://0.0.0.0:2381");
   });
 
-  test("trusts whom its template names, and shows what the Secrets hold", () => {
+  test("trusts the CAs of its annotations, and mounts the certificates of the Secrets", () => {
     const { metadata, spec } = podOf(sides);
     expect(metadata?.annotations).toEqual({
       ...plain.metadata?.annotations,
@@ -100,10 +100,10 @@ describe("a member with certificates on both sides", () => {
     ]);
   });
 
-  test("says who has signed what it shows, while it is told so", () => {
+  test("has annotations for the signers of its certificates, if they are in the spec", () => {
     const signers = (tls: object) => {
-      const said = Object.entries(podOf(tls).metadata?.annotations ?? {});
-      return Object.fromEntries(said.filter(([key]) => key.endsWith("-signer")));
+      const all = Object.entries(podOf(tls).metadata?.annotations ?? {});
+      return Object.fromEntries(all.filter(([key]) => key.endsWith("-signer")));
     };
     const [one, other] = ["a".repeat(64), "b".repeat(64)];
     expect(signers(sides)).toEqual({});
@@ -113,7 +113,7 @@ describe("a member with certificates on both sides", () => {
     expect(signers({ ...sides, client })).toEqual({ "etcd.improbable.io/client-signer": other });
   });
 
-  test("is asked at its client port until that has answered once, and at its metrics port ever after", () => {
+  test("has a startup probe at the client port, and other probes at the metrics port", () => {
     const { startupProbe, livenessProbe, readinessProbe } = podOf(sides).spec!.containers[0]!;
     expect(startupProbe).toEqual({
       exec: {
@@ -138,7 +138,7 @@ describe("a member with certificates on both sides", () => {
     });
   });
 
-  test("is in all else the pod that it is without", () => {
+  test("otherwise has the same pod as without certificates", () => {
     const { spec } = podOf(sides);
     const [
       { env: _, volumeMounts: __, startupProbe: ___, readinessProbe: ____, ...etcd } = plain.spec!.containers[0]!,
@@ -147,7 +147,7 @@ describe("a member with certificates on both sides", () => {
     expect(Object.keys(spec ?? {})).toEqual(Object.keys(plain.spec ?? {}));
   });
 
-  test("has a claim that says how members reach each other", () => {
+  test("has a claim with the peer scheme", () => {
     const annotationsOf = (spec: object) => volumeClaim(peer({ spec })).metadata.annotations;
     expect(annotationsOf({ tls: sides })).toEqual({ ...annotationsOf({}), "etcd.improbable.io/peer-scheme": "https" });
     expect(annotationsOf({ tls: { client: sides.client } })).toEqual(annotationsOf({}));
@@ -166,13 +166,13 @@ function projected(name: string, secretName: string, annotation: string) {
   };
 }
 
-test("etcd 3.5 calls a flag by another name", () => {
+test("etcd 3.5 has another name for a flag", () => {
   const changed = Object.keys(changedVariables({ peer: sides.peer }, { version: "3.5.35" }));
   expect(changed).toContain("ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION");
   expect(changed).not.toContain("ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION");
 });
 
-test("with certificates for members alone, clients are served as ever", () => {
+test("with certificates for peers only, clients are served without TLS", () => {
   const template = podOf({ peer: sides.peer });
   expect(Object.keys(changedVariables({ peer: sides.peer })).filter((name) => !name.includes("PEER"))).toEqual([]);
   expect(template.metadata?.annotations).not.toHaveProperty("etcd.improbable.io/client-scheme");
@@ -181,7 +181,7 @@ test("with certificates for members alone, clients are served as ever", () => {
   expect(template.spec?.containers[0]?.startupProbe).toEqual(plain.spec?.containers[0]?.startupProbe);
 });
 
-test("clients that need show nothing: etcd is told no authority, which would make it ask", () => {
+test("without verifyClients etcd gets no CA, since it would request client certificates", () => {
   const changed = changedVariables({ client: { ...sides.client, verifyClients: false } });
   expect(Object.keys(changed).sort()).toEqual([
     "ETCDCTL_CACERT",
@@ -204,29 +204,29 @@ test.each([
     },
     is: { ETCD_CIPHER_SUITES: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256" },
   },
-])("of the protocol etcd is told $is", ({ tls, is }) => {
+])("options of the TLS protocol: $is", ({ tls, is }) => {
   const usual = changedVariables(sides);
-  const told = Object.entries(changedVariables(tls)).filter(([name]) => usual[name] === undefined);
-  expect(Object.fromEntries(told)).toEqual(is);
+  const added = Object.entries(changedVariables(tls)).filter(([name]) => usual[name] === undefined);
+  expect(Object.fromEntries(added)).toEqual(is);
 });
 
-describe("beside certificates, a template", () => {
+describe("with certificates, a pod template", () => {
   const mounted = (mount: object, beside = {}) => ({
     containers: [{ name: "etcd", volumeMounts: [mount], ...beside }],
   });
 
   test.each([
-    { what: "brings a volume of their name", spec: { volumes: [{ name: "etcd-client-tls", emptyDir: {} }] } },
+    { what: "has a volume of their name", spec: { volumes: [{ name: "etcd-client-tls", emptyDir: {} }] } },
     {
-      what: "shows them to somebody else",
+      what: "mounts them in another container",
       spec: mounted({ name: "etcd-peer-tls", mountPath: "/keys" }, { name: "agent", image: "x" }),
     },
-    { what: "covers them", spec: mounted({ name: "settings", mountPath: "/etc" }) },
+    { what: "hides their mount path", spec: mounted({ name: "settings", mountPath: "/etc" }) },
     {
-      what: "gives etcdctl a flag",
+      what: "sets a variable of etcdctl",
       spec: { containers: [{ name: "etcd", env: [{ name: "ETCDCTL_CERT", value: "x" }] }] },
     },
-  ])("that $what is left out as a whole, and one without them is not", ({ spec }) => {
+  ])("that $what is ignored as a whole, but not without certificates", ({ spec }) => {
     const podTemplate = { metadata: { labels: { team: "shop" } }, spec };
     expect(podOf(sides, { podTemplate }).metadata?.labels).not.toHaveProperty("team");
     expect(podOf(undefined, { podTemplate }).metadata?.labels).toHaveProperty("team");

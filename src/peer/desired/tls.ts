@@ -17,23 +17,24 @@ import { reachedBy } from "#api/tls.ts";
 import type { EtcdPeerSpec } from "#api/v1beta1/peer.ts";
 import type { Pod } from "#kube/kinds.ts";
 
-// How does a renewed certificate reach etcd, and how a new authority?
-//   The kubelet brings what is in the Secret into the running pod, and etcd reads certificate and key anew at each handshake. Authorities it
-//   reads when it starts, and not again: they stand in the pod's template, so that what a pod trusts is what its template says, and whoever
-//   is to trust somebody else is restarted for it (checked against 3.5, 3.6 and 3.7 in test/etcd).
-//   When the kubelet brings a Secret nobody is told. Where that counts, while one authority follows another one, the template says who signs
-//   now: that makes another pod, which has what the Secret held by then, or something later.
-// How does a member tell another one from a stranger?
-//   By the authority, and by the name: what it is shown must be good for its own name, as the certificate that all members share is. Without
-//   the name, whoever has any certificate of an authority that signs for others, too, could join. etcd would rather look up whether the
-//   address of who connects has a name of its certificate; DNS knows a new pod's address only after a while, so that is switched off.
+// How does a renewed certificate reach etcd, and how a new CA?
+//   The kubelet updates the Secret's files in the running pod, and etcd reads certificate and key at each handshake. It
+//   reads CAs only when it starts. They are in the pod's template, so a pod trusts the CAs of its template, and is
+//   restarted for a new CA. No event reports that the kubelet has updated a Secret's files. Where that matters, during
+//   a CA rotation, the template has the signer. A changed template makes a new pod, which has the Secret's content of
+//   that time or later.
+// How does a member distinguish other members from strangers?
+//   By CA and name: a certificate must be valid for the member's own name, and all members share one that is. Without
+//   the name, any certificate of a CA that also signs for others could join. By default etcd checks that the client's
+//   address belongs to a name of its certificate. DNS has a new pod's address only after a while, so that check is
+//   switched off.
 
 type Tls = Pick<EtcdPeerSpec, "tls">;
 type Volume = NonNullable<NonNullable<Pod["spec"]>["volumes"]>[number];
 
 /**
- * What `etcdctl` in etcd's container needs: whoever may run it there asks as the member may, and types no more than without TLS. It takes its
- * flags from these, and ends when it is given both; which member it asks stays for whoever types it. etcd itself reads none of them.
+ * Environment for `etcdctl` in etcd's container, so that it works without TLS flags. A flag given in addition to its
+ * variable is an error. The endpoint is left to the user. etcd itself reads none of them.
  */
 export function toolVariables({ tls }: Tls): Record<string, string> {
   if (tls?.client === undefined) return {};
@@ -68,7 +69,7 @@ function peerVariables(version: string, host: string): Record<string, string> {
   };
 }
 
-/** etcd asks clients for a certificate as soon as it is told an authority, whatever the other flag says. */
+/** The trusted CA is set only with verifyClients: with a CA, etcd requests client certificates in any case. */
 function clientVariables(verifyClients: boolean): Record<string, string> {
   return {
     ETCD_CERT_FILE: `${CLIENT_TLS_PATH}/${CERTIFICATE_FILE}`,
@@ -79,7 +80,10 @@ function clientVariables(verifyClients: boolean): Record<string, string> {
   };
 }
 
-/** Whom the member trusts, who has signed what it shows, how the others reach it, and how it is to be asked. */
+/**
+ * Annotations with the CAs that the member trusts, the signer of its certificates, and the schemes for peers and for
+ * the operator.
+ */
 export function tlsAnnotations({ tls }: Tls): Record<string, string> {
   const { peer, client } = tls ?? {};
   return {
@@ -107,10 +111,10 @@ export function tlsMounts({ tls }: Tls) {
   ];
 }
 
-/** Readable for the group that the pod's volumes belong to, and for nobody else. */
+/** Readable only for the group of the pod's volumes. */
 const MODE = 0o440;
 
-/** What the member shows, from the Secret, beside whom it trusts, from its own annotation. */
+/** A volume with certificate and key from the Secret, and the trusted CAs from the pod's annotation. */
 function volume(name: string, secretName: string, annotation: string): Volume {
   return {
     name,

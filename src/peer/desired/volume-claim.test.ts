@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { peer } from "#kit/snapshots/peer.ts";
 import { volumeClaim } from "#peer/desired/volume-claim.ts";
-import { peer } from "../../../test/kit/peer.ts";
 
-test("a member's claim says whose data it holds, and has no owner that could take it along", () => {
+test("a member's claim has the member's IDs, and no owner with which it would be deleted", () => {
   const { spec } = peer().peer;
   expect(volumeClaim(peer({ stage: "new" }))).toEqual({
     apiVersion: "v1",
@@ -27,7 +27,7 @@ test("a member's claim says whose data it holds, and has no owner that could tak
   });
 });
 
-test("size, class and selector of a claim are what the user wrote", () => {
+test("size, class and selector of a claim are those of the spec", () => {
   const said = {
     storageClassName: "fast",
     selector: { matchLabels: { disk: "ssd" } },
@@ -41,7 +41,7 @@ test("size, class and selector of a claim are what the user wrote", () => {
   });
 });
 
-test("a claim says nothing of what is not known yet", () => {
+test("a claim has no annotations for unknown IDs", () => {
   const { clusterID } = peer().peer.spec;
   const fresh = peer({ stage: "new", spec: { memberID: undefined, clusterToken: undefined } });
   expect(volumeClaim(fresh).metadata.annotations).toStrictEqual({ "etcd.improbable.io/cluster-id": clusterID });

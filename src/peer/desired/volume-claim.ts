@@ -11,8 +11,8 @@ import type { Draft, PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 
 /**
- * The member's claim. It has no owner: nothing that is deleted takes the data with it. It says whose data it holds, so that
- * no other cluster starts over it.
+ * The member's claim. It has no owner, so no deletion cascades to the data. Its annotations identify cluster and
+ * member, so that no other cluster starts on it.
  */
 export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim> {
   const { namespace, name } = peer.metadata;
@@ -35,7 +35,7 @@ export function volumeClaim({ peer }: PeerSnapshot): Draft<PersistentVolumeClaim
 }
 
 function claimSpec({ size, ...rest }: EtcdPeerSpec["storage"]): NonNullable<PersistentVolumeClaim["spec"]> {
-  // What is left has the names that it has in a PersistentVolumeClaim.
+  // The other fields have the same names as in a PersistentVolumeClaim.
   return { ...rest, volumeMode: "Filesystem", resources: { requests: { storage: size } } } as NonNullable<
     PersistentVolumeClaim["spec"]
   >;

@@ -6,15 +6,15 @@ import {
   INITIAL_CLUSTER_ANNOTATION,
   REMOVAL_ANNOTATION,
 } from "#api/names.ts";
-import { claim, NOW, pod } from "#kit/cluster.ts";
-import { BOOTSTRAP, peer } from "#kit/peer.ts";
+import { claim, NOW, pod } from "#kit/snapshots/cluster.ts";
+import { BOOTSTRAP, peer } from "#kit/snapshots/peer.ts";
 import type { PersistentVolumeClaim, Pod } from "#kube/kinds.ts";
 import { PEER_RULES } from "#peer/plan.ts";
 import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerStep } from "#peer/step.ts";
 import type { Opinion } from "#runtime/decide.ts";
 
-// What each rule says when it is asked alone: what other rules would have said before is no excuse.
+// Each rule alone: it must be right even if an earlier rule would have decided.
 
 function opinion(rule: string, snapshot: PeerSnapshot): Opinion<PeerStep> | undefined {
   return PEER_RULES.find(({ name }) => name === rule)!.decide(snapshot);
@@ -29,20 +29,20 @@ const stolen = claim("my-etcd-0");
 const settled = peer();
 const fresh = peer({ stage: "new" });
 
-/** With only some of the labels on the member's own claim. */
+/** The member's own claim with only these labels. */
 function labelled(labels: Readonly<Record<string, string>>): PeerSnapshot {
   const own = settled.claim!;
   return { ...settled, claim: { ...own, metadata: { ...own.metadata, labels } } as PersistentVolumeClaim };
 }
 
-/** Fewer members are wanted, and its claim is to go with it. */
+/** A member that is removed by a scale-down together with its claim. */
 function surplus(given: { going: boolean; claim?: PersistentVolumeClaim }): PeerSnapshot {
   const snapshot = peer({ deleting: given.going, finalizers: [CLEANUP_FINALIZER] });
   const metadata = { ...snapshot.peer.metadata, annotations: { [REMOVAL_ANNOTATION]: "scale-down" } };
   return { ...snapshot, peer: { ...snapshot.peer, metadata }, claim: given.claim ?? snapshot.claim };
 }
 
-/** How many pods the live ReplicaSet asks for. */
+/** The live ReplicaSet with this number of replicas. */
 function withReplicas(snapshot: PeerSnapshot, replicas: number | undefined): PeerSnapshot {
   const live = snapshot.replicaSet!;
   const { replicas: _, ...spec } = live.spec!;
@@ -59,9 +59,13 @@ function goingPod(): Pod {
 
 const cases: Record<string, readonly { name: string; given: PeerSnapshot; expect: string }[]> = {
   "release-claim": [
-    { name: "the claim of a member that stays, stays", given: surplus({ going: false }), expect: "nothing" },
     {
-      name: "a claim with the data of somebody else is not deleted with the peer",
+      name: "the claim of a member that is not being deleted stays",
+      given: surplus({ going: false }),
+      expect: "nothing",
+    },
+    {
+      name: "a claim with data of another member is not deleted with the peer",
       given: surplus({ going: true, claim: stolen }),
       expect: "releasePeer",
     },
@@ -79,23 +83,27 @@ const cases: Record<string, readonly { name: string; given: PeerSnapshot; expect
     },
   ],
   "label-claim": [
-    { name: "one label is not all of them", given: labelled({ [CLUSTER_LABEL]: "my-etcd" }), expect: "labelClaim" },
     {
-      name: "a claim that may be somebody else's is not labelled as ours",
+      name: "a claim with one label of several is labelled",
+      given: labelled({ [CLUSTER_LABEL]: "my-etcd" }),
+      expect: "labelClaim",
+    },
+    {
+      name: "a claim that may belong to another member is not labelled",
       given: { ...settled, claim: stolen },
       expect: "nothing",
     },
   ],
   "claim-disowned": [
     {
-      name: "a claim that a member never had cannot leave it",
+      name: "a claim that a new member never had is not disowned",
       given: { ...fresh, claim: stolen },
       expect: "nothing",
     },
   ],
-  "claim-lost": [{ name: "who has yet to join has lost nothing", given: fresh, expect: "nothing" }],
+  "claim-lost": [{ name: "a member that has yet to join has lost nothing", given: fresh, expect: "nothing" }],
   "fence-pod": [
-    { name: "a pod that goes is left to go", given: { ...settled, pod: goingPod() }, expect: "nothing" },
+    { name: "a terminating pod is left alone", given: { ...settled, pod: goingPod() }, expect: "nothing" },
     {
       name: "a member that has yet to join may bootstrap",
       given: { ...peer({ stage: "starting" }), pod: pod("my-etcd-0", { ready: true, fenced: false }) },
@@ -103,24 +111,24 @@ const cases: Record<string, readonly { name: string; given: PeerSnapshot; expect
     },
   ],
   "replica-set": [
-    { name: "no pod is asked for without a claim", given: fresh, expect: "nothing" },
+    { name: "no ReplicaSet is created without a claim", given: fresh, expect: "nothing" },
     {
-      name: "a member that has joined starts over no claim but its own",
+      name: "a member that has joined starts only on its own claim",
       given: { ...settled, claim: stolen, replicaSet: undefined },
       expect: "nothing",
     },
     {
-      name: "before a member has joined, claim-taken and claim-first see to whose claim it is",
+      name: "a new member's claim is left to claims-unclear and claim-first",
       given: { ...fresh, claim: stolen },
       expect: "createReplicaSet",
     },
     {
-      name: "somebody who has stopped a member on its own claim is told otherwise",
+      name: "a member that a user has stopped on its own claim is started",
       given: withReplicas(settled, 0),
       expect: "replaceReplicaSet",
     },
     {
-      name: "whom somebody keeps from running over another claim stays so",
+      name: "a member that a user has stopped on a replaced claim stays stopped",
       given: withReplicas({ ...settled, claim: stolen }, 0),
       expect: "nothing",
     },
@@ -133,23 +141,23 @@ for (const [rule, promises] of Object.entries(cases)) {
   }
 }
 
-test("claim-disowned: a claim that says nothing is told from one that says otherwise", () => {
+test("claim-disowned: missing annotations and other annotations have different messages", () => {
   const other = claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" });
   expect(opinion("claim-disowned", { ...settled, claim: stolen })).toMatchObject({
-    because: expect.stringContaining("my-etcd-0 does not say any more"),
+    because: expect.stringContaining("my-etcd-0 is no longer annotated"),
   });
   expect(opinion("claim-disowned", { ...settled, claim: other })).toMatchObject({
-    because: expect.stringContaining("my-etcd-0 says otherwise now"),
+    because: expect.stringContaining("my-etcd-0 is annotated otherwise"),
   });
 });
 
-test("replica-set: a member that somebody has stopped on its own claim runs again", () => {
+test("replica-set: a member that a user has stopped on its own claim gets one replica", () => {
   expect(opinion("replica-set", withReplicas(settled, 0))).toMatchObject({
     step: { replicaSet: { spec: { replicas: 1 } } },
   });
 });
 
-test("replica-set: what says nothing of its replicas asks for one, as the API server has it, and selects the same pods", () => {
+test("replica-set: a ReplicaSet without replicas gets the default of one, and keeps its selector", () => {
   const joined = peer({ stage: "joined" });
   const fenced = { ...settled, claim: stolen, replicaSet: joined.replicaSet };
   const { replicas, selector, template } = settled.replicaSet!.spec!;

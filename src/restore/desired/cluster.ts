@@ -4,7 +4,10 @@ import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 import { restoredSpec } from "#restore/identity.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
-/** The cluster that takes the filled claims, as any that is made under the name of kept ones. It has no owner: it outlives the EtcdRestore. */
+/**
+ * The cluster that adopts the filled claims, like any cluster created under a name with claims left. It has no owner:
+ * it outlives the EtcdRestore.
+ */
 export function restoredCluster({ restore }: RestoreSnapshot): Draft<EtcdCluster> {
   const { namespace, uid } = restore.metadata;
   const { clusterName } = restore.spec.clusterTemplate;

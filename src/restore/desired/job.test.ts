@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { AGENT_COMMAND, REPLAY_ETCD_FLAGS } from "#agent/task.ts";
 import { NO_TLS } from "#api/tls.ts";
-import { IMAGE } from "#kit/etcd-backup.ts";
-import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/etcd-restore.ts";
+import { IMAGE } from "#kit/snapshots/etcd-backup.ts";
+import { BY_URL, goodObject, ON_VOLUME, restore, sourceBackup, UID } from "#kit/snapshots/etcd-restore.ts";
 import { restoreJob } from "#restore/desired/job.ts";
 import { fetchTask } from "#restore/desired/tasks.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
@@ -47,7 +47,7 @@ const template = (cluster: object) => ({
 describe("to a point in time", () => {
   const until = (spec: object) => made({ ...spec, until: { time: "2026-01-01T11:00:00Z" } });
 
-  test("a throw-away etcd of the snapshot runs beside the agent that brings it there, before etcdutl takes its snapshot", () => {
+  test("a throw-away etcd of the snapshot runs while the agent replays changes, before etcdutl takes its snapshot", () => {
     const pod = podOf(until({}));
     const containers = [...pod.initContainers] as readonly Container[];
     expect(containers.map(({ name }) => name)).toEqual(["fetch", "base", "replica", "replay", "etcdutl"]);
@@ -64,7 +64,7 @@ describe("to a point in time", () => {
       ...["--initial-advertise-peer-urls=http://127.0.0.1:2380", "--initial-cluster=replica=http://127.0.0.1:2380"],
       ...REPLAY_ETCD_FLAGS,
     ]);
-    // Only the throw-away etcd runs on while the others follow; and those that people name the image of get no Secret.
+    // Only the throw-away etcd is a sidecar; containers with a user's image get no Secret.
     expect(containers.map(({ restartPolicy }) => restartPolicy)).toEqual([
       undefined,
       undefined,
@@ -86,7 +86,7 @@ describe("to a point in time", () => {
     expect(taskOf(podOf(made({ until: { revision: "7" } })).initContainers[3 as 0]).until).toEqual({ revision: "7" });
   });
 
-  test("users that etcd asks for are kept where the operator can log in, and lifted while changes are replayed", () => {
+  test("authentication is kept where the operator can log in, and lifted while changes are replayed", () => {
     const tls = { peer: { provider: "Operator" }, client: { provider: "Operator", verifyClients: true } };
     const auths = [
       { spec: { tls, auth: { enabled: true } }, kept: "Keep", lifted: "Lift" },
@@ -101,7 +101,7 @@ describe("to a point in time", () => {
     }
   });
 
-  test("who brings it there can read the archive on a volume, with its key", () => {
+  test("the replaying agent can read an archive on a volume, with its key", () => {
     const pod = podOf(until(ON_VOLUME));
     const replay = pod.initContainers[3 as 0];
     expect(taskOf(replay)).toMatchObject({
@@ -117,7 +117,7 @@ describe("to a point in time", () => {
     ]);
   });
 
-  test("attempts that would end like the last one are not made", () => {
+  test("attempts that would fail in the same way are not made", () => {
     const rules = (until({}).spec as { podFailurePolicy: { rules: { onExitCodes?: { containerName: string } }[] } })
       .podFailurePolicy.rules;
     const names = rules.map(({ onExitCodes }) => onExitCodes?.containerName);
@@ -125,7 +125,7 @@ describe("to a point in time", () => {
   });
 });
 
-test("the Job is the restore's own, and has its uid and the member's ordinal in its name", () => {
+test("the Job is owned by the restore, and is named after its uid and the member's ordinal", () => {
   const { metadata, spec, ...kind } = made();
   expect(kind).toEqual({ apiVersion: "batch/v1", kind: "Job" });
   expect(metadata).toEqual({
@@ -142,7 +142,7 @@ test("the Job is the restore's own, and has its uid and the member's ordinal in 
   expect(spec?.template.metadata).toEqual({ labels: LABELS });
 });
 
-test("an attempt that would end like the last one is not made, whichever container ended, and those that Kubernetes ends do not count", () => {
+test("a failure that would repeat is not retried in any container, and evictions do not count", () => {
   const rule = (containerName: string, values: readonly number[]) => ({
     action: "FailJob",
     onExitCodes: { containerName, operator: "In", values },
@@ -161,7 +161,7 @@ test("an attempt that would end like the last one is not made, whichever contain
   });
 });
 
-test("the pod runs under restricted pod security, as the member will, without a token", () => {
+test("the pod meets restricted pod security, like the member's, and has no token", () => {
   const { containers: _, initContainers: __, volumes: ___, topologySpreadConstraints: ____, ...spec } = podOf(made());
   expect(spec).toEqual({
     restartPolicy: "Never",
@@ -194,7 +194,7 @@ describe("its containers, one after another:", () => {
   const work = `/var/lib/etcd/.restore-${UID}`;
   const DATA = { name: "etcd-data", mountPath: "/var/lib/etcd" };
 
-  test("the agent brings the snapshot, with what the store and the key ask for", () => {
+  test("the agent fetches the snapshot, with the store's credentials and the key", () => {
     const [bringing] = podOf(made()).initContainers;
     const { env: _, ...rest } = bringing;
     expect(rest).toEqual({
@@ -217,14 +217,14 @@ describe("its containers, one after another:", () => {
     });
   });
 
-  test("of an EtcdBackup without its facts it expects the uid alone", () => {
+  test("for an EtcdBackup without a checksum it expects only the uid", () => {
     const { object: _, ...status } = sourceBackup().status ?? {};
     const [bringing] = podOf(made({}, { backup: { ...sourceBackup(), status } })).initContainers;
     expect(taskOf(bringing)).toMatchObject({ expect: { backupUID: "0123456789-uid-of-backup" } });
     expect(taskOf(bringing).expect).not.toHaveProperty("sha256");
   });
 
-  test("of a URL it expects nothing", () => {
+  test("for a URL it expects nothing", () => {
     const [bringing] = podOf(made(BY_URL)).initContainers;
     const snapshot = restore({ stage: "claims", spec: BY_URL });
     const task = taskOf(bringing);
@@ -234,7 +234,7 @@ describe("its containers, one after another:", () => {
     expect(task).not.toHaveProperty("encryption");
   });
 
-  test("of a volume it mounts the claim, so that nobody writes to it, and the key", () => {
+  test("for a volume it mounts the claim read-only, and the key", () => {
     const pod = podOf(made(ON_VOLUME));
     const [bringing, tool] = pod.initContainers;
     expect(taskOf(bringing)).toMatchObject({
@@ -256,7 +256,7 @@ describe("its containers, one after another:", () => {
     });
   });
 
-  test("etcdutl of the cluster's own release makes a data directory of it, as that of this member", () => {
+  test("etcdutl of the cluster's own release turns it into this member's data directory", () => {
     const [, tool] = podOf(made()).initContainers;
     const url = (n: number) => `http://restored-${n}.restored.foo.svc:2380`;
     expect(tool).toEqual({
@@ -289,7 +289,7 @@ describe("its containers, one after another:", () => {
     expect(pod).toMatchObject({ imagePullSecrets: [{ name: "pull" }] });
   });
 
-  test("the agent puts that in its place, all at once", () => {
+  test("the agent moves the data directory into place in one rename", () => {
     const [finishing] = podOf(made({ resources: { limits: { memory: "300Mi" } } })).containers;
     expect(finishing).toMatchObject({
       name: "finish",

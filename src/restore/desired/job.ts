@@ -16,14 +16,16 @@ import { untilOf } from "#restore/desired/tasks.ts";
 import type { SourceObject } from "#restore/object.ts";
 import type { RestoredMember, RestoreSnapshot } from "#restore/snapshot.ts";
 
-/** Attempts after the first, with 10 s to 160 s between them; those that Kubernetes itself ends do not count. */
+/** Attempts after the first, with 10 s to 160 s between them. Pods that Kubernetes evicts or preempts do not count. */
 const RETRIES = 4;
-/** How etcdutl ends that would end so again: an error, a panic, flags that it does not know. Who is killed is started anew. */
+/**
+ * Exit codes of etcdutl that a retry would repeat: an error, a panic, unknown flags. After a kill the pod is retried.
+ */
 const TOOL_FAILURES = [1, 2, 128];
 
 type JobSpec = NonNullable<Job["spec"]>;
 
-/** Fills the claim of a member. */
+/** The Job that fills a member's claim. */
 export function restoreJob(
   snapshot: RestoreSnapshot,
   member: RestoredMember,
@@ -31,7 +33,7 @@ export function restoreJob(
   image: string,
 ): Draft<Job> {
   const { namespace, name, uid } = snapshot.restore.metadata;
-  // Pods of another restore, which may have had the same name, are none of these.
+  // The uid excludes pods of an earlier EtcdRestore of the same name.
   const labels = { ...restoreLabels(name), [RESTORED_FROM]: uid };
   const isToPoint = untilOf(snapshot) !== undefined;
   const agents = [FETCH_CONTAINER, ...(isToPoint ? [REPLAY_CONTAINER] : []), FINISH_CONTAINER];

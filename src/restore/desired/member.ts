@@ -7,19 +7,22 @@ import { volumeClaim } from "#peer/desired/volume-claim.ts";
 import { type PeerSnapshot, unseenPeer } from "#peer/snapshot.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
-/** The pod that the member of this name will have: the one that fills its claim runs where it can run. */
+/** The pod that the member will have. The pod that fills its claim must be able to run on the same nodes. */
 export function memberPod(snapshot: RestoreSnapshot, name: string): ReturnType<typeof podTemplate> {
   return podTemplate(asPeer(snapshot, name));
 }
 
-/** The claim of a member, made by this restore. It does not say yet whose data it holds: while it is being filled, no cluster takes it. */
+/**
+ * The claim of a member, created by this restore. It has no identity annotations yet, so no cluster adopts it while it
+ * is being filled.
+ */
 export function restoredClaim(snapshot: RestoreSnapshot, name: string): Draft<PersistentVolumeClaim> {
   const claim = volumeClaim(asPeer(snapshot, name));
   const labels = { ...claim.metadata.labels, [RESTORED_FROM]: snapshot.restore.metadata.uid };
   return { ...claim, metadata: { ...claim.metadata, labels } };
 }
 
-/** The member, as the room `peer` will see it, of which by now only its spec is known. */
+/** The member as the controller `peer` will see it; only its spec is known so far. */
 function asPeer({ restore, takenAtMs, imageRepository }: RestoreSnapshot, name: string): PeerSnapshot {
   const { clusterName, spec } = restore.spec.clusterTemplate;
   const peer: EtcdPeer = {

@@ -16,7 +16,7 @@ function spread(labelSelector: object) {
   };
 }
 
-test("a pod has all that the member's pod says of nodes, and nothing else of it", () => {
+test("a pod has the member pod's node selection, and nothing else of it", () => {
   const node = {
     nodeSelector: { disk: "fast" },
     tolerations: [{ key: "etcd", operator: "Exists" }],
@@ -33,7 +33,7 @@ test("a pod has all that the member's pod says of nodes, and nothing else of it"
   expect(placed({ affinity })).toStrictEqual({ affinity });
 });
 
-describe("what is said of the other members is said of the restore's pods:", () => {
+describe("terms about the other members apply to the restore's pods:", () => {
   test.each([
     [{ matchLabels: { "etcd.improbable.io/cluster-name": "restored" } }],
     [{ matchLabels: { team: "shop" }, matchExpressions: [{ key: "team", operator: "In", values: ["shop", "x"] }] }],
@@ -57,7 +57,7 @@ describe("what is said of the other members is said of the restore's pods:", () 
   ])("%j", (selector) => expect(placed(spread(selector))).toStrictEqual(spread({ matchLabels: OWN })));
 });
 
-describe("what is said of others stays:", () => {
+describe("terms about other pods stay:", () => {
   test.each([
     [{ matchLabels: { app: "noisy" } }],
     [{ matchLabels: { team: "shop", "etcd.improbable.io/cluster-name": "another" } }],
@@ -75,7 +75,7 @@ describe("what is said of others stays:", () => {
   ])("%j", (selector) => expect(placed(spread(selector))).toStrictEqual(spread(selector)));
 });
 
-test("terms of an affinity are looked at, however deep they are", () => {
+test("nested terms of an affinity are translated", () => {
   const term = (labelSelector: object) => ({
     affinity: {
       podAntiAffinity: {

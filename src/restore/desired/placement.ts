@@ -1,18 +1,22 @@
 import { isMap } from "#base/json.ts";
 import type { Pod } from "#kube/kinds.ts";
 
-// Where do the pods run that fill the claims?
-//   Where the members can run: a volume that waits for its first pod is made where that pod is, and stays there. So they have all that the
-//   member's own pod says of nodes. What it says of the other members has to hold among these pods, since no member is there yet: a
-//   selector that selects the members selects the pods of the restore instead.
+// Where do the pods that fill the claims run?
+//   Where the members can run: a volume with WaitForFirstConsumer is provisioned on the node of its first pod and stays
+//   there. So these pods copy everything in the member's pod that selects nodes. Terms about the other members must
+//   hold among the restore's pods, since no member exists yet. So a label selector that matches the members is replaced
+//   by one that matches the pods of the restore.
 
 type Labels = Readonly<Record<string, string>>;
 type PodSpec = NonNullable<Pod["spec"]>;
 
-/** What of a member's pod tells on which node it can run, besides what it says of other pods. */
+/** Fields of a member's pod that decide on which node it can run, except those about other pods. */
 const FIELDS = ["nodeSelector", "tolerations", "schedulerName", "runtimeClassName", "imagePullSecrets"] as const;
 
-/** @param member the spec of its pod @param labels of it @param own labels that all pods of the restore have, and no others */
+/**
+ * @param member spec of the member's pod @param labels of the member's pod @param own labels that all pods of this
+ * restore have, and no other pods
+ */
 export function placementOf(member: PodSpec, labels: Labels, own: Labels): Partial<PodSpec> {
   const said = FIELDS.flatMap((field) => (member[field] === undefined ? [] : [[field, member[field]] as const]));
   const { affinity, topologySpreadConstraints } = member;
@@ -25,7 +29,7 @@ export function placementOf(member: PodSpec, labels: Labels, own: Labels): Parti
   } as Partial<PodSpec>;
 }
 
-/** The same with every label selector that selects members taken for one of the restore's pods. */
+/** Copies the value and replaces each label selector that matches members by one that matches the restore's pods. */
 function translated(value: unknown, labels: Labels, own: Labels): unknown {
   if (Array.isArray(value)) return value.map((item) => translated(item, labels, own));
   if (!isMap(value)) return value;
@@ -36,7 +40,7 @@ function translated(value: unknown, labels: Labels, own: Labels): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Whether the label selector selects these labels; one that cannot be read selects nothing. */
+/** Whether the label selector matches these labels; an invalid selector matches nothing. */
 function selects(selector: unknown, labels: Labels): boolean {
   if (!isMap(selector)) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;

@@ -1,3 +1,5 @@
+import { agentContainer, type Container, etcdContainer, etcdutlContainer } from "#agent-job/containers.ts";
+import { destinationVolumes, encryptionVolumes, type Mounted } from "#agent-job/volumes.ts";
 import {
   BASE_CONTAINER,
   DATA_VOLUME,
@@ -9,8 +11,6 @@ import {
   REPLICA_CONTAINER,
   VOLUME_PATH,
 } from "#api/names.ts";
-import { agentContainer, type Container, etcdContainer, etcdutlContainer } from "#backup/desired/containers.ts";
-import { destinationVolumes, encryptionVolumes, type Mounted } from "#backup/desired/volumes.ts";
 import type { Pod } from "#kube/kinds.ts";
 import { memberPod } from "#restore/desired/member.ts";
 import { placementOf } from "#restore/desired/placement.ts";
@@ -27,18 +27,19 @@ import type { SourceObject } from "#restore/object.ts";
 import type { RestoredMember, RestoreSnapshot } from "#restore/snapshot.ts";
 
 // Why three containers, and in this order?
-//   The agent knows stores and checksums, and etcdutl of the cluster's own release knows etcd's files: it is in etcd's image, which is
-//   anybody's to name, so it gets nothing but the volume, and no Secret. Only then does anything lie where etcd looks for it, all at once.
-// How does a restore come to a point in time?
-//   Between the first two, etcdutl makes a throw-away etcd of the snapshot, which runs beside the agent until the pod ends; the agent does to it
-//   what the archive tells, and takes its snapshot. What follows is the same.
+//   The agent reads the object store and verifies checksums. Only etcdutl of the cluster's own release can write etcd's
+//   files. It is in etcd's image, which any user may choose, so its container has the volume and no Secret. The last
+//   container moves the finished data to etcd's data directory in one rename.
+// How does a restore reach a point in time?
+//   Between the first two, etcdutl builds a throw-away etcd from the snapshot. It runs as a sidecar until the pod ends;
+//   the agent replays the archived changes to it and saves its snapshot. The remaining steps are the same.
 
-/** Until a download that is broken off has ended, in seconds. */
+/** Time for an interrupted download to stop, in seconds. */
 const GRACE_SECONDS = 10;
 
 type PodSpec = NonNullable<Pod["spec"]>;
 
-/** The pod that fills the claim of a member. @param labels its own */
+/** The pod that fills a member's claim. @param labels of this pod */
 export function podSpec(
   snapshot: RestoreSnapshot,
   { name }: RestoredMember,
@@ -49,7 +50,7 @@ export function podSpec(
   const { metadata, spec } = snapshot.restore;
   const { serviceAccountName, resources, clusterTemplate } = spec;
   const { metadata: of, spec: member } = memberPod(snapshot, name);
-  // The operator's own container comes first, whatever people have beside it.
+  // The operator's own container comes first; users may add containers after it.
   const [etcd] = member.containers;
   const data: Mounted = {
     volume: { name: DATA_VOLUME, persistentVolumeClaim: { claimName: name } },
@@ -74,7 +75,7 @@ export function podSpec(
     ...(serviceAccountName === undefined ? {} : { serviceAccountName }),
     ...placementOf(member, of.labels, labels),
     securityContext: usersOf(member, etcd),
-    // etcdutl looks the member's own name up, which no Service knows yet.
+    // etcdutl resolves the member's own name, which no Service publishes yet.
     hostAliases: [{ ip: "127.0.0.1", hostnames: [peerHost(metadata.namespace, clusterTemplate.clusterName, name)] }],
     initContainers: [
       agentContainer(fetching),
@@ -97,12 +98,12 @@ export function podSpec(
   } as PodSpec;
 }
 
-/** It runs beside those that follow, and ends when the last one has. */
+/** A sidecar runs beside the later containers and ends after the last one. */
 function sidecar(container: Container): Container {
   return { ...container, restartPolicy: "Always" } as Container;
 }
 
-/** Files have the owner and the group that the member's etcd will have. */
+/** Files get the owner and group that the member's etcd will have. */
 function usersOf({ securityContext: pod }: PodSpec, etcd: Container | undefined): PodSpec["securityContext"] {
   const { runAsUser = pod?.runAsUser, runAsGroup = pod?.runAsGroup } = etcd?.securityContext ?? {};
   const { fsGroup, fsGroupChangePolicy, supplementalGroups } = pod ?? {};
@@ -114,7 +115,7 @@ function usersOf({ securityContext: pod }: PodSpec, etcd: Container | undefined)
   };
 }
 
-/** Nobody writes to where the object is. */
+/** Mounts the volumes read-only: a restore never writes to its source. */
 function readOnly(volumes: readonly Mounted[]): readonly Mounted[] {
   return volumes.map(({ volume, mount }) => ({ volume, mount: { ...mount, readOnly: true } }));
 }

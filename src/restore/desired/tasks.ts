@@ -7,23 +7,24 @@ import {
   SNAPSHOT_FILE,
   type Until,
 } from "#agent/task.ts";
+import { KEY_FILE, MOUNTS } from "#agent-job/volumes.ts";
 import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import { VOLUME_PATH } from "#api/names.ts";
-import { KEY_FILE, MOUNTS } from "#backup/desired/task.ts";
 import { restoredIdentity, restoredSpec } from "#restore/identity.ts";
 import type { SourceObject } from "#restore/object.ts";
 import type { RestoreSnapshot } from "#restore/snapshot.ts";
 
 /**
- * Added to the revision of the snapshot, so that no revision which a client has seen after it was taken comes again with other data; all
- * before count as compacted, so that whoever watches from there is told. A thousand million: what a cluster writes in weeks at its fastest.
+ * Added to the snapshot's revision, so that revisions which clients saw after the backup are never reused with other
+ * data. Older revisions count as compacted, so watches from them are cancelled. A thousand million: a cluster at full
+ * speed takes weeks to write as many.
  */
 export const BUMP = 1_000_000_000;
 
-/** Where etcd looks for the member's data (peer/desired/etcd-flags.ts). */
+/** etcd's data directory of the member (peer/desired/etcd-flags.ts). */
 export const DATA_DIR = `${VOLUME_PATH}/data`;
 
-/** On the member's own volume: what is made there comes to its place by a rename. */
+/** On the member's own volume, so that the result can be renamed into place. */
 function workDir({ restore }: RestoreSnapshot): string {
   return `${VOLUME_PATH}/.restore-${restore.metadata.uid}`;
 }
@@ -32,7 +33,7 @@ function restoredDir(snapshot: RestoreSnapshot): string {
   return `${workDir(snapshot)}/data`;
 }
 
-/** Brings the snapshot, checked and as etcd sent it. */
+/** Downloads the snapshot, verifies it, and stores it as etcd sent it. */
 export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect }: SourceObject): FetchTask {
   const { location, key, credentials } = target;
   return {
@@ -47,20 +48,20 @@ export function fetchTask(snapshot: RestoreSnapshot, { target, keySecret, expect
   };
 }
 
-/** Whether the operator will be able to log in where etcd asks for users. */
+/** Whether the operator can log in with a client certificate when the restored etcd has authentication enabled. */
 function mayLogIn({ restore }: RestoreSnapshot): boolean {
   const spec = restoredSpec(restore);
   return isAuthWanted(spec) === true && doClientsShowCertificates(spec);
 }
 
-/** Where the throw-away etcd serves: of its pod alone. */
+/** URLs of the throw-away etcd: only its own pod can reach them. */
 const REPLICA = { name: "replica", client: "http://127.0.0.1:2379", peer: "http://127.0.0.1:2380" };
 
 function replicaDir(snapshot: RestoreSnapshot): string {
   return `${workDir(snapshot)}/replica`;
 }
 
-/** Makes the data of the throw-away etcd: with the revisions of the source. */
+/** Arguments that build the throw-away etcd's data with the source's revisions. */
 export function baseArguments(snapshot: RestoreSnapshot): readonly string[] {
   return [
     ...["snapshot", "restore", `${workDir(snapshot)}/${SNAPSHOT_FILE}`, `--data-dir=${replicaDir(snapshot)}`],
@@ -79,7 +80,10 @@ export function replicaArguments(snapshot: RestoreSnapshot): readonly string[] {
   ];
 }
 
-/** Brings it to the point in time, and its snapshot to where that of the backup was. */
+/**
+ * Replays changes to the throw-away etcd up to the point in time, and replaces the fetched snapshot with that of the
+ * result.
+ */
 export function replayTask(snapshot: RestoreSnapshot, { target, keySecret }: SourceObject, until: Until): ReplayTask {
   const { location, key, credentials } = target;
   const folder = key.slice(0, key.lastIndexOf("/") + 1);
@@ -96,14 +100,14 @@ export function replayTask(snapshot: RestoreSnapshot, { target, keySecret }: Sou
   };
 }
 
-/** Where a restore to a point in time ends; undefined for one of a snapshot alone. */
+/** End of a point-in-time restore; undefined for a restore of the snapshot alone. */
 export function untilOf({ restore }: RestoreSnapshot): Until | undefined {
   const { revision, time } = restore.spec.until ?? {};
   if (revision !== undefined) return { revision };
   return time === undefined ? undefined : { time };
 }
 
-/** Makes a data directory of it, as that of this member. */
+/** Arguments that turn the snapshot into this member's data directory. */
 export function etcdutlArguments(snapshot: RestoreSnapshot, name: string): readonly string[] {
   const { token, members } = restoredIdentity(snapshot.restore);
   const url = members.find((member) => member.name === name)?.url ?? "";
@@ -121,7 +125,7 @@ export function etcdutlArguments(snapshot: RestoreSnapshot, name: string): reado
   ];
 }
 
-/** Puts that in its place. */
+/** Moves the data directory into place. */
 export function finishTask(snapshot: RestoreSnapshot): FinishTask {
   return {
     kind: "finish",

@@ -4,10 +4,10 @@ import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
 import { apiVersionOf, type Draft } from "#kube/kinds.ts";
 import { isGood, isSettled, type ScheduleSnapshot } from "#schedule/snapshot.ts";
 
-/** The EtcdBackup that archives changes; undefined when nobody wants them. It has no owner either. */
+/** The EtcdBackup that archives changes; undefined without spec.archive. It has no owner. */
 export function archiveFor({ metadata, spec }: EtcdBackupSchedule): Draft<EtcdBackup> | undefined {
   if (spec.archive === undefined) return undefined;
-  // What is archived goes when it is old enough, and not with an EtcdBackup.
+  // Archived changes are deleted by age, not with their EtcdBackup.
   const { activeDeadlineSeconds: _, ...template } = spec.backupTemplate;
   return {
     apiVersion: apiVersionOf(ETCD_BACKUPS),
@@ -23,9 +23,9 @@ export function archiveFor({ metadata, spec }: EtcdBackupSchedule): Draft<EtcdBa
 }
 
 /**
- * The EtcdBackup of a run. It has no owner, so it stays when the schedule is deleted. It is not verified while an earlier one is: each takes
- * a node room for the whole of etcd's data, and those that take longer than until the next run would become ever more.
- * @param made how many runs there were before
+ * The EtcdBackup of a run. It has no owner, so it outlives the schedule. It is not verified while another verification
+ * runs: each needs space for all of etcd's data, and slow ones would accumulate.
+ * @param made number of earlier runs
  */
 export function backupFor(
   { schedule: { metadata, spec }, backups }: Pick<ScheduleSnapshot, "schedule" | "backups">,

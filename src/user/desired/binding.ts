@@ -13,35 +13,42 @@ import {
   ROTATED_FOR_ANNOTATION,
   TRUST_FILE,
 } from "#api/names.ts";
+import { isToSleep } from "#api/sleep.ts";
 import { clientScheme } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { ETCD_USERS, type EtcdUser } from "#api/v1beta1/user.ts";
 import { isSameData } from "#base/hash.ts";
 import { rfc3339 } from "#base/timestamp.ts";
+import { asSigner, isSameSigner } from "#certificates/trust.ts";
 import { apiVersionOf, controllerOf, type Draft, type OwnerReference, SECRETS, type Secret } from "#kube/kinds.ts";
 import {
   isIssuedOtherwise,
+  isNamedOtherwise,
   isPairKept,
   issuerOf,
   madeForOf,
   pairDue,
+  renewalDue,
   rotationAsked,
   rotationDue,
 } from "#user/credentials.ts";
 import { type BindingFacts, hasPassword, ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 
-/** Where the credentials of a binding are from. issue: signed by the authority. copy: from what cert-manager has made. */
+/**
+ * A write of the binding and the source of its credentials. issue: signed by the cluster's CA. copy: copied from
+ * cert-manager's Secret.
+ */
 export interface BindingWish {
   readonly because: string;
   readonly password: "new" | "keep" | "none";
   readonly pair: "issue" | "copy" | "keep" | "none";
-  /** What it says to everybody. */
+  /** The keys without password, certificate and key. */
   readonly texts: Readonly<Record<string, string>>;
-  /** Without what it holds. */
+  /** The Secret without its data. */
   readonly draft: Draft<Secret>;
 }
 
-/** What the binding Secret says to everybody; undefined while whom to trust is not known yet. */
+/** The binding's keys without credentials; undefined while the CAs are not known yet. */
 export function bindingTexts(
   user: EtcdUser,
   cluster: EtcdCluster,
@@ -62,12 +69,12 @@ export function bindingTexts(
     endpoints: url,
     username: userNameOf(user),
     ...(keyPrefix === undefined ? {} : { "key-prefix": keyPrefix }),
-    // The same under the name that servicebinding.io knows.
+    // ca.crt again, under the name that servicebinding.io defines.
     ...(scheme === "https" ? { [TRUST_FILE]: trust ?? "", certificates: trust ?? "" } : {}),
   };
 }
 
-/** What is to be written of the binding; undefined when it is as it should be, or cannot be made yet. */
+/** The write that the binding needs; undefined when it is up to date, or cannot be created yet. */
 export function bindingWish(snapshot: UserSnapshot): BindingWish | undefined {
   const { user, cluster, binding, trust } = snapshot;
   const texts = cluster && bindingTexts(user, cluster, trust);
@@ -77,27 +84,68 @@ export function bindingWish(snapshot: UserSnapshot): BindingWish | undefined {
   if (pair === undefined) return undefined;
   const password = passwordWish(snapshot, own);
   const because =
-    own === undefined ? "it is not there" : (password.because ?? pair.because ?? whyOther(own, texts, snapshot));
+    own === undefined ? "it does not exist" : (password.because ?? pair.because ?? whyOther(own, texts, snapshot));
   if (because === undefined) return undefined;
   const draft = draftOf(snapshot, own, { password: password.what, pair: pair.what });
   return { because, password: password.what, pair: pair.what, texts, draft };
 }
 
-/** The same, where all but whom to trust stays as it is. */
+/** The write that updates only the CAs of the binding; undefined when they are up to date. */
 export function trustWish(snapshot: UserSnapshot): BindingWish | undefined {
   const { trust } = snapshot;
   const own = ownBinding(snapshot);
-  // What says nobody is of a cluster that spoke no TLS.
+  // A binding without ca.crt was created for a cluster without TLS.
   if (trust === undefined || own?.texts[TRUST_FILE] === undefined) return undefined;
   const { [CERTIFICATE_FILE]: _, ...others } = own.texts;
   if (isSameData(others[TRUST_FILE], trust)) return undefined;
   const kept = { password: own.hasPassword ? "keep" : "none", pair: own.certificate ? "keep" : "none" } as const;
   return {
-    because: `it does not say what it should of ${TRUST_FILE}`,
+    because: `${TRUST_FILE} is outdated`,
     ...kept,
     texts: { ...others, [TRUST_FILE]: trust, certificates: trust },
     draft: draftOf(snapshot, own, kept),
   };
+}
+
+/**
+ * The write that renews the certificate under the same name. All other keys stay, and missing ones are added.
+ * `undefined` when no renewal is due.
+ */
+export function renewalWish(snapshot: UserSnapshot): BindingWish | undefined {
+  const { user, cluster, signer, takenAtMs, trust } = snapshot;
+  const own = ownBinding(snapshot);
+  const certificate = own?.certificate;
+  if (own === undefined || certificate === undefined || cluster === undefined || signer.is !== "present")
+    return undefined;
+  if (!mayBeRenewed(snapshot, own)) return undefined;
+  const isCopied = pairWish(snapshot, own)?.what === "copy";
+  // A certificate with another name would be another user in etcd.
+  const isIssued = issuerOf(cluster) === "Operator" && !isNamedOtherwise(user, cluster, certificate);
+  const due = isIssued ? renewalDue(cluster, takenAtMs, certificate, signer.value) : undefined;
+  const because = isCopied ? "cert-manager has renewed its certificate" : due;
+  if (because === undefined) return undefined;
+  const password = own.hasPassword ? "keep" : "none";
+  const pair = isCopied ? "copy" : "issue";
+  const { [CERTIFICATE_FILE]: _, ...kept } = own.texts;
+  // Of a binding that is too large only the essential keys are read.
+  const texts = { ...bindingTexts(user, cluster, trust), ...kept };
+  return { because, password, pair, texts, draft: draftOf(snapshot, own, { password, pair }) };
+}
+
+/**
+ * Whether the signer may renew the certificate without a restart of members: it signed the current one, or every member
+ * trusts it. While the cluster sleeps, no pod shows which CAs members trust, so only the CA of the current certificate
+ * may renew it. With cert-manager the signer is the certificate that it has issued.
+ */
+export function mayBeRenewed(
+  { cluster, signer, doubters }: Pick<UserSnapshot, "cluster" | "signer" | "doubters">,
+  { certificate }: Pick<BindingFacts, "certificate">,
+): boolean {
+  if (cluster === undefined || signer.is !== "present" || signer.value.trouble !== undefined) return false;
+  if (certificate === undefined || certificate.trouble !== undefined) return false;
+  const signed = issuerOf(cluster) === "Operator" ? asSigner(signer.value) : signer.value;
+  if (isSameSigner(signed, certificate)) return true;
+  return signed.signerId !== undefined && doubters.length === 0 && !isToSleep(cluster);
 }
 
 function whyOther(
@@ -108,11 +156,11 @@ function whyOther(
   const { [CERTIFICATE_FILE]: certificate, ...others } = own.texts;
   const isIssued = snapshot.cluster !== undefined && issuerOf(snapshot.cluster) !== undefined;
   const isPaired = isIssued || isPairKept(snapshot, own);
-  if (!isPaired && certificate !== undefined) return "it has a certificate, and is to have none";
-  if (!hasPassword(snapshot) && own.hasPassword) return "it has a password, and is to have none";
+  if (!isPaired && certificate !== undefined) return "it has a certificate that is no longer needed";
+  if (!hasPassword(snapshot) && own.hasPassword) return "it has a password that is no longer needed";
   const names = [...new Set([...Object.keys(texts), ...Object.keys(others)])];
   const differing = names.filter((name) => !isSameData(texts[name], others[name]));
-  return differing.length === 0 ? undefined : `it does not say what it should of ${differing.join(", ")}`;
+  return differing.length === 0 ? undefined : `these keys are outdated: ${differing.join(", ")}`;
 }
 
 interface Part<What> {
@@ -135,16 +183,16 @@ function pairWish(snapshot: UserSnapshot, own: BindingFacts | undefined): Part<B
   const isWhole = own?.certificate !== undefined && own.certificate.trouble === undefined;
   const present = isWhole ? ({ what: "keep" } as const) : undefined;
   if (signer.is !== "present" || signer.value.trouble !== undefined) return present;
-  // What works is not replaced by what some member would not believe.
+  // A valid certificate is not replaced by one that some member does not trust.
   const isWorking = isWhole && own.certificate.notAfterMs > takenAtMs;
   if (isWorking && doubters.length > 0) return present;
   if (issuer === "CertManager") {
-    // What cert-manager has made for somebody else is not handed out.
+    // A certificate that cert-manager has issued for another request is not used.
     if (!isOwnRequest(snapshot) || isIssuedOtherwise(snapshot)) return present;
     const isCopied = isWhole && own.certificate?.fingerprint === signer.value.fingerprint;
     return isCopied ? present : { what: "copy", because: "cert-manager has issued another certificate" };
   }
-  const because = own === undefined ? "it is not there" : pairDue(snapshot, own);
+  const because = own === undefined ? "it does not exist" : pairDue(snapshot, own);
   return because === undefined ? present : { what: "issue", because };
 }
 
@@ -162,7 +210,7 @@ function draftOf(
   const isNew = hasPassword({ user }) ? password === "new" : pair === "issue" || pair === "copy";
   const madeAtMs = isNew ? takenAtMs : own?.rotatedAtMs;
   const rotatedFor = isNew ? asked : own?.rotatedFor;
-  // What is kept was made for what it says, whatever is wanted by now.
+  // A kept certificate keeps the fingerprint of its own order.
   const madeFor = pair === "keep" ? own?.certificate?.madeFor : cluster && madeForOf(user, cluster);
   return {
     apiVersion: apiVersionOf(SECRETS),

@@ -8,7 +8,7 @@ import { apiVersionOf, CERTIFICATES, type Certificate, type Draft } from "#kube/
 import { orderOf } from "#user/credentials.ts";
 import { ownedBy } from "#user/desired/binding.ts";
 
-/** What is asked of cert-manager for a binding. */
+/** The cert-manager Certificate for a binding. */
 export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Certificate> {
   const { namespace, name } = user.metadata;
   const secretName = bindingCertificateName(name);
@@ -31,7 +31,7 @@ export function bindingRequest(user: EtcdUser, cluster: EtcdCluster): Draft<Cert
   });
 }
 
-/** Whether the live one has to be written; what cert-manager fills in is not ours. */
+/** Whether the Certificate has to be written. Fields that cert-manager fills in are ignored. */
 export function requestDiffers(live: Certificate, wanted: Draft<Certificate>): boolean {
   return isStale(live, wanted) || !isSameData(ours(live.spec), ours(wanted.spec));
 }

@@ -1,29 +1,29 @@
 import { isSameData } from "#base/hash.ts";
 import { certificatesIn } from "#certificates/pem.ts";
 
-/** How an object tells the API server to call a webhook (admissionregistration.k8s.io and apiextensions.k8s.io alike). */
+/** How the API server calls a webhook, as configured in admissionregistration.k8s.io and apiextensions.k8s.io. */
 export interface ClientConfig {
   readonly caBundle?: string;
   readonly url?: string;
   readonly service?: { readonly name: string; readonly namespace: string };
 }
 
-/** Whether this names a Service of that name in that namespace: what somebody else serves is not ours to vouch for. */
+/** Whether the configuration calls the Service of this name and namespace. The operator does not change others. */
 export function callsService({ service }: ClientConfig, namespace: string, name: string): boolean {
   return service?.namespace === namespace && service.name === name;
 }
 
-/** Whom the API server trusts when it calls, in PEM. */
+/** The CAs that the API server trusts for the call, in PEM. */
 export function trustedBy({ caBundle = "" }: ClientConfig): readonly string[] {
   return certificatesIn(Buffer.from(caBundle, "base64").toString("utf8"));
 }
 
-/** Whether exactly these are trusted. */
+/** Whether exactly these CAs are trusted. */
 export function trusts(config: ClientConfig, authorities: readonly string[]): boolean {
   return isSameData(trustedBy(config), authorities);
 }
 
-/** `caBundle` as the API takes it. @param authorities in PEM */
+/** The value of `caBundle`. @param authorities in PEM */
 export function caBundleOf(authorities: readonly string[]): string {
   return Buffer.from(authorities.join("")).toString("base64");
 }

@@ -5,9 +5,9 @@ import type { Clock } from "#base/clock.ts";
 import { OperatorError } from "#base/error.ts";
 import type { Log } from "#base/log.ts";
 import { certificatesIn } from "#certificates/pem.ts";
-import { namesake } from "#kit/certified-authority.ts";
-import { FakeClock } from "#kit/fake-clock.ts";
-import { SOON_MS } from "#kit/soon.ts";
+import { namesake } from "#kit/etcd/certified-authority.ts";
+import { FakeClock } from "#kit/time/fake-clock.ts";
+import { SOON_MS } from "#kit/time/soon.ts";
 import type { KubeClient } from "#kube/client.ts";
 import {
   CUSTOM_RESOURCE_DEFINITIONS,
@@ -32,13 +32,13 @@ const NAMESPACE = "operators";
 const DAY_MS = 86_400_000;
 const signal = new AbortController().signal;
 
-/** The API server, as far as a keeper goes: objects by name, and resourceVersions that have to be right. */
+/** The API server as a keeper uses it: objects by name, and resourceVersions that must match. */
 class Objects {
   readonly objects = new Map<string, KubeObject>();
   readonly writes: string[] = [];
-  /** Thrown by the next calls that match. */
+  /** Error for the next calls that match. */
   failing: (call: string) => OperatorError | undefined = () => undefined;
-  /** Resolves before a creation is carried out: several may be on their way at once. */
+  /** Resolves before a creation is carried out, so that several can be in flight. */
   beforeCreate: () => Promise<void> = () => Promise.resolve();
   #version = 1;
 
@@ -97,7 +97,7 @@ class Objects {
     return this.objects.get(`validatingwebhookconfigurations/${OPERATOR}`) as ValidatingWebhookConfiguration;
   }
 
-  /** Whom the API server trusts when it calls us. */
+  /** CAs that the API server trusts when it calls the webhooks. */
   get trusted(): readonly string[] {
     return trustedBy(this.configuration.webhooks![0]!.clientConfig);
   }
@@ -108,11 +108,12 @@ class Replica {
   shown: ServingCertificate | undefined;
   mayWrite = true;
   isStarting = false;
-  readonly said: string[] = [];
+  readonly logged: string[] = [];
 
   constructor(objects: Objects, clock: Clock) {
-    const say = (fields: object, message: string): void => void this.said.push(`${message} ${JSON.stringify(fields)}`);
-    const log: Log = { debug: say, info: say, warn: say, error: say, with: () => log };
+    const addLine = (fields: object, message: string): void =>
+      void this.logged.push(`${message} ${JSON.stringify(fields)}`);
+    const log: Log = { debug: addLine, info: addLine, warn: addLine, error: addLine, with: () => log };
     this.keeper = new CertificateKeeper({
       kube: objects.client(),
       clock,
@@ -127,8 +128,8 @@ class Replica {
     });
   }
 
-  /** Looks as often as it says that it has to, for this long. */
-  async goOn(clock: FakeClock, ms: number): Promise<void> {
+  /** Runs the keeper for this long, with the pauses that it returns. */
+  async runFor(clock: FakeClock, ms: number): Promise<void> {
     const endMs = clock.monotonicMs() + ms;
     for (;;) {
       const next = await this.keeper.look(signal);
@@ -157,7 +158,7 @@ beforeEach(() => {
   objects.writes.length = 0;
 });
 
-/** That the API server, as things stand, would accept what the replica shows. */
+/** Expects that the API server would accept the replica's serving certificate now. */
 function expectServed({ shown }: Replica): void {
   expect(shown).toBeDefined();
   const { validFromDate, validToDate } = new X509Certificate(shown!.certificate);
@@ -166,7 +167,7 @@ function expectServed({ shown }: Replica): void {
   expect(validToDate.getTime()).toBeGreaterThan(clock.wallMs());
 }
 
-test("the first look makes the Secret, has its authority trusted, and shows its certificate", async () => {
+test("the first run makes the Secret, publishes its CA, and serves its certificate", async () => {
   const replica = new Replica(objects, clock);
   expect(replica.keeper.fault).toBe("has no certificate yet");
   await replica.keeper.look(signal);
@@ -183,7 +184,7 @@ test("the first look makes the Secret, has its authority trusted, and shows its 
   expect(replica.keeper.fault).toBeUndefined();
 });
 
-describe("definitions whose objects are converted", () => {
+describe("definitions with a conversion webhook", () => {
   const kinds = ["etcdclusters", "etcdpeers"].map((plural) => `${plural}.etcd.improbable.io`);
 
   function define(name: string, conversion: object | undefined): void {
@@ -202,7 +203,7 @@ describe("definitions whose objects are converted", () => {
     return (objects.objects.get(`customresourcedefinitions/${name}`) as CustomResourceDefinition).spec.conversion;
   }
 
-  test("are told whom to trust, and nothing else of them changes", async () => {
+  test("get the CA bundle, and nothing else of them changes", async () => {
     for (const name of kinds) define(name, calling(NAMESPACE));
     await new Replica(objects, clock).keeper.look(signal);
     for (const name of kinds) {
@@ -213,7 +214,7 @@ describe("definitions whose objects are converted", () => {
     }
   });
 
-  test("are left alone when they call nobody, or somebody else", async () => {
+  test("are unchanged without a webhook, or with another operator's", async () => {
     define(kinds[0]!, undefined);
     define(kinds[1]!, calling("elsewhere"));
     objects.writes.length = 0;
@@ -221,7 +222,7 @@ describe("definitions whose objects are converted", () => {
     expect(objects.writes.filter((key) => key.startsWith("customresourcedefinitions"))).toEqual([]);
   });
 
-  test("that are installed after a process has begun to start are told soon, which lets it read", async () => {
+  test("that are installed while a process starts get the CA bundle soon, which lets the process read", async () => {
     const stop = new AbortController();
     const replica = new Replica(objects, clock);
     replica.isStarting = true;
@@ -243,7 +244,7 @@ describe("definitions whose objects are converted", () => {
   });
 });
 
-test("what somebody else serves is not touched", async () => {
+test("another operator's webhooks are unchanged", async () => {
   await new Replica(objects, clock).keeper.look(signal);
   expect(objects.configuration.webhooks![1]).toEqual({
     name: "theirs",
@@ -251,7 +252,7 @@ test("what somebody else serves is not touched", async () => {
   });
 });
 
-test("at rest nothing is written, and of two replicas the one that may not write does not even look whom the API server trusts", async () => {
+test("at rest nothing is written, and a standby replica does not even read the webhook configuration", async () => {
   const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
   await leader.keeper.look(signal);
   standby.mayWrite = false;
@@ -263,14 +264,14 @@ test("at rest nothing is written, and of two replicas the one that may not write
     if (call.includes("validating")) looks++;
     return undefined;
   };
-  await standby.goOn(clock, 3_600_000);
+  await standby.runFor(clock, 3_600_000);
   expect(looks).toBe(0);
-  await leader.goOn(clock, 3_600_000);
+  await leader.runFor(clock, 3_600_000);
   expect(looks).toBe(13);
   expect(objects.writes).toEqual([]);
 });
 
-test("two that start at once agree on one Secret: who comes second reads the first one's", async () => {
+test("replicas that start at once agree on one Secret: the later ones read the first one's", async () => {
   const replicas = [new Replica(objects, clock), new Replica(objects, clock), new Replica(objects, clock)];
   const all = Promise.withResolvers<void>();
   let arrived = 0;
@@ -281,14 +282,14 @@ test("two that start at once agree on one Secret: who comes second reads the fir
   const next = await Promise.all(replicas.map(({ keeper }) => keeper.look(signal)));
   expect(next.filter((ms) => ms === 100)).toHaveLength(2);
   expect(objects.writes.filter((key) => key.startsWith("secrets/"))).toHaveLength(1);
-  for (const replica of replicas) await replica.goOn(clock, 10_000);
+  for (const replica of replicas) await replica.runFor(clock, 10_000);
   for (const replica of replicas) {
     expect(replica.shown).toEqual(objects.material.serving);
     expectServed(replica);
   }
 });
 
-test("one that does not lead and is not starting writes nothing: neither the Secret nor whom to trust", async () => {
+test("a replica that neither leads nor starts writes neither the Secret nor the CA bundle", async () => {
   const replica = new Replica(objects, clock);
   replica.mayWrite = false;
   expect(await replica.keeper.look(signal)).toBe(5_000);
@@ -296,14 +297,14 @@ test("one that does not lead and is not starting writes nothing: neither the Sec
   expect(replica.shown).toBeUndefined();
 });
 
-test("one that has never had a certificate, and finds no Secret again, makes it: whoever leads may not look for minutes", async () => {
+test("a replica that has no certificate, and finds no Secret twice, makes it: the leader may not check for minutes", async () => {
   const replica = new Replica(objects, clock);
   replica.mayWrite = false;
   await replica.keeper.look(signal);
   await replica.keeper.look(signal);
   expect(replica.shown).toEqual(objects.material.serving);
   expect(objects.trusted).toEqual([objects.material.authority.certificate]);
-  // Once it has one, a Secret that goes is the business of whoever leads.
+  // Once it has a certificate, a deleted Secret is the leader's task.
   objects.objects.delete(`secrets/${WEBHOOKS}`);
   objects.writes.length = 0;
   for (let look = 0; look < 3; look++) await replica.keeper.look(signal);
@@ -311,7 +312,7 @@ test("one that has never had a certificate, and finds no Secret again, makes it:
 });
 
 describe("a certificate that is due", () => {
-  test("is renewed in time, and every replica comes to show the new one without a moment of distrust", async () => {
+  test("is renewed in time, and every replica switches to the new one, which the API server trusts at all times", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -328,11 +329,11 @@ describe("a certificate that is due", () => {
       await clock.advance(5_000);
     }
     expect(objects.material.serving).not.toEqual(first);
-    expect(objects.trusted).toHaveLength(1); // the authority stays
+    expect(objects.trusted).toHaveLength(1); // the CA stays
     for (const { shown } of [leader, standby]) expect(shown).toEqual(objects.material.serving);
   });
 
-  test("takes its authority along when that is due: the old one is trusted until an hour has passed", async () => {
+  test("is renewed together with its CA when that is due: the old CA is trusted for one more hour", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -341,7 +342,7 @@ describe("a certificate that is due", () => {
     for (let day = 46; day < 250; day++) {
       await clock.advance(DAY_MS);
       for (const replica of [leader, standby]) {
-        await replica.goOn(clock, 20_000);
+        await replica.runFor(clock, 20_000);
         expectServed(replica);
       }
     }
@@ -350,26 +351,26 @@ describe("a certificate that is due", () => {
     expect(objects.trusted).toEqual([renewed]);
   });
 
-  test("both authorities are trusted before anything of the new one is shown", async () => {
+  test("both CAs are trusted before a certificate of the new one is served", async () => {
     const leader = new Replica(objects, clock);
     await leader.keeper.look(signal);
     const [old, shown] = [objects.material.authority.certificate, leader.shown];
     await clock.advance(246 * DAY_MS);
     leader.shown = undefined;
-    // The certificate has ended meanwhile, so there is nothing better than the new one.
+    // The old certificate has expired, so the new one is served at once.
     await leader.keeper.look(signal);
     expect(objects.trusted).toEqual([objects.material.authority.certificate, old]);
     expect(leader.shown).toEqual(objects.material.serving);
     expect(leader.shown).not.toEqual(shown);
-    await leader.goOn(clock, 3_599_000 - 1);
+    await leader.runFor(clock, 3_599_000 - 1);
     expect(objects.trusted).toHaveLength(2);
-    await leader.goOn(clock, 600_000);
+    await leader.runFor(clock, 600_000);
     expect(objects.trusted).toEqual([objects.material.authority.certificate]);
   });
 });
 
 describe("a Secret that is", () => {
-  test("deleted is made anew, and what the replicas still show stays trusted until they show the new one", async () => {
+  test("deleted is created again, and the CA of the replicas' certificates stays trusted until they serve new ones", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -378,7 +379,7 @@ describe("a Secret that is", () => {
     expect(await standby.keeper.look(signal)).toBe(300_000);
     expect(objects.secret).toBeUndefined();
     expect(await leader.keeper.look(signal)).toBe(5_000);
-    expect(leader.shown).toBe(shown); // not before every API server may have heard of the new authority
+    expect(leader.shown).toBe(shown); // not before every API server can have read the new CA
     expect(objects.trusted).toEqual([objects.material.authority.certificate, lost]);
     await clock.advance(4_999);
     await leader.keeper.look(signal);
@@ -387,12 +388,12 @@ describe("a Secret that is", () => {
     await leader.keeper.look(signal);
     expect(leader.shown).toEqual(objects.material.serving);
     expectServed(standby);
-    await standby.goOn(clock, 6_000);
+    await standby.runFor(clock, 6_000);
     expect(standby.shown).toEqual(leader.shown);
     expectServed(standby);
   });
 
-  test("deleted while another process starts: what the one that runs shows stays trusted", async () => {
+  test("deleted while another process starts: the certificate of the running one stays trusted", async () => {
     const running = new Replica(objects, clock);
     await running.keeper.look(signal);
     running.mayWrite = false;
@@ -404,25 +405,25 @@ describe("a Secret that is", () => {
 
   const broken: readonly { name: string; data: Record<string, string>; says: string }[] = [
     { name: "empty", data: {}, says: "it has no ca.crt" },
-    { name: "without the authority's key", data: { "ca.key": "" }, says: "it has no ca.key" },
+    { name: "without the CA's key", data: { "ca.key": "" }, says: "it has no ca.key" },
     {
       name: "cut off",
       data: { "tls.crt": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t" },
       says: "tls.key is not that of tls.crt",
     },
-    { name: "no PEM", data: { "ca.crt": "bm90aGluZw==" }, says: "ca.key is not that of ca.crt" },
-    { name: "no base64", data: { "tls.key": "%%%" }, says: "tls.key is not that of tls.crt" },
+    { name: "not PEM", data: { "ca.crt": "bm90aGluZw==" }, says: "ca.key is not that of ca.crt" },
+    { name: "not base64", data: { "tls.key": "%%%" }, says: "tls.key is not that of tls.crt" },
   ];
   for (const { name, data, says } of broken) {
-    test(`${name} is made anew, in place`, async () => {
+    test(`${name} is filled again, in place`, async () => {
       const replica = new Replica(objects, clock);
       await replica.keeper.look(signal);
       const { metadata, data: whole } = objects.secret!;
       const changed = name === "empty" ? data : { ...whole, ...data };
       objects.put(`secrets/${WEBHOOKS}`, { ...objects.secret!, data: changed } as Draft<KubeObject>);
       const shown = replica.shown!;
-      await replica.goOn(clock, 12_000);
-      expect(replica.said.join("\n")).toContain(says);
+      await replica.runFor(clock, 12_000);
+      expect(replica.logged.join("\n")).toContain(says);
       expect(objects.secret!.metadata.uid).toBe(metadata.uid);
       expect(replica.shown).toEqual(objects.material.serving);
       expect(replica.shown).not.toEqual(shown);
@@ -430,7 +431,7 @@ describe("a Secret that is", () => {
     });
   }
 
-  test("another key's is made anew", async () => {
+  test("filled with a key of another certificate is filled again", async () => {
     const [one, other] = [new Objects(), new Objects()];
     for (const each of [one, other]) await new Replica(each, clock).keeper.look(signal);
     const mixed = { ...one.secret!.data, "tls.key": other.secret!.data!["tls.key"]! };
@@ -439,7 +440,7 @@ describe("a Secret that is", () => {
     expect(materialOf({ data: foreign })).toEqual({ unusable: "ca.key is not that of ca.crt" });
   });
 
-  test("signed by another authority, though it has the same name, or for another host, is renewed", async () => {
+  test("filled with a certificate of a CA with the same name, or for another host, gets a new certificate", async () => {
     const replica = new Replica(objects, clock);
     await replica.keeper.look(signal);
     const { authority } = objects.material;
@@ -462,7 +463,7 @@ describe("a Secret that is", () => {
     }
   });
 
-  test("one of another authority that nobody is told to trust yet is not shown, by whoever may not tell", async () => {
+  test("filled by a CA that is not published yet is not served by a replica that cannot publish it", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -473,7 +474,7 @@ describe("a Secret that is", () => {
     await expect(leader.keeper.look(signal)).rejects.toThrow("down");
     objects.failing = () => undefined;
     objects.writes.length = 0;
-    await standby.goOn(clock, 600_000);
+    await standby.runFor(clock, 600_000);
     expect(standby.shown).toBe(shown);
     expectServed(standby);
     expect(objects.writes).toEqual([]);
@@ -485,7 +486,7 @@ describe("a Secret that is", () => {
     expectServed(standby);
   });
 
-  test("deleted together with whom to trust: a process that runs remembers what the others show", async () => {
+  test("deleted together with the CA bundle: a running process remembers the CA of the others", async () => {
     const [leader, standby] = [new Replica(objects, clock), new Replica(objects, clock)];
     for (const replica of [leader, standby]) await replica.keeper.look(signal);
     standby.mayWrite = false;
@@ -497,7 +498,7 @@ describe("a Secret that is", () => {
     for (const replica of [leader, standby]) expectServed(replica);
   });
 
-  test("somebody else's is not written: whole it is used, broken it is told", async () => {
+  test("not the operator's is not written: it is used while valid, and reported when broken", async () => {
     await new Replica(objects, clock).keeper.look(signal);
     const { metadata, ...rest } = objects.secret!;
     const { labels: _, ...bare } = metadata;
@@ -508,18 +509,18 @@ describe("a Secret that is", () => {
     expectServed(replica);
     await clock.advance(61 * DAY_MS);
     await replica.keeper.look(signal);
-    expect(replica.said.join("\n")).toContain("it is used as long as it lasts");
+    expect(replica.logged.join("\n")).toContain("it is used until it expires");
     objects.put(`secrets/${WEBHOOKS}`, { ...rest, metadata: bare, data: {} } as unknown as Draft<KubeObject>);
     objects.writes.length = 0;
     await expect(replica.keeper.look(signal)).rejects.toThrow(
-      `Secret operators/${WEBHOOKS} is not the operator's, which has labelled its own, and it has no ca.crt; delete it`,
+      `Secret operators/${WEBHOOKS} does not have the operator's label, and it has no ca.crt; delete it`,
     );
     expect(objects.writes).toEqual([]);
   });
 });
 
 describe("clocks", () => {
-  /** A clock that goes wrong by so much. */
+  /** A clock that is wrong by so much. */
   const off = (ms: number): Clock => ({
     wallMs: () => clock.wallMs() + ms,
     monotonicMs: () => clock.monotonicMs(),
@@ -528,26 +529,26 @@ describe("clocks", () => {
   });
 
   for (const hours of [-23, 23]) {
-    test(`a replica whose clock is ${hours} hours off makes what everybody accepts, and writes nothing anew`, async () => {
+    test(`a replica with a clock ${hours} hours off makes a valid certificate, and writes nothing twice`, async () => {
       const wrong = new Replica(objects, off(hours * 3_600_000));
       await wrong.keeper.look(signal);
       expectServed(wrong);
       objects.writes.length = 0;
       const right = new Replica(objects, clock);
-      for (const replica of [right, wrong, right, wrong]) await replica.goOn(clock, 600_000);
+      for (const replica of [right, wrong, right, wrong]) await replica.runFor(clock, 600_000);
       expectServed(right);
       expect(objects.writes).toEqual([]);
     });
   }
 
-  test("a certificate that begins in the future is made anew", async () => {
+  test("a certificate that is valid only in the future is replaced", async () => {
     await new Replica(objects, off(400 * DAY_MS)).keeper.look(signal);
     const right = new Replica(objects, clock);
     await right.keeper.look(signal);
     expectServed(right);
   });
 
-  test("one that has ended while nobody ran is made anew by whoever starts, before anybody leads", async () => {
+  test("a certificate that expired while no process ran is replaced by the first that starts, before any leads", async () => {
     await new Replica(objects, clock).keeper.look(signal);
     await clock.advance(500 * DAY_MS);
     const late = new Replica(objects, clock);
@@ -558,14 +559,14 @@ describe("clocks", () => {
 });
 
 describe("failures", () => {
-  test("are told once, do not end the loop, and are over when they are over", async () => {
+  test("are logged once, do not end the loop, and are cleared after a success", async () => {
     const replica = new Replica(objects, clock);
     const down = new OperatorError("KubeUnavailable", "get secrets: no answer");
     objects.failing = () => down;
     const stop = new AbortController();
     const done = replica.keeper.run(stop.signal);
     await clock.advance(120_000);
-    expect(replica.said).toHaveLength(1);
+    expect(replica.logged).toHaveLength(1);
     expect(replica.keeper.fault).toBe("has no certificate yet: get secrets: no answer");
     objects.failing = () => undefined;
     await vi.waitFor(
@@ -573,36 +574,36 @@ describe("failures", () => {
         await clock.advance(10_000);
         expectServed(replica);
       },
-      SOON_MS, // Its keys are made in true time.
+      SOON_MS, // Keys are generated in real time.
     );
     expect(replica.keeper.fault).toBeUndefined();
     stop.abort();
     await done;
   });
 
-  test("a certificate is shown even when nobody can be told to trust it", async () => {
+  test("a certificate is served even when its CA cannot be published", async () => {
     const replica = new Replica(objects, clock);
     objects.failing = (call) => (call.includes("validating") ? new OperatorError("KubeForbidden", call) : undefined);
     await expect(replica.keeper.look(signal)).rejects.toThrow("get validatingwebhookconfigurations");
     expect(replica.shown).toBeDefined();
   });
 
-  test("without anybody who calls, the certificate is made all the same", async () => {
+  test("without a webhook configuration the certificate is made all the same", async () => {
     objects.objects.clear();
     const replica = new Replica(objects, clock);
     await replica.keeper.look(signal);
     expect(replica.shown).toEqual(objects.material.serving);
   });
 
-  test("one whose certificate ends and who cannot get another says so", async () => {
+  test("a replica with an expired certificate reports a fault", async () => {
     const replica = new Replica(objects, clock);
     await replica.keeper.look(signal);
     await clock.advance(91 * DAY_MS);
-    expect(replica.keeper.fault).toBe("its certificate has ended");
+    expect(replica.keeper.fault).toBe("its certificate has expired");
   });
 });
 
-test("no key is ever said", async () => {
+test("no key is ever logged", async () => {
   const replica = new Replica(objects, clock);
   await replica.keeper.look(signal);
   const secrets = [objects.secret!.data!["ca.key"]!, objects.secret!.data!["tls.key"]!];
@@ -610,25 +611,25 @@ test("no key is ever said", async () => {
     ...objects.secret!,
     data: { ...objects.secret!.data, "tls.crt": "" },
   } as Draft<KubeObject>);
-  await replica.goOn(clock, 20_000);
+  await replica.runFor(clock, 20_000);
   secrets.push(objects.secret!.data!["ca.key"]!, objects.secret!.data!["tls.key"]!);
-  const said = replica.said.join("\n");
-  expect(said).not.toBe("");
+  const logged = replica.logged.join("\n");
+  expect(logged).not.toBe("");
   for (const secret of secrets) {
     const pem = Buffer.from(secret, "base64").toString();
     for (const line of pem.split("\n").filter((each) => !each.startsWith("-----") && each !== "")) {
-      expect(said).not.toContain(line.slice(0, 20));
+      expect(logged).not.toContain(line.slice(0, 20));
     }
-    expect(said).not.toContain(secret.slice(0, 40));
+    expect(logged).not.toContain(secret.slice(0, 40));
   }
 });
 
-test("a bundle is read as its certificates, in order; what is none is left out", () => {
+test("a bundle is split into its certificates, in order; invalid ones are left out", () => {
   expect(certificatesIn("")).toEqual([]);
   expect(certificatesIn("-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----")).toEqual([]);
 });
 
-test("who has made a certificate says whom to trust, also when it learns in between that another one leads", async () => {
+test("a replica that made a certificate publishes its CA, even when it learns in between that it does not lead", async () => {
   const starting = new Replica(objects, clock);
   objects.failing = (call) => {
     if (call.startsWith("create secrets")) starting.mayWrite = false;
@@ -637,7 +638,7 @@ test("who has made a certificate says whom to trust, also when it learns in betw
   await starting.keeper.look(signal);
   expect(objects.trusted).toEqual([objects.material.authority.certificate]);
   expect(starting.shown?.certificate).toBe(objects.material.serving.certificate);
-  // It says so once: whoever leads looks after the rest.
+  // It publishes the CA only once: the rest is the leader's task.
   objects.writes.length = 0;
   const { configuration } = objects;
   const webhooks = configuration.webhooks!.map((webhook) => ({

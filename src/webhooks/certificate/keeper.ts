@@ -12,30 +12,34 @@ import { bundleOf, isOwnSecret, type Material, materialOf, secretFor } from "#we
 import { type Due, dueOf, isTrustedBy, isValid } from "#webhooks/certificate/renewal.ts";
 import type { ServingCertificate } from "#webhooks/server.ts";
 
-// Who does what?
-//   Every replica shows a certificate of the one Secret. The one that holds the lease writes: the Secret when it is due, and the
-//   authorities to whoever calls us. One that is starting writes, too: it cannot know whether anybody leads, and what keeps it from
-//   reading the state may be just this certificate. So does one that has never had a certificate and finds no Secret twice: whoever
-//   leads may look again in minutes only. What is written follows from the Secret alone, so two that write agree.
-// Which certificate does a replica show?
-//   The newest that the API server trusts. A new one is shown only some seconds after its authority was seen to be trusted, unless
-//   there is nothing better to show.
+// Which replica writes?
+//   Every replica serves with the certificate in one Secret. The lease holder writes the Secret when it is due, and the
+//   CAs into the objects that configure calls. A starting replica writes, too: it cannot know whether there is a lease
+//   holder, and its caches may need just this certificate to sync. So does a replica that never had a certificate and
+//   twice finds no Secret, because the lease holder may check only minutes later. The writes depend on the Secret
+//   alone, so two writers agree.
+// Which certificate does a replica serve with?
+//   The newest that the API server trusts. A new one is used only some seconds after its CA was seen as trusted, unless
+//   there is nothing better.
 // Why is the Secret not watched?
-//   That would take the right to list. A look every few minutes is early enough for what changes a few times a year.
+//   A watch needs the right to list Secrets. Polling every few minutes is enough for what changes a few times a year.
 
-/** An object in which the API server is told whom to trust when it calls a webhook. */
+/** An object that configures which CAs the API server trusts when it calls a webhook. */
 export interface BundleHolder<T extends KubeObject> {
   readonly resource: Resource<T>;
   readonly name: string;
-  /** The object with every client configuration in it changed. */
+  /** Returns the object with every client configuration changed. */
   readonly edited: (object: T, change: <C extends ClientConfig>(config: C) => C) => T;
 }
 
-/** Between two looks at the Secret, in milliseconds. */
+/** Interval between reads of the Secret, in milliseconds. */
 const STEADY_MS = 300_000;
-/** While something is about to change, or this process starts; and how long every API server may take to hear of an authority, in milliseconds. */
+/**
+ * Interval in milliseconds while a change is under way or the process starts. Also the time for every API server to
+ * notice a new CA.
+ */
 const SETTLE_MS = 5_000;
-/** After somebody else was faster, in milliseconds. */
+/** Delay in milliseconds after a conflict with another replica. */
 const AGAIN_MS = 100;
 const RETRY: Backoff = { firstMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.3 };
 
@@ -43,34 +47,37 @@ interface KeeperOptions {
   readonly kube: Pick<KubeClient, "find" | "create" | "replace">;
   readonly clock: Clock;
   readonly log: Log;
-  /** The operator's own; its Service there leads to the server. */
+  /** The operator's namespace, with the Service that leads to the server. */
   readonly namespace: string;
   readonly holders: readonly BundleHolder<KubeObject>[];
-  /** Whether this process leads, or cannot know whether another one does. */
+  /** Whether this process leads, or cannot know whether another process does. */
   readonly mayWrite: () => boolean;
-  /** Whether this process has yet to read everything. Definitions that are installed after it make the API server call it. */
+  /**
+   * Whether the caches of this process are not synced yet. Definitions that are installed later make the API server
+   * call it.
+   */
   readonly isStarting?: () => boolean;
   readonly show: (serving: ServingCertificate) => void;
 }
 
-/** The name by which the API server calls a Service. */
+/** The DNS name by which the API server calls the webhooks' Service. */
 export function webhookHost(namespace: string): string {
   return `${WEBHOOKS}.${namespace}.svc`;
 }
 
-/** Makes, renews and shows the certificate of the webhooks, and has it trusted. */
+/** Issues, renews and uses the certificate of the webhooks, and makes the API server trust its CA. */
 export class CertificateKeeper {
   readonly #options: KeeperOptions;
-  /** The certificate that is shown, in PEM. */
+  /** The certificate in use, in PEM. */
   #shown: string | undefined;
-  /** Whom this process has known to be trusted, in PEM: what the others may still show a certificate of. */
+  /** The CAs last known as trusted, in PEM: other replicas may still serve with their certificates. */
   #authorities: readonly string[] = [];
-  /** A certificate that is to be shown, and since when it was seen to be trusted. */
+  /** The certificate to be used next, and since when its CA is trusted. */
   #next: { readonly certificate: string; readonly sinceMs: number } | undefined;
   #failure = "";
-  /** Whether this process has made a certificate, and has yet to say everywhere whom to trust. */
-  #owesTrust = false;
-  /** At how many looks in a row there was no Secret, and nothing to show. */
+  /** Whether this process has issued a certificate, and has not yet published its CA everywhere. */
+  #mustPublish = false;
+  /** Number of consecutive reads without a Secret and without a certificate in use. */
   #missing = 0;
 
   constructor(options: KeeperOptions) {
@@ -81,14 +88,14 @@ export class CertificateKeeper {
   get fault(): string | undefined {
     if (this.#shown === undefined) return `has no certificate yet${this.#failure === "" ? "" : `: ${this.#failure}`}`;
     if (isValid(this.#shown, this.#options.clock.wallMs())) return undefined;
-    return `its certificate has ended${this.#failure === "" ? "" : `: ${this.#failure}`}`;
+    return `its certificate has expired${this.#failure === "" ? "" : `: ${this.#failure}`}`;
   }
 
-  /** Looks again and again, until the signal aborts. Never throws. */
+  /** Runs `look` periodically until the signal aborts. Never throws. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     for (let failures = 0; !signal.aborted; ) {
-      const next = await this.look(signal).catch((thrown: unknown) => this.#told(thrown, signal));
+      const next = await this.look(signal).catch((thrown: unknown) => this.#noteFailure(thrown, signal));
       failures = next === undefined ? failures + 1 : 0;
       const waitMs = next ?? delayMs(RETRY, failures - 1, Math.random());
       const longestMs = this.#options.isStarting?.() === true ? SETTLE_MS : STEADY_MS;
@@ -97,26 +104,27 @@ export class CertificateKeeper {
   }
 
   /**
-   * One look at all that the certificate depends on, with what follows from it.
-   * @returns when to look again, in milliseconds
+   * Reads the Secret and all objects that trust it, and makes the necessary changes.
+   * @returns the time until the next run, in milliseconds
    */
   async look(signal: AbortSignal): Promise<number> {
     try {
       const live = await this.#secret(signal);
       const { material, due } = await this.#renewed(live, signal);
       if (material === undefined) return this.#shown === undefined ? SETTLE_MS : STEADY_MS;
-      const isTrusted = await this.#haveTrusted(material, signal).catch((thrown: unknown) => {
-        this.#showWhenTrusted(material, false); // better than nothing
+      const isTrusted = await this.#publishTrust(material, signal).catch((thrown: unknown) => {
+        this.#useWhenTrusted(material, false); // the CA may be trusted already
         throw thrown;
       });
       this.#authorities = certificatesIn(bundleOf(material));
       this.#failure = "";
-      const next = this.#showWhenTrusted(material, isTrusted);
+      const next = this.#useWhenTrusted(material, isTrusted);
       if (due !== "earlier" || next !== STEADY_MS || !this.#options.mayWrite()) return next;
       await this.#write({ ...material, earlier: [] }, live, signal);
       return AGAIN_MS;
     } catch (thrown) {
-      if (hasCode(thrown, "KubeConflict", "KubeAlreadyExists")) return AGAIN_MS; // somebody was faster: what they wrote counts
+      // another replica wrote first, and its version counts
+      if (hasCode(thrown, "KubeConflict", "KubeAlreadyExists")) return AGAIN_MS;
       throw thrown;
     }
   }
@@ -128,28 +136,30 @@ export class CertificateKeeper {
     return found.is === "present" ? found.value : undefined;
   }
 
-  /** The material as it is to be used; undefined when there is none and it is not ours to make it. */
+  /** The material to be used; undefined when there is none and this replica must not create it. */
   async #renewed(
     live: Secret | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly material: Material | undefined; readonly due?: Due | undefined }> {
     const { clock, namespace } = this.#options;
-    const found = live === undefined ? { unusable: "it is not there" } : materialOf(live);
+    const found = live === undefined ? { unusable: "it does not exist" } : materialOf(live);
     const material = "unusable" in found ? undefined : found;
     const due = material === undefined ? "authority" : dueOf(material, webhookHost(namespace), clock.wallMs());
     this.#missing = live === undefined && this.#shown === undefined ? this.#missing + 1 : 0;
     if (due === undefined || due === "earlier" || !(this.#mayWrite() || this.#missing > 1)) return { material, due };
-    const why = "unusable" in found ? found.unusable : `its ${due === "serving" ? "certificate" : "authority"} is due`;
+    const why =
+      "unusable" in found ? found.unusable : `its ${due === "serving" ? "certificate" : "CA"} is due for renewal`;
     if (live !== undefined && !isOwnSecret(live)) {
-      const is = `Secret ${namespace}/${WEBHOOKS} is not the operator's, which has labelled its own, and ${why}`;
-      if (material === undefined) throw new OperatorError("InvalidConfig", `${is}; delete it, and it is made anew`);
-      this.#options.log.warn({ namespace, name: WEBHOOKS }, `${is}: it is used as long as it lasts`);
+      const is = `Secret ${namespace}/${WEBHOOKS} does not have the operator's label, and ${why}`;
+      if (material === undefined)
+        throw new OperatorError("InvalidConfig", `${is}; delete it so that the operator creates it again`);
+      this.#options.log.warn({ namespace, name: WEBHOOKS }, `${is}: it is used until it expires`);
       return { material };
     }
     const remade = await this.#remade(due, material, signal);
     await this.#write(remade, live, signal);
-    this.#owesTrust = true;
-    this.#options.log.info({ namespace, name: WEBHOOKS, because: why }, "made a certificate for the webhooks");
+    this.#mustPublish = true;
+    this.#options.log.info({ namespace, name: WEBHOOKS, because: why }, "issued a certificate for the webhooks");
     return { material: remade };
   }
 
@@ -168,12 +178,12 @@ export class CertificateKeeper {
   async #write(material: Material, live: Secret | undefined, signal: AbortSignal): Promise<void> {
     const { kube, namespace } = this.#options;
     const draft = secretFor(namespace, material, live);
-    // POST and not an apply: of two that start together, one makes it and the other one reads it.
+    // POST instead of apply: of two starting replicas one creates it, and the other one reads it.
     if (live === undefined) await kube.create(SECRETS, draft, { signal });
     else await kube.replace(SECRETS, draft, { signal });
   }
 
-  /** Whom the API server trusts by now, whoever said so; as far as it can be read. */
+  /** The CAs that the API server trusts at present, from all objects that can be read. */
   async #trustedNow(signal: AbortSignal): Promise<readonly string[]> {
     const trusted: string[] = [];
     for (const holder of this.#options.holders) {
@@ -183,27 +193,32 @@ export class CertificateKeeper {
     return trusted;
   }
 
-  /** Has the authorities trusted wherever somebody calls us. @returns whether that of the certificate is trusted everywhere */
-  async #haveTrusted(material: Material, signal: AbortSignal): Promise<boolean> {
+  /**
+   * Publishes the CAs in every object that configures calls. @returns whether the CA of the certificate is trusted
+   * everywhere
+   */
+  async #publishTrust(material: Material, signal: AbortSignal): Promise<boolean> {
     const { holders } = this.#options;
     if (!this.#mayWrite() && this.#shown === material.serving.certificate) return true;
     const authorities = certificatesIn(bundleOf(material));
     let isTrusted = true;
     for (const holder of holders) {
       const object = await this.#held(holder, signal);
-      if (object === undefined) continue; // nobody calls
+      if (object === undefined) continue; // this webhook is not configured
       const configs = this.#configsIn(holder, object);
       if (configs.every((config) => trusts(config, authorities))) continue;
-      if (this.#mayWrite()) await this.#tell(holder, object, authorities, signal);
+      if (this.#mayWrite()) await this.#publish(holder, object, authorities, signal);
       else isTrusted &&= configs.every((config) => isTrustedBy(material.serving.certificate, trustedBy(config)));
     }
-    this.#owesTrust = false;
+    this.#mustPublish = false;
     return isTrusted;
   }
 
-  /** Who has made a certificate also says whom to trust: a process that starts may learn in between that another one leads. */
+  /**
+   * A process that has issued a certificate also publishes its CA, even if it learns in between that it does not lead.
+   */
   #mayWrite(): boolean {
-    return this.#owesTrust || this.#options.mayWrite();
+    return this.#mustPublish || this.#options.mayWrite();
   }
 
   async #held<T extends KubeObject>({ resource, name }: BundleHolder<T>, signal: AbortSignal): Promise<T | undefined> {
@@ -221,7 +236,7 @@ export class CertificateKeeper {
     return configs;
   }
 
-  async #tell<T extends KubeObject>(
+  async #publish<T extends KubeObject>(
     holder: BundleHolder<T>,
     object: T,
     authorities: readonly string[],
@@ -234,11 +249,11 @@ export class CertificateKeeper {
     );
     await kube.replace(holder.resource, edited, { signal });
     const fields = { resource: resourceName(holder.resource), name: holder.name, count: authorities.length };
-    log.info(fields, "told the API server whom to trust when it calls the webhooks");
+    log.info(fields, "published the webhooks' CA to the API server");
   }
 
-  /** @returns when to look again, in milliseconds */
-  #showWhenTrusted({ serving }: Material, isTrusted: boolean): number {
+  /** @returns the time until the next run, in milliseconds */
+  #useWhenTrusted({ serving }: Material, isTrusted: boolean): number {
     const { clock, show, log, namespace } = this.#options;
     const { certificate } = serving;
     if (this.#shown === certificate) return STEADY_MS;
@@ -250,17 +265,20 @@ export class CertificateKeeper {
     show(serving);
     this.#shown = certificate;
     this.#next = undefined;
-    log.info({ namespace, name: WEBHOOKS }, "shows a new certificate to who calls the webhooks");
+    log.info({ namespace, name: WEBHOOKS }, "the webhooks use a new certificate");
     return STEADY_MS;
   }
 
-  /** Says once what is wrong. */
-  #told(thrown: unknown, signal: AbortSignal): undefined {
+  /** Logs each failure once. */
+  #noteFailure(thrown: unknown, signal: AbortSignal): undefined {
     if (signal.aborted) return undefined;
     const error = asOperatorError(thrown);
     const { log, namespace } = this.#options;
     if (this.#failure !== error.message) {
-      log.warn({ namespace, name: WEBHOOKS, code: error.code, error: error.message }, "the webhooks' certificate");
+      log.warn(
+        { namespace, name: WEBHOOKS, code: error.code, error: error.message },
+        "could not keep the webhooks' certificate up to date",
+      );
     }
     this.#failure = error.message;
     return undefined;

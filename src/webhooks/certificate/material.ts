@@ -2,19 +2,20 @@ import { MANAGED_BY_LABEL, OPERATOR, WEBHOOKS } from "#api/names.ts";
 import { certificatesIn, isPair, type KeyPair } from "#certificates/pem.ts";
 import type { Draft, Secret } from "#kube/kinds.ts";
 
-// What lies in the Secret?
-//   tls.crt and tls.key: what the server shows, by the names of kubernetes.io/tls. ca.key: what signs the next one. ca.crt: whom the
-//   API server is to trust, the authority of now first, then those before it, which some replica may still show a certificate of.
+// What does the Secret contain?
+//   The serving certificate, as in kubernetes.io/tls: tls.crt and tls.key. The CA's key: ca.key. The CAs that the API
+//   server is to trust: ca.crt. The current CA comes first, then previous ones, since some replica may still serve with
+//   their certificates.
 
-/** All that makes the API server trust the webhooks. */
+/** The webhooks' CA and serving certificate. */
 export interface Material {
   readonly authority: KeyPair;
   readonly serving: KeyPair;
-  /** Certificates of earlier authorities that are still to be trusted, in PEM. */
+  /** Previous CAs that are still to be trusted, in PEM. */
   readonly earlier: readonly string[];
 }
 
-/** Why there is no material in a Secret, in words that quote nothing of it. */
+/** Why a Secret contains no usable material, in words that quote nothing of it. */
 interface Unusable {
   readonly unusable: string;
 }
@@ -22,7 +23,7 @@ interface Unusable {
 const FIELDS = ["ca.crt", "ca.key", "tls.crt", "tls.key"] as const;
 type Field = (typeof FIELDS)[number];
 
-/** What a Secret holds, if it is whole: everything can be read, and each key belongs to its certificate. */
+/** The material in a Secret, if everything can be parsed and each key belongs to its certificate. */
 export function materialOf({ data = {} }: Pick<Secret, "data">): Material | Unusable {
   const missing = FIELDS.find((field) => (data[field] ?? "") === "");
   if (missing !== undefined) return { unusable: `it has no ${missing}` };
@@ -41,12 +42,12 @@ export function materialOf({ data = {} }: Pick<Secret, "data">): Material | Unus
   };
 }
 
-/** Whether the Secret is the operator's to write. */
+/** Whether the operator may write the Secret. */
 export function isOwnSecret({ metadata }: Secret): boolean {
   return metadata.labels?.[MANAGED_BY_LABEL] === OPERATOR;
 }
 
-/** The Secret that holds the material. @param live the one to be replaced; undefined when there is none */
+/** The Secret with the material. @param live the Secret to be replaced; undefined when there is none */
 export function secretFor(namespace: string, material: Material, live: Secret | undefined): Draft<Secret> {
   const data: Record<Field, string> = {
     "ca.crt": bundleOf(material),
@@ -66,7 +67,7 @@ export function secretFor(namespace: string, material: Material, live: Secret | 
   };
 }
 
-/** Whom the API server is to trust, in PEM. */
+/** The CAs that the API server is to trust, in PEM. */
 export function bundleOf({ authority, earlier }: Material): string {
   return [authority.certificate, ...earlier].join("");
 }

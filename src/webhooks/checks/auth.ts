@@ -2,28 +2,32 @@ import { doClientsShowCertificates, isAuthWanted } from "#api/auth.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
-// Why again, when a rule of the schema says the same?
-//   It is not asked of what is written in v1alpha1, nor what it means that spec.tls is left out, nor what etcd does by now.
+// Why is this checked again, when a schema rule does the same?
+//   The schema rule does not cover objects written in v1alpha1, the default of a missing spec.tls, or the present state
+//   of etcd.
 
 const NEED =
-  "it needs spec.tls.client with provider Operator, CertManager or Secret, and verifyClients true: by its certificate the operator logs in";
+  "it needs spec.tls.client with provider Operator, CertManager or Secret, and verifyClients true, because the operator logs in with its certificate";
 
-/** What keeps the operator from logging in where etcd asks for users. @param before what was there; undefined for a new cluster */
+/**
+ * Refuses a spec with which the operator could not log in while auth is enabled. @param before the stored object;
+ * undefined for a new cluster
+ */
 export function authRefusals(cluster: EtcdCluster, before: EtcdCluster | undefined): readonly Refusal[] {
   const { spec } = cluster;
   if (doClientsShowCertificates(spec)) return [];
-  // Of a new cluster that says nothing of TLS others may decide.
+  // A mutating webhook may still set spec.tls of a new cluster.
   const isOpen = spec.tls === undefined && before?.status?.identity === undefined;
-  if (isAuthWanted(spec) === true && !isOpen && !(before && wasSo(before)))
+  if (isAuthWanted(spec) === true && !isOpen && !(before && wasStoredSo(before)))
     return [{ field: "spec.auth.enabled", message: `it is true; ${NEED}` }];
   const isOn = before?.status?.auth?.enabled === true && doClientsShowCertificates(before.spec);
   if (!isOn) return [];
   const message =
-    "clients would show no certificates, and etcd asks for users; set spec.auth.enabled to false first, and wait until status.auth.enabled is false: by its certificate the operator logs in";
+    "etcd would not verify client certificates, and the operator logs in with one while auth is enabled; set spec.auth.enabled to false first, and wait until status.auth.enabled is false";
   return [{ field: "spec.tls.client", message }];
 }
 
-/** What was stored already may be stored again. */
-function wasSo({ spec }: EtcdCluster): boolean {
+/** Whether the stored object already had this problem; it may then be stored again. */
+function wasStoredSo({ spec }: EtcdCluster): boolean {
   return isAuthWanted(spec) === true && !doClientsShowCertificates(spec);
 }

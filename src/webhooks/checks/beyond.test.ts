@@ -3,7 +3,7 @@ import { TOO_LARGE } from "#api/beyond.ts";
 import { BEYOND_V1ALPHA1_ANNOTATION as BEYOND } from "#api/names.ts";
 import { systemClock } from "#base/clock.ts";
 import { silentLog } from "#base/log.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import type { KubeClient } from "#kube/client.ts";
 import { beyondFindings } from "#webhooks/checks/beyond.ts";
 import { clusterAdmission } from "#webhooks/cluster-admission.ts";
@@ -16,44 +16,49 @@ function marked(text: string | undefined, bytes = 0) {
   return { ...settled, metadata: { ...settled.metadata, annotations }, spec: { ...settled.spec, podTemplate } };
 }
 
-describe("the annotation of what v1alpha1 cannot say, on an object of v1beta1", () => {
+describe("the annotation of fields that v1alpha1 lacks, on an object of v1beta1", () => {
   test.each([
     ["{", "it is no JSON object; it must be what a conversion has written; leave it as it was read"],
-    ['{"paused":"maybe"}', 'what it says does not fit v1beta1: spec.paused is "maybe"; it must be a boolean; leave it'],
+    ['{"paused":"maybe"}', 'its fields do not fit v1beta1: spec.paused is "maybe"; it must be a boolean; leave it'],
     ['{"paused":true}', "it is written by conversions alone; leave it as it was read"],
-    [TOO_LARGE, "v1alpha1 does not show all that this EtcdCluster says, and would drop the rest; write v1beta1"],
-  ])("is refused when somebody brings or changes it: %s", (text, words) => {
+    [
+      TOO_LARGE,
+      "v1alpha1 does not show all fields of this EtcdCluster, and writing it would drop the rest; write v1beta1",
+    ],
+  ])("is refused when an edit adds or changes it: %s", (text, words) => {
     for (const before of [undefined, marked(undefined), marked("other")]) {
       const { refusals } = beyondFindings(marked(text), before);
       expect(refusals).toEqual([{ field: `metadata.annotations[${BEYOND}]`, message: expect.stringContaining(words) }]);
     }
   });
 
-  test("may stay as it was, and go", () => {
+  test("may be unchanged or removed", () => {
     for (const text of ["{", TOO_LARGE, undefined])
       expect(beyondFindings(marked(text), marked(text ?? "{"))).toEqual({ refusals: [], warnings: [] });
   });
 });
 
-describe("what v1alpha1 could not show", () => {
-  test("is refused when it is brought, and let through when it was there", () => {
+describe("an object that v1alpha1 cannot show", () => {
+  test("is refused when an edit makes it so, and accepted when it was so before", () => {
     const [small, large, larger] = [0, 300_000, 400_000].map((bytes) => marked(undefined, bytes));
-    const message = expect.stringContaining("v1alpha1 could not show it");
+    const message = expect.stringContaining("v1alpha1 could not show the object");
     for (const before of [undefined, small])
       expect(beyondFindings(large!, before).refusals).toEqual([{ field: "spec", message }]);
     expect(beyondFindings(larger!, large).refusals).toEqual([]);
     expect(beyondFindings(small!, large)).toEqual({ refusals: [], warnings: [] });
   });
 
-  test("of members is warned of, once", () => {
-    const warnings = [expect.stringContaining("spec says 120 kB that v1alpha1 cannot; above 100 kB members may not")];
+  test("a cluster with members that v1alpha1 may not show gets a warning, once", () => {
+    const warnings = [
+      expect.stringContaining("spec has 120 kB in fields that v1alpha1 does not have; above 100 kB members may not"),
+    ];
     expect(beyondFindings(marked(undefined, 120_000), undefined)).toEqual({ refusals: [], warnings });
     expect(beyondFindings(marked(undefined, 120_000), marked(undefined, 120_000)).warnings).toEqual([]);
     expect(beyondFindings(marked(undefined, 90_000), undefined).warnings).toEqual([]);
   });
 });
 
-test("the webhook answers with it, and people read it", async () => {
+test("the webhook's response has the refusal and the warning", async () => {
   const kube = { create: () => Promise.reject(new Error("tried")), list: () => Promise.resolve({ items: [] }) };
   const tools = {
     kube: kube as unknown as KubeClient,

@@ -4,17 +4,24 @@ import { BEYOND_V1ALPHA1_ANNOTATION, GROUP } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Findings, Refusal } from "#webhooks/admission-review.ts";
 
-// What of the annotation is left on an object of v1beta1?
-//   Only what no conversion could use: it was written by hand, or stands for what v1alpha1 did not show. Nobody is to bring that.
+// When does an object of v1beta1 still have the annotation?
+//   Only when no conversion could use it: it was written by hand, or replaces what v1alpha1 could not show. Neither may
+//   be stored.
 
 const FIELD = `metadata.annotations[${BEYOND_V1ALPHA1_ANNOTATION}]`;
-const MAY = "leave it as it was read, remove it to drop what only v1beta1 can say, or write v1beta1";
+const MAY = "leave it as it was read, remove it to drop the fields that only v1beta1 has, or write v1beta1";
 const KIND = "EtcdCluster";
 
-/** What v1alpha1 cannot say, in bytes, until it may not be shown of a member, which has it twice during an update. */
+/**
+ * Size in bytes of the fields unknown to v1alpha1 from which a warning is given. A member has them twice during an
+ * update, and may not be readable as v1alpha1.
+ */
 const MANY_BYTES = 100_000;
 
-/** What v1alpha1 could not show, and what has come from there. @param before what was there; undefined for a new cluster */
+/**
+ * Refuses what v1alpha1 could not show, and warns of what comes near. @param before the stored object; undefined for a
+ * new cluster
+ */
 export function beyondFindings(cluster: EtcdCluster, before: EtcdCluster | undefined): Findings {
   return { refusals: [...refusals(cluster, before)], warnings: sizeWarnings(cluster, before) };
 }
@@ -25,13 +32,13 @@ function refusals(cluster: EtcdCluster, before: EtcdCluster | undefined): readon
     return [{ field: FIELD, message: whyNot(text, cluster) }];
   if (!isTooLarge(cluster) || (before !== undefined && isTooLarge(before))) return [];
   const message =
-    "is too large beside its annotations: v1alpha1 could not show it, since all that v1beta1 says beyond v1alpha1 must fit with them into 250 KiB";
+    "is too large: fields that v1alpha1 does not have must fit, together with the annotations, into 250 KiB, or v1alpha1 could not show the object";
   return [{ field: "spec", message }];
 }
 
 function whyNot(text: string, cluster: EtcdCluster): string {
   if (text === TOO_LARGE)
-    return `it is "${TOO_LARGE}": v1alpha1 does not show all that this EtcdCluster says, and would drop the rest; write v1beta1`;
+    return `it is "${TOO_LARGE}": v1alpha1 does not show all fields of this EtcdCluster, and writing it would drop the rest; write v1beta1`;
   const { spec } = inAlpha(cluster);
   return `${whyNotBeyond(text, spec, KIND) ?? "it is written by conversions alone"}; ${MAY}`;
 }
@@ -40,7 +47,7 @@ function sizeWarnings(cluster: EtcdCluster, before: EtcdCluster | undefined): re
   const bytes = bytesBeyond(cluster);
   if (bytes <= MANY_BYTES || (before !== undefined && bytes <= bytesBeyond(before))) return [];
   return [
-    `spec says ${Math.round(bytes / 1_000)} kB that v1alpha1 cannot; above ${MANY_BYTES / 1_000} kB members may not be shown as v1alpha1`,
+    `spec has ${Math.round(bytes / 1_000)} kB in fields that v1alpha1 does not have; above ${MANY_BYTES / 1_000} kB members may not be readable as v1alpha1`,
   ];
 }
 

@@ -1,16 +1,18 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULT_TLS, NO_TLS } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { clusterSpecSchema } from "#api/v1beta1/cluster-schema.ts";
 import { OperatorError } from "#base/error.ts";
-import { claim, claimIdentity, cluster } from "#kit/cluster.ts";
-import { recording } from "#kit/cluster-rolling.ts";
-import { SIDECAR } from "#kit/pod-power.ts";
+import { claim, claimIdentity, cluster } from "#kit/snapshots/cluster.ts";
+import { recording } from "#kit/snapshots/cluster-rolling.ts";
+import { SIDECAR } from "#kit/tables/pod-power.ts";
 import { fromRefusal, type Status } from "#kube/error.ts";
 import { keptClaimRefusals } from "#webhooks/checks/kept-claims.ts";
 import { networkPolicyRefusals } from "#webhooks/checks/network-policy.ts";
 import { podTemplateFindings } from "#webhooks/checks/pod-template.ts";
 import { replicaWarnings } from "#webhooks/checks/replicas.ts";
-import { resourceWarnings } from "#webhooks/checks/resources.ts";
+import { quotaWarnings, resourceWarnings } from "#webhooks/checks/resources.ts";
+import { templateRefusals } from "#webhooks/checks/template.ts";
 import { trialReplicaSet } from "#webhooks/checks/trial.ts";
 import { versionRefusals } from "#webhooks/checks/version.ts";
 
@@ -24,13 +26,13 @@ function withResources(resources: object) {
 
 describe("the number of members", () => {
   const said: readonly (readonly [number, RegExp | undefined])[] = [
-    [0, /^spec\.replicas is 0: nothing is made until it is 1 or more$/],
+    [0, /^spec\.replicas is 0: no member is created until it is 1 or more$/],
     [1, /^spec\.replicas is 1: each restart of the member is an outage/],
-    [2, /^spec\.replicas is 2: it stands the loss of no more members than 1 would/],
+    [2, /^spec\.replicas is 2: it tolerates the loss of no more members than 1/],
     [3, undefined],
-    [4, /^spec\.replicas is 4: it stands the loss of no more members than 3 would, .*; use an odd number$/],
+    [4, /^spec\.replicas is 4: it tolerates the loss of no more members than 3, .*; use an odd number$/],
     [5, undefined],
-    [6, /no more members than 5 would/],
+    [6, /no more members than 5, and/],
     [7, undefined],
   ];
   test.each(said)("%i", (replicas, words) => {
@@ -39,56 +41,71 @@ describe("the number of members", () => {
     if (words !== undefined) expect(warnings[0]).toMatch(words);
   });
 
-  test("is told when it changes, not with every other edit", () => {
+  test("is checked when it changes, not at every edit", () => {
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 4, version: "3.6.1" }))).toEqual([]);
     expect(replicaWarnings(spec({ replicas: 4 }), spec({ replicas: 3 }))).toHaveLength(1);
-    const nobody = { ...spec({}), replicas: 0 };
-    expect(replicaWarnings(nobody, nobody)).toEqual([]);
-    expect(replicaWarnings(nobody, spec({}))).toEqual([
-      "spec.replicas is 0: all members stop, and nobody is served until it is 1 or more; their data and identity are kept",
+    const stopped = { ...spec({}), replicas: 0 };
+    expect(replicaWarnings(stopped, stopped)).toEqual([]);
+    expect(replicaWarnings(stopped, spec({}))).toEqual([
+      "spec.replicas is 0: all members stop, and clients are not served until it is 1 or more; data and identity are kept",
     ]);
   });
 });
 
-describe("the release", () => {
+describe("a release", () => {
   const running = (...versions: readonly (string | undefined)[]) => recording(cluster(), ...versions).cluster;
   const cases: readonly { name: string; before: EtcdCluster | undefined; to: string; says: string | undefined }[] = [
-    { name: "of a new cluster is any", before: undefined, to: "3.9.0", says: undefined },
-    { name: "may be the next minor", before: running("3.6.16", "3.6.16", "3.6.16"), to: "3.7.3", says: undefined },
-    { name: "and the one before", before: running("3.6.16", "3.6.16", "3.6.16"), to: "3.5.35", says: undefined },
+    { name: "is free for a new cluster", before: undefined, to: "3.9.0", says: undefined },
     {
-      name: "is not two minors back",
+      name: "may be the next minor version",
+      before: running("3.6.16", "3.6.16", "3.6.16"),
+      to: "3.7.3",
+      says: undefined,
+    },
+    {
+      name: "may be the previous minor version",
+      before: running("3.6.16", "3.6.16", "3.6.16"),
+      to: "3.5.35",
+      says: undefined,
+    },
+    {
+      name: "may not be two minor versions back",
       before: running("3.7.3", "3.7.3", "3.7.3"),
       to: "3.5.35",
-      says: "is 3.5.35; from 3.7.3 to 3.5.35 goes back by more than one minor version; go to 3.6 first",
+      says: "is 3.5.35; from 3.7.3 to 3.5.35 is a downgrade by more than one minor version; go to 3.6 first",
     },
     {
-      name: "not from any member",
+      name: "may not be two minor versions from any member's",
       before: running("3.6.16", "3.6.16", "3.7.3"),
       to: "3.5.35",
-      says: "is 3.5.35; from 3.7.3 to 3.5.35 goes back by more than one minor version; go to 3.6 first",
+      says: "is 3.5.35; from 3.7.3 to 3.5.35 is a downgrade by more than one minor version; go to 3.6 first",
     },
     {
-      name: "skips none",
+      name: "may not skip a minor version",
       before: running("3.5.35", "3.6.16", undefined),
       to: "3.7.3",
       says: "is 3.7.3; from 3.5.35 to 3.7.3 skips 3.6",
     },
     {
-      name: "may be any while nobody has run",
+      name: "is free while no member has run",
       before: cluster({ stage: "new" }).cluster,
       to: "3.9.0",
       says: undefined,
     },
     {
-      name: "is compared with no build of somebody's own",
+      name: "is not compared with a custom build",
       before: running("ours", "ours", "ours"),
       to: "3.9.0",
       says: undefined,
     },
-    { name: "that can be read by nobody is for the schema", before: running("3.6.16"), to: "newest", says: undefined },
     {
-      name: "is not judged again",
+      name: "that is not a version is refused by the schema instead",
+      before: running("3.6.16"),
+      to: "newest",
+      says: undefined,
+    },
+    {
+      name: "is not checked again when it is unchanged",
       before: running("3.4.1", "3.4.1", "3.4.1"),
       to: cluster().cluster.spec.version,
       says: undefined,
@@ -100,7 +117,7 @@ describe("the release", () => {
   });
 });
 
-test("a NetworkPolicy that lets in others than somebody means is refused, when it is written", () => {
+test("a NetworkPolicy with an unknown field is refused when an edit adds it", () => {
   const misspelt = spec({ networkPolicy: { clients: [{ podSelector: { matchlabels: { app: "a" } } }] } });
   expect(networkPolicyRefusals(misspelt, undefined).map(({ field }) => field)).toEqual([
     "spec.networkPolicy.clients[0].podSelector.matchlabels",
@@ -119,9 +136,9 @@ describe("resources", () => {
       says: [/^spec\.podTemplate\.spec\.containers\[etcd\]\.resources\.requests has no cpu and no memory: /],
     },
     { name: "of memory only", resources: { requests: { memory: "1Gi" } }, says: [/requests has no cpu: /] },
-    { name: "of the processor only", resources: { requests: { cpu: 1 } }, says: [/requests has no memory: /] },
-    { name: "of both", resources: { requests: enough }, says: [] },
-    { name: "as limits, which Kubernetes takes for requests", resources: { limits: enough }, says: [] },
+    { name: "for the CPU only", resources: { requests: { cpu: 1 } }, says: [/requests has no memory: /] },
+    { name: "for both", resources: { requests: enough }, says: [] },
+    { name: "as limits, which Kubernetes uses as requests", resources: { limits: enough }, says: [] },
     {
       name: "with less memory than etcd's quota",
       resources: { requests: enough, limits: { memory: "2047Mi" } },
@@ -129,7 +146,7 @@ describe("resources", () => {
         /^spec\.podTemplate\.spec\.containers\[etcd\]\.resources\.limits\.memory is 2047Mi: .* quota of 2Gi.*; use 2Gi or more$/,
       ],
     },
-    { name: "in other words", resources: { requests: enough, limits: { memory: "2e9" } }, says: [/is 2e9: /] },
+    { name: "in other units", resources: { requests: enough, limits: { memory: "2e9" } }, says: [/is 2e9: /] },
     {
       name: "as a number",
       resources: { requests: enough, limits: { memory: 2 ** 31 - 1 } },
@@ -152,12 +169,38 @@ describe("resources", () => {
       const given = { ...wanted, ...spec({ etcd, ...(storage && { storage }) }), podTemplate: wanted.podTemplate };
       const warnings = resourceWarnings(given, undefined);
       expect(warnings).toEqual(says.map((words) => expect.stringMatching(words)));
-      // A quota that changes is news, too.
+      // A changed quota is checked, too.
       expect(resourceWarnings(given, given)).toEqual([]);
       const before = { ...given, etcd: { quotaBackendBytes: "64Mi" } };
       expect(resourceWarnings(given, before)).toEqual(warnings);
     });
   }
+  const volumes: readonly { etcd?: object; size: string; says: string | undefined }[] = [
+    { size: "1Gi", says: undefined },
+    { etcd: { quotaBackendBytes: "Auto" }, size: "1Gi", says: undefined },
+    { etcd: { quotaBackendBytes: "256Mi" }, size: "1Gi", says: undefined },
+    {
+      etcd: { quotaBackendBytes: "257Mi" },
+      size: "1Gi",
+      says: "is 257Mi: a volume of 1Gi has room for a database of 256Mi",
+    },
+    {
+      etcd: { quotaBackendBytes: "8Gi" },
+      size: "8Gi",
+      says: "is 8Gi: a volume of 8Gi has room for a database of 3840Mi",
+    },
+    { etcd: { quotaBackendBytes: 4e9 }, size: "8Gi", says: undefined },
+  ];
+  for (const { etcd, size, says } of volumes)
+    test(`of ${size} and ${JSON.stringify(etcd)}`, () => {
+      const given = spec({ ...(etcd && { etcd }), storage: { size } });
+      const warnings = quotaWarnings(given, undefined);
+      expect(warnings).toEqual(
+        says === undefined ? [] : [expect.stringContaining(`spec.etcd.quotaBackendBytes ${says}`)],
+      );
+      expect(quotaWarnings(given, given)).toEqual([]);
+      expect(quotaWarnings(given, spec({ storage: { size } }))).toEqual(warnings);
+    });
   for (const { name, resources, says } of cases) {
     test(name, () => {
       const warnings = resourceWarnings(withResources(resources), undefined);
@@ -166,64 +209,64 @@ describe("resources", () => {
     });
   }
 
-  test("are told when they change, not with every other edit", () => {
-    const poor = withResources({ requests: {} });
-    expect(resourceWarnings({ ...poor, replicas: 5 }, poor)).toEqual([]);
-    expect(resourceWarnings(poor, withResources({ requests: enough }))).toHaveLength(1);
+  test("are checked when they change, not at every edit", () => {
+    const wanting = withResources({ requests: {} });
+    expect(resourceWarnings({ ...wanting, replicas: 5 }, wanting)).toEqual([]);
+    expect(resourceWarnings(wanting, withResources({ requests: enough }))).toHaveLength(1);
   });
 
   test("every warning is short enough to be shown whole", () => {
     const worst = { ...withResources({ requests: {}, limits: { memory: "1".repeat(32) } }), replicas: 6 };
-    const poor = {
+    const wanting = {
       ...worst,
       podTemplate: {
         spec: { containers: [{ name: "etcd", resources: { limits: { memory: "0.000000000000000000000000000001" } } }] },
       },
     };
-    for (const each of [worst, poor]) {
+    for (const each of [worst, wanting]) {
       for (const text of [...resourceWarnings(each, undefined), ...replicaWarnings(each, undefined)])
         expect(text.length).toBeLessThanOrEqual(256);
     }
   });
 });
 
-describe("claims of the name", () => {
+describe("kept claims with the cluster's name", () => {
   const { cluster: object } = cluster();
   const { clusterID, initialMembers } = object.status!.identity!;
   const kept = initialMembers.map(({ name, id }) => claim(name, claimIdentity(clusterID, id)));
   const foreign = claim("my-etcd-3", claimIdentity("ffff", "1"));
 
-  test("that the cluster comes back with are no obstacle, nor is it that there are none", () => {
+  test("of the same cluster are accepted, and so is their absence", () => {
     expect(keptClaimRefusals(object, kept)).toEqual([]);
     expect(keptClaimRefusals(object, [])).toEqual([]);
   });
 
-  test("of two clusters are one, in the words of the rule that would wait", () => {
+  test("of two clusters are refused, with the message of the rule that would wait", () => {
     const [refusal, ...more] = keptClaimRefusals(object, [...kept, foreign]);
     expect(more).toEqual([]);
     expect(refusal?.field).toBe("metadata.name");
     expect(refusal?.message).toMatch(
-      /^my-etcd cannot be used: claims of an earlier cluster are there \(my-etcd-0, my-etcd-1, my-etcd-2, my-etcd-3\) .*different clusters: .*; delete those whose data is not needed, or choose another name$/,
+      /^my-etcd cannot be used: claims of an earlier cluster exist \(my-etcd-0, my-etcd-1, my-etcd-2, my-etcd-3\) .*different clusters: .*\. Delete those with data that is not needed, or choose another name$/,
     );
   });
 
-  test("that are being deleted pass by themselves", () => {
+  test("that are being deleted are accepted", () => {
     const going = { ...foreign, metadata: { ...foreign.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
     expect(keptClaimRefusals(object, [...kept, going])).toEqual([]);
   });
 
-  test("that were put aside do not count", () => {
+  test("that are quarantined do not count", () => {
     const labels = { ...foreign.metadata.labels, "etcd.improbable.io/quarantined": "true" };
     expect(keptClaimRefusals(object, [...kept, { ...foreign, metadata: { ...foreign.metadata, labels } }])).toEqual([]);
   });
 
-  test("what somebody writes into a status does not make the cluster another one", () => {
+  test("of another cluster are refused, whatever a user writes into the status", () => {
     expect(object.status).toBeDefined();
     expect(keptClaimRefusals(object, [...kept, foreign])).toHaveLength(1);
   });
 });
 
-describe("the ReplicaSet that is tried", () => {
+describe("the ReplicaSet of the dry run", () => {
   const { cluster: object } = cluster();
   const affinity = { nodeAffinity: {} };
   const wanted: EtcdCluster = {
@@ -236,13 +279,13 @@ describe("the ReplicaSet that is tried", () => {
   };
   const trial = trialReplicaSet(wanted, "registry.example/etcd", "0a1b");
 
-  test("has a name that nothing has, and no owner, which is not there", () => {
+  test("has an unused name, and no owner, which does not exist yet", () => {
     expect(trial.metadata).toMatchObject({ name: "my-etcd-0-trial-0a1b", namespace: "foo" });
     expect(trial.metadata.ownerReferences).toBeUndefined();
     expect(trial.metadata.labels).toMatchObject({ "app.kubernetes.io/managed-by": "etcd-cluster-operator" });
   });
 
-  test("has the pod of the first member, with what people wrote", () => {
+  test("has the pod of the first member, with the user's pod template", () => {
     expect(trial.spec?.template).toMatchObject({
       metadata: { annotations: { a: "b" } },
       spec: {
@@ -254,7 +297,7 @@ describe("the ReplicaSet that is tried", () => {
   });
 });
 
-describe("what a refused trial says", () => {
+describe("a refused dry run", () => {
   const podTemplate = {
     metadata: { labels: { team: "shop" }, annotations: { a: "b" } },
     spec: {
@@ -297,7 +340,7 @@ describe("what a refused trial says", () => {
     );
   }
 
-  /** A path of the ReplicaSet, and the field in which people have written that; undefined: they have not. */
+  /** A path of the ReplicaSet, and the user's field for it; undefined when the operator wrote it. */
   const places: readonly (readonly [path: string, field: string | undefined, given?: object])[] = [
     ["spec.containers[0].resources.requests[cpu]", "spec.containers[etcd].resources.requests[cpu]"],
     ["spec.containers[0].resources.limits", "spec.containers[etcd].resources.limits"],
@@ -332,7 +375,7 @@ describe("what a refused trial says", () => {
     ["spec.containers[0].image", undefined],
   ];
   for (const [path, field, given] of places) {
-    test(`at ${path} is ${field === undefined ? "no fault of the edit" : `about ${field}`}`, () => {
+    test(`at ${path} is ${field === undefined ? "not caused by the edit" : `reported for ${field}`}`, () => {
       const causes = [{ field: `spec.template.${path}`, message: "Invalid value" }];
       const refusals = field === undefined ? [] : [{ field: `spec.podTemplate.${field}`, message: "Invalid value" }];
       expect(findings(422, { reason: "Invalid", details: { causes } }, given)).toEqual({ refusals, warnings: [] });
@@ -344,13 +387,13 @@ describe("what a refused trial says", () => {
     ["containers[0].imagePullPolicy", "spec.image.pullPolicy"],
     ["imagePullSecrets[0].name", "spec.image.pullSecrets[etcds].name"],
     ["imagePullSecrets[1].name", "spec.podTemplate.spec.imagePullSecrets[agents].name"],
-  ])("at %s is about %s", (path, field) => {
+  ])("at %s is reported for %s", (path, field) => {
     const causes = [{ field: `spec.template.spec.${path}`, message: "Invalid value" }];
     const refusals = [{ field, message: "Invalid value" }];
     expect(findings(422, { reason: "Invalid", details: { causes } }, { image })).toEqual({ refusals, warnings: [] });
   });
 
-  test("of fields that a Pod has not is about those that people have written", () => {
+  test("because of unknown fields is reported for the user's fields only", () => {
     const unknown = ["containers[0].startupProbe.often", "containers[1].imagePulPolicy", "tolerations[0].kee"];
     const message = `ReplicaSet in version "v1" cannot be handled as a ReplicaSet: strict decoding error: ${unknown
       .map((field) => `unknown field "spec.template.spec.${field}"`)
@@ -365,21 +408,24 @@ describe("what a refused trial says", () => {
     });
   });
 
-  test("of what is of the wrong type is about the field, also where Kubernetes does not tell which item", () => {
+  test("because of a wrong type is reported for the field, even without the item's index", () => {
     const sentence = (path: string) =>
       `json: cannot unmarshal string into Go struct field Container.${path} of type bool`;
-    const told = (path: string) => {
+    const findingsAt = (path: string) => {
       const message = `ReplicaSet in version "v1" cannot be handled as a ReplicaSet: ${sentence(`spec.template.${path}`)}`;
       return findings(400, { reason: "BadRequest", message });
     };
     const field = "spec.podTemplate.spec.containers.tty";
-    expect(told("spec.containers.tty")).toEqual({ warnings: [], refusals: [{ field, message: sentence(field) }] });
-    expect(told("spec.hostname")).toEqual({ warnings: [], refusals: [] });
+    expect(findingsAt("spec.containers.tty")).toEqual({
+      warnings: [],
+      refusals: [{ field, message: sentence(field) }],
+    });
+    expect(findingsAt("spec.hostname")).toEqual({ warnings: [], refusals: [] });
   });
 
   const resources = "spec.template.spec.containers[0].resources";
 
-  test("of the pod template is given back in Kubernetes' words, by the fields that people write", () => {
+  test("because of the pod template has Kubernetes' messages, for the user's fields", () => {
     const causes = [
       { field: `${resources}.requests`, message: `Invalid value: "2": must be less than or equal to cpu limit of 1` },
       { field: "spec.template.spec.affinity.nodeAffinity.a[0]", message: "Required value" },
@@ -398,14 +444,14 @@ describe("what a refused trial says", () => {
     });
   });
 
-  test("of what the operator writes itself is no fault of the edit", () => {
+  test("because of the operator's own fields is not caused by the edit", () => {
     const causes = [{ field: "spec.template.spec.hostname", message: "Invalid value" }];
     expect(findings(422, { reason: "Invalid", details: { causes } })).toEqual({ refusals: [], warnings: [] });
     const message = 'strict decoding error: unknown field "spec.template.spec.hostAliases"';
     expect(findings(400, { reason: "BadRequest", message })).toEqual({ refusals: [], warnings: [] });
   });
 
-  test("of somebody's webhook, policy or quota is a warning, whatever they answer with", () => {
+  test("because of a webhook, policy or quota is a warning, whatever its status", () => {
     const causes = [{ field: `${resources}.limits`, message: "too much" }];
     const texts = [
       {
@@ -431,12 +477,12 @@ describe("what a refused trial says", () => {
     for (const { code, ...status } of texts) {
       expect(findings(code, status)).toEqual({
         refusals: [],
-        warnings: [`members could not be started at this moment: ${status.message}`],
+        warnings: [`members could not be started at present: ${status.message}`],
       });
     }
   });
 
-  test("without an answer of the API server is nothing", () => {
+  test("that failed for another reason has no findings", () => {
     for (const error of [
       new OperatorError("KubeUnavailable", "no answer"),
       new OperatorError("KubeInvalid", "without a Status"),
@@ -450,5 +496,25 @@ describe("what a refused trial says", () => {
       warnings: [],
     });
     expect(findings(404, undefined)).toEqual({ refusals: [], warnings: [] });
+  });
+});
+
+describe("a template that gives the member's keys to other containers", () => {
+  const { cluster: running } = cluster();
+  const { status: _, ...asked } = running;
+  const podTemplate = { spec: { shareProcessNamespace: true } };
+  const of = (object: Pick<EtcdCluster, "metadata">, tls: object) => {
+    const { tls: __, ...bare } = spec({});
+    return { ...object, spec: { ...bare, podTemplate, ...tls } } as unknown as EtcdCluster;
+  };
+  const none = { tls: NO_TLS };
+  test.each([
+    ["is refused for a new cluster without spec.tls, which gets TLS", of(asked, {}), undefined, 1],
+    ["is refused for a new cluster with TLS", of(asked, { tls: DEFAULT_TLS }), undefined, 1],
+    ["is accepted for a new cluster without TLS", of(asked, none), undefined, 0],
+    ["is accepted for a cluster that has run without TLS", of(running, {}), { ...running, spec: spec({}) }, 0],
+  ] as const)("%s", (_name, object, before, count) => {
+    const fields = templateRefusals(object, before as EtcdCluster | undefined).map(({ field }) => field);
+    expect(fields).toEqual(Array(count).fill("spec.podTemplate.spec.shareProcessNamespace"));
   });
 });

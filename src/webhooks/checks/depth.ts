@@ -3,8 +3,8 @@ import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
 /**
- * What is nested so deep that whoever walks through it runs out of stack. Where the schema says nothing of what a pod template holds, an API server takes ten
- * thousand levels.
+ * Refuses fields that are nested so deep that traversing them overflows the stack. Where the schema does not define the
+ * content of a pod template, an API server accepts ten thousand levels.
  */
 export function depthRefusals(spec: EtcdClusterSpec): readonly Refusal[] {
   const deep = Object.entries(spec).filter(([, value]) => isTooDeep(value));

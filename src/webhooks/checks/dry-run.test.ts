@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import { DRY_RUN_ANNOTATION } from "#api/names.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import { dryRunRefusals } from "#webhooks/checks/dry-run.ts";
 
 function asking(text?: string): EtcdCluster {
   return cluster(text === undefined ? {} : { annotations: { [DRY_RUN_ANNOTATION]: text } }).cluster;
 }
 
-describe("an edit that is to be explained", () => {
+describe("the annotation for a dry run", () => {
   const cases: readonly (readonly [string, EtcdCluster | undefined, string | undefined, string | undefined])[] = [
-    ["that is one", asking(), '{"replicas":5}', undefined],
-    ["that is none", asking(), "true", 'it is "true"; it must be a JSON object'],
-    ["that is none, on a new cluster", undefined, "true", 'it is "true"; it must be a JSON object'],
-    ["that was none before", asking("true"), "true", undefined],
-    ["that is none in another way", asking("true"), "5", 'it is "5"; it must be'],
-    ["that nobody asks for any more", asking("true"), undefined, undefined],
+    ["with an edit is accepted", asking(), '{"replicas":5}', undefined],
+    ["without an edit is refused", asking(), "true", 'it is "true"; it must be a JSON object'],
+    ["without an edit is refused on a new cluster", undefined, "true", 'it is "true"; it must be a JSON object'],
+    ["without an edit is accepted when it is unchanged", asking("true"), "true", undefined],
+    ["without an edit is refused when it changes", asking("true"), "5", 'it is "5"; it must be'],
+    ["may be removed", asking("true"), undefined, undefined],
   ];
   test.each(cases)("%s", (_, before, now, why) => {
     const [refusal] = dryRunRefusals(asking(now), before);

@@ -5,19 +5,19 @@ import type { Refusal } from "#webhooks/admission-review.ts";
 
 const FIELD = "spec.etcd.extraArgs";
 
-/** Flags that the release cannot be given. @param before what was there; undefined for a new cluster */
+/** Refuses flags that the release does not accept. @param before the stored spec; undefined for a new cluster */
 export function flagRefusals(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly Refusal[] {
   if (isAsBefore(spec, before)) return [];
   return whyNotFlags(flagsOf(spec), spec.version).map((message) => ({ field: FIELD, message }));
 }
 
-/** Flags that a later release will not take. @param before what was there; undefined for a new cluster */
+/** Warns of flags that a later release will not accept. @param before the stored spec; undefined for a new cluster */
 export function unwiseFlags(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
   if (isAsBefore(spec, before)) return [];
   return flagWarnings(flagsOf(spec), spec.version).map((sentence) => `${FIELD}: ${sentence}`);
 }
 
-/** Another release takes other flags. */
+/** The release is compared, too, because each accepts other flags. */
 function isAsBefore(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): boolean {
   return before?.version === spec.version && isSameData(flagsOf(spec), flagsOf(before));
 }

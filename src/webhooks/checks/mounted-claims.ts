@@ -4,17 +4,18 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
-// Why is it asked here, and not told by the name alone?
-//   By its name a claim of this cluster's own members is told, wherever the template is judged. Another cluster may have any name.
+// Why does this need a request to the API server?
+//   Claims of the cluster's own members are recognized by their names, wherever the template is checked. Another
+//   cluster may have any name.
 
-/** Whether the pod template mounts a claim by its name. */
+/** Whether the pod template mounts a claim by name. */
 export function mountsClaims(cluster: EtcdCluster): boolean {
   return mountsOf(cluster).length > 0;
 }
 
 /**
- * Claims of members, also of other clusters: whoever else writes there destroys their data.
- * @param claims that the operator manages, in the namespace of the cluster
+ * Refuses to mount claims of members, also of other clusters: another writer would destroy their data.
+ * @param claims the operator's claims in the namespace of the cluster
  */
 export function mountedClaimRefusals(
   cluster: EtcdCluster,
@@ -23,7 +24,7 @@ export function mountedClaimRefusals(
   return mountsOf(cluster).flatMap(({ field, name }) => {
     const labels = claims.find(({ metadata }) => metadata.name === name)?.metadata.labels;
     if (labels === undefined) return [];
-    const message = `is "${name}"; it must be another one: this is the claim of a member of ${labels[CLUSTER_LABEL]}, and whoever else writes there destroys its data`;
+    const message = `is "${name}"; it must be another claim: this one belongs to a member of ${labels[CLUSTER_LABEL]}, and another writer would destroy its data`;
     return [{ field, message }];
   });
 }

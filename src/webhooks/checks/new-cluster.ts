@@ -1,8 +1,9 @@
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { present } from "#base/observed.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { PersistentVolumeClaim } from "#kube/kinds.ts";
 
-/** The cluster as the operator would see it first: of all that may be there already only its claims are. */
+/** The snapshot with which the operator would first see the cluster: only claims may exist already. */
 export function newCluster(
   { apiVersion, kind, metadata, spec }: EtcdCluster,
   claims: readonly PersistentVolumeClaim[],
@@ -14,7 +15,7 @@ export function newCluster(
     defaultTimes: { replaceAfterMs: 0, memberTimeoutMs: 0 },
     rereadWithinMs: 0,
     operatorNamespace: "",
-    cluster: { apiVersion, kind, metadata, spec }, // its status is what others say
+    cluster: { apiVersion, kind, metadata, spec }, // without the status, which others may have written
     headlessService: undefined,
     clientService: undefined,
     budget: undefined,
@@ -33,6 +34,7 @@ export function newCluster(
     unpublished: new Map(),
     members: { is: "unknown", why: "there are no members yet" },
     throughService: undefined,
+    unseenClaims: present([]),
     heard: new Set(),
     histories: new Map(),
   };

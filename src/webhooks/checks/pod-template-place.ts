@@ -4,25 +4,25 @@ import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isMap } from "#base/json.ts";
 import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 
-/** Where in an EtcdCluster it is said what stands at a place of the ReplicaSet of a member. */
+/** The field of the EtcdCluster that determines a field of a member's ReplicaSet. */
 export interface Place {
   readonly field: string;
-  /** Whether people have said it; else the operator has. */
+  /** Whether the user has set it; otherwise the operator has. */
   readonly isTheirs: boolean;
 }
 
-/** A step of a path: a field, or what stands in brackets. */
+/** A step of a path: a field name, or the content of brackets. */
 const STEP = /([^.[\]]+)|\[([^\]]*)\]/g;
 const OF_ETCD = `spec.podTemplate.spec.containers[${ETCD_CONTAINER}]`;
 const OF_PULL_SECRETS = "spec.podTemplate.spec.imagePullSecrets";
 
 /**
- * @param path as the API server writes it, such as `spec.template.spec.containers[1].image`
- * @param trial the ReplicaSet that it speaks of
+ * @param path as in the API server's message, such as `spec.template.spec.containers[1].image`
+ * @param trial the ReplicaSet of the dry run
  */
 export function placeOf(path: string, trial: Draft<ReplicaSet>, spec: EtcdClusterSpec): Place {
   const steps = [...path.matchAll(STEP)].slice(2);
-  // Kubernetes leaves `metadata` out of some paths.
+  // Kubernetes omits `metadata` in some paths.
   const isBare = /^(?:labels|annotations)$/.test(steps[0]?.[0] ?? "");
   const start = { field: `spec.podTemplate${isBare ? ".metadata" : ""}`, at: isBare ? "metadata" : "" };
   const template: unknown = trial.spec?.template;
@@ -33,14 +33,14 @@ export function placeOf(path: string, trial: Draft<ReplicaSet>, spec: EtcdCluste
 }
 
 interface Walk extends Place {
-  /** The path without places in lists, as in MERGE_KEYS. */
+  /** The path without list indexes, as in MERGE_KEYS. */
   readonly at: string;
-  /** What stands there in all, and of it what people have written. */
+  /** The value at this path in the ReplicaSet, and in the user's template. */
   readonly both: unknown;
   readonly theirs: unknown;
 }
 
-/** Items of lists are called by their names: people have written them into a list of their own. */
+/** List items are addressed by name, because their indexes differ between the user's list and the merged one. */
 function walk({ field, at, both, theirs, isTheirs }: Walk, [, name, key = ""]: RegExpExecArray): Walk {
   const step = name ?? key;
   if (Array.isArray(both) && name === undefined) {
@@ -60,7 +60,7 @@ function walk({ field, at, both, theirs, isTheirs }: Walk, [, name, key = ""]: R
     both: valueAt(both, step),
     theirs: valueAt(theirs, step),
   };
-  // A part of the path may be missing: what nobody has written is missing in what they have written, if it is within that.
+  // The path may lead to a missing field: it is the user's if its parent is the user's.
   const isWithin = at !== "" && (isTheirs || next.theirs !== undefined);
   return { ...next, isTheirs: isWithin && (next.theirs !== undefined || next.both === undefined) };
 }
@@ -69,7 +69,7 @@ function valueAt(value: unknown, field: string): unknown {
   return isMap(value) && Object.hasOwn(value, field) ? value[field] : undefined;
 }
 
-/** What is said of the image elsewhere. */
+/** The fields of spec.image. */
 function ofImage(field: string, { image = {} }: EtcdClusterSpec): Place | undefined {
   if (field === `${OF_ETCD}.image`) {
     const isTheirs = image.repository !== undefined || image.digest !== undefined;

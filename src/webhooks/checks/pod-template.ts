@@ -5,47 +5,47 @@ import type { Draft, ReplicaSet } from "#kube/kinds.ts";
 import { type Findings, NO_FINDINGS, type Refusal } from "#webhooks/admission-review.ts";
 import { type Place, placeOf } from "#webhooks/checks/pod-template-place.ts";
 
-// The API server itself says what is wrong with a pod, so its words are given back. They speak of the ReplicaSet that the operator
-// would make; people have written an EtcdCluster.
+// The API server's message about the pod is passed on. It names fields of the ReplicaSet, which are translated to
+// fields of the EtcdCluster.
 
-/** A path in a sentence. */
+/** A path in a message. */
 const PATH = /\bspec\.template\b(?:\.[\w-]+|\[[^\]]*\])*/g;
 
-/** What was tried, and for whom. */
+/** The ReplicaSet of the dry run, and the spec from which it was made. */
 interface Trial {
   readonly replicaSet: Draft<ReplicaSet>;
   readonly spec: EtcdClusterSpec;
 }
 
 /**
- * What the refusal of a dry run says of the pod template. What is not about it is nothing that its author could mend: then the edit is
- * let through, with a warning when somebody else (a quota, a policy, a webhook) would refuse the members at this moment.
+ * Findings from a refused dry run. Problems outside of the pod template are not the user's, so the edit is admitted. A
+ * quota, a policy or a webhook that would refuse the members at present results in a warning.
  */
 export function podTemplateFindings(refused: OperatorError, trial: Trial): Findings {
   const status = statusIn(refused);
   if (status === undefined || refused.code !== "KubeInvalid") return NO_FINDINGS;
   const message = status.message ?? "";
-  const refusals = isOthersWord(message) ? [] : [...invalidFields(status, trial), ...undecodable(status, trial)];
+  const refusals = isFromAdmission(message) ? [] : [...invalidFields(status, trial), ...undecodable(status, trial)];
   if (refusals.length > 0) return { refusals, warnings: [] };
-  if (isOwnWord(status)) return NO_FINDINGS;
-  return { refusals: [], warnings: [`members could not be started at this moment: ${message}`] };
+  if (isFromValidation(status)) return NO_FINDINGS;
+  return { refusals: [], warnings: [`members could not be started at present: ${message}`] };
 }
 
 function statusIn({ cause }: OperatorError): Status | undefined {
   return isStatus(cause) ? cause : undefined;
 }
 
-/** An answer of somebody's webhook or policy, whatever status it has chosen. */
-function isOthersWord(message: string): boolean {
+/** Whether the message comes from an admission webhook or policy, with whatever status. */
+function isFromAdmission(message: string): boolean {
   return /^admission webhook |ValidatingAdmissionPolicy|MutatingAdmissionPolicy/.test(message);
 }
 
-/** The API server's own validation, which is about nothing but the object. */
-function isOwnWord({ reason, message = "" }: Status): boolean {
-  return !isOthersWord(message) && (reason === "Invalid" || reason === "BadRequest");
+/** Whether the status comes from the API server's own validation of the object. */
+function isFromValidation({ reason, message = "" }: Status): boolean {
+  return !isFromAdmission(message) && (reason === "Invalid" || reason === "BadRequest");
 }
 
-/** Values that are not valid, each with its field. */
+/** Invalid values with their fields. */
 function invalidFields({ reason, details }: Status, trial: Trial): readonly Refusal[] {
   if (reason !== "Invalid") return [];
   return (details?.causes ?? []).flatMap(({ field = "", message = "" }) => {
@@ -54,7 +54,7 @@ function invalidFields({ reason, details }: Status, trial: Trial): readonly Refu
   });
 }
 
-/** What is not even of the right form, or has a field that there is none of. The API server names the fields in its sentence. */
+/** Values of a wrong type and unknown fields. The API server names the fields in its message. */
 function undecodable({ reason, message = "" }: Status, trial: Trial): readonly Refusal[] {
   if (reason !== "BadRequest") return [];
   const sentence = message.replace(/^.*?cannot be handled as a ReplicaSet: /s, "");

@@ -1,21 +1,19 @@
 import { etcdResourcesOf } from "#api/pod-template/etcd-container.ts";
-import { BILLION, billionthsOf } from "#api/quantity.ts";
+import { BILLION, billionthsOf, wholeOf } from "#api/quantity.ts";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { isSameData } from "#base/hash.ts";
-import { quotaBytes } from "#peer/desired/etcd-options.ts";
+import { DEFAULT_QUOTA, quotaBytes, roomOn } from "#peer/desired/etcd-options.ts";
 
-/** etcd's `--quota-backend-bytes`, where nobody sets it: 2 GiB (https://etcd.io/docs/v3.6/op-guide/maintenance/#space-quota). */
-const DEFAULT_QUOTA = 2n * 1024n ** 3n;
 const FIELD = "spec.podTemplate.spec.containers[etcd].resources";
 
-/** What is unwise about the resources of members. @param before what they were; undefined for a new cluster */
+/** Warns of missing or small resources of members. @param before the stored spec; undefined for a new cluster */
 export function resourceWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
   const resources = etcdResourcesOf(spec.podTemplate);
   const quota = quotaOf(spec);
   const isAsBefore = before !== undefined && isSameData(resources, etcdResourcesOf(before.podTemplate));
   if (isAsBefore && quota === quotaOf(before)) return [];
   const { requests = {}, limits = {} } = resources ?? {};
-  // Kubernetes takes the limit for a request that is not there.
+  // Kubernetes uses the limit for a missing request.
   const missing = ["cpu", "memory"].filter((kind) => (requests[kind] ?? limits[kind]) === undefined);
   const memory = limits.memory === undefined ? undefined : billionthsOf(limits.memory);
   return [
@@ -33,12 +31,28 @@ function tooSmall(limit: string | number | undefined, quota: bigint): string {
   return `${FIELD}.limits.memory is ${limit}: etcd's database may grow to its quota of ${enough}, and members that need more memory are killed; use ${enough} or more`;
 }
 
-/** How large the database may become, in bytes. */
+/**
+ * Warns of a quota that does not fit on a volume of the requested size. Members get it anyway, because their claims may
+ * have been expanded. @param before the stored spec; undefined for a new cluster
+ */
+export function quotaWarnings(spec: EtcdClusterSpec, before: EtcdClusterSpec | undefined): readonly string[] {
+  const given = spec.etcd?.quotaBackendBytes;
+  const isAsBefore = before !== undefined && given === before.etcd?.quotaBackendBytes;
+  const [quota, volume] = [quotaBytes(spec), wholeOf(spec.storage.size) ?? 0n];
+  if (given === undefined || given === "Auto" || isAsBefore || quota === undefined) return [];
+  const room = roomOn(volume);
+  if (quota <= room) return [];
+  return [
+    `spec.etcd.quotaBackendBytes is ${given}: a volume of ${spec.storage.size} has room for a database of ${sizeText(room)}, its copy during a defragmentation, and the WAL; use ${sizeText(room)} or less, or larger volumes. A full volume crashes etcd, and the volumes of all members fill at the same time`,
+  ];
+}
+
+/** The database quota in bytes. */
 function quotaOf(spec: EtcdClusterSpec): bigint {
   return quotaBytes(spec) ?? DEFAULT_QUOTA;
 }
 
-/** As people write it. @param bytes a whole number of them */
+/** The size with a unit. @param bytes a whole number */
 function sizeText(bytes: bigint): string {
   const [unit, size] = UNITS.find(([, each]) => bytes % each === 0n) ?? ["", 1n];
   return `${bytes / size}${unit}`;

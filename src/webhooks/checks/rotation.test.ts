@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ROTATE_CA_ANNOTATION } from "#api/names.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import { rotationRefusals } from "#webhooks/checks/rotation.ts";
 
 function asking(words?: string) {
@@ -11,15 +11,15 @@ test.each([
   ["a wish", "all", asking(), 0],
   ["another wish", "all-2", asking("all"), 0],
   ["no wish", "clients", asking(), 1],
-  ["no wish, on a new cluster", "clients", undefined, 1],
-  ["no wish that stood there before", "clients", asking("clients"), 0],
-  ["no wish in place of another one", "now", asking("clients"), 1],
+  ["an invalid request, on a new cluster", "clients", undefined, 1],
+  ["an unchanged invalid request", "clients", asking("clients"), 0],
+  ["an invalid request in place of another", "now", asking("clients"), 1],
   ["nothing", undefined, asking("clients"), 0],
-])("%s is refused or not", (_, words, before, refused) => {
+])("the annotation is checked: %s", (_, words, before, refused) => {
   const refusals = rotationRefusals(asking(words), before);
   expect(refusals).toHaveLength(refused);
   for (const { field, message } of refusals)
     expect(`${field}: ${message}`).toBe(
-      `metadata.annotations[etcd.improbable.io/rotate-ca]: it is "${words}"; it must be peer, client or all; to ask again, with something behind it, such as all-2`,
+      `metadata.annotations[etcd.improbable.io/rotate-ca]: it is "${words}"; it must be peer, client or all; to ask again, with something behind it, such as all-2, and 63 characters at most`,
     );
 });

@@ -4,7 +4,10 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { told } from "#base/json.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
-/** Words by which nobody would make another authority. @param before what was there; undefined for a new cluster */
+/**
+ * Refuses values of the rotate annotation that request no rotation. @param before the stored object; undefined for a
+ * new cluster
+ */
 export function rotationRefusals(cluster: EtcdCluster, before: EtcdCluster | undefined): readonly Refusal[] {
   const [words, known] = [cluster, before].map((each) => each?.metadata.annotations?.[ROTATE_CA_ANNOTATION]);
   if (words === undefined || words === known || sidesAsked(words).length > 0) return [];

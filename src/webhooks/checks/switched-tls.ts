@@ -3,17 +3,18 @@ import { hasTls, providerOf, type Side } from "#api/tls.ts";
 import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
-// Why again, when rules of the schema say the same?
-//   Those of v1beta1 are not asked of what is written in v1alpha1, where all of spec.tls stands in an annotation. Whoever replaces the object
-//   without it says that there is no TLS, of members that go on to speak it.
+// Why is this checked again, when schema rules do the same?
+//   Those of v1beta1 do not cover objects written in v1alpha1, where spec.tls is in an annotation. Replacing the object
+//   without that annotation would remove TLS from a cluster with members that use it.
 
-const WHERE = `; in v1alpha1 spec.tls stands in metadata.annotations[${BEYOND_V1ALPHA1_ANNOTATION}], which must be left as it was read`;
+const WHERE = `; in v1alpha1 spec.tls is in metadata.annotations[${BEYOND_V1ALPHA1_ANNOTATION}], which must be left as it was read`;
 
-const WITHOUT = "it must be there: as it was, or with the provider None for a cluster that is to go on without";
+const WITHOUT = "set it as it was, or set provider None to turn TLS off";
 
 /**
- * What of TLS may not become what it is.
- * @param before what was there; undefined for a new cluster @param written in which version of the API, such as v1alpha1
+ * Refuses to remove spec.tls from a cluster with TLS.
+ * @param before the stored object; undefined for a new cluster @param written the API version in which it was written,
+ * such as v1alpha1
  */
 export function switchedTlsRefusals(
   cluster: EtcdCluster,
@@ -25,11 +26,11 @@ export function switchedTlsRefusals(
 }
 
 function sideRefusals({ spec }: EtcdCluster, before: EtcdCluster, side: Side, written: string): readonly Refusal[] {
-  // Who has lost it may get it back: whether members speak it is known to the operator alone.
+  // A stored object without TLS may get it: only the operator knows whether members use it.
   if (providerOf(before.spec, side) === "None") return [];
-  // Who writes v1alpha1 without the annotation has not said so: the conversion has. Who is to go on without it says so.
+  // A v1alpha1 object without the annotation means TLS was lost in conversion. TLS is switched off only explicitly.
   const isLost = spec.tls === undefined || (written === "v1alpha1" && !hasTls(spec));
   return isLost
-    ? [{ field: "spec.tls", message: `it is missing, and members have TLS (${side}); ${WITHOUT}${WHERE}` }]
+    ? [{ field: "spec.tls", message: `it is missing, but members use TLS (${side}); ${WITHOUT}${WHERE}` }]
     : [];
 }

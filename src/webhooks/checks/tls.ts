@@ -5,11 +5,11 @@ import { isSameData } from "#base/hash.ts";
 import type { Observed } from "#base/observed.ts";
 import { consentText } from "#certificates/consent.ts";
 import { mayBeShown } from "#certificates/facts.ts";
-import { ownSecretText } from "#cluster/own-secrets.ts";
+import { ownSecretText } from "#cluster-tls/check/own-secrets.ts";
 import type { Secret } from "#kube/kinds.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
-/** Names that look like addresses and are none: the rules of the schema know the letters of an IPv6 address, and not its form. */
+/** Refuses names that look like IPv6 addresses and are invalid: the schema rules check only the characters. */
 export function extraNameRefusals({ spec }: EtcdCluster): readonly Refusal[] {
   return (spec.tls?.client?.extraNames ?? []).flatMap((name, n) =>
     name.includes(":") && !URL.canParse(`http://[${name}]`)
@@ -23,7 +23,7 @@ export function extraNameRefusals({ spec }: EtcdCluster): readonly Refusal[] {
   );
 }
 
-/** The Secrets that are named now and were not before. @param before what was there; undefined for a new cluster */
+/** The Secrets that are newly named. @param before the stored object; undefined for a new cluster */
 export function newlyNamed({ spec }: EtcdCluster, before: EtcdCluster | undefined): readonly NamedSecret[] {
   const known = before === undefined ? [] : namedIn(before.spec);
   return namedIn(spec).filter((each) => !known.some((other) => isSameData(each, other)));
@@ -33,12 +33,15 @@ function namedIn(spec: EtcdCluster["spec"]): readonly NamedSecret[] {
   return (["peer", "client"] as const).flatMap((side) => namedSecrets(spec, side));
 }
 
-/** Secrets that are named as what people bring, and that the operator fills for the cluster, or for an EtcdUser. What was named before stays. */
+/**
+ * Refuses names of Secrets that the operator itself fills, for the cluster or for an EtcdUser. Stored names are
+ * accepted.
+ */
 export function ownSecretRefusals(cluster: EtcdCluster, before: EtcdCluster | undefined): readonly Refusal[] {
   const { name: of } = cluster.metadata;
   return newlyNamed(cluster, before).flatMap(({ field, name }) => {
     if (isOwnSecretName(of, name)) return [{ field, message: `it is ${name}: ${ownSecretText(of)}` }];
-    const asUser = "so Secrets by which an application connects as an EtcdUser are called; it must be another one";
+    const asUser = "the operator uses such names for Secrets of EtcdUsers; it must be another name";
     return isBindingName(name) ? [{ field, message: `it is ${name}: ${asUser}` }] : [];
   });
 }
@@ -46,14 +49,14 @@ export function ownSecretRefusals(cluster: EtcdCluster, before: EtcdCluster | un
 const KEYS = [CERTIFICATE_FILE, KEY_FILE, TRUST_FILE];
 
 /**
- * What a Secret lacks that may yet come: whoever makes it may do so after the cluster. Of one that is not for EtcdClusters no more is told, since
- * who may write one need not be allowed to read it.
+ * Warns of what a named Secret lacks, which may be created after the cluster. For a Secret without the label nothing
+ * else is revealed: the author of an EtcdCluster may not be allowed to read it.
  */
 export function secretWarnings({ field, name }: NamedSecret, seen: Observed<Secret>): readonly string[] {
   if (seen.is === "unknown") return [];
   const must = `it must have ${KEYS.slice(0, -1).join(", ")} and ${TRUST_FILE}`;
   if (seen.is === "absent")
-    return [`${field} is ${name}: there is no such Secret yet; ${must}, and the label ${TLS_LABEL}: "true"`];
+    return [`${field} is ${name}: this Secret does not exist yet; ${must}, and the label ${TLS_LABEL}: "true"`];
   if (!mayBeShown(seen.value)) return [`${field} is ${name}: ${consentText(seen.value.metadata.namespace, name)}`];
   const lacking = KEYS.filter((key) => !Object.hasOwn(seen.value.data ?? {}, key));
   return lacking.length === 0 ? [] : [`${field} is ${name}: this Secret has no ${lacking.join(" and no ")}; ${must}`];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
-import { cluster } from "#kit/cluster.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
 import { topologyWarnings } from "#webhooks/checks/topology.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -21,20 +21,26 @@ function within(key: string, ...values: readonly string[]): object {
 
 const TWO = requiring([within(ZONE, "b", "a")]);
 const WORDS =
-  "spec.podTemplate.spec lets members run in two zones alone, a and b: with one of the two the quorum is lost; use three zones";
+  "spec.podTemplate.spec restricts members to two zones, a and b: the loss of one of them may lose the quorum; use three zones";
 
-describe("two zones are warned of", () => {
+describe("two zones result in a warning", () => {
   const cases: readonly { name: string; pod: object; words?: string }[] = [
-    { name: "that are named", pod: TWO },
-    { name: "of which one is named twice", pod: requiring([within(ZONE, "b", "a", "b")]) },
-    { name: "that are named in a term each", pod: requiring([within(ZONE, "a")], [within(ZONE, "b")]) },
-    { name: "beside something else", pod: requiring([{ key: "disk", operator: "Exists" }, within(ZONE, "a", "b")]) },
-    { name: "that are left of three", pod: requiring([within(ZONE, "a", "b", "c"), within(ZONE, "d", "b", "a")]) },
+    { name: "when they are listed", pod: TWO },
+    { name: "when one is listed twice", pod: requiring([within(ZONE, "b", "a", "b")]) },
+    { name: "when each has its own term", pod: requiring([within(ZONE, "a")], [within(ZONE, "b")]) },
     {
-      name: "which may be nodes",
+      name: "when there are other requirements",
+      pod: requiring([{ key: "disk", operator: "Exists" }, within(ZONE, "a", "b")]),
+    },
+    {
+      name: "when other terms exclude a third",
+      pod: requiring([within(ZONE, "a", "b", "c"), within(ZONE, "d", "b", "a")]),
+    },
+    {
+      name: "when they are nodes",
       pod: requiring([within(HOST, "node-2", "node-1")]),
       words:
-        "spec.podTemplate.spec lets members run in two nodes alone, node-1 and node-2: with one of the two the quorum is lost; use three nodes",
+        "spec.podTemplate.spec restricts members to two nodes, node-1 and node-2: the loss of one of them may lose the quorum; use three nodes",
     },
   ];
   test.each(cases)("$name", ({ pod, words = WORDS }) => {
@@ -43,30 +49,27 @@ describe("two zones are warned of", () => {
   });
 });
 
-describe("nothing is said of", () => {
+describe("there is no warning for", () => {
   const cases: readonly (readonly [name: string, pod: unknown])[] = [
     ["no word", undefined],
     ["three zones", requiring([within(ZONE, "a", "b", "c")])],
-    ["one zone, which somebody wants", { nodeSelector: { [ZONE]: "a" } }],
+    ["one zone, which is deliberate", { nodeSelector: { [ZONE]: "a" } }],
     ["two zones of which one is selected", { ...TWO, nodeSelector: { [ZONE]: "a" } }],
     ["two zones or any other", requiring([within(ZONE, "a", "b")], [{ key: "disk", operator: "Exists" }])],
-    ["two zones that are not to be", requiring([{ key: ZONE, operator: "NotIn", values: ["a", "b"] }])],
+    ["two excluded zones", requiring([{ key: ZONE, operator: "NotIn", values: ["a", "b"] }])],
     ["two values of another label", requiring([within("disk", "ssd", "nvme")])],
-    [
-      "two zones that are preferred",
-      { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } } },
-    ],
-    ["what is of a wrong form", requiring([{ key: ZONE, operator: "In", values: "a,b" }])],
-    ["what is of another wrong form", { affinity: [], nodeSelector: "a" }],
+    ["two preferred zones", { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } } }],
+    ["values of a wrong type", requiring([{ key: ZONE, operator: "In", values: "a,b" }])],
+    ["an affinity of a wrong type", { affinity: [], nodeSelector: "a" }],
   ];
   test.each(cases)("%s", (_, pod) => expect(topologyWarnings(spec(pod), undefined)).toEqual([]));
 
-  test("one member, which has no other to be apart from", () => {
+  test("a single member", () => {
     expect(topologyWarnings(spec(TWO, 1), undefined)).toEqual([]);
     expect(topologyWarnings(spec(TWO, 3), spec(TWO, 1))).toEqual([WORDS]);
   });
 
-  test("an edit of something else", () => {
+  test("an edit of other fields", () => {
     expect(topologyWarnings(spec(TWO, 5), spec({ ...TWO, priorityClassName: "x" }, 3))).toEqual([]);
     expect(topologyWarnings(spec(TWO), spec({}))).toEqual([WORDS]);
   });

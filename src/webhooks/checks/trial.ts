@@ -2,23 +2,23 @@ import { peerName } from "#api/names.ts";
 import { areClientsVerified, peerSecretName, serverSecretName } from "#api/tls.ts";
 import type { EtcdCluster, EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
 import { ETCD_PEERS, type EtcdPeer, type EtcdPeerSpec } from "#api/v1beta1/peer.ts";
-import { withDefaultTls } from "#cluster/default-tls.ts";
-import { newIdentity } from "#cluster/desired/identity.ts";
-import { newPeer } from "#cluster/desired/peer.ts";
+import { newIdentity } from "#cluster/identity/desired/identity.ts";
+import { newPeer } from "#cluster/members/desired/peer.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { withDefaultTls } from "#cluster-tls/switch/default-tls.ts";
 import { apiVersionOf, type Draft, type ReplicaSet } from "#kube/kinds.ts";
 import { replicaSet } from "#peer/desired/replica-set.ts";
 import { unseenPeer } from "#peer/snapshot.ts";
 import { newCluster } from "#webhooks/checks/new-cluster.ts";
 
-/** What the cluster is tried out with: who is new, and says nothing of TLS, will speak it. */
+/** The spec of the dry run: a new cluster without spec.tls gets the default TLS. */
 export function triedSpec(asked: EtcdCluster): EtcdClusterSpec {
   return trialSnapshot(asked).cluster.spec;
 }
 
 /**
- * The ReplicaSet that the cluster's first member would get, to be asked for in a dry run.
- * @param suffix random, so that nothing has the name; lower-case letters and digits
+ * The ReplicaSet of the cluster's first member, for a dry run.
+ * @param suffix random, so that the name is free; lower-case letters and digits
  */
 export function trialReplicaSet(asked: EtcdCluster, imageRepository: string, suffix: string): Draft<ReplicaSet> {
   const snapshot = trialSnapshot(asked);
@@ -38,20 +38,20 @@ export function trialReplicaSet(asked: EtcdCluster, imageRepository: string, suf
       imageRepository,
     }),
   );
-  const { ownerReferences: _, ...metadata } = wanted.metadata; // there is no EtcdPeer that could own it
+  const { ownerReferences: _, ...metadata } = wanted.metadata; // no EtcdPeer exists to own it
   return { ...wanted, metadata: { ...metadata, name: `${metadata.name}-trial-${suffix}` } };
 }
 
 function trialSnapshot(asked: EtcdCluster): ClusterSnapshot {
-  // How many members there are to be does not matter to the pod of one.
+  // The number of members does not affect the pod.
   const single = newCluster({ ...asked, spec: { ...asked.spec, replicas: 1 } }, []);
   return asked.status?.identity === undefined ? withDefaultTls(single) : single;
 }
 
-/** Stands for an authority that nobody has made yet. */
+/** Placeholder for a CA that does not exist yet. */
 const TRUST = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
 
-/** The places of the certificates that the member would get; nothing that the API server looks at is in them. */
+/** The TLS part of the EtcdPeer. The API server checks nothing in it. */
 function certificates(cluster: EtcdCluster): EtcdPeerSpec["tls"] {
   const [peers, clients] = [peerSecretName(cluster), serverSecretName(cluster)];
   if (peers === undefined && clients === undefined) return undefined;

@@ -3,8 +3,8 @@ import { isRelease, whyNoPath } from "#etcd/version.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
 /**
- * A release to which members cannot go from what they say that they run. Who has yet to run may run any.
- * @param before the cluster as it was; undefined for a new one
+ * Refuses a release to which the running members cannot be updated. Before any member runs, every release is accepted.
+ * @param before the stored object; undefined for a new cluster
  */
 export function versionRefusals(
   { version }: { readonly version: string },

@@ -3,13 +3,13 @@ import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
 import { waiversIn } from "#api/waivers.ts";
 import type { Refusal } from "#webhooks/admission-review.ts";
 
-/** What nobody may waive, or not so. @param before what was there; undefined for a new cluster */
+/** Refuses invalid waivers. @param before the stored object; undefined for a new cluster */
 export function waiverRefusals(
   cluster: EtcdCluster,
   before: EtcdCluster | undefined,
   nowMs: number,
 ): readonly Refusal[] {
-  // What stands there already counts for nothing, and must keep nobody from editing the spec.
+  // Stored invalid waivers have no effect, and must not block edits of the spec.
   const known = before === undefined ? [] : waiversIn(before, nowMs).refused;
   const field = `metadata.annotations[${WAIVE_ANNOTATION}]`;
   return waiversIn(cluster, nowMs)

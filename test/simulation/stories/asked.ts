@@ -1,18 +1,18 @@
 import { OPERATOR, ROOT } from "#api/names.ts";
-import type { AuthChange } from "#kit/world-auth.ts";
-import { NO_CALL_FAULTS } from "#kit/world-calls.ts";
-import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
+import type { AuthChange } from "#kit/world/auth.ts";
+import { NO_CALL_FAULTS } from "#kit/world/calls.ts";
+import { CLUSTER, NAMESPACE } from "#kit/world/people.ts";
 import { SECRETS } from "#kube/kinds.ts";
 import { usersVerdict } from "../auth-invariants.ts";
 import { usersOf } from "../auth-memory.ts";
 import { type Certified, certified } from "./certified.ts";
 import type { Story } from "./scene.ts";
 
-// Clusters whose etcd asks for users.
+// Clusters with etcd auth enabled.
 
 const HOUR_MS = 3_600_000;
 const MINUTES_MS = 60_000;
-/** By then etcd was asked again, and whether root has the password of its Secret, too. */
+/** Time in which etcd is read again, and the password of root is compared with its Secret. */
 const LOOKED_AGAIN_MS = 12 * MINUTES_MS;
 
 function wrongUsers(of: Certified): string | undefined {
@@ -33,7 +33,7 @@ async function untilAsked(of: Certified, mostMs = LOOKED_AGAIN_MS): Promise<stri
   return wrongUsers(of);
 }
 
-/** Somebody does this as root with etcdctl. */
+/** Changes users as root with etcdctl. */
 function byHand(of: Certified, change: AuthChange): void {
   of.world.etcd.changeAuth(of.leader(), change, "person");
 }
@@ -45,14 +45,14 @@ async function asked(enabled: boolean): Promise<Certified> {
   return of;
 }
 
-/** Users are asked for, no more, and again; the operator dies whenever anything of that has been written. */
-export const askingNeedsAMemory: Story = async () => {
+/** Auth is enabled, disabled and enabled again. The operator crashes after every write. */
+export const authSwitchIsLostInCrash: Story = async () => {
   const of = await asked(false);
   const changes = () =>
     of.events.filter((event) => event.is === "usersChanged" || (event.is === "write" && event.resource === SECRETS))
       .length;
   let deaths = 0;
-  // Each call takes its time: so there is a moment between any two writes.
+  // Every call takes time, so that there is a moment between any two writes.
   of.world.calls.faults = { ...NO_CALL_FAULTS, late: 1 };
   for (const enabled of [true, false, true]) {
     of.edit({ auth: { enabled } });
@@ -68,11 +68,14 @@ export const askingNeedsAMemory: Story = async () => {
     const wrong = await untilAsked(of);
     if (wrong !== undefined) return `spec.auth.enabled is ${enabled}: ${wrong}`;
   }
-  return deaths < 5 ? `the operator died ${deaths} times only` : undefined;
+  return deaths < 5 ? `the operator crashed only ${deaths} times` : undefined;
 };
 
-/** Somebody takes the operator's user away, or its role, while its clock is hours wrong, either way: it lets itself in. */
-export const clockLocksOut: Story = async () => {
+/**
+ * A person deletes the operator's user, or revokes its role, while its clock is hours wrong in either direction. The
+ * operator restores both.
+ */
+export const wrongClockLocksOut: Story = async () => {
   const given: readonly [number, AuthChange][] = [
     [-2 * HOUR_MS, { do: "userDelete", user: OPERATOR }],
     [2 * HOUR_MS, { do: "revokeRole", user: OPERATOR, role: ROOT }],
@@ -88,14 +91,17 @@ export const clockLocksOut: Story = async () => {
   return undefined;
 };
 
-/** root's Secret is deleted, or edited, or root gets another password by hand: it has that of its Secret again, and nobody restarts. */
-export const rootIsLostForEver: Story = async () => {
+/**
+ * root's Secret is deleted or edited, or its password is changed with etcdctl. root gets the password of its Secret,
+ * without restarts.
+ */
+export const rootPasswordStaysLost: Story = async () => {
   const of = await asked(true);
   const before = of.restarts().length;
   const secret = () => of.secret("root");
   const losses: Readonly<Record<string, () => void>> = {
     deleted: () => of.world.api.delete("person", SECRETS, { namespace: NAMESPACE, name: `${CLUSTER}-root` }),
-    edited: () => of.write("root", (data) => ({ ...data, password: btoa("of somebody") })),
+    edited: () => of.write("root", (data) => ({ ...data, password: btoa("of a person") })),
     "by hand": () => byHand(of, { do: "changePassword", user: ROOT, password: "by hand" }),
   };
   for (const [how, lose] of Object.entries(losses)) {
@@ -104,13 +110,14 @@ export const rootIsLostForEver: Story = async () => {
     const wrong = await untilAsked(of);
     if (wrong !== undefined) return `${how}: ${wrong}`;
     const password = atob(secret()?.data?.password ?? "");
-    if (usersOf(of.world, of.cluster)?.users.get(ROOT)?.password !== password) return `${how}: root has another one`;
+    if (usersOf(of.world, of.cluster)?.users.get(ROOT)?.password !== password)
+      return `${how}: root has another password`;
   }
   return of.restarts().length > before ? `members were restarted: ${of.restarts()}` : undefined;
 };
 
-/** What people made with etcdctl stays as it is while users are asked for, and no more. */
-export const strangersAreTouched: Story = async () => {
+/** Users that people made with etcdctl stay unchanged while auth is enabled and disabled. */
+export const foreignUsersAreChanged: Story = async () => {
   const of = await asked(false);
   for (const change of [
     { do: "roleAdd", role: "theirs" },
@@ -123,19 +130,20 @@ export const strangersAreTouched: Story = async () => {
     const wrong = await untilAsked(of);
     if (wrong !== undefined) return wrong;
     const theirs = usersOf(of.world, of.cluster)?.users.get("theirs");
-    if (theirs?.password !== "theirs" || theirs.roles.size !== 1)
-      return `${enabled}: the user of somebody else is touched`;
+    if (theirs?.password !== "theirs" || theirs.roles.size !== 1) return `${enabled}: the user of a person is changed`;
   }
   return undefined;
 };
 
-/** Somebody writes what is of no use into root's Secret: a member comes all the same, and people are told. */
-export const usersHoldHealingUp: Story = async () => {
+/**
+ * A person writes an invalid password into root's Secret. A new member still joins, and the status reports the Secret.
+ */
+export const invalidRootSecretBlocksScaleUp: Story = async () => {
   const of = await asked(true);
   of.write("root", (data) => ({ ...data, password: "" }));
   await of.forMs(2 * MINUTES_MS);
   const { reason } = of.condition("Ready") ?? {};
-  if (reason !== "RootSecretInvalid") return `Ready says ${reason}`;
+  if (reason !== "RootSecretInvalid") return `Ready has reason ${reason}`;
   of.edit({ replicas: 4 });
   await of.forMs(3 * MINUTES_MS);
   return of.world.etcd.processes.size === 4 ? of.broken[0] : `${of.world.etcd.processes.size} of 4 members run`;

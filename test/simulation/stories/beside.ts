@@ -1,12 +1,12 @@
-import { NEVER_READY, NEVER_STARTED, WELL_BESIDE } from "#kit/world-containers.ts";
+import { NEVER_READY, NEVER_STARTED, WELL_BESIDE } from "#kit/world/containers.ts";
 import { PODS } from "#kube/kinds.ts";
 import { Scene, type Story, scene } from "./scene.ts";
 
-// What is beside etcd's container in a pod, before it and at its side, and what becomes of the member meanwhile.
+// Sidecars and init containers of a pod, and their effect on the member.
 
 type PodTemplate = Scene["cluster"]["spec"]["podTemplate"];
 
-/** A cluster that is made with this, and has had its time. */
+/** A cluster that was created with this template a minute ago. */
 async function madeWith(replicas: number, podTemplate: PodTemplate): Promise<Scene> {
   const of = new Scene(replicas);
   await of.start();
@@ -32,11 +32,11 @@ function whyNotReady(of: Scene): string | undefined {
   return of.condition("Ready")?.status === "True" ? undefined : readyText(of);
 }
 
-/** A cluster is made with something before etcd that never comes to an end, or that is not there; then the spec is corrected. */
-export const neverStartedForEver: Story = async () => {
+/** A cluster is created with an init container that never ends or does not exist; then the spec is corrected. */
+export const unstartedClusterIsKept: Story = async () => {
   for (const [what, podTemplate] of Object.entries(NEVER_STARTED)) {
     const of = await madeWith(3, podTemplate);
-    if (running(of) > 0) throw new Error("nobody was to run");
+    if (running(of) > 0) throw new Error("no member should run");
     of.edit({ podTemplate: {} });
     await of.untilQuiet();
     const why = whyNotReady(of);
@@ -45,7 +45,10 @@ export const neverStartedForEver: Story = async () => {
   return undefined;
 };
 
-/** Two members, of which the first gets what keeps it from starting: without a quorum. The spec is corrected a moment later. */
+/**
+ * The first of two members gets a template with which it never starts, so there is no quorum. The spec is corrected a
+ * moment later.
+ */
 export const correctionComesTooLate: Story = async () => {
   for (const [what, podTemplate] of Object.entries(NEVER_STARTED)) {
     const of = await scene(2);
@@ -61,44 +64,45 @@ export const correctionComesTooLate: Story = async () => {
   return undefined;
 };
 
-/** An edit with which the first member never starts, and nobody takes it back. */
-export const hangingIsNotPutBack: Story = async () => {
+/** The first member never starts with the edit, and the edit stays. */
+export const hangingMemberIsNotRolledBack: Story = async () => {
   for (const replicas of [1, 2, 3])
     for (const [what, podTemplate] of Object.entries(NEVER_STARTED)) {
       const of = await scene(replicas);
       of.edit({ podTemplate });
       await of.untilQuiet();
       if (running(of) !== replicas) return `${what}: ${running(of)} of ${replicas} run; ${readyText(of)}`;
-      if (new Set(restarts(of)).size !== 1) return `${what}: more than one member was tried: ${restarts(of)}`;
+      if (new Set(restarts(of)).size !== 1) return `${what}: more than one member was restarted: ${restarts(of)}`;
       if (of.condition("Ready")?.reason !== "UpdateStopped") return `${what}: ${readyText(of)}`;
     }
   return undefined;
 };
 
-/** Nothing is asked for but what there is, and a node takes ten minutes to start what a pod was made of. */
-export const pullingIsKilled: Story = async () => {
+/** The spec does not change, and a node takes ten minutes to start a pod. */
+export const slowPodIsRestarted: Story = async () => {
   const of = await scene(3);
   const { api, kubelets } = of.world;
   const [first] = api.list(PODS);
   kubelets.killContainer(first!);
   api.remove(PODS, first!);
-  for (const node of kubelets.nodes) node.cutSinceMs = of.world.time.nowMs; // whatever is scheduled there starts later
+  // Pods that are scheduled on a node that is cut off start later.
+  for (const node of kubelets.nodes) node.cutSinceMs = of.world.time.nowMs;
   await of.forMs(40_000);
   for (const node of kubelets.nodes) node.cutSinceMs = undefined;
   await of.untilQuiet();
-  return restarts(of).length === 0 ? whyNotReady(of) : `what is only slow was restarted: ${restarts(of)}`;
+  return restarts(of).length === 0 ? whyNotReady(of) : `a slow pod was restarted: ${restarts(of)}`;
 };
 
-/** Beside etcd something has no image: Kubernetes calls the pod pending, and etcd serves. */
-export const pendingIsNotAsked: Story = async () => {
+/** A sidecar has no image: the pod's phase is Pending, and etcd serves. */
+export const pendingPodIsNotAsked: Story = async () => {
   const of = await madeWith(3, NEVER_READY.unpublished);
-  if (running(of) !== 3) throw new Error("three members were to run");
+  if (running(of) !== 3) throw new Error("three members should run");
   const { status, reason, message } = of.condition("Available") ?? {};
   return status === "True" ? undefined : `Available is ${status} (${reason}: ${message})`;
 };
 
-/** What is beside etcd is not well in any pod; then the spec is corrected. */
-export const sidecarBlocksItsMend: Story = async () => {
+/** The sidecar is unhealthy in every pod; then the spec is corrected. */
+export const sidecarBlocksItsFix: Story = async () => {
   for (const replicas of [1, 2, 3])
     for (const [what, podTemplate] of Object.entries(NEVER_READY)) {
       const of = await madeWith(replicas, podTemplate);
@@ -113,22 +117,24 @@ export const sidecarBlocksItsMend: Story = async () => {
   return undefined;
 };
 
-/** In one pod what is beside etcd has gone wrong; the edit that comes then begins with that one, and does not stop at it. */
-export const illAgentBlocksTheRest: Story = async () => {
+/** The sidecar fails in one pod. The next edit begins with that pod, and does not stop at it. */
+export const unhealthySidecarBlocksUpdate: Story = async () => {
   const of = await scene(3);
   const { api, kubelets } = of.world;
   of.edit({ podTemplate: WELL_BESIDE.agent });
   await of.untilQuiet();
   const before = restarts(of).length;
-  const names = ["db-0", "db-1"].filter((name) => name !== of.leader().peer); // of them the one that would come later
+  // Without its failure the first of these would be restarted later.
+  const names = ["db-0", "db-1"].filter((name) => name !== of.leader().peer);
   const ill = api.list(PODS).find(({ spec }) => spec?.hostname === names[0]);
   kubelets.illAgents.add(ill?.metadata.uid ?? "");
   await of.forMs(5_000);
   of.edit({ podTemplate: {} });
   await of.forMs(15_000);
-  if (restarts(of).length !== before) return "nobody waited for the pod to be ready again";
+  if (restarts(of).length !== before) return "the update did not wait for the pod to become ready";
   await of.forMs(60_000);
   const [first] = restarts(of).slice(before);
-  if (first !== `restartPod ${ill?.spec?.hostname}`) return `${ill?.spec?.hostname} is not ready, and first: ${first}`;
+  if (first !== `restartPod ${ill?.spec?.hostname}`)
+    return `${ill?.spec?.hostname} is not ready, and the first restart is ${first}`;
   return whyNotReady(of);
 };

@@ -1,18 +1,18 @@
-import { NAMESPACE } from "#kit/world-people.ts";
+import { NAMESPACE } from "#kit/world/people.ts";
 import { PERSISTENT_VOLUME_CLAIMS, POD_DISRUPTION_BUDGETS, PODS, SERVICES } from "#kube/kinds.ts";
 import { type Scene, type Story, scene } from "./scene.ts";
 
-/** A person adds a voter of their own with etcdctl. Nobody asked for fewer members. */
-export const foreignVoterCostsOurs: Story = async () => {
+/** A person adds a voter with etcdctl. No one asked for fewer members. */
+export const foreignVoterCausesRemoval: Story = async () => {
   const of = await scene(5);
   await of.forMs(6_000);
   addOwn(of, "voter");
   await of.forMs(5 * 60_000);
   const claims = of.world.api.list(PERSISTENT_VOLUME_CLAIMS).length;
-  return claims < 5 ? `${claims} claims are left of 5; it did ${of.did().slice(-4).join(", ")}` : undefined;
+  return claims < 5 ? `${claims} claims are left of 5; the operator did ${of.did().slice(-4).join(", ")}` : undefined;
 };
 
-/** A person adds a voter of their own; then one more member is wanted. */
+/** A person adds a voter; then one more member is requested. */
 export const foreignVoterBlocksJoining: Story = async () => {
   const of = await scene(3);
   await of.forMs(6_000);
@@ -22,7 +22,7 @@ export const foreignVoterBlocksJoining: Story = async () => {
   return [...of.world.etcd.processes.values()].some(({ peer }) => peer === "db-3") ? undefined : "db-3 cannot join";
 };
 
-/** A person adds a voter of their own, with a name that is none for Kubernetes; then another release is wanted. */
+/** A person adds a voter with a name that is no valid Kubernetes name; then another release is requested. */
 export const foreignVoterBlocksRestarts: Story = async () => {
   const of = await scene(5);
   await of.forMs(6_000);
@@ -34,8 +34,8 @@ export const foreignVoterBlocksRestarts: Story = async () => {
   return old.length === 0 ? undefined : `${old.map(({ peer }) => peer).join(", ")} did not restart`;
 };
 
-/** A person adds a learner of their own, and then one more member is wanted: etcd has no place for it. */
-export const foreignLearnerIsNagged: Story = async () => {
+/** A person adds a learner; then one more member is requested, for which etcd has no place. */
+export const foreignLearnerCausesPolling: Story = async () => {
   const of = await scene(3);
   await of.forMs(6_000);
   addOwn(of, "learner");
@@ -51,8 +51,8 @@ function addOwn({ world }: Scene, what: "voter" | "learner"): void {
   if (!world.people.do(what === "voter" ? "addOwnVoter" : "addOwnLearner")) throw new Error("etcd refused it");
 }
 
-/** A person edits spec.version, which is refused, and asks for one more member. */
-export const versionLeaks: Story = async () => {
+/** A person edits spec.version to a refused one, and asks for one more member. */
+export const refusedVersionReachesNewMember: Story = async () => {
   const of = await scene(3);
   of.edit({ version: "3.5.11", replicas: 4 });
   await of.forMs(5 * 60_000);
@@ -60,21 +60,21 @@ export const versionLeaks: Story = async () => {
   return other === undefined ? undefined : `${other.peer} runs ${other.version}`;
 };
 
-/** The database of a member is full: every write is refused. */
-export const noSpaceUnseen: Story = async () => {
+/** The database of a member is full, so that every write is refused. */
+export const spaceAlarmIsIgnored: Story = async () => {
   const of = await scene(3);
   const { data } = of.leader();
   of.world.etcd.truth.of(data.clusterId).full.add(data.memberId);
   await of.forMs(5 * 60_000);
-  if (of.world.etcd.write(of.leader())) throw new Error("the write was to be refused");
+  if (of.world.etcd.write(of.leader())) throw new Error("the write should be refused");
   const says = JSON.stringify(of.cluster.status?.conditions);
   return says.includes("NOSPACE")
     ? undefined
-    : `no condition tells of it, and Ready is ${of.condition("Ready")?.status}`;
+    : `no condition reports the alarm, and Ready is ${of.condition("Ready")?.status}`;
 };
 
-/** The client Service is gone and refused for ever; then a member loses its claim. */
-export const accessoryHoldsBack: Story = async () => {
+/** The client Service is deleted and refused for ever; then a member loses its claim. */
+export const refusedServiceBlocksReplacement: Story = async () => {
   const of = await scene(3);
   const { api } = of.world;
   api.admission.set(SERVICES.plural, "quotaExceeded");
@@ -84,8 +84,8 @@ export const accessoryHoldsBack: Story = async () => {
   return of.did().some((act) => act.startsWith("removeMember")) ? undefined : "the lost member is not replaced";
 };
 
-/** As before: what is missing is told. */
-export const asideIsUntold: Story = async () => {
+/** The client Service is deleted and refused for ever: Ready must report that. */
+export const missingServiceIsNotReported: Story = async () => {
   const of = await scene(3);
   const { api } = of.world;
   api.admission.set(SERVICES.plural, "quotaExceeded");
@@ -95,8 +95,8 @@ export const asideIsUntold: Story = async () => {
   return status === "True" ? `Ready is True (${reason}) without the client Service` : undefined;
 };
 
-/** A webhook undoes each write of the budget, which somebody has changed; then a member loses its claim. */
-export const undoneIsRepeated: Story = async () => {
+/** A person changes the budget, and a webhook undoes each repair; then a member loses its claim. */
+export const undoneWriteIsRepeated: Story = async () => {
   const of = await scene(3);
   const { api } = of.world;
   api.admission.set(POD_DISRUPTION_BUDGETS.plural, "undone");
@@ -110,7 +110,7 @@ export const undoneIsRepeated: Story = async () => {
   return of.did().some((act) => act.startsWith("removeMember")) ? undefined : "the lost member is not replaced";
 };
 
-/** The member's claim is deleted, and its pod, so that the claim goes. */
+/** Deletes the member's claim, and its pod, so that the claim disappears. */
 function lose({ world }: Scene, name: string): void {
   const { api } = world;
   api.delete("person", PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name });

@@ -1,17 +1,19 @@
 import { QUARANTINE_LABEL } from "#api/names.ts";
 import { ETCD_CLUSTERS, type EtcdCluster } from "#api/v1beta1/cluster.ts";
-import { World, type WorldEvent, type WorldOptions } from "#kit/world.ts";
-import type { Process } from "#kit/world-etcd.ts";
-import { CLUSTER, NAMESPACE } from "#kit/world-people.ts";
+import type { Process } from "#kit/world/etcd.ts";
+import { CLUSTER, NAMESPACE } from "#kit/world/people.ts";
+import { World, type WorldEvent, type WorldOptions } from "#kit/world/world.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "#kube/kinds.ts";
 import { seeded, settle } from "../ambient.ts";
 import { calmDown, everythingHappens } from "../calm.ts";
 
-/** A world in which nothing happens by chance, for histories that are told on purpose. */
+/** A world without random events, for scripted histories. */
 export class Scene {
   readonly world: World;
-  /** Everything that happened, but for steps. */
+  /** Every event except steps. */
   readonly events: WorldEvent[] = [];
+  /** Called for each event. */
+  onEvent: (event: WorldEvent) => void = () => undefined;
 
   constructor(replicas: number, more: Partial<WorldOptions> = {}) {
     this.world = new World({
@@ -24,13 +26,14 @@ export class Scene {
       mutation: {},
       happened: (event) => {
         if (event.is !== "step") this.events.push(event);
+        this.onEvent(event);
       },
       trace: undefined,
       ...more,
     });
   }
 
-  /** The operator starts, and a person creates the cluster. */
+  /** Starts the operator and creates the cluster as a person. */
   async start(): Promise<void> {
     this.world.startOperator();
     await settle();
@@ -41,7 +44,7 @@ export class Scene {
     await calmDown(this.world, () => this.#next());
   }
 
-  /** Everything that can happen does, for this long. */
+  /** Lets everything happen that can, for this long. */
   async forMs(ms: number): Promise<void> {
     const { time } = this.world;
     const endMs = time.nowMs + ms;
@@ -69,13 +72,13 @@ export class Scene {
     return this.cluster.status?.conditions?.find((each) => each.type === type);
   }
 
-  /** A person edits the cluster's spec. */
+  /** Edits the cluster's spec as a person. */
   edit(change: Partial<EtcdCluster["spec"]>): void {
     const { cluster } = this;
     this.world.api.replace("person", ETCD_CLUSTERS, { ...cluster, spec: { ...cluster.spec, ...change } });
   }
 
-  /** What runs as this member; it must run. */
+  /** The process that runs as this member. @throws Error when there is none */
   process(name: string): Process {
     const found = [...this.world.etcd.processes.values()].find(({ peer }) => peer === name);
     if (found === undefined) throw new Error(`${name} does not run`);
@@ -84,11 +87,11 @@ export class Scene {
 
   leader(): Process {
     const found = [...this.world.etcd.processes.values()].find((each) => this.world.etcd.leaderOf(each) === each);
-    if (found === undefined) throw new Error("nobody leads");
+    if (found === undefined) throw new Error("no member leads");
     return found;
   }
 
-  /** Names of claims that were put aside. */
+  /** Names of quarantined claims. */
   quarantined(): readonly string[] {
     return this.world.api
       .list(PERSISTENT_VOLUME_CLAIMS)
@@ -96,7 +99,7 @@ export class Scene {
       .map(({ metadata }) => metadata.name);
   }
 
-  /** What the operator did, in order: `removeMember db-2`. */
+  /** Steps that the operator did, in order: `removeMember db-2`. */
   did(): readonly string[] {
     return this.events.flatMap((event) => {
       if (event.is !== "acts") return [];
@@ -106,7 +109,7 @@ export class Scene {
   }
 }
 
-/** A cluster that is complete and at rest. */
+/** A complete cluster at rest. */
 export async function scene(replicas: number, more: Partial<WorldOptions> = {}): Promise<Scene> {
   const made = new Scene(replicas, more);
   await made.start();
@@ -115,10 +118,10 @@ export async function scene(replicas: number, more: Partial<WorldOptions> = {}):
   return made;
 }
 
-/** What is told on purpose. @returns what the operator did wrong; undefined: nothing */
+/** A scripted history. @returns what the operator did wrong; undefined: nothing */
 export type Story = () => Promise<string | undefined>;
 
-/** Tells a story; the same each time. */
+/** Runs a story, with the same result each time. */
 export function toldOf(story: Story): Promise<string | undefined> {
   return seeded(1, story);
 }

@@ -3,10 +3,13 @@ import { Scene, type Story, scene } from "./scene.ts";
 
 // Clusters that people put to sleep and wake faster than pods end.
 
-/** How long people wait between two edits, in milliseconds: before anybody has stopped, while some have, and when pods are still there. */
+/**
+ * Pauses between two edits, in milliseconds: before any member has stopped, while some have, and while pods still
+ * exist.
+ */
 const PAUSES_MS = [20, 200, 1_000, 2_100, 5_000, 15_000, 29_000] as const;
 
-/** What of the members must stay as it is: who they are, and their claims. */
+/** Identity of the members and their claims, which must not change. */
 function members(of: Scene): string {
   const { api, etcd } = of.world;
   const claims = api.list(PERSISTENT_VOLUME_CLAIMS).map(({ metadata }) => `${metadata.name} ${metadata.uid}`);
@@ -18,10 +21,10 @@ function members(of: Scene): string {
 
 function ready(of: Scene): string {
   const { reason, message } = of.condition("Ready") ?? {};
-  return `Ready says ${reason}: ${message}`;
+  return `Ready has reason ${reason}: ${message}`;
 }
 
-/** @returns what is wrong with a cluster of which so many run, and no member has come or gone */
+/** @returns what is wrong with a cluster in which this many members should run, and none was added or removed */
 function wrong(of: Scene, before: string, running: number, reason: string): string | undefined {
   if (members(of) !== before) return `${before} became ${members(of)}`;
   const { size } = of.world.etcd.processes;
@@ -39,8 +42,8 @@ async function flipped(pauseMs: number, ...replicas: readonly number[]): Promise
   return { of, before };
 }
 
-/** All are wanted again while members still stop, and then nobody is, again and again. */
-export const flippingCostsAMember: Story = async () => {
+/** The cluster is woken while members still stop, and put to sleep again, several times. */
+export const repeatedSleepCostsMember: Story = async () => {
   for (const pauseMs of PAUSES_MS) {
     const { of, before } = await flipped(pauseMs, 0, 3, 0, 3);
     const why = wrong(of, before, 3, "AllMembersHealthy");
@@ -49,8 +52,8 @@ export const flippingCostsAMember: Story = async () => {
   return undefined;
 };
 
-/** The same, and in the end nobody is wanted. */
-export const flippingKeepsAwake: Story = async () => {
+/** The cluster is put to sleep and woken several times while members still stop, and sleeps at the end. */
+export const repeatedWakeUpPreventsSleep: Story = async () => {
   for (const pauseMs of PAUSES_MS) {
     const { of, before } = await flipped(pauseMs, 0, 3, 0);
     const why = wrong(of, before, 0, "Asleep");
@@ -65,10 +68,10 @@ export const flippingKeepsAwake: Story = async () => {
 };
 
 /**
- * Two of three founders form the cluster. The third joins while nobody looks, and all are stopped before the operator can ask anybody; it loses
- * its disk, and is the first one to start again.
+ * Two of three initial members form the cluster. The third joins unseen, and all are stopped before the operator can
+ * ask any member. It loses its disk, and is the first to start again.
  */
-export const sleeperStartsOver: Story = async () => {
+export const sleepingMemberStartsOver: Story = async () => {
   const of = new Scene(3, { hasLocalVolumes: true });
   await of.start();
   const { world } = of;
@@ -76,7 +79,7 @@ export const sleeperStartsOver: Story = async () => {
   kubelets.volumesLeft = 2;
   await of.forMs(20_000);
   const founders = () => of.cluster.status?.identity?.initialMembers ?? [];
-  const late = founders().find(({ joined }) => !joined)?.name ?? "nobody";
+  const late = founders().find(({ joined }) => !joined)?.name ?? "none";
   world.crashOperator();
   kubelets.isOutOfVolumes = false;
   await of.forMs(10_000);
@@ -85,7 +88,7 @@ export const sleeperStartsOver: Story = async () => {
   of.edit({ replicas: 0 });
   world.startOperator();
   await of.untilQuiet();
-  if (founders().every(({ joined }) => joined) || etcd.processes.size > 0) throw new Error("all were to sleep");
+  if (founders().every(({ joined }) => joined) || etcd.processes.size > 0) throw new Error("all members should sleep");
   const disk = diskOf(of, late);
   etcd.empty(disk);
   const others = kubelets.nodes.filter(({ name }) => name !== disk.node);
@@ -94,7 +97,8 @@ export const sleeperStartsOver: Story = async () => {
   await of.forMs(5_000);
   for (const node of others) node.cutSinceMs = undefined;
   await of.untilQuiet();
-  if (of.events.some((event) => event.is === "started" && event.amnesia)) return `${late} began anew, and forgot all`;
+  if (of.events.some((event) => event.is === "started" && event.amnesia))
+    return `${late} started over without its data`;
   const { size } = etcd.processes;
   return size === 3 && of.condition("Ready")?.status === "True" ? undefined : `${size} run; ${ready(of)}`;
 };

@@ -5,7 +5,9 @@ import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A Job deletes the object, with what the backup was stored with. It deletes only what carries the uid of this EtcdBackup. */
+/**
+ * A Job deletes the object with the credentials of the backup. It deletes only objects with the uid of this EtcdBackup.
+ */
 export const deleteObject: BackupRule = {
   name: "delete-object",
   decide(snapshot) {
@@ -14,7 +16,7 @@ export const deleteObject: BackupRule = {
     if (lackOfClaim(snapshot) !== undefined) return undefined;
     const target = targetOf(snapshot);
     if (typeof target === "string") return undefined;
-    const because = `${target.url} is deleted before the EtcdBackup goes`;
+    const because = `${target.url} is deleted before the EtcdBackup`;
     return step("delete-object", because, { do: "createDeletionJob", job: deletionJob(snapshot, target, agentImage) });
   },
 };

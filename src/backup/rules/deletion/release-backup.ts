@@ -1,10 +1,13 @@
+import { type Attempted, reportOf, stateOf } from "#agent-job/job-state.ts";
 import { KEEP_OBJECT_ANNOTATION } from "#api/names.ts";
-import { isNothingStored, reportOf, stateOf } from "#backup/job-state.ts";
-import { type Attempted, type BackupSnapshot, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
+import { isNothingStored } from "#backup/pods.ts";
+import { type BackupSnapshot, isLeaving, isOwned, mayKeepObject } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** An EtcdBackup goes when its object is gone, when no pod has ever run that could have stored one, or when a person says so. */
+/**
+ * Releases the EtcdBackup when its object is deleted, when no pod can have stored one, or when a user keeps the object.
+ */
 export const releaseBackup: BackupRule = {
   name: "release-backup",
   decide(snapshot) {
@@ -19,7 +22,7 @@ function whyReleased(snapshot: BackupSnapshot): string | undefined {
   const deleted = removing === undefined ? undefined : whyDeleted(snapshot, removing);
   if (deleted !== undefined) return deleted;
   if (mayKeepObject(snapshot))
-    return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays, but for what had been deleted by then`;
+    return `the annotation ${KEEP_OBJECT_ANNOTATION} is "true": the object stays, except for what is deleted already`;
   return isNothingStored(snapshot) ? "nothing was ever stored" : undefined;
 }
 
@@ -29,5 +32,5 @@ function whyDeleted(snapshot: BackupSnapshot, removing: Attempted): string | und
   if (state === "succeeded") return "its object is deleted";
   const report = state === "failed" ? reportOf(removing) : undefined;
   const isGone = report?.ok === false && report.reason === "NoSuchBucket";
-  return isGone ? `its object is gone with all that it lay in: ${report.message}` : undefined;
+  return isGone ? `its object is gone together with its bucket: ${report.message}` : undefined;
 }

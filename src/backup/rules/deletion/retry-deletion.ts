@@ -1,16 +1,16 @@
+import { stateOf } from "#agent-job/job-state.ts";
 import { deletionFailedAtMs, whyNotDeleted } from "#backup/deletion.ts";
-import { stateOf } from "#backup/job-state.ts";
 import { isLeaving, isOwned } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * How long a deletion that has failed is left alone, in milliseconds: its Job has tried five times by then. Ten minutes is a guess: too
- * small, and a store that is away is asked without end; too large, and the EtcdBackup stays long after the store is back.
+ * Pause after a failed deletion, in milliseconds; its Job has tried five times. Ten minutes is a guess: if smaller, an
+ * unreachable store gets constant requests; if larger, the EtcdBackup stays long after the store is back.
  */
 const RETRY_AFTER_MS = 10 * 60_000;
 
-/** A deletion that has failed is tried anew after a while: another Job of this name takes the place of the one that failed. */
+/** Retries a failed deletion after a pause: a new Job of the same name replaces the failed one. */
 export const retryDeletion: BackupRule = {
   name: "retry-deletion",
   decide(snapshot) {
@@ -20,6 +20,6 @@ export const retryDeletion: BackupRule = {
     if (!isOwned(snapshot, job) || stateOf(job) !== "failed" || job.metadata.deletionTimestamp !== undefined)
       return undefined;
     if (takenAtMs - deletionFailedAtMs(job) < RETRY_AFTER_MS) return undefined;
-    return step("retry-deletion", `it is tried anew: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
+    return step("retry-deletion", `the deletion is retried: ${whyNotDeleted(snapshot)}`, { do: "deleteJob", job });
   },
 };

@@ -2,10 +2,10 @@ import type { BackupRule } from "#backup/step.ts";
 import { verdictOf } from "#backup/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** How often the agent is asked how far it is, and Kubernetes what hinders it, in milliseconds. */
+/** Interval of requests to the agent for its progress, and to Kubernetes for warnings, in milliseconds. */
 const RECHECK_MS = 10_000;
 
-/** The Job is at work, or waits for something: its agent is asked how far it is, and what hinders its pod is told. */
+/** Waits for the Job, and shows the agent's progress or what keeps its pod from running. */
 export const awaitJob: BackupRule = {
   name: "await-job",
   decide(snapshot) {

@@ -4,7 +4,10 @@ import type { BackupRule } from "#backup/step.ts";
 import { targetOf } from "#backup/target.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A Job takes the snapshot, and tries again when its pod is lost. One that somebody has deleted is made again: its agent goes on from what is stored. */
+/**
+ * Creates the Job that takes the snapshot; it retries when its pod is lost. A Job that a user deleted is created again:
+ * its agent continues from what is stored.
+ */
 export const createJob: BackupRule = {
   name: "create-job",
   decide(snapshot) {

@@ -2,13 +2,16 @@ import { isHeld } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A finalizer keeps the EtcdBackup until its object is deleted, if that is what people want. It is there before any object can be. */
+/**
+ * Sets a finalizer when spec.objectPolicy is Delete: it keeps the EtcdBackup until its object is deleted. It is set
+ * before any object can exist.
+ */
 export const holdBackup: BackupRule = {
   name: "hold-backup",
   holds: true,
   decide(snapshot) {
     if (snapshot.backup.spec.objectPolicy !== "Delete" || isHeld(snapshot)) return undefined;
-    const because = "spec.objectPolicy is Delete: it stays until its object is deleted";
+    const because = "spec.objectPolicy is Delete: the EtcdBackup is kept until its object is deleted";
     return step("hold-backup", because, { do: "holdBackup" });
   },
 };

@@ -2,10 +2,13 @@ import { lackOfName } from "#backup/name.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The events of a Job of an earlier EtcdBackup tell when it has gone; this is for one of somebody else, in milliseconds. */
+/** Recheck interval for a foreign Job, in milliseconds; Jobs of an earlier EtcdBackup have events of their own. */
 const RECHECK_MS = 10_000;
 
-/** A Job of our name with another owner is never taken over. One of an earlier EtcdBackup of this name is just being deleted. */
+/**
+ * Waits while a Job with another owner has the name; it is never adopted. A Job of an earlier EtcdBackup of this name
+ * is being deleted.
+ */
 export const jobTaken: BackupRule = {
   name: "job-taken",
   decide(snapshot) {

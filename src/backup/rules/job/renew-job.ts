@@ -1,12 +1,12 @@
-import { stateOf } from "#backup/job-state.ts";
+import { stateOf } from "#agent-job/job-state.ts";
 import { isToBeRenewed, otherReach } from "#backup/reach.ts";
 import { lackOfSource } from "#backup/source.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * A Job whose cluster has gone over to TLS, back from it, or to another provider of certificates is ended, and one that reaches it takes its place. An archive goes
- * on there where it had come to; a snapshot that is being taken is left to it, and taken anew only when that has failed.
+ * Replaces a Job when the cluster has switched to or from TLS, or to another certificate provider. An archive continues
+ * where it was; a running snapshot is left alone, and taken again only if it fails.
  */
 export const renewJob: BackupRule = {
   name: "renew-job",
@@ -14,9 +14,9 @@ export const renewJob: BackupRule = {
     const { taking } = snapshot;
     if (taking === undefined || taking.job.metadata.deletionTimestamp !== undefined) return undefined;
     if (!isToBeRenewed(snapshot, taking)) return undefined;
-    // What is there is not given up for what cannot be made now.
+    // An existing Job is not deleted for a new one that cannot be created.
     if (stateOf(taking.job) === "active" && lackOfSource(snapshot) !== undefined) return undefined;
-    const because = `Job ${taking.job.metadata.name} is made anew: ${otherReach(snapshot)}`;
+    const because = `Job ${taking.job.metadata.name} is replaced: ${otherReach(snapshot)}`;
     return step("renew-job", because, { do: "deleteJob", job: taking.job });
   },
 };

@@ -2,10 +2,10 @@ import type { BackupRule } from "#backup/step.ts";
 import { verdictOf } from "#backup/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The status that says so is written now, and its event wakes this room; in milliseconds. */
+/** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const RECHECK_MS = 2_000;
 
-/** The object is stored. The status says what it is. */
+/** The object is stored, and the status describes it. */
 export const backupCompleted: BackupRule = {
   name: "backup-completed",
   decide(snapshot) {

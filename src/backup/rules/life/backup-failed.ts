@@ -2,10 +2,10 @@ import type { BackupRule } from "#backup/step.ts";
 import { verdictOf } from "#backup/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The status that says so is written now, and its event wakes this room; in milliseconds. */
+/** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const RECHECK_MS = 2_000;
 
-/** The backup has failed, and the status and an event say why. Nothing is tried any more. */
+/** The backup has failed; status and event give the reason. Nothing is tried again. */
 export const backupFailed: BackupRule = {
   name: "backup-failed",
   decide(snapshot) {

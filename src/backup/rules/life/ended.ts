@@ -1,7 +1,7 @@
 import { hasEnded } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 
-/** Completed and Failed are for ever: another backup is another EtcdBackup. */
+/** Completed and Failed are final: a second backup needs another EtcdBackup. */
 export const ended: BackupRule = {
   name: "ended",
   decide(snapshot) {

@@ -2,10 +2,10 @@ import { lackOfClaim } from "#backup/claim.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** Nobody tells of a label of a claim, so it is looked for, in milliseconds. */
+/** Recheck interval for the label of the claim, which has no watch, in milliseconds. */
 const RECHECK_MS = 10_000;
 
-/** No pod mounts a claim that does not say by its label that backups may lie there: it is waited for, though not for ever. */
+/** Waits until the claim is labelled as a backup destination. The wait is limited by PATIENCE_MS. */
 export const awaitClaim: BackupRule = {
   name: "await-claim",
   decide(snapshot) {

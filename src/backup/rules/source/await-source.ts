@@ -2,10 +2,10 @@ import { lackOfSource } from "#backup/source.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The cluster's events tell when it has formed or come back; this is for events that never come, in milliseconds. */
+/** Recheck interval in case events are lost, in milliseconds; the cluster has events of its own. */
 const RECHECK_MS = 10_000;
 
-/** No snapshot is taken of a cluster that is not there, has not formed, or has no quorum: it is waited for, though not for ever. */
+/** Waits for a cluster that is missing, has not formed, or has no quorum. The wait is limited by PATIENCE_MS. */
 export const awaitSource: BackupRule = {
   name: "await-source",
   decide(snapshot) {

@@ -2,12 +2,12 @@ import type { BackupRule } from "#backup/step.ts";
 import { verificationOf } from "#backup/verification.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The Job's events tell when it has ended; this is for events that never come, in milliseconds. */
+/** Recheck interval in case events are lost, in milliseconds; Jobs have events of their own. */
 const RECHECK_MS = 10_000;
-/** The status that says so is written now, and its event wakes this room; in milliseconds. */
+/** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const TOLD_RECHECK_MS = 2_000;
 
-/** The object is being verified, or was just now. What hinders that is told, and what was found. */
+/** Waits for the verification, and shows what prevents it, or its result. */
 export const awaitVerification: BackupRule = {
   name: "await-verification",
   decide(snapshot) {
@@ -16,7 +16,7 @@ export const awaitVerification: BackupRule = {
     const { status, reason, message } = verification;
     if (status === "True") return wait("await-verification", message, TOLD_RECHECK_MS);
     if (status === "False")
-      return wait("await-verification", `the object is not verified: ${reason}: ${message}`, TOLD_RECHECK_MS, {
+      return wait("await-verification", `the object failed its verification: ${reason}: ${message}`, TOLD_RECHECK_MS, {
         warn: true,
       });
     return wait("await-verification", message, RECHECK_MS, { warn: reason !== "Verifying" && reason !== "PodPending" });

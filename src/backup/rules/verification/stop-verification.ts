@@ -1,9 +1,9 @@
-import { stateOf } from "#backup/job-state.ts";
+import { stateOf } from "#agent-job/job-state.ts";
 import { hasEnded, isOwned, isToBeVerified } from "#backup/snapshot.ts";
 import type { BackupRule } from "#backup/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A verification that was given up has its Job ended: what was found is for ever. */
+/** Ends the Job of a verification that was given up: its result is final. */
 export const stopVerification: BackupRule = {
   name: "stop-verification",
   decide(snapshot) {
@@ -12,7 +12,7 @@ export const stopVerification: BackupRule = {
     if (!hasEnded(snapshot) || isToBeVerified(snapshot)) return undefined;
     const { job } = verifying;
     if (stateOf(job) !== "active" || job.metadata.deletionTimestamp !== undefined) return undefined;
-    return step("stop-verification", `the verification was given up; Job ${job.metadata.name} is ended`, {
+    return step("stop-verification", `the verification was given up; Job ${job.metadata.name} is deleted`, {
       do: "deleteJob",
       job,
     });

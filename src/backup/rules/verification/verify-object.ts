@@ -6,7 +6,10 @@ import { targetOf } from "#backup/target.ts";
 import { etcdImageOf } from "#backup/verification.ts";
 import { step } from "#runtime/decide.ts";
 
-/** An object that is there is verified when `spec.verify` asks for it: a Job makes an etcd of it, and compares its data with what was read. */
+/**
+ * Creates the Job that verifies a stored object when `spec.verify` is set: it restores the object to a throw-away etcd
+ * and compares its data.
+ */
 export const verifyObject: BackupRule = {
   name: "verify-object",
   decide(snapshot) {
@@ -15,7 +18,7 @@ export const verifyObject: BackupRule = {
     const [target, etcd] = [targetOf(snapshot), etcdImageOf(snapshot)];
     if (typeof target === "string" || etcd === undefined || lackOfClaim(snapshot) !== undefined) return undefined;
     const job = verificationJob(snapshot, target, agentImage, etcd);
-    return step("verify-object", `spec.verify is true: an etcd is made of ${target.url}`, {
+    return step("verify-object", `spec.verify is true: ${target.url} is restored to a throw-away etcd and compared`, {
       do: "createVerificationJob",
       job,
     });

@@ -2,12 +2,15 @@ import { hasJoined } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A member that has joined and lost its claim has lost its data. An empty claim would not bring it back, so none is made. */
+/**
+ * Reports a joined member without a claim: its data is lost. A new, empty claim would not restore it, so none is
+ * created.
+ */
 export const claimLost: PeerRule = {
   name: "claim-lost",
   decide(snapshot) {
     if (snapshot.claim !== undefined || !hasJoined(snapshot)) return undefined;
-    const because = `the claim of ${snapshot.peer.metadata.name} is gone, and the member's data with it; the member has to be replaced`;
+    const because = `the claim of ${snapshot.peer.metadata.name} does not exist, so the member's data is lost; the member must be replaced`;
     return wait("claim-lost", because, 30_000, { warn: true });
   },
 };

@@ -3,12 +3,15 @@ import { hasJoined } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** The claim is made before the pod that uses it. A member that has joined gets none: an empty one must not look like the lost one. */
+/**
+ * Creates the claim before the pod that uses it. A joined member gets none: an empty claim must not be taken for the
+ * lost one.
+ */
 export const createClaim: PeerRule = {
   name: "create-claim",
   decide(snapshot) {
     if (snapshot.claim !== undefined || hasJoined(snapshot)) return undefined;
-    // What is lost while it sleeps may be brought back until it wakes.
+    // A user may restore a claim that was lost during the sleep until the cluster wakes.
     if (snapshot.isAsleep) return undefined;
     return step("create-claim", `${snapshot.peer.metadata.name} keeps its data on a claim of its own name`, {
       do: "createClaim",

@@ -3,7 +3,9 @@ import { isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A claim without its labels is not found when its cluster is made again, and looks lost to whoever selects by them. */
+/**
+ * Restores the labels of the claim: without them a recreated EtcdCluster does not find it, and label selectors miss it.
+ */
 export const labelClaim: PeerRule = {
   name: "label-claim",
   decide(snapshot) {
@@ -12,7 +14,7 @@ export const labelClaim: PeerRule = {
     const labels = memberLabels(peer.spec.clusterName, peer.metadata.name);
     const isWhole = Object.entries(labels).every(([key, value]) => claim.metadata.labels?.[key] === value);
     if (isWhole) return undefined;
-    const because = `somebody has changed the labels of claim ${claim.metadata.name}`;
+    const because = `the labels of claim ${claim.metadata.name} were changed`;
     return step("label-claim", because, { do: "labelClaim", claim, labels });
   },
 };

@@ -11,8 +11,8 @@ import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * A peer that goes and carries a finalizer says what is to become of its claim: that is done first, then the peer is let go.
- * A peer without one leaves its claim as it is.
+ * Deletes or quarantines the claim of a deleted peer, as its finalizer requests, and then removes the finalizer.
+ * Without a finalizer the claim is not touched.
  */
 export const releaseClaim: PeerRule = {
   name: "release-claim",
@@ -25,11 +25,11 @@ export const releaseClaim: PeerRule = {
     const own = claim !== undefined && isOwnClaim(snapshot, claim) ? claim : undefined;
     const { name } = peer.metadata;
     const removal = peer.metadata.annotations?.[REMOVAL_ANNOTATION];
-    // A claim that somebody has put aside is that person's to delete.
+    // A claim that a user has quarantined is deleted only by a user.
     const isPutAside = own?.metadata.labels?.[QUARANTINE_LABEL] !== undefined;
     const isGoing = finalizer === CLEANUP_FINALIZER && isClaimGoing(removal) && !isPutAside;
     if (isGoing && own !== undefined && own.metadata.deletionTimestamp === undefined) {
-      return step("release-claim", `${name} has left (${removal}): its claim goes`, {
+      return step("release-claim", `${name} was removed (${removal}): its claim is deleted`, {
         do: "deleteClaim",
         claim: own,
       });
@@ -39,8 +39,8 @@ export const releaseClaim: PeerRule = {
       own !== undefined &&
       own.metadata.labels?.[QUARANTINE_LABEL] === undefined
     ) {
-      const reason = `${name} is not a member of cluster ${peer.spec.clusterID} any more`;
-      return step("release-claim", `${reason}: its claim is put aside and kept`, {
+      const reason = `${name} is no longer a member of cluster ${peer.spec.clusterID}`;
+      return step("release-claim", `${reason}: its claim is quarantined`, {
         do: "quarantineClaim",
         claim: own,
         reason,

@@ -2,10 +2,10 @@ import { isOver } from "#kube/pod.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A pod's own end wakes the peer; this is for an event that never comes, in milliseconds. */
+/** Recheck in milliseconds, for a lost event: normally the end of the pod triggers the peer. */
 const RECHECK_MS = 10_000;
 
-/** Its cluster sleeps, and so does the member: nobody waits for its pod. */
+/** Settles a member of a sleeping cluster once its pod has stopped. */
 export const asleep: PeerRule = {
   name: "asleep",
   decide({ isAsleep, pod }) {

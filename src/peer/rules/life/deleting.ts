@@ -1,6 +1,9 @@
 import type { PeerRule } from "#peer/step.ts";
 
-/** A peer that is being deleted is left alone: the garbage collector takes its ReplicaSet. The claim has no owner and stays. */
+/**
+ * Leaves a peer that is being deleted alone: the garbage collector deletes its ReplicaSet. The claim has no owner and
+ * stays.
+ */
 export const deleting: PeerRule = {
   name: "deleting",
   decide({ peer }) {

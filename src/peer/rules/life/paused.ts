@@ -1,11 +1,11 @@
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A person has asked the operator to change nothing about this cluster, and so about its members. */
+/** Changes no member while a user has paused the EtcdCluster. */
 export const paused: PeerRule = {
   name: "paused",
   decide({ pausedBy }) {
     if (pausedBy === undefined) return undefined;
-    return wait("paused", `nothing is changed while, on its EtcdCluster, ${pausedBy}`, 10_000);
+    return wait("paused", `the EtcdCluster is paused, so the operator changes nothing: ${pausedBy}`, 10_000);
   },
 };

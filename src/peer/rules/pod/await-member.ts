@@ -7,14 +7,20 @@ import type { PeerSnapshot } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** No event tells when a member can be reached again, and its status should not be wrong for longer than a look takes. */
+/**
+ * Recheck in milliseconds. No event reports that a member is reachable again, and the status should not be wrong for
+ * longer.
+ */
 const RECHECK = { firstMs: 2_000, maxMs: 10_000 };
 
-/** The pod is ready, but the member could not be asked, somebody else has answered, or it has had no leader yet: it is asked again soon. */
+/**
+ * Probes the member again soon when its pod is ready but the probe failed, another member answered, or it has no leader
+ * yet.
+ */
 export const awaitMember: PeerRule = {
   name: "await-member",
   decide(snapshot) {
-    const because = whyUnheard(snapshot);
+    const because = whyNotServing(snapshot);
     if (because === undefined) return undefined;
     const { pod, takenAtMs } = snapshot;
     const againMs =
@@ -23,14 +29,15 @@ export const awaitMember: PeerRule = {
   },
 };
 
-/** Why the member is not known to serve, as a clause. */
-function whyUnheard({ endpoint, peer }: PeerSnapshot): string | undefined {
-  if (endpoint?.is !== "present") return endpoint?.is === "unknown" ? endpoint.why : "it was not asked yet";
+/** Why the member is not known to serve, as a clause; `undefined` when it serves. */
+function whyNotServing({ endpoint, peer }: PeerSnapshot): string | undefined {
+  if (endpoint?.is !== "present") return endpoint?.is === "unknown" ? endpoint.why : "it was not probed yet";
   const { clusterID, memberID } = peer.spec;
   const answer = endpoint.value;
   const stranger = whyNotMeant(answer, clusterID, memberID ?? hexOf(answer.memberId));
   if (stranger !== undefined) return stranger;
-  // Who was ready stays so during an election: of one without end the kubelet tells within seconds, and that is seen at once.
+  // A member that was Ready stays Ready during an election. If the election lasts, readiness fails within seconds,
+  // which triggers this controller.
   const wasReady = peer.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
   return answer.leaderId === undefined && !wasReady ? "it has no leader" : undefined;
 }

@@ -2,14 +2,16 @@ import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
 /**
- * Nothing of an intended member is started before etcd has added it: it would be refused and come back ever more slowly. Nor is a
- * member started that no cluster has made: nobody would take the means to bootstrap away from it once it has data.
+ * Starts a member only after etcd has added it: otherwise it is refused and restarts with growing backoff. A peer
+ * without a cluster ID was not created by an EtcdCluster and is not started: its means to bootstrap would never be
+ * removed.
  */
 export const awaitMembership: PeerRule = {
   name: "await-membership",
   decide({ peer }) {
     if (peer.spec.clusterID === undefined) {
-      const because = "no EtcdCluster has made it; create one, which makes EtcdPeers of its own";
+      const because =
+        "no EtcdCluster has created this EtcdPeer; create an EtcdCluster, which creates its EtcdPeers itself";
       return wait("await-membership", because, 30_000, { warn: true });
     }
     if (peer.spec.bootstrap?.initialClusterState !== "Existing" || peer.spec.memberID !== undefined) return undefined;

@@ -2,10 +2,10 @@ import { isInTrouble, whyNotReady } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The pod's events tell when something changes; this is for events that never come and for trouble that lasts, in milliseconds. */
+/** Recheck in milliseconds, for a lost event and for a problem that lasts: normally pod events trigger the peer. */
 const RECHECK_MS = 10_000;
 
-/** Kubernetes is at work on the pod. The operator waits, says for what, and warns when Kubernetes does not get on. */
+/** Waits for Kubernetes to start the pod, reports why it is not ready, and warns when the start is stuck. */
 export const awaitPod: PeerRule = {
   name: "await-pod",
   decide(snapshot) {

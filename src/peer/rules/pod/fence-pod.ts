@@ -5,8 +5,8 @@ import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * The running pod is fenced too: its container may start again, on a volume that was emptied meanwhile, with what the pod says
- * then. The process that runs is not touched.
+ * Fences the running pod too: its container may restart on a volume that was emptied, with the pod's annotations of
+ * that time. The running process is not affected.
  */
 export const fencePod: PeerRule = {
   name: "fence-pod",

@@ -4,15 +4,15 @@ import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
 /**
- * A pod that an earlier release of the operator made does not say what it was made from. It was the EtcdPeer as it is: nobody gets another
- * wish whose pod does not say it.
+ * Annotates a pod of an earlier operator release with the revision of its EtcdPeer. The pod was created from the
+ * current spec: spec does not change while a pod has no revision.
  */
 export const noteRevision: PeerRule = {
   name: "note-revision",
   decide({ peer, pod }) {
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return undefined;
     if (pod.metadata.annotations?.[REVISION_ANNOTATION] !== undefined) return undefined;
-    const because = `${pod.metadata.name} does not say yet what it was made from`;
+    const because = `${pod.metadata.name} has no revision annotation yet`;
     const annotations = { [REVISION_ANNOTATION]: revisionOf(peer.spec) };
     return step("note-revision", because, { do: "annotatePod", pod, annotations });
   },

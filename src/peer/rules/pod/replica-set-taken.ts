@@ -3,7 +3,10 @@ import { isOwned } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** A ReplicaSet of our name with another owner is never taken over. One of an earlier EtcdPeer of this name is just being deleted. */
+/**
+ * Waits while a ReplicaSet of this name has another owner: it is never adopted. One of an earlier EtcdPeer of this name
+ * is being deleted.
+ */
 export const replicaSetTaken: PeerRule = {
   name: "replica-set-taken",
   decide(snapshot) {
@@ -11,8 +14,8 @@ export const replicaSetTaken: PeerRule = {
     if (replicaSet === undefined || isOwned(snapshot, replicaSet)) return undefined;
     const owner = controllerOf(replicaSet);
     const whose =
-      owner === undefined ? "nobody manages it" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
-    return wait("replica-set-taken", `ReplicaSet ${replicaSet.metadata.name} exists already: ${whose}`, 2_000, {
+      owner === undefined ? "it has no controller" : `${owner.kind} ${owner.name} (uid ${owner.uid}) manages it`;
+    return wait("replica-set-taken", `ReplicaSet ${replicaSet.metadata.name} already exists: ${whose}`, 2_000, {
       warn: true,
     });
   },

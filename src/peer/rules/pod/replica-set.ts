@@ -5,7 +5,7 @@ import { hasJoined, isOwnClaim } from "#peer/snapshot.ts";
 import type { PeerRule } from "#peer/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** The ReplicaSet says what the member's next pod looks like. Changing it does not touch the running pod. */
+/** Keeps the ReplicaSet's template up to date. It applies to the member's next pod; the running pod is not touched. */
 export const replicaSetRule: PeerRule = {
   name: "replica-set",
   decide(snapshot) {
@@ -13,13 +13,15 @@ export const replicaSetRule: PeerRule = {
     const isOtherClaim = claim !== undefined && !isOwnClaim(snapshot, claim);
     const { name } = snapshot.peer.metadata;
     if (live === undefined) {
-      if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined; // The rules claim-lost and claim-disowned tell about it.
+      // The rules claim-lost and claim-disowned report it.
+      if (claim === undefined || (isOtherClaim && hasJoined(snapshot))) return undefined;
       return step("replica-set", `ReplicaSet ${name} keeps the member's pod running`, {
         do: "createReplicaSet",
         replicaSet: replicaSet(snapshot),
       });
     }
-    // A member over another claim that somebody has set to 0 replicas, or that has slept, stays at 0, and its template is fenced all the same.
+    // A member with another claim keeps its replicas: one that was stopped, by a user or by sleep, stays at 0. Its
+    // template is fenced anyway.
     const replicas = snapshot.isAsleep ? 0 : isOtherClaim ? (live.spec?.replicas ?? 1) : 1;
     if (draftText(live) === replicaSetText(snapshot) && live.spec?.replicas === replicas) return undefined;
     const wanted = withReplicas(replicaSet(snapshot), replicas);
@@ -27,7 +29,7 @@ export const replicaSetRule: PeerRule = {
       const because = `the pod of ${name} stops: spec.replicas of its EtcdCluster is 0`;
       return step("replica-set", because, { do: "replaceReplicaSet", live, replicaSet: wanted });
     }
-    const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "look as the EtcdPeer says";
+    const why = hasJoined(snapshot) ? "can restart the member but never bootstrap it" : "match the EtcdPeer";
     return step("replica-set", `the next pods of ${name} ${why}`, {
       do: "replaceReplicaSet",
       live,

@@ -3,10 +3,10 @@ import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** Events of Jobs and pods tell when they go on; this is for what Kubernetes warns of, in milliseconds. */
+/** Recheck interval for Kubernetes' warning events, in milliseconds; Jobs and pods have events of their own. */
 const RECHECK_MS = 10_000;
 
-/** The Jobs are at work, or wait for something: what hinders their pods is told. */
+/** Waits for the Jobs, and shows what keeps their pods from running. */
 export const awaitClaims: RestoreRule = {
   name: "await-claims",
   decide(snapshot) {

@@ -3,14 +3,14 @@ import { isComplete } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** Each member gets its claim before anything is read. It does not say yet whose data it holds. */
+/** Creates each member's claim before anything is read. The claim has no identity yet. */
 export const createClaim: RestoreRule = {
   name: "create-claim",
   decide(snapshot) {
     if (isComplete(snapshot)) return undefined;
     const next = snapshot.members.find(({ claim }) => claim === undefined);
     if (next === undefined) return undefined;
-    const because = `the snapshot is restored to claims, of which ${next.name} is one`;
+    const because = `the snapshot is restored to one claim per member; ${next.name} is missing`;
     return step("create-claim", because, { do: "createClaim", claim: restoredClaim(snapshot, next.name) });
   },
 };

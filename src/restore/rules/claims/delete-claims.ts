@@ -2,7 +2,10 @@ import { isGivenUp, untoldClaims } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A restore that was given up leaves no claim behind: those that it has made hold nobody's data. Kubernetes waits for pods that still use them. */
+/**
+ * Deletes the claims of a restore that was given up: no cluster uses them. Kubernetes delays the deletion while pods
+ * still use them.
+ */
 export const deleteClaims: RestoreRule = {
   name: "delete-claims",
   holds: true,
@@ -10,7 +13,7 @@ export const deleteClaims: RestoreRule = {
     if (!isGivenUp(snapshot)) return undefined;
     const claim = untoldClaims(snapshot).find(({ metadata }) => metadata.deletionTimestamp === undefined);
     if (claim === undefined) return undefined;
-    const because = `the restore was given up; claim ${claim.metadata.name} holds nobody's data and goes`;
+    const because = `the restore was given up; claim ${claim.metadata.name}, which no cluster uses, is deleted`;
     return step("delete-claims", because, { do: "deleteClaim", claim });
   },
 };

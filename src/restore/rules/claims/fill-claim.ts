@@ -4,7 +4,10 @@ import { isComplete } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A Job fills each claim where its member can run, and tries again when its pod is lost. All of them work side by side. */
+/**
+ * Creates a Job per claim, on a node where the member can run; it retries when its pod is lost. All Jobs run in
+ * parallel.
+ */
 export const fillClaim: RestoreRule = {
   name: "fill-claim",
   decide(snapshot) {

@@ -1,10 +1,13 @@
-import { stateOf } from "#backup/job-state.ts";
+import { stateOf } from "#agent-job/job-state.ts";
 import { fillingOf } from "#restore/pods.ts";
 import { isGivenUp } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A restore that was given up has its Jobs ended before its claims go. One that has failed by itself stays for a while, with its log. */
+/**
+ * Ends the Jobs of a restore that was given up before its claims are deleted. A Job that failed is kept for a while for
+ * its log.
+ */
 export const stopJobs: RestoreRule = {
   name: "stop-jobs",
   holds: true,

@@ -2,10 +2,10 @@ import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** Its events tell when it is Ready; this is for the question at which revision it is, in milliseconds. */
+/** Recheck interval for the cluster's revision, in milliseconds; Ready has events of its own. */
 const RECHECK_MS = 2_000;
 
-/** The EtcdCluster is waited for until it is Ready, and can be read at the revision with which its members start. */
+/** Waits until the EtcdCluster is Ready and serves at least the revision with which its members start. */
 export const awaitCluster: RestoreRule = {
   name: "await-cluster",
   decide(snapshot) {

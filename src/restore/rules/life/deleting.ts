@@ -1,7 +1,7 @@
 import { isDeleting } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 
-/** An EtcdRestore that may go is left alone: the garbage collector takes its Jobs. */
+/** Leaves an EtcdRestore alone that can be deleted: the garbage collector deletes its Jobs. */
 export const deleting: RestoreRule = {
   name: "deleting",
   decide(snapshot) {

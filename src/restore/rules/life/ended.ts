@@ -2,7 +2,10 @@ import { logsStayMs } from "#restore/rules/life/clear-jobs.ts";
 import { hasEnded } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 
-/** Completed and Failed are for ever: another restore is another EtcdRestore. Logs of one that has failed stay for a while. */
+/**
+ * Completed and Failed are final: a second restore needs another EtcdRestore. Logs of a failed restore are kept for a
+ * while.
+ */
 export const ended: RestoreRule = {
   name: "ended",
   decide(snapshot) {

@@ -2,12 +2,16 @@ import { isComplete, isHeld } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** A finalizer keeps the EtcdRestore until none of its claims is left half filled. It is there before the first claim is. */
+/**
+ * A finalizer keeps the EtcdRestore until no half-filled claim is left. It is set before the first claim is created.
+ */
 export const holdRestore: RestoreRule = {
   name: "hold-restore",
   holds: true,
   decide(snapshot) {
     if (isHeld(snapshot) || isComplete(snapshot)) return undefined;
-    return step("hold-restore", "it stays until its claims are filled or deleted", { do: "holdRestore" });
+    return step("hold-restore", "the EtcdRestore is kept until its claims are filled or deleted", {
+      do: "holdRestore",
+    });
   },
 };

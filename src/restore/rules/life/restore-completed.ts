@@ -2,10 +2,10 @@ import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The status that says so is written now, and its event wakes this room; in milliseconds. */
+/** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const RECHECK_MS = 2_000;
 
-/** The cluster is there with the data, and can be read. */
+/** The cluster exists with the data and can be read. */
 export const restoreCompleted: RestoreRule = {
   name: "restore-completed",
   decide(snapshot) {

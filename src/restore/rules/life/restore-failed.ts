@@ -2,10 +2,10 @@ import type { RestoreRule } from "#restore/step.ts";
 import { verdictOf } from "#restore/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** The status that says so is written now, and its event wakes this room; in milliseconds. */
+/** Recheck interval, in milliseconds: the status is written now, and its event wakes this controller. */
 const RECHECK_MS = 2_000;
 
-/** The restore has failed, and the status and an event say why. Nothing is tried any more. */
+/** The restore has failed; status and event give the reason. Nothing is tried again. */
 export const restoreFailed: RestoreRule = {
   name: "restore-failed",
   decide(snapshot) {

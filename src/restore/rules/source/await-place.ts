@@ -3,10 +3,10 @@ import { isComplete } from "#restore/snapshot.ts";
 import type { RestoreRule } from "#restore/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** For whoever has the name of a Job, in milliseconds. */
+/** Recheck interval while a foreign Job has the name, in milliseconds. */
 const RECHECK_MS = 10_000;
 
-/** Nothing is made where somebody is in the way. A cluster or a claim has failed the restore by now; a Job may go by itself. */
+/** Waits while the name is not free. A cluster or a claim has already failed the restore; a Job may be deleted. */
 export const awaitPlace: RestoreRule = {
   name: "await-place",
   decide(snapshot) {

@@ -3,10 +3,16 @@ import type { RestoreRule } from "#restore/step.ts";
 import { isStarted, lackBefore } from "#restore/verdict.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** An EtcdBackup's events tell when it has ended; nobody tells of a label of a claim, so it is looked for, in milliseconds. */
+/**
+ * Recheck interval for the label of the claim, which has no watch, in milliseconds. An EtcdBackup has events of its
+ * own.
+ */
 const RECHECK_MS = 10_000;
 
-/** Nothing is made while the EtcdBackup is under way or missing, or its claim may not be mounted: it is waited for, though not for ever. */
+/**
+ * Waits while the EtcdBackup is running or missing, or its claim must not be mounted. The wait is limited by
+ * PATIENCE_MS.
+ */
 export const awaitSource: RestoreRule = {
   name: "await-source",
   decide(snapshot) {

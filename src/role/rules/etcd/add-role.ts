@@ -2,7 +2,7 @@ import { roleNameOf } from "#api/etcd-names.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** The role is made in etcd; so is one that somebody has deleted there. */
+/** Creates the role in etcd. A role that was deleted there is created again. */
 export const addRole: RoleRule = {
   name: "add-role",
   decide({ role, found }) {

@@ -1,10 +1,10 @@
 import type { RoleRule } from "#role/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** It is not etcd that is asked so often: a cluster that is silent is left alone for longer and longer. In milliseconds. */
+/** Recheck in milliseconds. It does not query etcd: access/calls.ts backs off from a cluster that does not answer. */
 const RECHECK_MS = 10_000;
 
-/** Nothing is done while no member can be asked what there is. */
+/** Waits while no member answers. */
 export const awaitEtcd: RoleRule = {
   name: "await-etcd",
   decide({ access, found }) {

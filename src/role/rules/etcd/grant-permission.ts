@@ -3,7 +3,7 @@ import { roleNameOf } from "#api/etcd-names.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** What the spec permits, and etcd does not, is granted; of a range for which etcd permits something else, that is replaced. */
+/** Grants each missing permission of the spec. A permission on the same range with another access is replaced. */
 export const grantPermission: RoleRule = {
   name: "grant-permission",
   decide({ role, found }) {

@@ -3,7 +3,7 @@ import { roleNameOf } from "#api/etcd-names.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** What etcd permits, and the spec does not, is taken back, whoever has granted it. */
+/** Revokes each permission that the spec does not list. */
 export const revokePermission: RoleRule = {
   name: "revoke-permission",
   decide({ role, found }) {
@@ -11,7 +11,7 @@ export const revokePermission: RoleRule = {
     const [range] = surplusIn(found.value, wantedPermissions(role.spec.permissions));
     if (range === undefined) return undefined;
     const name = roleNameOf(role);
-    const because = `role ${name} has ${permissionText(range)} in etcd, and the spec does not say so`;
+    const because = `role ${name} has ${permissionText(range)} in etcd, which the spec does not list`;
     return step("revoke-permission", because, { do: "revokePermission", name, range });
   },
 };

@@ -2,10 +2,10 @@ import { hindranceOf } from "#access/place.ts";
 import type { RoleRule } from "#role/step.ts";
 import { wait } from "#runtime/decide.ts";
 
-/** News of the cluster wakes this room; this is for events that never come, in milliseconds. */
+/** Recheck in milliseconds, for a lost event: normally a change of the EtcdCluster triggers this controller. */
 const RECHECK_MS = 60_000;
 
-/** Nothing is done while the EtcdCluster is not there, has not formed, sleeps, is being deleted or is paused. */
+/** Waits while the EtcdCluster does not exist, has not formed, sleeps, is paused or is being deleted. */
 export const awaitCluster: RoleRule = {
   name: "await-cluster",
   decide({ role, cluster }) {

@@ -3,7 +3,7 @@ import { roleNameOf } from "#api/etcd-names.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** The role of an EtcdRole that is being deleted is deleted in etcd; whoever has it loses it. */
+/** Deletes the role in etcd when its EtcdRole is being deleted. Its users lose it. */
 export const deleteRole: RoleRule = {
   name: "delete-role",
   decide(snapshot) {

@@ -3,7 +3,10 @@ import { claimOf } from "#role/snapshot.ts";
 import type { RoleRule } from "#role/step.ts";
 import { step } from "#runtime/decide.ts";
 
-/** An EtcdRole that is being deleted goes when its role is not in etcd any more, was never made there, or went with its cluster. */
+/**
+ * Removes the finalizer of a deleted EtcdRole when its role no longer exists in etcd, was never created, or is deleted
+ * with its cluster.
+ */
 export const releaseRole: RoleRule = {
   name: "release-role",
   decide(snapshot) {
@@ -11,7 +14,7 @@ export const releaseRole: RoleRule = {
     if (!isDeleting(claim)) return undefined;
     if (!isHeld(claim)) return { next: "settled" };
     const isOver = snapshot.found.is === "absent" && snapshot.access.is === "present";
-    const because = whyLeft(claim) ?? (isOver ? "its role is not in etcd any more" : undefined);
+    const because = whyLeft(claim) ?? (isOver ? "its role no longer exists in etcd" : undefined);
     return because === undefined ? undefined : step("release-role", because, { do: "releaseRole" });
   },
 };

@@ -14,18 +14,23 @@ import {
 } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** So long after a backup was made no other one is made for the archive's sake, in milliseconds: what hinders it passes, or does not. */
+/**
+ * Pause after any backup before one is made for the archive, in milliseconds: a temporary obstacle passes, and a
+ * permanent one stays.
+ */
 const PAUSE_MS = 10 * 60_000;
 
 /**
- * So long after etcd was found to be brought back to an earlier state a backup is certain to be of what came then, in milliseconds. A restore keeps five minutes from
- * that moment (MARGIN_MS in src/agent/changes/origin.ts); as much again is for the clocks of the API server and of the backup's node.
+ * Time after the detection of a restored etcd until a backup certainly belongs to the new history, in milliseconds. A
+ * restore refuses backups within five minutes of it (MARGIN_MS in src/agent/changes/origin.ts). The rest covers
+ * differences between the clocks of the API server and the backup's node.
  */
 const SURE_MS = 10 * 60_000;
 
 /**
- * The archive has begun, or has a gap, and no backup holds what is before: one is made at once, since changes are of no use without it. Where etcd was brought back
- * to an earlier state it is made ten minutes later: of one from before that nobody could be sure which state it holds.
+ * Makes a backup at once when the archive has begun, or has a gap, and no backup covers the revisions before. Without
+ * one its changes are useless. After etcd was restored to an earlier state the rule waits ten minutes, since an earlier
+ * backup could be of either history.
  */
 export const closeGap: ScheduleRule = {
   name: "close-gap",
@@ -37,7 +42,8 @@ export const closeGap: ScheduleRule = {
     if (backups.some(isActive)) return undefined;
     const sureMs = since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since) + SURE_MS;
     if (takenAtMs < sureMs) return undefined;
-    // An etcd that was made anew counts from the beginning, and one whose data was restored counts back; which one an agent of an earlier release means, it does not say.
+    // A new etcd counts from the beginning, and a restored one counts back. Agents of earlier releases do not report
+    // the cluster ID.
     const isCovered = backups.some(
       (backup) =>
         isGood(backup) &&
@@ -46,7 +52,8 @@ export const closeGap: ScheduleRule = {
         (clusterID === undefined || etcdOf(backup) === clusterID) &&
         madeAtMs(backup) >= sureMs,
     );
-    // What is told of an etcd that is gone no backup of the one in its place makes up for: the archive will tell of that one.
+    // The archive still describes an etcd that was replaced: a backup of the new one does not help. The archive will
+    // describe the new one next.
     const isOutdated =
       clusterID !== undefined &&
       backups.some(
@@ -57,7 +64,7 @@ export const closeGap: ScheduleRule = {
     const nowMs = Math.floor(takenAtMs / 1_000) * 1_000;
     const { lastMs, made } = runsOf(snapshot);
     if (lastMs !== undefined && nowMs <= lastMs) return undefined;
-    const because = `changes are stored from revision ${from} on, and no backup holds what is before (${rfc3339(nowMs)})`;
+    const because = `changes are stored from revision ${from} on, and no backup covers what is before (${rfc3339(nowMs)})`;
     return step("close-gap", because, { do: "createBackup", backup: backupFor(snapshot, nowMs, made) });
   },
 };

@@ -14,20 +14,21 @@ function isLeft({ spec, status }: EtcdBackup, cluster: EtcdCluster): boolean {
   return !`/${folderOf(status.objectKey)}`.endsWith(`/${ownerFolder(spec.source, cluster.metadata.uid).join("/")}`);
 }
 
-/** Why it goes; undefined: it stays. */
+/** Why the archive's EtcdBackup is deleted; undefined: it stays. */
 function whyItGoes(archive: EtcdBackup, snapshot: ScheduleSnapshot): string | undefined {
   const { schedule, cluster } = snapshot;
   const wanted = archiveFor(schedule);
-  if (wanted === undefined) return "spec.archive is not given any more";
-  if (isToBeReplaced(snapshot, archive)) return "it has failed, and another one is made";
-  if (!isSameData(wanted.spec, archive.spec)) return "the schedule says another one by now";
+  if (wanted === undefined) return "spec.archive is no longer set";
+  if (isToBeReplaced(snapshot, archive)) return "it has failed and is replaced";
+  if (!isSameData(wanted.spec, archive.spec))
+    return "spec.archive or spec.backupTemplate of the EtcdBackupSchedule has changed";
   if (cluster === undefined || !isLeft(archive, cluster)) return undefined;
-  return `EtcdCluster ${cluster.metadata.name} was made again: its backups lie elsewhere, and restores of these look for changes there`;
+  return `EtcdCluster ${cluster.metadata.name} was created again: its backups are in another folder, and their restores look for changes there`;
 }
 
 /**
- * The EtcdBackup that stores changes is deleted when nobody wants it any more, and when it has failed or the schedule wants another one, which is made then. What it
- * has stored stays, and the next one goes on there.
+ * Deletes the archive's EtcdBackup when it is no longer wanted, has failed, or the spec has changed. In the last two
+ * cases a new one follows. What it has stored stays, and the next one continues there.
  */
 export const endArchive: ScheduleRule = {
   name: "end-archive",

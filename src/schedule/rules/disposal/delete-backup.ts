@@ -2,7 +2,9 @@ import { step } from "#runtime/decide.ts";
 import { disposalsIn, isObjectGoing } from "#schedule/disposal.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** An EtcdBackup that is not kept is deleted: by the retention with its object, by a history limit as its objectPolicy says. */
+/**
+ * Deletes an EtcdBackup that is not kept: by retention with its object, by a history limit according to objectPolicy.
+ */
 export const deleteBackup: ScheduleRule = {
   name: "delete-backup",
   decide(snapshot) {

@@ -4,7 +4,7 @@ import { disposalsIn } from "#schedule/disposal.ts";
 import { isDeleting } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** An object that was to go, and that the spec keeps by now, stays: that it goes with its EtcdBackup is taken back. */
+/** Removes the mark from an EtcdBackup when the present spec keeps its object. */
 export const keepObject: ScheduleRule = {
   name: "keep-object",
   decide(snapshot) {
@@ -14,7 +14,7 @@ export const keepObject: ScheduleRule = {
         each.metadata.annotations?.[DELETE_OBJECT_ANNOTATION] === "true" && !isDeleting(each) && !going.has(each),
     );
     if (backup === undefined) return undefined;
-    const because = `the object of EtcdBackup ${backup.metadata.name} stays after all`;
+    const because = `the object of EtcdBackup ${backup.metadata.name} is kept after all`;
     return step("keep-object", because, { do: "keepObject", backup });
   },
 };

@@ -3,7 +3,10 @@ import { isMarked } from "#schedule/disposal.ts";
 import { isDeleting } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** A schedule that is being deleted makes nothing and deletes nothing: its EtcdBackups stay, with their objects, also those that were to go. */
+/**
+ * Creates and deletes nothing for a schedule that is being deleted: its EtcdBackups stay with their objects, and marks
+ * are removed.
+ */
 export const deleting: ScheduleRule = {
   name: "deleting",
   decide({ schedule, backups }) {

@@ -2,10 +2,10 @@ import { wait } from "#runtime/decide.ts";
 import { calendarFor } from "#schedule/runs.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** An edit of the spec wakes this room; this is for a release of the operator that knows more, in milliseconds. */
+/** Recheck interval, in milliseconds: a later release may accept the spec. An edit has an event of its own. */
 const RECHECK_MS = 10 * 60_000;
 
-/** A schedule that nobody can understand makes no backups, and deletes none. */
+/** Stops a schedule with an invalid spec: it creates and deletes no backups. */
 export const refuseSchedule: ScheduleRule = {
   name: "refuse-schedule",
   decide(snapshot) {

@@ -1,7 +1,7 @@
 import { runsOf } from "#schedule/runs.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** All is done until the next backup is due. */
+/** Waits for the next due time. */
 export const awaitDue: ScheduleRule = {
   name: "await-due",
   decide(snapshot) {

@@ -5,7 +5,7 @@ import { runsOf } from "#schedule/runs.ts";
 import { isActive } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** The EtcdBackup that is due is made. Its name is that of its due time, so that it is made once. */
+/** Creates the due EtcdBackup. Its name contains the due time, so that it is made once. */
 export const createBackup: ScheduleRule = {
   name: "create-backup",
   decide(snapshot) {

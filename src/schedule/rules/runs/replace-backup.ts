@@ -3,7 +3,7 @@ import { runsOf } from "#schedule/runs.ts";
 import { isActive } from "#schedule/snapshot.ts";
 import type { ScheduleRule } from "#schedule/step.ts";
 
-/** With concurrencyPolicy Replace, a backup that has not ended when the next one is due is deleted first. */
+/** Deletes a running backup when the next one is due (concurrencyPolicy Replace). */
 export const replaceBackup: ScheduleRule = {
   name: "replace-backup",
   decide(snapshot) {
@@ -11,7 +11,7 @@ export const replaceBackup: ScheduleRule = {
     if (runsOf(snapshot).dueMs === undefined) return undefined;
     const backup = snapshot.backups.find(isActive);
     if (backup === undefined) return undefined;
-    const because = `EtcdBackup ${backup.metadata.name} has not ended when the next one is due`;
+    const because = `EtcdBackup ${backup.metadata.name} has not ended, and the next one is due`;
     return step("replace-backup", because, { do: "deleteBackup", backup, keepers: [] });
   },
 };

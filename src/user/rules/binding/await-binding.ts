@@ -2,10 +2,10 @@ import { missingRightText } from "#certificates/missing-right.ts";
 import { wait } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** In milliseconds: the API server is away, and comes back. */
+/** Recheck in milliseconds: normally the API server is back within seconds. */
 const RECHECK_MS = 10_000;
 
-/** Nothing is called ready while the binding Secret could not be read. */
+/** Reports not ready while the binding Secret could not be read. */
 export const awaitBinding: UserRule = {
   name: "await-binding",
   decide({ binding }) {

@@ -2,7 +2,7 @@ import { step } from "#runtime/decide.ts";
 import { bindingWish } from "#user/desired/binding.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** The binding Secret is made, and made anew when its credentials are old, or when it does not say what it should. */
+/** Creates the binding Secret, and updates it when its credentials are due for rotation or its keys are outdated. */
 export const writeBinding: UserRule = {
   name: "write-binding",
   decide(snapshot) {

@@ -3,7 +3,9 @@ import { step } from "#runtime/decide.ts";
 import { hasPassword, ownBinding } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** The user is made in etcd, with the password of its binding if it has one; so is one that somebody has deleted there. */
+/**
+ * Creates the user in etcd, with the binding's password if it has one. A user that was deleted there is created again.
+ */
 export const addUser: UserRule = {
   name: "add-user",
   decide(snapshot) {

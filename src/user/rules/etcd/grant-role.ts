@@ -2,7 +2,7 @@ import { userNameOf } from "#api/etcd-names.ts";
 import { step } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** The user gets each role of the spec that there is. */
+/** Grants each role of the spec that exists in etcd. */
 export const grantRole: UserRule = {
   name: "grant-role",
   decide({ user, found, missingRoles }) {

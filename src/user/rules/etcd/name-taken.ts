@@ -3,10 +3,13 @@ import { wait } from "#runtime/decide.ts";
 import { claimOf } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** In milliseconds: the other object's end wakes nobody. */
+/** Recheck in milliseconds: the deletion of the other object does not trigger this one. */
 const RECHECK_MS = 60_000;
 
-/** What somebody else has made in etcd is left alone, unless spec.takeOver says otherwise; of two objects of one name the older one has it. */
+/**
+ * Waits while the name is taken: by a user in etcd that others have created, unless spec.takeOver is set, or by an
+ * older object.
+ */
 export const nameTaken: UserRule = {
   name: "name-taken",
   decide(snapshot) {

@@ -2,7 +2,7 @@ import { userNameOf } from "#api/etcd-names.ts";
 import { step } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** The user loses each role that the spec does not say, whoever has given it. */
+/** Revokes each role that the spec does not list. */
 export const revokeRole: UserRule = {
   name: "revoke-role",
   decide({ user, found }) {
@@ -10,7 +10,7 @@ export const revokeRole: UserRule = {
     const role = found.value.find((each) => !user.spec.roles.includes(each));
     if (role === undefined) return undefined;
     const name = userNameOf(user);
-    const because = `user ${name} has role ${role} in etcd, and the spec does not say so`;
+    const because = `user ${name} has role ${role} in etcd, which the spec does not list`;
     return step("revoke-role", because, { do: "revokeRole", name, role });
   },
 };

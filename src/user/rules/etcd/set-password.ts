@@ -3,7 +3,7 @@ import { step } from "#runtime/decide.ts";
 import { ownBinding } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** etcd gets the password of the binding, whoever has changed either of the two: the Secret counts. */
+/** Sets the binding's password in etcd when the two differ: the Secret is authoritative. */
 export const setPassword: UserRule = {
   name: "set-password",
   decide(snapshot) {
@@ -11,7 +11,7 @@ export const setPassword: UserRule = {
     const from = ownBinding(snapshot);
     if (from === undefined || password.is !== "present" || password.value !== "differs") return undefined;
     const name = userNameOf(user);
-    const because = `user ${name} gets the password of Secret ${from.name}; the one before is refused from then on`;
+    const because = `user ${name} gets the password of Secret ${from.name}; the previous one becomes invalid`;
     return step("set-password", because, { do: "setPassword", name, from });
   },
 };

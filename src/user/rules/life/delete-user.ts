@@ -3,7 +3,7 @@ import { userNameOf } from "#api/etcd-names.ts";
 import { step } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** The user of an EtcdUser that is being deleted is deleted in etcd; its password and certificates are refused from then on. */
+/** Deletes the user in etcd when its EtcdUser is being deleted. Its password and certificates become invalid. */
 export const deleteUser: UserRule = {
   name: "delete-user",
   decide(snapshot) {

@@ -2,10 +2,10 @@ import { wait } from "#runtime/decide.ts";
 import type { UserRule } from "#user/step.ts";
 import { refusalOf } from "#user/trouble.ts";
 
-/** An edit wakes this room; this is for a cluster that says something else by now, in milliseconds. */
+/** Recheck in milliseconds, for a change of the EtcdCluster: an edit of the EtcdUser triggers this controller. */
 const RECHECK_MS = 60_000;
 
-/** A spec that cannot be carried out changes nothing: what there is stays as it is. */
+/** Refuses a spec that cannot be applied. Everything stays as it is. */
 export const refuseUser: UserRule = {
   name: "refuse-user",
   decide(snapshot) {

@@ -3,7 +3,10 @@ import { step } from "#runtime/decide.ts";
 import { claimOf, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
-/** An EtcdUser that is being deleted goes when its user is not in etcd any more, was never made there, or went with its cluster. */
+/**
+ * Removes the finalizer of a deleted EtcdUser when its user no longer exists in etcd, was never created, or is deleted
+ * with its cluster.
+ */
 export const releaseUser: UserRule = {
   name: "release-user",
   decide(snapshot) {
@@ -16,5 +19,5 @@ export const releaseUser: UserRule = {
 };
 
 function whyOver({ found, access }: UserSnapshot): string | undefined {
-  return found.is === "absent" && access.is === "present" ? "its user is not in etcd any more" : undefined;
+  return found.is === "absent" && access.is === "present" ? "its user no longer exists in etcd" : undefined;
 }

@@ -1,0 +1,151 @@
+import { type AgentReport, type FailureReport, reportIn } from "#agent/report.ts";
+import { type ArchiveTask, type BackupTask, type EtcdSource, TASK_VARIABLE } from "#agent/task.ts";
+import { AGENT_CONTAINER, ETCDUTL_CONTAINER, FETCH_CONTAINER, VERIFY_CONTAINER } from "#api/names.ts";
+import type { Job, Pod } from "#kube/kinds.ts";
+import { currentPod } from "#kube/pod.ts";
+
+// What the Job controller and the kubelet report about an attempt. The agent's report is the termination message; it
+// counts only if it can be parsed, since a pod wrote it.
+
+/** A Job of the agent, with its pods. */
+export interface Attempted {
+  readonly job: Job;
+  readonly pods: readonly Pod[];
+}
+
+/** State of the Job according to its conditions. */
+export function stateOf({ status }: Job): "active" | "succeeded" | "failed" {
+  if (conditionOf(status, "Complete") !== undefined) return "succeeded";
+  return conditionOf(status, "Failed") === undefined ? "active" : "failed";
+}
+
+/** Reason and message of the Job's condition Failed. */
+export function failedBecause({ status }: Job): { readonly reason: string; readonly message: string } {
+  const { reason = "no reason given", message = "no message" } = conditionOf(status, "Failed") ?? {};
+  return { reason, message };
+}
+
+/** When the Job ended, in milliseconds since 1970; NaN while it has not, or when the time is missing. */
+export function endedAtMs({ status }: Job): number {
+  const end = conditionOf(status, "Complete") ?? conditionOf(status, "Failed");
+  return Date.parse(end?.lastTransitionTime ?? "");
+}
+
+/** The condition of this type, if it is True. */
+export function conditionOf(status: Job["status"], type: string) {
+  return status?.conditions?.find((each) => each.type === type && each.status === "True");
+}
+
+/** Whether the pod has ended. */
+export function hasEnded({ status }: Pod): boolean {
+  return status?.phase === "Failed" || status?.phase === "Succeeded";
+}
+
+/** The pod that runs or will run; `undefined` when all have ended, or none exists. */
+export function workingPod({ pods }: Attempted): Pod | undefined {
+  return currentPod(pods.filter((pod) => !hasEnded(pod)));
+}
+
+/** Report of the agent that ended last. @param container its container */
+export function reportOf({ pods }: Attempted, container: string = AGENT_CONTAINER): AgentReport | undefined {
+  const last = lastEnded(pods);
+  return last && reportIn(wordsOf(last, container));
+}
+
+/** Termination message of the container's last run; empty when it has not ended. */
+export function wordsOf(pod: Pod, container: string): string {
+  const [status] = statusesOf(pod, [container]);
+  return status?.state?.terminated?.message ?? status?.lastState?.terminated?.message ?? "";
+}
+
+/** Failure report of the last attempt, from the first of these containers that has one. */
+export function reportedFailure(attempted: Attempted, workers: Workers = AGENT): FailureReport | undefined {
+  const reports = workers.map((container) => reportOf(attempted, container));
+  return reports.find((report) => report?.ok === false);
+}
+
+/**
+ * How long the pod's report is awaited after the end of its Job, in milliseconds; then the API server is asked for it
+ * (live-pods.ts).
+ */
+const REPORT_MS = 60_000;
+
+/**
+ * Whether the Job has ended and the cache does not show the end of its pod yet: the caches of Jobs and pods are
+ * independent.
+ */
+export function isReportDue(look: { readonly takenAtMs: number }, attempted: Attempted): boolean {
+  return !isSeen(attempted) && !isOverdue(look, attempted);
+}
+
+/** Whether the Job has succeeded and its pod's report is no longer awaited. */
+export function isUnreported(look: { readonly takenAtMs: number }, attempted: Attempted): boolean {
+  return stateOf(attempted.job) === "succeeded" && !isSeen(attempted) && isOverdue(look, attempted);
+}
+
+function isSeen({ job, pods }: Attempted): boolean {
+  const last = lastEnded(pods);
+  return stateOf(job) === "succeeded"
+    ? last?.status?.phase === "Succeeded"
+    : last !== undefined && workingPod({ job, pods }) === undefined;
+}
+
+function isOverdue({ takenAtMs }: { readonly takenAtMs: number }, { job }: Attempted): boolean {
+  return !(takenAtMs - endedAtMs(job) < REPORT_MS);
+}
+
+/** The successful one of the ended pods, or else the newest. */
+export function lastEnded(pods: readonly Pod[]): Pod | undefined {
+  const ended = pods.filter(hasEnded);
+  return ended.find(({ status }) => status?.phase === "Succeeded") ?? currentPod(ended);
+}
+
+/** Containers of a Job's pod that do its work, in order; by default only the agent's. */
+export type Workers = readonly string[];
+export const AGENT: Workers = [AGENT_CONTAINER];
+export const VERIFIERS: Workers = [FETCH_CONTAINER, ETCDUTL_CONTAINER, VERIFY_CONTAINER];
+
+/**
+ * Since when no container of the Job has run, in milliseconds since 1970; `undefined` while one of these containers
+ * runs.
+ */
+export function idleSince(attempted: Attempted, workers: Workers = AGENT): number | undefined {
+  const { job, pods } = attempted;
+  const pod = workingPod(attempted);
+  const isAtWork = pod !== undefined && pod.metadata.deletionTimestamp === undefined && isRunning(pod, workers);
+  if (isAtWork) return undefined;
+  const times = [
+    job.metadata.creationTimestamp,
+    pod?.metadata.deletionTimestamp ?? pod?.metadata.creationTimestamp,
+    ...pods.flatMap((each) => statusesOf(each, workers).map(({ state }) => state?.terminated?.finishedAt)),
+  ];
+  return Math.max(...times.flatMap((time) => (time === undefined ? [] : [Date.parse(time)])));
+}
+
+export function isRunning(pod: Pod, workers: Workers = AGENT): boolean {
+  return statusesOf(pod, workers).some(({ state }) => state?.running !== undefined);
+}
+
+/** Statuses of these containers. */
+export function statusesOf({ status }: Pod, workers: Workers) {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return all.filter(({ name }) => workers.includes(name));
+}
+
+/** Object key in the task of this Job's agent. */
+export function keyOfTask(job: Job): string | undefined {
+  const task = taskOf(job);
+  return task && ("prefix" in task ? task.prefix : task.key);
+}
+
+/** Source in the task of this Job's agent. */
+export function sourceOfTask(job: Job): EtcdSource | undefined {
+  return taskOf(job)?.source;
+}
+
+/** Task of this Job's agent; a Job's template never changes. */
+function taskOf({ spec }: Job): BackupTask | ArchiveTask | undefined {
+  const agent = spec?.template.spec?.containers.find(({ name }) => name === AGENT_CONTAINER);
+  const text = agent?.env?.find(({ name }) => name === TASK_VARIABLE)?.value;
+  return text === undefined ? undefined : (JSON.parse(text) as BackupTask | ArchiveTask);
+}

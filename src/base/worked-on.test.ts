@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { workedOn, workFor } from "#base/worked-on.ts";
+
+const A = { controller: "cluster", namespace: "foo", name: "a" };
+const B = { ...A, name: "b" };
+
+test("the object is known in everything that its work has started, and nowhere else", async () => {
+  const seen: unknown[] = [];
+  const look = async (): Promise<void> => {
+    await new Promise<void>((resolve) => setTimeout(resolve, 1));
+    seen.push(workedOn());
+  };
+  await Promise.all([workFor(A, look), workFor(B, look), look()]);
+  expect(seen).toEqual([A, B, undefined]);
+  expect(workFor(A, () => 5)).toBe(5);
+});

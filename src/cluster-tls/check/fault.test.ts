@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { absent } from "#base/observed.ts";
+import { parsedIn } from "#certificates/pem.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { certified } from "#kit/snapshots/cluster-steps.ts";
+import { goingTo, NEXT, secured, THEIRS, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
+import { faultOf } from "./fault.ts";
+
+// All other messages: src/cluster-tls/check/tls-ready.test.ts.
+
+test("a certificate in use is not reissued by a CA that members do not trust; one not in use is", () => {
+  const remade = withSeen(withMade(certified, { peerCA: { by: NEXT } }), { peer: absent });
+  expect(faultOf(remade, "peer")).toMatchObject({
+    reason: "CertificateMissing",
+    message: expect.stringContaining(
+      "my-etcd-0, my-etcd-1, my-etcd-2 would not trust the CA in Secret my-etcd-peer-ca",
+    ),
+    isForPeople: true,
+  });
+  const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const asks = goingTo(secured({}, { peer: side }, { by: THEIRS, isOurs: false }), {});
+  expect(faultOf(withMade(asks, { peerCA: {} }), "peer")).toMatchObject({
+    reason: "CertificatesPending",
+    message: expect.stringContaining("is about to be created"),
+    isForPeople: false,
+  });
+});
+
+test("an expired certificate reports that its CA expired with it: reissuing would not help", () => {
+  const endsMs = parsedIn(THEIRS.pem)[0]!.validToDate.getTime();
+  const side = { provider: "Secret", secret: { secretName: "their-peer" } };
+  const ended = (lastsMs: number) => {
+    const given = secured({}, { peer: side }, { by: THEIRS, isOurs: false, lastsMs });
+    return faultOf({ ...given, takenAtMs: endsMs }, "peer")?.message;
+  };
+  const what = "Secret foo/their-peer, the peer certificate of members, has expired at";
+  expect(ended(endsMs - NOW)).toBe(`${what} 2035-09-23T12:00:00Z, together with its CA`);
+  expect(ended(endsMs - NOW - 1_000)).toBe(`${what} 2035-09-23T11:59:59Z`);
+  // A CA has no such hint.
+  const own = { ...secured(), takenAtMs: endsMs };
+  expect(faultOf(withMade(own, { peerCA: { lastsMs: endsMs - NOW } }), "peerCA")?.message).toMatch(/:00:00Z$/);
+});
+
+test("a certificate that waits for a CA that cannot sign is not about to be created, and the CA's problem is reported", () => {
+  const trouble = "its tls.key is an RSA key of 2048 bits; it must be an ECDSA key on P-256, or an Ed25519 key";
+  const given = withSeen(withMade(certified, { peerCA: { trouble } }), { peer: absent });
+  expect(faultOf(given, "peer")).toMatchObject({
+    reason: "CertificatesPending",
+    message:
+      "Secret foo/my-etcd-peer-tls, the peer certificate of members, is created once the CA in Secret my-etcd-peer-ca can sign",
+    isForPeople: false,
+  });
+  expect(faultOf(given, "peerCA")).toMatchObject({
+    reason: "CertificateInvalid",
+    message: `Secret foo/my-etcd-peer-ca, the CA of peer certificates: ${trouble}`,
+    isForPeople: true,
+  });
+});

@@ -1,0 +1,401 @@
+import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import { providerOf } from "#api/tls.ts";
+import { absent, present } from "#base/observed.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
+import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certificates.ts";
+import { sideOf } from "#cluster-tls/read/purposes.ts";
+import { born, NOW } from "#kit/snapshots/cluster.ts";
+import { withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
+import { goingTo, made, NEXT, secured, unissued, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
+import { clientsTrusting, leaving, seenToo, turnedClients } from "#kit/snapshots/cluster-turn.ts";
+import type { Certificate, ConfigMap } from "#kube/kinds.ts";
+
+// Events about certificates, while all other work continues.
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const settled = secured();
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+const brought = secured({}, BROUGHT, { isOurs: false });
+const MANAGED = {
+  peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } },
+  client: { provider: "None" },
+};
+const managed = secured({}, MANAGED, { isOurs: false });
+const managedClient = secured({}, { peer: { provider: "None" }, client: MANAGED.peer }, { isOurs: false });
+const request = born<Certificate>(certificateRequest(managed, "peer"));
+
+function remarks(snapshot: ClusterSnapshot): readonly string[] {
+  return (planCluster(snapshot).aside ?? []).map(({ rule, because }) => `${rule}: ${because}`);
+}
+
+function at(snapshot: ClusterSnapshot, takenAtMs: number): ClusterSnapshot {
+  return { ...snapshot, takenAtMs };
+}
+
+function requesting(
+  snapshot: ClusterSnapshot,
+  peer: NonNullable<NonNullable<ClusterSnapshot["certificates"]>["requests"]>["peer"],
+) {
+  return {
+    ...snapshot,
+    certificates: { ...snapshot.certificates, ...(peer === undefined ? {} : { requests: { peer } }) },
+  };
+}
+
+const FOREIGN =
+  "exists already and does not belong to this cluster: it is not overwritten; unless members use it, delete it and whatever creates it";
+const HOSTS = [0, 1, 2].map((n) => `my-etcd-${n}.my-etcd.foo.svc`);
+
+/** cert-manager has tried and failed. */
+function failing(asked: Certificate): Certificate {
+  const conditions = [{ type: "Issuing", status: "False", reason: "Failed", message: "no" }];
+  return { ...asked, status: { conditions } };
+}
+
+const REFUSED = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
+const UNRENEWED =
+  "Secret my-etcd-peer-tls-a3b319c8 is not renewed: cert-manager reports: no; kubectl -n foo describe certificaterequests shows more";
+
+/** spec.replicas has this value. */
+function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } } };
+}
+
+/** Two of three members have joined; the third is listed, has never started, and has no EtcdPeer. */
+const straggling = withoutPeers(
+  withStraggler(secured({ down: ["my-etcd-2"] }, BROUGHT, { isOurs: false }), { started: false }),
+  "my-etcd-2",
+);
+
+const NOT_FILLED =
+  "Secret foo/my-etcd-peer-tls-a3b319c8 exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls-a3b319c8 (annotation cert-manager.io/certificate-name): it is not overwritten; delete it and whatever creates it";
+const CA = "Secret foo/my-etcd-peer-ca";
+
+const PEER_ENDS = "the peer certificate of members, expires at 2026-03-22T12:00:00Z, and has not been renewed";
+const SHORT = { provider: "Operator", renewBefore: "4h" };
+
+/** The snapshot in which all requested certificates last long. */
+function lasting(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const all = ["peer", "server", "operator", "application"] as const;
+  const there = all.filter((purpose) => snapshot.certificates?.[purpose] !== undefined);
+  const isOurs = (purpose: Purpose) => providerOf(snapshot.cluster.spec, sideOf(purpose)) === "Operator";
+  const long = (purpose: Purpose) => ({ isOurs: isOurs(purpose), lastsMs: 200 * DAY_MS });
+  return withMade(snapshot, Object.fromEntries(there.map((purpose) => [purpose, long(purpose)])));
+}
+
+/** The application's certificate of the previous source expires. */
+function endingForApplications(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const application = present(made(secured(), "application", { lastsMs: DAY_MS }));
+  return {
+    ...snapshot,
+    certificates: { ...snapshot.certificates, former: { ...snapshot.certificates?.former, application } },
+  };
+}
+
+/** Members reject the certificate that cert-manager renewed for applications. */
+const doubted = seenToo(withMade(managedClient, { application: { isOurs: false, by: NEXT } }), {
+  handout: present({ ...made(settled, "application"), certificateName: undefined }),
+});
+
+/** Only the operator's Secret changes. */
+const sharing = goingTo(brought, {
+  ...BROUGHT,
+  client: { provider: "Secret", secret: { ...secret, operatorClientSecretName: "other-operator" } },
+});
+
+const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [
+  { name: "nothing, while all is well", given: settled, told: [] },
+  { name: "nor of another owner's Secret that is user-provided", given: brought, told: [] },
+  {
+    name: "the owner of a CA's name",
+    given: withMade(settled, { peerCA: { isOurs: false, trouble: "it has no ca.crt" } }),
+    told: [`issue-ca: ${CA} ${FOREIGN}`],
+  },
+  {
+    name: "a CA in place of the trusted one, and what to do",
+    given: withMade(settled, { peerCA: { by: NEXT } }),
+    told: [
+      `issue-ca: ${CA} cannot be used to sign: its ca.crt lacks the CA that signed Secret my-etcd-peer-tls; add that CA (from spec.tls.peer.trust of an EtcdPeer). Or restore the previous CA. Or delete the Secret: then a new CA is created, and members restart to trust both`,
+    ],
+  },
+  {
+    name: "the pods that a lost CA waits for",
+    given: withoutPeers(withSeen(settled, { peerCA: absent, clientCA: absent }), "my-etcd-1"),
+    told: [
+      `issue-ca: ${CA} is missing, and is not created yet, since pods without EtcdPeers would not trust it: my-etcd-1; if their node is gone for good, delete by force: pod my-etcd-1-abcde`,
+    ],
+  },
+  {
+    name: "why applications keep their certificate",
+    given: doubted,
+    told: [
+      "publish-client-secret: Secret my-etcd-client does not get the certificate of Secret my-etcd-client-a3b319c8: its tls.crt is signed by a CA that my-etcd-0, my-etcd-1, my-etcd-2 do not trust; sign it with the old CA. Then list both CAs in ca.crt of the members' Secret, and wait until members trust both",
+    ],
+  },
+  {
+    name: "the problem of a CA, and what to do",
+    given: withMade(settled, { peerCA: { trouble: "it has no tls.key" } }),
+    told: [
+      `issue-ca: ${CA} cannot sign: it has no tls.key; fix it, or delete it: then a new CA is created, and members restart to trust both`,
+    ],
+  },
+  {
+    name: "that the CA must not be deleted while members could not get a new one",
+    given: withSeen(withMade(settled, { peerCA: { trouble: "it has no tls.key" } }), { peer: absent }),
+    told: [
+      `issue-ca: ${CA} cannot sign: it has no tls.key; fix it, and do not delete it: members could not learn of a new CA while Secret my-etcd-peer-tls is missing`,
+    ],
+  },
+  {
+    name: "that members could not trust an exchanged CA while the peer Secret is missing, and what to do",
+    given: withSeen(withMade(settled, { peerCA: { by: NEXT } }), { peer: absent }),
+    told: [
+      "issue-ca: Secret foo/my-etcd-peer-tls, the peer certificate of members, is missing and is not created: my-etcd-0, my-etcd-1, my-etcd-2 would not trust the CA in Secret my-etcd-peer-ca; restore the Secret. Or put into Secret my-etcd-peer-ca the tls.crt, tls.key and ca.crt of the CA that they trust. If both are lost, restore a backup into another EtcdCluster",
+    ],
+  },
+  {
+    name: "not for a Secret that is not in use",
+    given: withMade(unissued(), { peerCA: { by: NEXT } }),
+    told: [],
+  },
+  {
+    name: "the owner of a certificate's name",
+    given: withMade(settled, { server: { isOurs: false } }),
+    told: [`issue-certificate: Secret foo/my-etcd-server-tls ${FOREIGN}`],
+  },
+  {
+    name: "the owner of the ConfigMap's name",
+    given: {
+      ...settled,
+      certificates: {
+        ...settled.certificates,
+        trustMap: present({
+          ...born<ConfigMap>(trustMap(settled, "")),
+          metadata: { namespace: "foo", name: "my-etcd-ca", uid: "a", resourceVersion: "1" },
+        }),
+      },
+    },
+    told: ["trust-map: ConfigMap my-etcd-ca exists already and is not this cluster's: it has no controller; delete it"],
+  },
+  {
+    name: "nothing of a correct Certificate",
+    given: requesting(managed, present(request)),
+    told: [],
+  },
+  {
+    name: "the member that is not added, and why",
+    given: wanting(withMade(brought, { peer: { isOurs: false, names: HOSTS } }), 4),
+    told: [
+      "scale-up: 4 members are wanted and there are 3; my-etcd-3 is not added: Secret foo/their-peer: its tls.crt is not valid for my-etcd-3.my-etcd.foo.svc",
+    ],
+  },
+  {
+    name: "the first member that is not created once the others run without it",
+    given: withMade(straggling, { server: { isOurs: false, names: HOSTS.slice(0, 2) } }),
+    told: ["bootstrap: Secret foo/their-server: its tls.crt is not valid for my-etcd-2.my-etcd.foo.svc"],
+  },
+  {
+    name: "the Secret that cert-manager would overwrite",
+    given: withMade(requesting(managed, absent), { peer: { isOurs: false, certificateName: undefined } }),
+    told: [`certificate-request: ${NOT_FILLED}`],
+  },
+  {
+    name: "nor one that a Certificate of another name filled",
+    given: withMade(requesting(managed, absent), { peer: { isOurs: false, certificateName: "another" } }),
+    told: [`certificate-request: ${NOT_FILLED}`],
+  },
+  {
+    name: "the owner of the Certificate's name",
+    given: requesting(managed, present({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
+    told: [
+      "certificate-request: Certificate my-etcd-peer-tls-a3b319c8 exists already and is not this cluster's: it has no controller; delete it",
+    ],
+  },
+  {
+    name: "that cert-manager is not installed",
+    given: requesting(managed, { is: "notServed" }),
+    told: [
+      "certificate-request: the provider is CertManager, and the API server knows no Certificates (certificates.cert-manager.io, v1): install cert-manager; the operator checks for it every five minutes",
+    ],
+  },
+  {
+    name: "nothing while that is unknown",
+    given: requesting(managed, { is: "unknown", why: "no answer" }),
+    told: [],
+  },
+  {
+    name: "the owner of the name of the application's Secret",
+    given: {
+      ...managedClient,
+      certificates: {
+        ...managedClient.certificates,
+        handout: present({ ...made(managedClient, "application"), secretName: "my-etcd-client", ownerUid: undefined }),
+      },
+    },
+    told: [`publish-client-secret: Secret foo/my-etcd-client ${FOREIGN}`],
+  },
+  {
+    name: "nothing a moment before half of the renewal time is over",
+    given: at(brought, NOW + 65 * DAY_MS - 1),
+    told: [],
+  },
+  {
+    name: "the revoked right, and what grants it again",
+    given: seenToo(settled, { refused: REFUSED }),
+    told: [
+      "secret-access-missing: the operator may not get secrets in namespace foo; an administrator grants it with: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a",
+    ],
+  },
+  {
+    name: "the revoked right also in a pause",
+    given: seenToo(secured({ annotations: { [PAUSED_ANNOTATION]: "true" } }), { refused: REFUSED }),
+    told: [expect.stringMatching(/^secret-access-missing: /) as never],
+  },
+  {
+    name: "nothing of a transient error",
+    given: seenToo(settled, { refused: "no answer" }),
+    told: [],
+  },
+  {
+    name: "a certificate that is about to expire",
+    given: at(
+      withMade(brought, {
+        server: { isOurs: false, lastsMs: 90 * DAY_MS },
+        operator: { isOurs: false, lastsMs: 90 * DAY_MS },
+      }),
+      NOW + 65 * DAY_MS,
+    ),
+    told: [
+      "certificate-expires: Secret their-peer, the peer certificate of members, expires at 2026-03-22T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "one that has expired",
+    given: at(
+      withMade(brought, {
+        server: { isOurs: false, lastsMs: 200 * DAY_MS },
+        operator: { isOurs: false, lastsMs: 81 * DAY_MS },
+      }),
+      NOW + 80 * DAY_MS,
+    ),
+    told: [
+      "certificate-expires: Secret their-peer, the peer certificate of members, has expired at 2026-03-22T12:00:00Z; Secret their-operator, the client certificate of the operator, expires at 2026-03-23T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "nothing of weekly certificates until their last day or so",
+    given: withMade(lasting(brought), {
+      peer: { isOurs: false, lastsMs: 29 * HOUR_MS, lifeMs: 7 * DAY_MS },
+      server: { isOurs: false, lastsMs: 28 * HOUR_MS, lifeMs: 7 * DAY_MS },
+    }),
+    told: [
+      "certificate-expires: Secret their-server, the server certificate of members, expires at 2026-01-02T16:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "one that expires with its CA",
+    given: at(withMade(lasting(brought), { peer: { isOurs: false, lastsMs: 3_552 * DAY_MS } }), NOW + 3_540 * DAY_MS),
+    told: [
+      expect.stringContaining(
+        "Secret their-peer, the peer certificate of members, expires at 2035-09-23T12:00:00Z, together with its CA",
+      ) as never,
+    ],
+  },
+  {
+    name: "nothing of a Secret without a certificate",
+    given: withMade(brought, { peer: { isOurs: false, trouble: "it has no tls.crt" } }),
+    told: [],
+  },
+  {
+    name: "one that expires in a pause, too",
+    given: at(
+      secured({ annotations: { [PAUSED_ANNOTATION]: "true" } }, { client: { provider: "None" } }),
+      NOW + 70 * DAY_MS,
+    ),
+    told: [
+      `certificate-expires: Secret my-etcd-peer-tls, ${PEER_ENDS}; only a CA that every member trusts renews a certificate while the annotation etcd.improbable.io/paused is "true": end the pause`,
+    ],
+  },
+  {
+    name: "a failed renewal of cert-manager, long before the end",
+    given: requesting(managed, present(failing(request))),
+    told: [`certificate-expires: ${UNRENEWED}`],
+  },
+  {
+    name: "a failed renewal of cert-manager also when the certificate expires",
+    given: at(requesting(managed, present(failing(request))), NOW + 65 * DAY_MS),
+    told: [
+      `certificate-expires: Secret my-etcd-peer-tls-a3b319c8, the peer certificate of members, expires at 2026-03-22T12:00:00Z, and has not been renewed; ${UNRENEWED}`,
+    ],
+  },
+  {
+    name: "a certificate in use that expires during a change",
+    given: at(lasting(leaving), NOW + 65 * DAY_MS),
+    told: [`certificate-expires: Secret my-etcd-peer-tls, ${PEER_ENDS}`],
+  },
+  {
+    name: "nothing of a certificate in use slightly before",
+    given: at(lasting(leaving), NOW + 65 * DAY_MS - 1),
+    told: [],
+  },
+  {
+    name: "a certificate in use that is late by its own renewBefore",
+    given: at(lasting(goingTo(brought, { ...BROUGHT, peer: { ...SHORT, duration: "12h" } })), NOW + 65 * DAY_MS),
+    told: [`certificate-expires: Secret their-peer, ${PEER_ENDS}`],
+  },
+  {
+    name: "the application's certificate that expires, until members trust the requested one",
+    given: endingForApplications(turnedClients),
+    told: [
+      "certificate-expires: Secret my-etcd-client, the client certificate of applications, expires at 2026-01-02T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "nothing of the application's certificate once members trust the requested one",
+    given: endingForApplications(clientsTrusting),
+    told: [],
+  },
+  {
+    name: "a certificate that is in use and requested, once",
+    given: at(withMade(sharing, { peer: { isOurs: false, lastsMs: 200 * DAY_MS } }), NOW + 65 * DAY_MS),
+    told: [
+      "certificate-expires: Secret their-server, the server certificate of members, expires at 2026-03-22T12:00:00Z; Secret their-operator, the client certificate of the operator, expires at 2026-03-22T12:00:00Z, and has not been renewed",
+    ],
+  },
+  {
+    name: "nothing of a renewal for another owner, except the owner",
+    given: requesting(
+      managed,
+      present(failing({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
+    ),
+    told: [expect.stringContaining("certificate-request: Certificate my-etcd-peer-tls-a3b319c8 exists already")],
+  },
+  {
+    name: "nothing of a renewal of a missing Secret",
+    given: requesting(withSeen(managed, { peer: absent }), present(failing(request))),
+    told: [],
+  },
+];
+
+test.each(cases)("events about certificates: $name", ({ given, told }) => {
+  expect(remarks(given)).toEqual(told);
+});
+
+test("events report what members wait for", () => {
+  const bare = unissued({ stage: "recorded", with: { headlessService: settled.headlessService } }, MANAGED);
+  const plan = planCluster(bare);
+  expect(plan).toMatchObject({
+    next: "wait",
+    because: "Secret foo/my-etcd-peer-tls-a3b319c8, the peer certificate of members, is about to be requested",
+  });
+  expect(planCluster({ ...bare, certificates: undefined })).toMatchObject({
+    because: "Secret foo/my-etcd-peer-tls-a3b319c8 has not been read yet",
+  });
+});

@@ -1,0 +1,107 @@
+import { trustConfigMapName } from "#api/names.ts";
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import { rfc3339 } from "#base/timestamp.ts";
+import { missingRightText } from "#certificates/missing-right.ts";
+import type { Case, Verdict } from "#cluster/readiness/verdict.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { renewalTroubles } from "#cluster-tls/issue/renewal.ts";
+import { purposesOf, SHOWN_ON, SIDES, secretNameOf } from "#cluster-tls/read/purposes.ts";
+import { isWithheld, seen } from "#cluster-tls/read/usable.ts";
+import { rotationWait } from "#cluster-tls/rotate/rotation.ts";
+import { betweenName, formerTls, tlsInUse } from "#cluster-tls/switch/former.ts";
+import { formerFaults } from "#cluster-tls/switch/former-fault.ts";
+import { keptTls } from "#cluster-tls/switch/kept.ts";
+import { courseText } from "#cluster-tls/switch/tls-change.ts";
+import { faultOf, revokedFault } from "./fault.ts";
+import { graveText } from "./late.ts";
+
+/**
+ * The condition TLSReady: whether all certificates exist, are valid, and are trusted by members. Only for clusters with
+ * TLS; after TLS was turned off it reports that.
+ */
+export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "plan">): Verdict | undefined {
+  const snapshot = keptTls(given);
+  const purposes = purposesOf(snapshot.cluster);
+  if (purposes.length === 0) return disabled(given);
+  // Certificates in use come before requested ones.
+  const wrong = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
+  const revoked = revokedFault(snapshot);
+  const faults = revoked === undefined ? wrong : [...wrong, revoked];
+  const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
+  if (refused !== undefined && faults.length > 0) {
+    const right = missingRightText(refused.because);
+    return {
+      status: "False",
+      reason: right === undefined ? "StepRefused" : "RightMissing",
+      message: `${refused.rule}: ${right ?? refused.because}`,
+    };
+  }
+  // A known problem counts more than something that could not be read.
+  const first =
+    faults.find(({ isForPeople }) => isForPeople) ?? faults.find(({ status }) => status === "False") ?? faults[0];
+  const course = courseText(snapshot);
+  const late = graveText(snapshot);
+  if (first === undefined && late !== undefined)
+    return { status: "False", reason: "CertificateEnding", message: [late, course ?? []].flat().join("; ") };
+  if (first === undefined && course !== undefined)
+    return { status: "False", reason: "CertificatesChanging", message: course };
+  if (first === undefined) return { status: "True", reason: "CertificatesValid", message: endsText(snapshot) };
+  const alike = faults.filter(({ status }) => status === first.status);
+  return {
+    status: first.status,
+    reason: first.reason,
+    message: [...new Set(alike.map(({ message }) => message))].join("; "),
+  };
+}
+
+/** The condition after TLS was turned off: without it the last one would stay forever. */
+function disabled({ cluster }: ClusterSnapshot): Verdict | undefined {
+  const { deletionTimestamp, name } = cluster.metadata;
+  const isToldBefore = cluster.status?.conditions?.some(({ type }) => type === "TLSReady") ?? false;
+  if (deletionTimestamp !== undefined || !isToldBefore) return undefined;
+  const left = `the operator deletes no Secret: you may delete those that it created, and ConfigMap ${trustConfigMapName(name)}`;
+  return { status: "True", reason: "TLSDisabled", message: `no member uses TLS any more; ${left}` };
+}
+
+const MAKERS = new Set(["issue-ca", "issue-certificate", "certificate-request", "publish-client-secret", "rotate-ca"]);
+
+function endsText(snapshot: ClusterSnapshot): string {
+  const all = purposesOf(snapshot.cluster).flatMap((purpose) => seen(snapshot, purpose) ?? []);
+  const [first] = all.toSorted((a, b) => a.notAfterMs - b.notAfterMs);
+  const good = `${all.length} certificates are valid; the first to expire, in Secret ${first?.secretName}, does so at ${rfc3339(first?.notAfterMs ?? 0)}`;
+  const waits = SIDES.flatMap((side) => rotationWait(snapshot, side) ?? []);
+  return [good, ...waits, ...renewalTroubles(snapshot)].join("; ");
+}
+
+/** The certificates as they were last read; for those that could not be read, the previous status. */
+export function certificateStatus(given: ClusterSnapshot): Pick<EtcdClusterStatus, "certificates" | "issuedBy"> {
+  const snapshot = keptTls(given);
+  const before = given.cluster.status?.certificates ?? [];
+  const views = [snapshot, formerTls(snapshot)].flatMap((view) => view ?? []);
+  const told = views.flatMap((view) =>
+    purposesOf(view.cluster).flatMap((purpose) => {
+      const found = view.certificates?.[purpose];
+      if (found === undefined || found.is === "unknown")
+        return before.filter(({ name }) => name === secretNameOf(view.cluster, purpose));
+      if (found.is === "absent") return [];
+      // A Secret without consent is not recorded: status would then grant its use.
+      if (isWithheld(view, purpose, found.value) === "refused") return [];
+      return statusOf(found.value);
+    }),
+  );
+  // A certificate of an abandoned change is not renewed, but is in use.
+  const between = SIDES.flatMap((side) => {
+    const found = snapshot.certificates?.between?.[SHOWN_ON[side]];
+    const name = betweenName(snapshot.cluster, snapshot, side);
+    if (found?.is !== "present") return before.filter((each) => found?.is !== "absent" && each.name === name);
+    return statusOf(found.value);
+  });
+  // Both snapshots may have the same Secret.
+  const certificates = [...new Map([...told, ...between].map((each) => [each.name, each])).values()];
+  return { ...(certificates.length === 0 ? {} : { certificates }), ...tlsInUse(snapshot) };
+}
+
+function statusOf({ secretName: name, notAfterMs, issuerName: issuer, trustIds }: SeenCertificate) {
+  if (notAfterMs === 0) return [];
+  return [{ name, notAfter: rfc3339(notAfterMs), issuer, ...(trustIds.length === 0 ? {} : { trust: [...trustIds] }) }];
+}

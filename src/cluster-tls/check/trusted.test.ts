@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { withUnknownKey } from "#kit/snapshots/certificates.ts";
+import { bundle, OWN, running, secured, started } from "#kit/snapshots/cluster-tls.ts";
+import { CORP_PEM as CORP, RENEWED_PEM as RENEWED } from "#kit/tables/authorities.ts";
+import { trustingAs, withoutBelief, withoutTrust } from "./trusted.ts";
+
+/** A CA with the name of CORP and a different key; made with openssl, like CORP. */
+const NAMESAKE = `-----BEGIN CERTIFICATE-----
+MIIBYjCCAQigAwIBAgIBAzAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARjb3JwMCAX
+DTI2MTEyMjE5NDMxOVoYDzIxMjYxMDI5MTk0MzE5WjAPMQ0wCwYDVQQDDARjb3Jw
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEq7ceWKm3SUyYfVCQBw6hbpP285tu
+egsPxr+87WQXILIWMHqSUWrVLueKwLhaJl71uC5WLCYaS3ZuuHnLRXK0rKNTMFEw
+HQYDVR0OBBYEFB2A++OVfEm5Zlfz1MmdY6nkqUUJMB8GA1UdIwQYMBaAFB2A++OV
+fEm5Zlfz1MmdY6nkqUUJMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAw
+RQIhAM9lxMcR4wZaIoNdxwCO2H54m8haHhBqfFiIwq5qK601AiBUqHqEsOgqgflH
+lUzLlYMc3YFTqk+FAOAjBKsd/ivXKw==
+-----END CERTIFICATE-----
+`;
+
+const settled = secured();
+const trusting = (trust: string) =>
+  started(running(settled, undefined, { peer: { secretName: "my-etcd-peer-tls", trust } }));
+const signedBy = (signer: string, trust = signer) => ({ signerId: idOf(parsedIn(signer)[0]!), trust });
+const { podTemplate } = settled.peers[0]!.spec;
+const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+
+test("members accept certificates of a CA with a renewed certificate", () => {
+  expect(withoutBelief(trusting(CORP), "peer", signedBy(RENEWED))).toEqual([]);
+  expect(withoutBelief(trusting(bundle(OWN) + CORP), "peer", signedBy(RENEWED, OWN.pem + RENEWED))).toEqual([]);
+  expect(withoutTrust(trusting(CORP), "peer", [idOf(parsedIn(RENEWED)[0]!)])).toEqual(ALL);
+});
+
+test("members reject a CA of the same name with a different key, and an unknown CA", () => {
+  expect(withoutBelief(trusting(CORP), "peer", signedBy(NAMESAKE))).toEqual(ALL);
+  expect(withoutBelief(trusting(OWN.pem), "peer", signedBy(CORP))).toEqual(ALL);
+});
+
+test("a CA with an unknown kind of key causes no error, and matches no other CA", () => {
+  const unknown = withUnknownKey(CORP);
+  expect(withoutBelief(trusting(unknown + CORP), "peer", signedBy(RENEWED))).toEqual([]);
+  expect(withoutBelief(trusting(unknown), "peer", signedBy(CORP))).toEqual(ALL);
+  expect(withoutBelief(trusting(OWN.pem + unknown), "peer", signedBy(CORP, CORP + unknown))).toEqual(ALL);
+});
+
+test("a member lacks trust by its pod as well as by its EtcdPeer", () => {
+  const half = running(trusting(OWN.pem), ["my-etcd-2"], { peer: { secretName: "my-etcd-peer-tls", trust: CORP } });
+  expect(withoutBelief({ ...half, peers: trusting(CORP).peers }, "peer", signedBy(CORP))).toEqual([
+    "my-etcd-0",
+    "my-etcd-1",
+  ]);
+  expect(withoutBelief({ ...trusting(CORP), peers: half.peers }, "peer", signedBy(CORP))).toEqual([
+    "my-etcd-0",
+    "my-etcd-1",
+  ]);
+  const absent = { ...trusting(CORP), pods: new Map() };
+  expect(withoutBelief(absent, "peer", signedBy(CORP))).toEqual([]);
+});
+
+test("no member is counted for a certificate without its signer in the bundle", () => {
+  expect(withoutBelief(trusting(OWN.pem), "peer", { signerId: undefined, trust: CORP })).toEqual([]);
+});
+
+test("a template with the trust of a second one keeps its Secret and takes trust and signer", () => {
+  const peer = { secretName: "my-etcd-peer-tls", trust: "A", signer: "a", scheme: "http" } as const;
+  const client = { secretName: "my-etcd-server-tls", trust: "A", verifyClients: true };
+  const own = { podTemplate, version: "3.6.16", tls: { minVersion: "TLS1.3", peer, client } } as const;
+  const other = {
+    podTemplate,
+    version: "3.6.17",
+    tls: {
+      peer: { secretName: "my-etcd-peer-tls", trust: "B" },
+      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", verifyClients: false },
+    },
+  };
+  expect(trustingAs(own, other)).toEqual({
+    podTemplate,
+    version: "3.6.16",
+    tls: {
+      minVersion: "TLS1.3",
+      peer: { secretName: "my-etcd-peer-tls", trust: "B", scheme: "http" },
+      client: { secretName: "my-etcd-server-tls", trust: "A, B", signer: "b", verifyClients: true },
+    },
+  });
+});
+
+test("CAs are copied only from the same side with the same Secret; otherwise the template is unchanged", () => {
+  const peer = { secretName: "my-etcd-peer-tls", trust: "A" };
+  const theirs = { podTemplate, version: "3.6.17", tls: { peer: { secretName: "theirs", trust: "B" } } };
+  const own = { podTemplate, version: "3.6.16", tls: { peer } };
+  expect(trustingAs(own, theirs)).toEqual(own);
+  expect(trustingAs(own, { podTemplate, version: "3.6.17" })).toEqual(own);
+  expect(trustingAs({ podTemplate, version: "3.6.16" }, own)).toEqual({ podTemplate, version: "3.6.16" });
+  const client = { secretName: "my-etcd-peer-tls", trust: "B", verifyClients: true };
+  expect(trustingAs(own, { podTemplate, version: "3.6.17", tls: { client } })).toEqual(own);
+});

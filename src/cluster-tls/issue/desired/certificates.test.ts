@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { born } from "#kit/snapshots/cluster.ts";
+import { secured, unissued } from "#kit/snapshots/cluster-tls.ts";
+import type { Certificate, ConfigMap } from "#kube/kinds.ts";
+import { certificateRequest, requestDiffers, trustMap, trustMapDiffers } from "./certificates.ts";
+
+const LABELS = {
+  "app.kubernetes.io/name": "etcd",
+  "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+  "etcd.improbable.io/cluster-name": "my-etcd",
+};
+const OWNERS = [{ kind: "EtcdCluster", name: "my-etcd", uid: "uid-of-cluster", controller: true }];
+
+describe("the ConfigMap with the CAs", () => {
+  const wanted = trustMap(secured(), "whom");
+  const live = born<ConfigMap>(wanted);
+
+  test("belongs to the cluster, and contains nothing else", () => {
+    expect(wanted).toMatchObject({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { namespace: "foo", name: "my-etcd-ca", labels: LABELS, ownerReferences: OWNERS },
+    });
+    expect(wanted.data).toEqual({ "ca.crt": "whom" });
+  });
+
+  test("is written when its content differs", () => {
+    expect(trustMapDiffers(live, wanted)).toBe(false);
+    expect(trustMapDiffers({ ...live, data: { ...live.data, more: "theirs" } }, wanted)).toBe(false);
+    expect(trustMapDiffers({ ...live, data: { "ca.crt": "other" } }, wanted)).toBe(true);
+    const { data: _, ...empty } = live;
+    expect(trustMapDiffers(empty, wanted)).toBe(true);
+    expect(trustMapDiffers({ ...live, data: { "ca.crt": "other" } }, trustMap(secured(), "other"))).toBe(true);
+  });
+});
+
+describe("a Certificate for cert-manager", () => {
+  const issuerRef = { name: "my-issuer", kind: "ClusterIssuer" };
+  const spec = {
+    peer: { provider: "CertManager", certManager: { issuerRef: { name: "my-issuer" } } },
+    client: {
+      provider: "CertManager",
+      certManager: { issuerRef: { ...issuerRef, group: "example.com" } },
+      extraNames: ["etcd.example.com", "10.0.0.1"],
+      duration: "24h",
+      renewBefore: "90m",
+    },
+  };
+  const given = unissued({}, spec);
+  const server = certificateRequest(given, "server");
+  const live = born<Certificate>(server);
+
+  test("has the names and durations of the server certificate", () => {
+    expect(server).toMatchObject({
+      apiVersion: "cert-manager.io/v1",
+      kind: "Certificate",
+      metadata: { namespace: "foo", name: "my-etcd-server-tls-9b582689", labels: LABELS, ownerReferences: OWNERS },
+    });
+    expect(server.spec).toEqual({
+      secretName: "my-etcd-server-tls-9b582689",
+      issuerRef: { ...issuerRef, group: "example.com" },
+      dnsNames: [
+        "*.my-etcd.foo.svc",
+        "*.my-etcd.foo.svc.cluster.local",
+        "localhost",
+        "my-etcd",
+        "my-etcd.foo",
+        "my-etcd.foo.svc",
+        "my-etcd.foo.svc.cluster.local",
+        "my-etcd-client",
+        "my-etcd-client.foo",
+        "my-etcd-client.foo.svc",
+        "my-etcd-client.foo.svc.cluster.local",
+        "etcd.example.com",
+      ],
+      ipAddresses: ["127.0.0.1", "::1", "10.0.0.1"],
+      usages: ["digital signature", "server auth", "client auth"],
+      duration: "86400s",
+      renewBefore: "5400s",
+      privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" },
+    });
+  });
+
+  test("has those of the other certificates", () => {
+    expect(certificateRequest(given, "peer").spec).toMatchObject({
+      issuerRef: { name: "my-issuer", kind: "Issuer", group: "cert-manager.io" },
+      dnsNames: ["*.my-etcd.foo.svc", "*.my-etcd.foo.svc.cluster.local", "localhost"],
+      duration: "7776000s",
+      renewBefore: "2592000s",
+    });
+    const operator = certificateRequest(given, "operator").spec;
+    expect(operator).toMatchObject({
+      commonName: "etcd-cluster-operator",
+      usages: ["digital signature", "client auth"],
+    });
+    expect(Object.keys(operator ?? {})).not.toContain("dnsNames");
+    expect(certificateRequest(given, "application")).toMatchObject({
+      metadata: { name: "my-etcd-client-9b582689" },
+      spec: { commonName: "my-etcd-client", secretName: "my-etcd-client-9b582689" },
+    });
+    expect(server.spec).not.toHaveProperty("commonName");
+  });
+
+  const changes: { name: string; change: object; differs: boolean }[] = [
+    { name: "no change", change: {}, differs: false },
+    { name: "fields that cert-manager sets", change: { revisionHistoryLimit: 1 }, differs: false },
+    { name: "another Secret", change: { secretName: "other" }, differs: true },
+    { name: "another issuer", change: { issuerRef: { name: "other" } }, differs: true },
+    { name: "a common name", change: { commonName: "root" }, differs: true },
+    { name: "fewer names", change: { dnsNames: ["localhost"] }, differs: true },
+    { name: "no addresses", change: { ipAddresses: [] }, differs: true },
+    { name: "other usages", change: { usages: ["any"] }, differs: true },
+  ];
+  test.each(changes)("is written when it differs: $name", ({ change, differs }) => {
+    expect(requestDiffers({ ...live, spec: { ...live.spec!, ...change } }, server)).toBe(differs);
+  });
+
+  test("is written when the spec has changed", () => {
+    const { spec: _, ...empty } = live;
+    expect(requestDiffers(empty, server)).toBe(true);
+    expect(
+      requestDiffers(
+        live,
+        certificateRequest(unissued({}, { ...spec, client: { ...spec.client, duration: "25h" } }), "server"),
+      ),
+    ).toBe(true);
+  });
+});

@@ -1,0 +1,82 @@
+import { applicationCertificateName } from "#api/names.ts";
+import { providerOf } from "#api/tls.ts";
+import { isSameData } from "#base/hash.ts";
+import { idOf, parsedIn } from "#certificates/pem.ts";
+import { isSameSigner } from "#certificates/trust.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { lettingOut } from "#cluster-tls/check/handed-out.ts";
+import { united } from "#cluster-tls/check/trusted.ts";
+import { isOurs, usable } from "#cluster-tls/read/usable.ts";
+import { foreignSecretText, WHAT_FOR } from "#cluster-tls/read/words.ts";
+import { bothIn, courses, hasBegun } from "#cluster-tls/switch/course.ts";
+import { formerTls } from "#cluster-tls/switch/former.ts";
+import { remark, step } from "#runtime/decide.ts";
+
+/**
+ * Publishes the certificate that cert-manager issued for applications, with the CAs to trust and the endpoints. The
+ * Secret is the same as with provider Operator.
+ */
+export const publishClientSecret: ClusterRule = {
+  name: "publish-client-secret",
+  decide(snapshot) {
+    const { namespace, name } = snapshot.cluster.metadata;
+    const found = snapshot.certificates?.handout;
+    const source = sourceOf(snapshot);
+    if (source === undefined || found === undefined || found.is === "unknown") return undefined;
+    const trust = bothIn(courses(snapshot).client) ?? usable(snapshot, "server")?.trust ?? source.trust;
+    const tells = `Secret ${applicationCertificateName(name)} gets ${WHAT_FOR.application}, as Secret ${source.secretName} has it`;
+    const what = { do: "handOut", source, trust } as const;
+    if (found.is === "absent") return step("publish-client-secret", tells, { ...what, facts: undefined });
+    const facts = found.value;
+    if (!isOurs(snapshot, facts))
+      return remark("publish-client-secret", foreignSecretText(namespace, facts.secretName));
+    const ids = [...new Set(parsedIn(trust).map(idOf))];
+    const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
+    if (isSame && facts.trouble === undefined) return undefined;
+    const doubting = lettingOut(snapshot, source, facts);
+    if (doubting.length === 0) return step("publish-client-secret", tells, { ...what, facts });
+    // They keep their certificate, and still get the CAs of members.
+    const isTold = ids.every((id) => facts.trustIds.includes(id));
+    if (isTold) return remark("publish-client-secret", keptText(facts, source, doubting));
+    const lacks = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;
+    return step("publish-client-secret", lacks, { ...what, source: facts, facts, trust: united(facts.trust, trust) });
+  },
+};
+
+/**
+ * The step, of `rule`, that publishes a certificate that cert-manager has renewed; every member trusts its CA already.
+ */
+export function renewedHandOut(snapshot: ClusterSnapshot, rule: string) {
+  const decided = publishClientSecret.decide(snapshot);
+  if (decided?.next !== "step" || decided.step.do !== "handOut") return undefined;
+  const { source, facts } = decided.step;
+  const isRenewed = facts !== undefined && facts.trouble === undefined && facts.fingerprint !== source.fingerprint;
+  return isRenewed ? step(rule, decided.because, decided.step) : undefined;
+}
+
+/** Why the new certificate is not published, and what a user can do about it. */
+function keptText(facts: SeenCertificate, source: SeenCertificate, doubting: readonly string[]): string {
+  const does = doubting.length === 1 ? "does" : "do";
+  const why = `its tls.crt is signed by a CA that ${doubting.join(", ")} ${does} not trust`;
+  return `Secret ${facts.secretName} does not get the certificate of Secret ${source.secretName}: ${why}; sign it with the old CA. Then list both CAs in ca.crt of the members' Secret, and wait until members trust both`;
+}
+
+/**
+ * The certificate of cert-manager for applications: the requested one once members trust it, until then the previous
+ * one. Once published, the requested one stays, even if members wait again.
+ */
+function sourceOf(snapshot: ClusterSnapshot) {
+  const { at } = courses(snapshot).client;
+  const isEarly = (at === "waiting" || at === "trust") && !hasBegun(snapshot, "client") && !hasGone(snapshot);
+  const view = isEarly ? formerTls(snapshot) : snapshot;
+  if (view === undefined || providerOf(view.cluster.spec, "client") !== "CertManager") return undefined;
+  return providerOf(snapshot.cluster.spec, "client") === "Operator" ? undefined : usable(view, "application");
+}
+
+/** Whether the requested certificate was published, or one of the same CA before its renewal. */
+function hasGone(snapshot: ClusterSnapshot): boolean {
+  const given = snapshot.certificates?.handout;
+  const asked = usable(snapshot, "application");
+  return given?.is === "present" && asked !== undefined && isSameSigner(asked, given.value);
+}

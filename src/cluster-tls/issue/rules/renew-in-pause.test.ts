@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import { absent, present } from "#base/observed.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot, SeenCertificate } from "#cluster/snapshot.ts";
+import { memberTls } from "#cluster-tls/member-tls.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { SLEEP, withSleep } from "#kit/snapshots/cluster-sleep.ts";
+import {
+  bundle,
+  goingTo,
+  made,
+  NEXT,
+  OWN,
+  running,
+  secured,
+  THEIRS,
+  withMade,
+  withSeen,
+} from "#kit/snapshots/cluster-tls.ts";
+import { renewInPause } from "./renew-in-pause.ts";
+
+// Renewals while a cluster is paused or asleep.
+
+const DAY_MS = 86_400_000;
+const PAUSE = { spec: { paused: true } };
+const paused = secured(PAUSE);
+const certManager = { issuerRef: { name: "my-issuer" } };
+const BY_MANAGER = { client: { provider: "CertManager", certManager } };
+const managed = secured(PAUSE, BY_MANAGER, { isOurs: false, by: THEIRS });
+const handed: SeenCertificate = {
+  ...made(managed, "application", { by: THEIRS, certificateName: undefined }),
+  ownerUid: managed.cluster.metadata.uid,
+  secretName: "my-etcd-client",
+};
+
+function at(snapshot: ClusterSnapshot, afterMs: number): ClusterSnapshot {
+  return { ...snapshot, takenAtMs: NOW + afterMs };
+}
+
+/** The cluster's certificates remain valid for 80 days, and are due for renewal after 50. */
+const DUE_MS = 50 * DAY_MS;
+
+function asleep(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { cluster } = snapshot;
+  const sleeping = { ...cluster, spec: { ...cluster.spec, paused: false, replicas: 0 } };
+  return withSleep({ ...snapshot, cluster: sleeping, pods: new Map() }, SLEEP);
+}
+
+function handingOut(change: Partial<SeenCertificate>): ClusterSnapshot {
+  return { ...managed, certificates: { ...managed.certificates, handout: present({ ...handed, ...change }) } };
+}
+
+const END = "2026-03-22T12:00:00Z";
+const PEER = `issueLeaf peer: Secret my-etcd-peer-tls gets the peer certificate of members: it expires at ${END}`;
+const HANDED =
+  "handOut: Secret my-etcd-client gets the client certificate of applications, as Secret my-etcd-client-2088916a has it";
+
+const BOTH = bundle(NEXT, OWN);
+const peerTls = memberTls(secured(PAUSE, { client: { provider: "None" } }))!;
+const PEER_TURNED = "issueLeaf peer: Secret my-etcd-peer-tls gets the peer certificate of members: a new CA signs now";
+/** The second half of the time for renewal has begun. */
+const HALF_DUE_MS = 65 * DAY_MS;
+
+/** The CA of members is being rotated; members trust both, and their certificate is from the old CA. */
+function turned(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const made = withMade(snapshot, { peerCA: { by: NEXT, trust: BOTH }, peer: { trust: BOTH } });
+  return running(made, undefined, { ...peerTls, peer: { secretName: "my-etcd-peer-tls", trust: BOTH } });
+}
+
+test.each<[string, ClusterSnapshot, string | undefined]>([
+  ["renews a certificate in the second half of the time for renewal", at(paused, DUE_MS), PEER],
+  ["renews no certificate earlier", at(paused, DUE_MS - 1), undefined],
+  ["renews a certificate while the cluster sleeps", at(asleep(paused), DUE_MS), PEER],
+  ["leaves a running cluster to other rules", at(secured(), DUE_MS), undefined],
+  [
+    "renews one certificate after another",
+    at(withMade(paused, { peer: { lastsMs: 200 * DAY_MS } }), DUE_MS),
+    `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`,
+  ],
+  [
+    "renews the certificate of applications",
+    withMade(paused, { application: { lastsMs: DAY_MS } }),
+    "issueLeaf application: Secret my-etcd-client gets the client certificate of applications: it expires at 2026-01-02T12:00:00Z",
+  ],
+  ["creates no missing certificate", at(withSeen(withMade(paused, { server: { lastsMs: 200 * DAY_MS }, operator: { lastsMs: 200 * DAY_MS }, application: { lastsMs: 200 * DAY_MS } }), { peer: absent }), DUE_MS), undefined],
+  ["replaces no invalid certificate", withMade(paused, { peer: { trouble: "it has no tls.key" } }), undefined],
+  ["replaces no invalid certificate that expires", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peer: { trouble: "it has no tls.key" } }), DUE_MS), undefined],
+  ["replaces no user-provided certificate", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peer: { isOurs: false } }), DUE_MS), undefined],
+  ["replaces no certificate of another CA", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peerCA: { by: NEXT, trust: NEXT.pem + OWN.pem } }), DUE_MS), undefined],
+  ["renews a certificate of the old CA by a new one that all members trust", at(turned(secured(PAUSE, { client: { provider: "None" } })), DUE_MS), PEER_TURNED],
+  ["renews a certificate of the old CA while the cluster sleeps", at(asleep(turned(secured(PAUSE, { client: { provider: "None" } }))), HALF_DUE_MS), PEER_TURNED],
+  ["replaces no certificate of the old CA before it expires", at(turned(secured(PAUSE, { client: { provider: "None" } })), DUE_MS - 1), undefined],
+  ["replaces no certificate of the old CA while one pod does not trust the new one", at(running(turned(secured(PAUSE, { client: { provider: "None" } })), ["my-etcd-1"], { ...peerTls, peer: { secretName: "my-etcd-peer-tls", trust: OWN.pem } }), HALF_DUE_MS), undefined],
+  ["renews no certificate that would not last longer", at(withMade(secured(PAUSE, { client: { provider: "None" } }), { peerCA: { lastsMs: 80 * DAY_MS } }), DUE_MS), undefined],
+  ["distributes no additional CA", withMade(paused, { peerCA: { next: NEXT } }), undefined],
+  ["renews a certificate with outdated names", at(withMade(paused, { peer: { madeFor: "other" } }), DUE_MS), "issueLeaf peer: Secret my-etcd-peer-tls gets the peer certificate of members: spec.tls has changed since it was issued"],
+  ["replaces no certificate with outdated names before it expires", withMade(paused, { peer: { madeFor: "other" } }), undefined],
+  ["renews a certificate in use during a change of provider", at(goingTo(paused, BY_MANAGER), DUE_MS), `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`],
+  ["copies a renewed certificate of cert-manager to applications", handingOut({ fingerprint: "earlier" }), HANDED],
+  ["copies no certificate that applications have", handingOut({}), undefined],
+  ["copies no certificate to applications for the first time", { ...managed, certificates: { ...managed.certificates, handout: absent } }, undefined],
+  ["repairs no certificate of applications", handingOut({ trouble: "it has no tls.key", fingerprint: "" }), undefined],
+  ["distributes no other CA to applications", handingOut({ trustIds: [] }), undefined],
+  ["reports no obstacle when nothing is due", handingOut({ ownerUid: undefined, fingerprint: "theirs" }), undefined],
+])("in a pause the operator %s", (_, given, expected) => {
+  const said = renewInPause.decide(given);
+  const step = said?.next === "step" ? said.step : undefined;
+  const purpose = step !== undefined && "purpose" in step ? ` ${step.purpose}` : "";
+  expect(step && `${step.do}${purpose}: ${said?.next === "step" ? said.because : ""}`).toBe(expected);
+}); // biome-ignore format: a table
+
+test("a renewal carries the CA and the observed certificate, under the name of its rule", () => {
+  const given = at(paused, DUE_MS);
+  const step = { do: "issueLeaf", purpose: "peer", authority: made(paused, "peerCA"), facts: made(paused, "peer") };
+  expect(planCluster(given)).toMatchObject({ next: "step", rule: "renew-in-pause", step });
+  expect(planCluster(handingOut({ fingerprint: "earlier" }))).toMatchObject({ next: "step", rule: "renew-in-pause" });
+});

@@ -1,0 +1,1121 @@
+import { CLIENT_TRUST_ANNOTATION, ROTATE_CA_ANNOTATION } from "#api/names.ts";
+import { absent, type Observed, present, unknown } from "#base/observed.ts";
+import type { ClusterSnapshot, LeafPurpose, SeenCertificate } from "#cluster/snapshot.ts";
+import { certificateStatus } from "#cluster-tls/check/tls-ready.ts";
+import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certificates.ts";
+import { boundTo } from "#kit/snapshots/bindings.ts";
+import { DAY_MS } from "#kit/snapshots/certificates.ts";
+import { born, cluster, NOW, sickFor, withBudget, withoutMember } from "#kit/snapshots/cluster.ts";
+import { stranger, withIntent, withMember, withoutPeers } from "#kit/snapshots/cluster-changes.ts";
+import { NEWER } from "#kit/snapshots/cluster-rolling.ts";
+import { switching, WITHOUT } from "#kit/snapshots/cluster-switch.ts";
+import {
+  bundle,
+  goingTo,
+  made,
+  NEXT,
+  OWN,
+  running,
+  secured,
+  started,
+  THEIRS,
+  tlsSpec,
+  unissued,
+  withMade,
+  withSeen,
+} from "#kit/snapshots/cluster-tls.ts";
+import { seenToo } from "#kit/snapshots/cluster-turn.ts";
+import { testPlans } from "#kit/tables/cluster-plan.ts";
+import type { Certificate } from "#kube/kinds.ts";
+import { memberTls } from "./member-tls.ts";
+
+// Plans that issue and replace certificates.
+
+const settled = secured();
+const { headlessService } = cluster();
+/** The identity is recorded, and there are no members yet. */
+const first = unissued({ stage: "recorded", with: { headlessService } });
+const withAuthorities = withMade(first, { peerCA: {}, clientCA: {} });
+const withPeerPair = withMade(withAuthorities, { peer: {} });
+const withServer = withMade(withPeerPair, { server: {} });
+const withAll = withMade(withServer, { operator: {}, application: {} });
+
+const SECRETS_OF = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  },
+};
+const brought = secured({}, SECRETS_OF, { isOurs: false, by: THEIRS });
+const bring = unissued({ stage: "recorded", with: { headlessService } }, SECRETS_OF);
+const broughtFirst = withMade(bring, { peer: { isOurs: false }, server: { isOurs: false } });
+
+const forming = { ...broughtFirst, certificates: { ...broughtFirst.certificates, trustMap: unknown("no answer") } };
+const certManager = { issuerRef: { name: "my-issuer" } };
+const BY_MANAGER = {
+  peer: { provider: "CertManager", certManager },
+  client: { provider: "CertManager", certManager },
+};
+const ask = unissued({ stage: "recorded", with: { headlessService } }, BY_MANAGER);
+
+function requested(snapshot: ClusterSnapshot, live: (request: Certificate) => Certificate = (each) => each) {
+  const purposes: readonly LeafPurpose[] = ["peer", "server", "operator", "application"];
+  const all = purposes.map((purpose) => [purpose, present(live(born(certificateRequest(snapshot, purpose))))]);
+  return { ...snapshot, certificates: { ...snapshot.certificates, requests: Object.fromEntries(all) } };
+}
+
+/** The names of these members alone. */
+function hosts(...ordinals: readonly number[]): readonly string[] {
+  return ordinals.map((ordinal) => `my-etcd-${ordinal}.my-etcd.foo.svc`);
+}
+
+/**
+ * A cluster that is to have five members and another peer Secret. @param next the content of that @param names in the
+ * certificate of the current three
+ */
+function turningTo(next: object, names: readonly string[] = hosts(0, 1, 2)): ClusterSnapshot {
+  const three = withMade(brought, { peer: { isOurs: false, by: THEIRS, names } });
+  const other = { ...SECRETS_OF, peer: { provider: "Secret", secret: { secretName: "their-next" } } };
+  const turned = withMade(goingTo(three, other), { peer: { isOurs: false, names: ["*.my-etcd.foo.svc"], ...next } });
+  return wanting({ ...turned, certificates: { ...turned.certificates, requests: {} } }, 5);
+}
+
+function withoutTls(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { tls: _, ...spec } = snapshot.cluster.spec;
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec } };
+}
+
+/** spec.replicas has this value. */
+function wanting(snapshot: ClusterSnapshot, replicas: number): ClusterSnapshot {
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } } };
+}
+
+/** cert-manager is installed, and no Certificate exists. */
+function requests(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const none = { peer: absent, server: absent, operator: absent, application: absent };
+  return { ...snapshot, certificates: { ...snapshot.certificates, requests: none } };
+}
+
+/** Secrets with requested names and certificates of unknown origin. */
+const foreign = { isOurs: false, by: THEIRS, certificateName: undefined };
+const foreignPairs = { peer: foreign, server: foreign, operator: foreign, application: foreign };
+
+const issuing = secured({}, BY_MANAGER, { isOurs: false, by: THEIRS });
+
+/** The Secret of applications with the certificate of cert-manager. */
+const handed: SeenCertificate = {
+  ...made(issuing, "application", { by: THEIRS, certificateName: undefined }),
+  secretName: "my-etcd-client",
+};
+
+function withHandout(snapshot: ClusterSnapshot, handout: Observed<SeenCertificate>): ClusterSnapshot {
+  return { ...requested(snapshot), certificates: { ...requested(snapshot).certificates, handout } };
+}
+
+/** The issuer of clients has a new key, and renewed the application's certificate, which members reject. */
+function doubted(snapshot: ClusterSnapshot, server: object = {}): ClusterSnapshot {
+  const given = withMade(snapshot, {
+    application: { isOurs: false, by: NEXT },
+    server: { isOurs: false, by: THEIRS, ...server },
+  });
+  return withHandout(given, present(handed));
+}
+
+/** The renewed certificate, with the server certificate renewed as well, while one member is lost. */
+const doubtedAll = doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS })), {
+  by: NEXT,
+});
+const clientSecretHasNext = seenToo(doubtedAll, { handout: present({ ...handed, trustIds: [THEIRS.id, NEXT.id] }) });
+const allBundlesHaveNext = seenToo(clientSecretHasNext, {
+  trustMap: present(born(trustMap(clientSecretHasNext, bundle(THEIRS, NEXT)))),
+});
+
+function lostFor(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return sickFor(snapshot, "my-etcd-1", 300_000);
+}
+
+/** One member's EtcdPeer was deleted, and its pod runs on with its own trust. */
+function orphaned(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withoutPeers(snapshot, "my-etcd-1");
+}
+
+/** A change to provider Secret of which the operator's certificate is missing. */
+const halfBrought = withMade(withHandout(goingTo(issuing, { ...SECRETS_OF, peer: BY_MANAGER.peer }), present(handed)), {
+  server: { isOurs: false, by: NEXT },
+});
+
+/** A change of the client side to provider Secret, published to clients; one member uses it. */
+const secondShown = running(running(published()), ["my-etcd-2"]);
+/** During the change another source is requested, which is missing. */
+const thirdAsked = withSeen(asksFor(secondShown, "third-server"), { server: absent, operator: absent });
+
+/** The requested Secret was published to clients, and is lost before any member trusted it. */
+const secretsMissing = withSeen(goingTo(settled, { client: SECRETS_OF.client }), { server: absent, operator: absent });
+const publishedMap = trustMap(secretsMissing, bundle(OWN, THEIRS));
+
+function published(): ClusterSnapshot {
+  const theirs = { isOurs: false, by: THEIRS };
+  const turned = withMade(goingTo(settled, { client: SECRETS_OF.client }), { server: theirs, operator: theirs });
+  const trust = bundle(OWN, THEIRS);
+  const [application, operator] = (["application", "operator"] as const).map((each) =>
+    present(made(settled, each, { trust })),
+  );
+  const { certificates } = turned;
+  const former = { ...certificates?.former, application: application!, operator: operator! };
+  const map = present(born(trustMap(turned, trust)));
+  const seen = {
+    ...certificates,
+    former,
+    handout: application!,
+    trustMap: map,
+    trustMapForMs: 3_600_000,
+    requests: {},
+  };
+  return { ...turned, certificates: seen };
+}
+
+/** A change to provider Secret while the current CA is lost, before anything was published. */
+function unsigned(all: { readonly [purpose in LeafPurpose]?: Parameters<typeof made>[2] }): ClusterSnapshot {
+  const { certificates, ...turned } = published();
+  const { former, handout: _, ...seen } = certificates ?? {};
+  const leaves = (["server", "operator", "application"] as const).map((each) => [
+    each,
+    present(made(settled, each, all[each])),
+  ]);
+  return {
+    ...turned,
+    certificates: { ...seen, former: { ...former, clientCA: absent, ...Object.fromEntries(leaves) } },
+  };
+}
+
+function asksFor(snapshot: ClusterSnapshot, serverSecretName: string): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const secret = { serverSecretName, operatorClientSecretName: "third-operator" };
+  const tls = tlsSpec({ client: { provider: "Secret", secret } });
+  return { ...snapshot, cluster: { ...live, spec: { ...live.spec, tls } } };
+}
+
+function trustOf({ certificates }: ClusterSnapshot) {
+  const found = certificates?.trustMap;
+  if (found?.is !== "present") throw new Error("it has one");
+  return found.value;
+}
+
+/** The snapshot at another time. */
+function at(snapshot: ClusterSnapshot, takenAtMs: number): ClusterSnapshot {
+  return { ...snapshot, takenAtMs };
+}
+
+function annotated(snapshot: ClusterSnapshot, value: string): ClusterSnapshot {
+  const { metadata } = snapshot.cluster;
+  const annotations = { ...metadata.annotations, [ROTATE_CA_ANNOTATION]: value };
+  return { ...snapshot, cluster: { ...snapshot.cluster, metadata: { ...metadata, annotations } } };
+}
+
+const both = bundle(OWN, NEXT);
+/** The next CA exists, and is not published. */
+const added = withMade(annotated(settled, "peer"), { peerCA: { next: NEXT, rotatedFor: "peer" } });
+/** Every Secret has the next CA in ca.crt. */
+const spread = withMade(added, { peer: { trust: both } });
+const trusting = running(spread);
+const switched = withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN), rotatedFor: "peer" } });
+/** The certificates of members are reissued; running pods may use the old ones. */
+const signed = withMade(switched, { peer: { by: NEXT, trust: bundle(NEXT, OWN) } });
+const replaced = running(signed);
+const alone = withMade(replaced, {
+  peerCA: { by: NEXT, trust: bundle(NEXT), rotatedFor: "peer" },
+  peer: { by: NEXT, trust: bundle(NEXT) },
+});
+
+/** spec.tls was removed; the status records the Secrets. */
+function taken(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const { tls: _, ...spec } = live.spec;
+  return { ...snapshot, cluster: { ...live, spec, status: { ...live.status, ...certificateStatus(snapshot) } } };
+}
+
+/** Pods with trust on the peer side alone. */
+function trustingPeers({ pods }: ClusterSnapshot): ClusterSnapshot["pods"] {
+  return new Map(
+    [...pods].map(([name, pod]) => {
+      const { [CLIENT_TRUST_ANNOTATION]: _, ...annotations } = pod.metadata.annotations ?? {};
+      return [name, { ...pod, metadata: { ...pod.metadata, annotations } }];
+    }),
+  );
+}
+
+const lostAuthority = withSeen(settled, { peerCA: absent });
+/** A new CA exists in its place. */
+const remade = withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } });
+const remadeSpread = withMade(remade, { peer: { trust: bundle(NEXT, OWN) } });
+
+/** A user put another pair into the CA's Secret; the peer certificate is signed by the old one. */
+const putAlone = withMade(settled, { peerCA: { by: NEXT } });
+const putAloneClients = withMade(settled, { clientCA: { by: NEXT } });
+/** A user edited its ca.crt. */
+const edited = { peer: { trust: bundle(THEIRS) } };
+
+/** The CA of clients was lost, and the new one is published. */
+const remadeClients = running(
+  withMade(
+    { ...settled, certificates: { ...settled.certificates, trustMap: unknown("no answer") } },
+    {
+      clientCA: { by: NEXT, trust: bundle(NEXT, OWN) },
+      server: { trust: both },
+      operator: { trust: both },
+      application: { trust: both },
+    },
+  ),
+);
+
+/** All but the binding of an EtcdUser is ready for the next CA to sign. */
+const LEAVES = { server: { trust: both }, operator: { trust: both }, application: { trust: both } };
+const heldUp = seenToo(running(withMade(settled, { clientCA: { next: NEXT }, ...LEAVES })), {
+  trustMap: unknown("no answer"),
+  bindings: [boundTo()],
+});
+
+testPlans("src/cluster-tls", [
+  { name: "a cluster with all certificates has nothing to do", given: settled, expect: "settled" },
+  {
+    name: "continues with certificates that can no longer be read, and reports it",
+    given: seenToo(settled, {
+      refused: 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"',
+    }),
+    expect: "settled",
+  },
+  { name: "creates the CA of peers first", given: first, expect: "issue-ca: issueAuthority peer" },
+  {
+    name: "creates the CA of clients next",
+    given: withMade(first, { peerCA: {} }),
+    expect: "issue-ca: issueAuthority client",
+  },
+  {
+    name: "issues the peer certificate once CAs exist",
+    given: withAuthorities,
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "issues the server certificate after the peer certificate",
+    given: withPeerPair,
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "issues the operator's certificate after the server certificate",
+    given: withServer,
+    expect: "issue-certificate: issueLeaf operator",
+  },
+  {
+    name: "issues the application's certificate last",
+    given: withMade(withServer, { operator: {} }),
+    expect: "issue-certificate: issueLeaf application",
+  },
+  { name: "publishes the CAs to clients", given: withAll, expect: "trust-map: createTrustMap" },
+  {
+    name: "creates no member while a Secret could not be read",
+    given: withSeen(first, { peerCA: unknown("no answer"), clientCA: unknown("no answer") }),
+    expect: "wait: await-certificates",
+  },
+  {
+    name: "creates no member before all Secrets were read",
+    given: { ...first, certificates: undefined },
+    expect: "wait: await-certificates",
+  },
+  {
+    name: "creates members once their certificates exist",
+    given: { ...withAll, certificates: { ...withAll.certificates, trustMap: unknown("no answer") } },
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  {
+    name: "issues client certificates beside a user-provided peer Secret",
+    given: unissued({ stage: "recorded", with: { headlessService } }, { client: SECRETS_OF.client }),
+    expect: "issue-ca: issueAuthority peer",
+  },
+  {
+    name: "issues the peer certificate beside user-provided client Secrets",
+    given: unissued({ stage: "recorded", with: { headlessService } }, { peer: SECRETS_OF.peer }),
+    expect: "issue-ca: issueAuthority client",
+  },
+  {
+    name: "waits for a Certificate that is not requested yet",
+    given: { ...ask, certificates: { ...ask.certificates, requests: { peer: unknown("no answer") } } },
+    expect: "wait: await-certificates",
+  },
+  { name: "waits while a Certificate was not read", given: ask, expect: "wait: await-certificates" },
+  { name: "waits for user-provided Secrets, and reports it", given: bring, expect: "warn: await-certificates" },
+  {
+    name: "waits while user-provided Secrets lack consent",
+    given: withMade(forming, { peer: { isOurs: false, mayBeShown: false } }),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "waits while user-provided client Secrets lack consent",
+    given: withMade(forming, { server: { isOurs: false, mayBeShown: false } }),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "keeps members' certificates when the consent is removed",
+    given: withMade(brought, {
+      peer: { isOurs: false, by: THEIRS, mayBeShown: false },
+      server: { isOurs: false, by: THEIRS, mayBeShown: false },
+      operator: { isOurs: false, by: THEIRS, mayBeShown: false },
+    }),
+    expect: "settled",
+  },
+  {
+    name: "creates members once user-provided Secrets exist",
+    given: { ...broughtFirst, certificates: { ...broughtFirst.certificates, trustMap: unknown("no answer") } },
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  { name: "leaves user-provided Secrets alone", given: brought, expect: "settled" },
+  {
+    name: "leaves invalid or missing user-provided Secrets alone",
+    given: withMade(withSeen(brought, { peer: absent }), {
+      server: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" },
+    }),
+    expect: "settled",
+  },
+  {
+    name: "leaves expired user-provided Secrets alone, and reports them",
+    given: at(brought, NOW + 81 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "requests certificates from cert-manager",
+    given: { ...ask, certificates: { ...ask.certificates, requests: { peer: absent } } },
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "waits for cert-manager",
+    given: requested(ask),
+    expect: "wait: await-certificates",
+  },
+  {
+    name: "waits where cert-manager is not installed",
+    given: { ...ask, certificates: { ...ask.certificates, requests: { peer: { is: "notServed" } } } },
+    expect: "warn: await-certificates",
+  },
+  { name: "has nothing to do once cert-manager has issued", given: requested(issuing), expect: "settled" },
+  {
+    name: "corrects an edited Certificate",
+    given: requested(issuing, (each) => ({ ...each, spec: { ...each.spec!, dnsNames: ["other"] } })),
+    expect: "certificate-request: replaceRequest peer",
+  },
+  {
+    name: "requests Secrets of other names than those in use",
+    given: goingTo(settled, BY_MANAGER),
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "publishes the certificate of cert-manager to applications",
+    given: withHandout(issuing, absent),
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "publishes the renewed certificate of cert-manager to applications",
+    given: withHandout(issuing, present({ ...handed, fingerprint: "earlier" })),
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "publishes it again when the bundle of applications was edited",
+    given: withHandout(issuing, present({ ...handed, trustIds: [OWN.id] })),
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "publishes it again when the key of applications was removed",
+    given: withHandout(issuing, present({ ...handed, trouble: "it has no tls.key" })),
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "publishes no certificate that members reject, which delays no healing",
+    given: doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "publishes a certificate that members reject once the published one has expired",
+    given: withHandout(
+      doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
+      present({ ...handed, notAfterMs: NOW }),
+    ),
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "publishes a certificate that members reject when the published one is invalid",
+    given: withHandout(
+      doubted(secured({}, BY_MANAGER, { isOurs: false, by: THEIRS })),
+      present({ ...handed, trouble: "it has no tls.key" }),
+    ),
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "recreates an EtcdPeer before it publishes a certificate",
+    given: doubted(orphaned(issuing)),
+    expect: "recreate-peer: createPeer my-etcd-1 fenced",
+  },
+  {
+    name: "publishes the CA of members to applications beside their own pair",
+    given: doubtedAll,
+    expect: "publish-client-secret: handOut",
+  },
+  {
+    name: "renews a certificate also in a pause",
+    given: at(secured({ spec: { paused: true } }), NOW + 50 * DAY_MS),
+    expect: "renew-in-pause: issueLeaf peer",
+  },
+  { name: "publishes all additional CAs to clients", given: clientSecretHasNext, expect: "trust-map: replaceTrustMap" },
+  {
+    name: "restarts members once additional CAs are published",
+    given: allBundlesHaveNext,
+    expect: "update-stopped: replacePeer my-etcd-1 fenced",
+  },
+  { name: "publishes additional CAs only once", given: withHandout(issuing, present(handed)), expect: "settled" },
+  {
+    name: "publishes no new CA to applications while the requested certificates are incomplete",
+    given: halfBrought,
+    expect: "settled",
+  },
+  {
+    name: "removes no published CA from clients while requested certificates are incomplete",
+    given: {
+      ...secretsMissing,
+      certificates: { ...secretsMissing.certificates, trustMap: present(born(publishedMap)), requests: {} },
+    },
+    expect: "settled",
+  },
+  {
+    name: "removes no published CA from clients while some members use it",
+    given: thirdAsked,
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "publishes the CAs of all members where they were lost",
+    given: { ...thirdAsked, certificates: { ...thirdAsked.certificates, trustMap: absent } },
+    expect: "trust-map: createTrustMap",
+  },
+  {
+    name: "publishes additional CAs although the CA that signs is lost",
+    given: unsigned({}),
+    expect: "issue-certificate: spreadTrust operator",
+  },
+  {
+    name: "publishes additional CAs in all the operator's own Secrets",
+    given: unsigned({ operator: { trust: bundle(OWN, THEIRS) } }),
+    expect: "issue-certificate: spreadTrust application",
+  },
+  {
+    name: "publishes additional CAs once",
+    given: unsigned({ operator: { trust: bundle(OWN, THEIRS) }, application: { trust: bundle(OWN, THEIRS) } }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "publishes nothing in another owner's Secret, nor in an invalid one",
+    given: unsigned({ operator: { isOurs: false }, application: { trouble: "it has no tls.key" } }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "does not overwrite another owner's Secret",
+    given: withHandout(issuing, present({ ...handed, ownerUid: undefined, fingerprint: "theirs" })),
+    expect: "settled",
+  },
+  {
+    name: "publishes no invalid certificate",
+    given: withHandout(
+      withMade(issuing, { application: { isOurs: false, by: THEIRS, trouble: "it has no tls.key" } }),
+      present({ ...handed, fingerprint: "earlier" }),
+    ),
+    expect: "settled",
+  },
+  {
+    name: "takes over no other owner's Secret",
+    given: requested(issuing, (each) => ({ ...each, metadata: { ...each.metadata, ownerReferences: [] } })),
+    expect: "settled",
+  },
+  {
+    name: "renews nothing a moment too early",
+    given: at(settled, NOW + 50 * DAY_MS - 1),
+    expect: "settled",
+  },
+  {
+    name: "renews, for members without recorded trust, a certificate of the same CA",
+    given: at({ ...settled, pods: cluster().pods }, NOW + 50 * DAY_MS),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "follows the spec from the moment at which the CA is valid",
+    given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 100 * DAY_MS),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "removes CAs that a user added",
+    given: withMade(settled, { peer: { trust: bundle(OWN, THEIRS) } }),
+    expect: "issue-certificate: spreadTrust peer",
+  },
+  {
+    name: "accepts CAs in any order",
+    given: withMade(settled, { peerCA: { next: NEXT }, peer: { trust: bundle(NEXT, OWN), knownForMs: 0 } }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "restores CAs that a user removed",
+    given: withMade(settled, { clientCA: { next: NEXT }, server: { trust: bundle(NEXT), by: NEXT } }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "renews a certificate when a third of its life is left",
+    given: at(settled, NOW + 50 * DAY_MS),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "renews a certificate by renewBefore",
+    given: withMade(secured({}, { client: { duration: "24h", renewBefore: "1h" } }, { lastsMs: 7_200_000 }), {
+      server: { lastsMs: 3_600_000 },
+      peer: {},
+    }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "renews while etcd does not answer",
+    given: at({ ...settled, members: unknown("no quorum") }, NOW + 50 * DAY_MS),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "does not renew a certificate when the new one would not last longer",
+    given: secured({}, { peer: { duration: "87600h", renewBefore: "43800h" } }, { lastsMs: 300 * DAY_MS }),
+    expect: "rotate-ca: rotateAuthority peer add",
+  },
+  {
+    name: "changes nothing while the clock is before the CA's validity",
+    given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 101 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "renews the server certificate also after spec.tls was removed",
+    given: at(taken(settled), NOW + 50 * DAY_MS),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "renews the operator's certificate also after spec.tls was removed",
+    given: taken(withMade(settled, { operator: { lastsMs: DAY_MS } })),
+    expect: "issue-certificate: issueLeaf operator",
+  },
+  {
+    name: "creates no CA and no certificate for other sources after spec.tls was removed",
+    given: at(taken(withMade(issuing, { peer: { isOurs: false, lastsMs: DAY_MS } })), NOW + 70 * DAY_MS),
+    expect: "settled",
+  },
+  {
+    name: "drops no CA before its time",
+    given: taken(signed),
+    expect: "settled",
+  },
+  {
+    name: "requests nothing that would overwrite another owner's Secret",
+    given: withMade(requests(ask), foreignPairs),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "requests a Secret that cert-manager has filled before",
+    given: withMade(requests(ask), { ...foreignPairs, peer: { isOurs: false, by: THEIRS } }),
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "corrects an existing Certificate whatever the Secret's owner",
+    given: withMade(
+      requested(ask, (request) => ({ ...request, spec: { ...request.spec!, secretName: "another" } })),
+      foreignPairs,
+    ),
+    expect: "certificate-request: replaceRequest peer",
+  },
+  {
+    name: "creates no member with another owner's Secret",
+    given: {
+      ...withAll,
+      certificates: { ...withMade(withAll, { peer: { isOurs: false } }).certificates, trustMap: unknown("no answer") },
+    },
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "creates no member with a Secret that cert-manager has not filled",
+    given: withMade(requested(ask), foreignPairs),
+    expect: "warn: await-certificates",
+  },
+  {
+    name: "corrects the Certificate while cert-manager has not filled the Secret",
+    given: {
+      ...issuing,
+      certificates: {
+        ...issuing.certificates,
+        requests: { ...requested(issuing).certificates.requests, peer: absent },
+      },
+    },
+    expect: "certificate-request: createRequest peer",
+  },
+  {
+    name: "creates no first member without its name in the user-provided certificate",
+    given: withMade(forming, { peer: { isOurs: false, names: hosts(0, 1) } }),
+    expect: "warn: bootstrap",
+  },
+  {
+    name: "creates no first member without its name in the server certificate",
+    given: withMade(forming, { server: { isOurs: false, names: hosts(0, 1) } }),
+    expect: "warn: bootstrap",
+  },
+  {
+    name: "creates first members with their names in the certificate",
+    given: withMade(forming, {
+      peer: { isOurs: false, names: hosts(0, 1, 2) },
+      server: { isOurs: false, names: hosts(0, 1, 2) },
+    }),
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  {
+    name: "adds no member without its name in the certificate, and continues with all else",
+    given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5),
+    expect: "settled",
+  },
+  {
+    name: "removes an intent without its name in the certificate, so that other members need not wait for it",
+    given: running(
+      withIntent(wanting(withMade(brought, { server: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5)),
+    ),
+    expect: "scale-up: deletePeer my-etcd-3",
+  },
+  {
+    name: "adds no member without its name in the certificate in use, although the requested one has it",
+    given: turningTo({ by: THEIRS }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "adds no member with its name in the requested certificate while members have yet to trust that CA",
+    given: turningTo({ by: OWN }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "adds no member without its name in the retained certificate after spec.tls was removed",
+    given: wanting(withoutTls(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })), 5),
+    expect: "settled",
+  },
+  {
+    name: "adds a member with its name in the certificate in use, although the requested one lacks it",
+    given: turningTo({ by: THEIRS, names: hosts(0, 1, 2) }, ["*.my-etcd.foo.svc"]),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "adds no member that the others would reject",
+    given: wanting(withMade(brought, { peer: { isOurs: false, by: OWN } }), 5),
+    expect: "settled",
+  },
+  {
+    name: "adds no member with an invalid certificate",
+    given: wanting(
+      withMade(brought, { peer: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" } }),
+      5,
+    ),
+    expect: "settled",
+  },
+  {
+    name: "adds no member with a missing Secret",
+    given: wanting(withSeen(brought, { peer: absent }), 5),
+    expect: "settled",
+  },
+  {
+    name: "adds a member with its name in the certificate, although names of later members are missing",
+    given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2, 3) } }), 5),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "recreates a deleted Secret",
+    given: withSeen(settled, { server: absent }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "reissues a certificate that does not match its key",
+    given: withMade(settled, { application: { trouble: "it has no tls.key" } }),
+    expect: "issue-certificate: issueLeaf application",
+  },
+  {
+    name: "reissues a certificate with the key of a different certificate",
+    given: withMade(settled, { operator: { trouble: "its tls.key is not the key of its tls.crt" } }),
+    expect: "issue-certificate: issueLeaf operator",
+  },
+  {
+    name: "reissues a certificate of another CA",
+    given: withMade(settled, { peer: { by: THEIRS, trust: bundle(THEIRS) } }),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "reissues a certificate that is not valid for members",
+    given: withMade(settled, { server: { names: ["localhost"] } }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "reissues a certificate that is not valid for clients",
+    given: withMade(settled, { operator: { usages: ["serverAuth"] } }),
+    expect: "issue-certificate: issueLeaf operator",
+  },
+  {
+    name: "reissues a certificate with the names in the current spec",
+    given: withMade(settled, { server: { madeFor: "else" } }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "writes no other owner's Secret",
+    given: withMade(settled, { server: { isOurs: false, trouble: "it has no tls.key" } }),
+    expect: "settled",
+  },
+  {
+    name: "writes no Secret of a deleted cluster of the same name",
+    given: withMade(settled, { clientCA: { isOurs: false } }),
+    expect: "settled",
+  },
+  {
+    name: "writes nothing that could not be read",
+    given: withSeen(settled, { peer: unknown("no") }),
+    expect: "settled",
+  },
+  {
+    name: "leaves an invalid CA to people, and restarts no member",
+    given: withMade(settled, { peerCA: { trouble: "its tls.key is not the key of its tls.crt" } }),
+    expect: "settled",
+  },
+  {
+    name: "corrects the ConfigMap of clients",
+    given: {
+      ...settled,
+      certificates: {
+        ...settled.certificates,
+        trustMap: present({ ...trustOf(settled), data: { "ca.crt": "" } }),
+      },
+    },
+    expect: "trust-map: replaceTrustMap",
+  },
+  {
+    name: "leaves another owner's ConfigMap alone",
+    given: {
+      ...settled,
+      certificates: {
+        ...settled.certificates,
+        trustMap: present({
+          ...trustOf(settled),
+          data: {},
+          metadata: { ...trustOf(settled).metadata, ownerReferences: [] },
+        }),
+      },
+    },
+    expect: "settled",
+  },
+  {
+    name: "rotates a CA that expires in less than a year",
+    given: withMade(settled, { peerCA: { lastsMs: 365 * DAY_MS } }),
+    expect: "rotate-ca: rotateAuthority peer add",
+  },
+  {
+    name: "does not rotate a CA slightly earlier",
+    given: withMade(settled, { peerCA: { lastsMs: 365 * DAY_MS + 1 } }),
+    expect: "settled",
+  },
+  {
+    name: "rotates a CA on request of the annotation",
+    given: annotated(settled, "client"),
+    expect: "rotate-ca: rotateAuthority client add",
+  },
+  {
+    name: "rotates both CAs on request of the annotation",
+    given: annotated(settled, "all"),
+    expect: "rotate-ca: rotateAuthority peer add",
+  },
+  {
+    name: "does not rotate a CA while the clock is before its validity",
+    given: at(annotated(settled, "peer"), NOW - 100 * DAY_MS - 1),
+    expect: "settled",
+  },
+  {
+    name: "rotates a CA once the clock is in its validity",
+    given: at(annotated(settled, "peer"), NOW - 100 * DAY_MS),
+    expect: "rotate-ca: rotateAuthority peer add",
+  },
+  {
+    name: "does not rotate for an unknown annotation value",
+    given: annotated(settled, "everything"),
+    expect: "settled",
+  },
+  {
+    name: "continues an unfinished rotation first",
+    given: withMade(annotated(settled, "peer"), { peer: { trouble: "it has no ca.crt", isOurs: false } }),
+    expect: "settled",
+  },
+  { name: "publishes the new CA first", given: added, expect: "issue-certificate: spreadTrust peer" },
+  {
+    name: "restarts members to trust the new CA",
+    given: spread,
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "does not sign with the new CA while one member has yet to restart",
+    given: running(spread, ["my-etcd-1", "my-etcd-2"]),
+    expect: "update-member: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "does not sign with the new CA while an older pod exists",
+    given: started({ ...trusting, pods: spread.pods }, ["my-etcd-1", "my-etcd-2"]),
+    expect: "wait: restart-member",
+  },
+  {
+    name: "signs with the new CA once pods trust it, however new the Secret is",
+    given: withMade(trusting, { peer: { trust: both, knownForMs: 0 } }),
+    expect: "rotate-ca: rotateAuthority peer switch",
+  },
+  { name: "reissues every certificate with the new CA", given: switched, expect: "issue-certificate: issueLeaf peer" },
+  {
+    name: "restarts members to use new certificates, however old the Secret is",
+    given: signed,
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "trusts the old CA while one member has yet to restart",
+    given: running(signed, ["my-etcd-1", "my-etcd-2"]),
+    expect: "update-member: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "trusts the old CA while a pod is older than the Secret",
+    given: started({ ...replaced, pods: signed.pods }, ["my-etcd-1", "my-etcd-2"]),
+    expect: "wait: restart-member",
+  },
+  {
+    name: "drops the old CA once no pod uses it, however new the Secret is",
+    given: withMade(replaced, { peer: { by: NEXT, trust: bundle(NEXT, OWN), knownForMs: 0 } }),
+    expect: "rotate-ca: rotateAuthority peer drop",
+  },
+  {
+    name: "restarts members once more without the old CA",
+    given: alone,
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  { name: "has nothing to do when the rotation is complete", given: running(alone), expect: "settled" },
+  {
+    name: "does not rotate again for the same annotation value",
+    given: withMade(annotated(settled, "all"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
+    expect: "settled",
+  },
+  {
+    name: "rotates again for a new annotation value",
+    given: withMade(annotated(settled, "all-2"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
+    expect: "rotate-ca: rotateAuthority peer add",
+  },
+  {
+    name: "rotates again for the same value after the annotation was removed",
+    given: withMade(settled, { peerCA: { rotatedFor: "peer" } }),
+    expect: "rotate-ca: rotateAuthority peer forget",
+  },
+  {
+    name: "replaces a lost CA",
+    given: lostAuthority,
+    expect: "issue-ca: issueAuthority peer",
+  },
+  {
+    name: "recreates an EtcdPeer before it replaces a lost CA: the pod still runs",
+    given: orphaned(lostAuthority),
+    expect: "recreate-peer: createPeer my-etcd-1 fenced",
+  },
+  {
+    name: "does not wait for a removed member: on a lost node its pod may never end",
+    given: withoutMember(orphaned(lostAuthority), "my-etcd-1"),
+    expect: "issue-ca: issueAuthority peer",
+  },
+  {
+    name: "does not wait on the client side for a pod that trusts only the peer side",
+    given: withSeen({ ...orphaned(lostAuthority), pods: trustingPeers(settled) }, { clientCA: absent }),
+    expect: "issue-ca: issueAuthority client",
+  },
+  {
+    name: "publishes the new CA after a loss before it signs",
+    given: remade,
+    expect: "issue-certificate: spreadTrust peer",
+  },
+  {
+    name: "restarts members to trust the new CA after a loss",
+    given: remadeSpread,
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "signs with the new CA after a loss once all members trust it",
+    given: running(remadeSpread),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "signs with it also when certificates of the lost CA are about to expire",
+    given: withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: DAY_MS } }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "signs with it when certificates of the lost CA have expired: members accept nothing else",
+    given: withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: 0 } }),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "issues no missing certificate while members would reject it",
+    given: withSeen(remade, { peer: absent }),
+    expect: "settled",
+  },
+  {
+    name: "replaces no invalid certificate while members would reject the new one",
+    given: withMade(remade, { peer: { trouble: "it has no tls.key" } }),
+    expect: "settled",
+  },
+  {
+    name: "corrects the bundle of an invalid certificate, so that members trust both",
+    given: withMade(remade, edited),
+    expect: "issue-certificate: spreadTrust peer",
+  },
+  {
+    name: "corrects an empty bundle",
+    given: withMade(withMade(remade, edited), { peer: { trust: "", trouble: "it has no ca.crt" } }),
+    expect: "issue-certificate: spreadTrust peer",
+  },
+  {
+    name: "corrects a bundle once",
+    given: withMade(remade, { peer: { by: THEIRS, trust: bundle(NEXT, OWN) } }),
+    expect: "settled",
+  },
+  {
+    name: "neither signs with nor publishes a CA that a user put in place of the old one",
+    given: putAlone,
+    expect: "settled",
+  },
+  { name: "neither signs with nor publishes such a CA on the client side", given: putAloneClients, expect: "settled" },
+  {
+    name: "does not use such a CA when the bundle of the peer Secret has lost the old CA",
+    given: withMade(putAlone, { peer: { trust: bundle(NEXT) } }),
+    expect: "settled",
+  },
+  {
+    name: "does not use such a CA while members may use certificates of the old one",
+    given: withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT) } }),
+    expect: "settled",
+  },
+  {
+    name: "rotates to a user's CA once its Secret has both CAs",
+    given: withMade(putAlone, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } }),
+    expect: "issue-certificate: spreadTrust peer",
+  },
+  {
+    name: "rotates to a user's CA also when the peer Secret has lost its bundle",
+    given: withMade(putAlone, { peerCA: { by: NEXT, trust: both }, peer: { trust: bundle(NEXT) } }),
+    expect: "issue-certificate: spreadTrust peer",
+  },
+  {
+    name: "creates a new CA once the user's CA is deleted",
+    given: withSeen(putAlone, { peerCA: absent }),
+    expect: "issue-ca: issueAuthority peer",
+  },
+  {
+    name: "reissues a certificate that some members reject by a CA that all trust",
+    given: withMade(running(settled, ["my-etcd-1"], memberTls(trusting)), { peer: { by: NEXT } }),
+    expect: "issue-certificate: issueLeaf peer",
+  },
+  {
+    name: "does not sign with an expired CA, although all trust it",
+    given: withMade(trusting, { peerCA: { by: NEXT, trust: both, lastsMs: 0 } }),
+    expect: "settled",
+  },
+  {
+    name: "restarts no member while one rejects peer certificates in use",
+    given: withMade(
+      { ...brought, cluster: { ...brought.cluster, spec: { ...brought.cluster.spec, ...NEWER } } },
+      { peer: { isOurs: false, by: NEXT } },
+    ),
+    expect: "warn: members-trust-each-other",
+  },
+  {
+    name: "publishes a new CA of clients after a loss before it signs",
+    given: withMade(remadeClients, { application: { trust: both, knownForMs: 149_999 } }),
+    expect: "settled",
+  },
+  {
+    name: "signs with a new CA of clients once it is published",
+    given: withMade(remadeClients, { application: { trust: both, knownForMs: 150_000 } }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "does not wait for another owner's Secret",
+    given: withMade(remadeClients, { application: { isOurs: false, trust: both, knownForMs: 0 } }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "does not wait for a certificate that is about to expire",
+    given: withMade(remadeClients, {
+      server: { trust: both, lastsMs: 15 * DAY_MS },
+      application: { trust: both, knownForMs: 0 },
+    }),
+    expect: "issue-certificate: issueLeaf server",
+  },
+  {
+    name: "waits for a certificate that lasts longer",
+    given: withMade(remadeClients, {
+      server: { trust: both, lastsMs: 16 * DAY_MS },
+      application: { trust: both, knownForMs: 0 },
+    }),
+    expect: "settled",
+  },
+  {
+    name: "reissues all certificates, one after another",
+    given: withMade(remadeClients, { server: { by: NEXT, trust: both, knownForMs: 0 } }),
+    expect: "issue-certificate: issueLeaf operator",
+  },
+  {
+    name: "gives certificates to members without TLS first",
+    given: switching({}, ["nothing", "nothing", "nothing"]),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "continues with a member without certificates",
+    given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), {
+      peer: absent,
+      server: absent,
+      clientCA: absent,
+    }),
+    expect: "issue-ca: issueAuthority client",
+  },
+  {
+    name: "issues nothing for another cluster's member, and the others wait",
+    given: withBudget(withMember(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"), stranger())),
+    expect: "wait: switch-tls",
+  },
+  {
+    name: "gives clients time to change to TLS",
+    given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:01Z"),
+    expect: "wait: switch-tls",
+  },
+  {
+    name: "counts the clients' time once every member serves both schemes",
+    given: switching({}, ["reached", "reached", "reached"]),
+    expect: "wait: switch-tls",
+  },
+  {
+    name: "turns off http after that time",
+    given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "turns off http after the time in spec.tls",
+    given: switching({ client: { plaintextFor: "2h" } }, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
+    expect: "wait: switch-tls",
+  },
+  { name: "reports an application that delays the new CA", given: heldUp, expect: "settled" },
+  {
+    name: "has nothing to do when the change to TLS is complete",
+    given: switching({}, ["all", "all", "all"]),
+    expect: "settled",
+  },
+  {
+    name: "serves both schemes, and changes peer URLs to http, on the way back",
+    given: switching(WITHOUT, ["all", "all", "all"]),
+    expect: "update-member: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "gives clients the same time on the way back",
+    given: switching({ client: { provider: "None" } }, ["reached", "reached", "reached"], "2026-01-01T11:30:00Z"),
+    expect: "wait: switch-tls",
+  },
+]);

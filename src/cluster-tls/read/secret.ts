@@ -1,0 +1,34 @@
+import { clientServiceName, clientUrl, clusterLabels } from "#api/names.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { ownedBy } from "#cluster/owned.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { apiVersionOf, type Draft, SECRETS, type Secret } from "#kube/kinds.ts";
+
+/**
+ * A Secret of the cluster.
+ * @param texts its content, which is in no step, log or status
+ */
+export function secretDraft(
+  snapshot: ClusterSnapshot,
+  name: string,
+  texts: Readonly<Record<string, string>>,
+  annotations: Readonly<Record<string, string>>,
+): Draft<Secret> {
+  const { namespace, name: cluster } = snapshot.cluster.metadata;
+  return {
+    apiVersion: apiVersionOf(SECRETS),
+    kind: SECRETS.kind,
+    metadata: { namespace, name, labels: clusterLabels(cluster), annotations, ownerReferences: [ownedBy(snapshot)] },
+    type: "kubernetes.io/tls",
+    data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, base64(text)])),
+  };
+}
+
+/** The endpoints of the cluster, in etcdctl's format. */
+export function endpointsOf({ metadata: { namespace, name } }: Pick<EtcdCluster, "metadata">): string {
+  return clientUrl(`${clientServiceName(name)}.${namespace}.svc`, "https");
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

@@ -1,0 +1,361 @@
+import { describe, expect, test } from "vitest";
+import { authReady } from "#cluster/auth/auth-ready.ts";
+import { planCluster } from "#cluster/plan.ts";
+import { tlsReady } from "#cluster-tls/check/tls-ready.ts";
+import { guarded } from "#kit/snapshots/cluster-auth.ts";
+import { bundle, NEXT, OWN, secured, THEIRS } from "#kit/snapshots/cluster-tls.ts";
+import { Course } from "#kit/sweeps/tls-course.ts";
+import { courses } from "./course.ts";
+
+// Whole provider changes, not a table of cases: each takes long, so mutation tests leave them out.
+
+// Whole clusters: after each step all members, clients and the operator still trust each other, also with Secrets that
+// they read some time ago. The test kit throws where they do not. Templates at each point: member-tls.test.ts.
+
+const SECRET = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+  },
+};
+const issuer = (name: string) => ({ provider: "CertManager", certManager: { issuerRef: { name } } });
+const MANAGER = { peer: issuer("a"), client: issuer("a") };
+const OTHER = { peer: issuer("other"), client: issuer("other") };
+const BROUGHT = ["peer", "server", "operator"] as const;
+/** Rounds of restarts: trust both, use the new certificate, drop the previous CA. */
+const THREE_EACH = 9;
+/** Where applications are waited for, the rounds happen twice: for the peer side and the client side. */
+const FOUR_EACH = 12;
+
+const OWN_NAMES = { peer: "my-etcd-peer-tls", client: "my-etcd-server-tls", operator: "my-etcd-operator-tls" };
+const BROUGHT_BY_ANOTHER = {
+  peer: { provider: "Secret", secret: { secretName: "third-peer" } },
+  client: {
+    provider: "Secret",
+    secret: { serverSecretName: "third-server", operatorClientSecretName: "third-operator" },
+  },
+};
+const THIRD_NAMES = { peer: "third-peer", client: "third-server", operator: "third-operator" };
+const THEIR_NAMES = { peer: "their-peer", client: "their-server", operator: "their-operator" };
+const issuedNames = (digits: string) =>
+  Object.fromEntries(Object.entries(OWN_NAMES).map(([side, name]) => [side, `${name}-${digits}`]));
+const ALONE = { trusted: [1, 1] };
+
+function told({ snapshot }: Course): string {
+  const verdict = tlsReady({ snapshot, plan: planCluster(snapshot) });
+  return `${verdict?.reason}: ${verdict?.message}`;
+}
+
+/** A cluster with the requested certificates, recorded in status.issuedBy. */
+function settled(snapshot = secured()): Course {
+  const course = new Course(snapshot);
+  expect(course.run()).toEqual([]);
+  return course;
+}
+
+/** A cluster with provider Operator that changes to provider Secret. */
+function leaving(): Course {
+  const course = settled();
+  course.ask(SECRET);
+  course.bring(BROUGHT);
+  return course;
+}
+
+test("a cluster with its requested certificates stays as it is", () => {
+  const course = settled();
+  expect(course.snapshot.cluster.status?.issuedBy).toEqual({
+    peer: { provider: "Operator" },
+    client: { provider: "Operator" },
+  });
+});
+
+test("from provider Operator to Secret, to CertManager, to another issuer, and back", () => {
+  const course = leaving();
+  expect(course.run().splice(0)).toEqual([
+    "spreadTrust operator",
+    "spreadTrust application",
+    "replaceTrustMap",
+    "roll",
+  ]);
+  // The Secret that the operator published to applications works until a user deletes it.
+  expect(course.shown).toEqual({ ...THEIR_NAMES, trusted: [1, 2] });
+  expect(told(course)).toContain("CertificatesChanging: tls.client: members use the requested certificates");
+  expect(told(course)).toContain(
+    "the certificate in Secret my-etcd-client is signed by the previous CA; delete it once",
+  );
+  course.remove("my-etcd-client");
+  course.run();
+  expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  expect(told(course)).toContain("CertificatesValid: 3 certificates");
+  expect(course.restarts).toBe(FOUR_EACH);
+
+  course.ask(MANAGER);
+  expect(course.run()).toContain("handOut");
+  expect(course.shown).toEqual({ ...issuedNames("a3b319c8"), ...ALONE });
+  expect(told(course)).toContain("CertificatesValid: 4 certificates");
+  expect(course.restarts).toBe(FOUR_EACH + THREE_EACH);
+
+  course.ask(OTHER);
+  course.run();
+  expect(course.shown).toEqual({ ...issuedNames("f9fcb5ce"), ...ALONE });
+  expect(course.secrets.get("my-etcd-client")?.signerId).toBe(THEIRS.id);
+  expect(course.restarts).toBe(FOUR_EACH + 2 * THREE_EACH);
+
+  course.ask({});
+  course.run();
+  expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+  expect(course.secrets.get("my-etcd-client")).toMatchObject({ signerId: OWN.id, trustIds: [OWN.id] });
+  expect(course.restarts).toBe(FOUR_EACH + 3 * THREE_EACH);
+});
+
+test("a change of one side alone", () => {
+  const course = settled();
+  course.ask({ peer: SECRET.peer });
+  course.bring(["peer"]);
+  course.run();
+  expect(course.shown).toEqual({ ...OWN_NAMES, peer: "their-peer", ...ALONE });
+  expect(course.snapshot.cluster.status?.issuedBy).toMatchObject({
+    peer: SECRET.peer,
+    client: { provider: "Operator" },
+  });
+  course.ask({ peer: SECRET.peer, client: issuer("a") });
+  course.run();
+  expect(course.shown).toEqual({ ...issuedNames("a3b319c8"), peer: "their-peer", ...ALONE });
+});
+
+test("a change does not wait for client certificates that members do not require", () => {
+  const open = { client: { ...SECRET.client, verifyClients: false } };
+  const course = settled(secured({}, { client: { verifyClients: false } }));
+  course.ask(open);
+  course.bring(["server", "operator"]);
+  course.run();
+  expect(course.shown).toMatchObject({ client: "their-server", operator: "their-operator", trusted: [1, 1] });
+});
+
+test("another Secret for the operator alone restarts no member", () => {
+  const brought = secured({}, SECRET, { isOurs: false, by: THEIRS });
+  const course = settled(brought);
+  const secret = { serverSecretName: "their-server", operatorClientSecretName: "another" };
+  course.ask({ ...SECRET, client: { provider: "Secret", secret } });
+  course.run();
+  expect(course.shown).toMatchObject({ operator: "their-operator" });
+  course.bring(["operator"], { by: NEXT });
+  course.run();
+  expect(course.shown).toMatchObject({ operator: "their-operator" });
+  course.bring(["operator"]);
+  course.run();
+  expect(course.shown).toMatchObject({ client: "their-server", operator: "another" });
+  expect(course.restarts).toBe(0);
+});
+
+test("an operator restarted at any time continues, and members do not alternate", () => {
+  const course = leaving();
+  course.run((each) => each.restart());
+  course.remove("my-etcd-client");
+  course.run((each) => each.restart());
+  expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  expect(course.restarts).toBe(FOUR_EACH);
+});
+
+describe("a change reverted on the way", () => {
+  test.each([1, 12, 25, 33, 40])("after %i steps", (steps) => {
+    const course = leaving();
+    for (let n = 0; n < steps; n++) course.step();
+    course.ask({});
+    course.run();
+    expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+    expect(told(course)).toContain("CertificatesValid");
+  });
+});
+
+describe("a third source, requested during the change to the second", () => {
+  test.each([1, 12, 16, 17, 18, 20, 22, 24, 28, 33, 40])(
+    "after %i steps, with or without its certificates",
+    (steps) => {
+      const course = leaving();
+      for (let n = 0; n < steps; n++) course.step();
+      course.ask(BROUGHT_BY_ANOTHER);
+      course.run();
+      course.bring(BROUGHT, { by: NEXT });
+      course.run();
+      course.remove("my-etcd-client");
+      course.run();
+      expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
+    },
+  );
+});
+
+describe("a third source, requested during the change to the second, with the first Secret lost", () => {
+  test.each([1, 2])("after %i restarts on the way to the second", (turns) => {
+    const course = leaving();
+    while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show") course.step();
+    const { restarts } = course;
+    while (course.restarts < restarts + turns) course.step();
+    for (const name of ["my-etcd-peer-tls", "my-etcd-peer-ca", "my-etcd-server-tls", "my-etcd-client-ca"])
+      course.lose(name);
+    course.ask(BROUGHT_BY_ANOTHER);
+    course.run();
+    expect(course.shown).toMatchObject({ peer: THEIR_NAMES.peer, client: THEIR_NAMES.client });
+    course.bring(BROUGHT, { by: NEXT });
+    course.run();
+    course.remove("my-etcd-client");
+    course.run();
+    expect(course.shown).toEqual({ ...THIRD_NAMES, ...ALONE });
+  });
+});
+
+describe("Secrets lost during a change that are not recreated", () => {
+  test.each([0, 1, 3, 12, 25])(
+    "the CA of clients, after %i steps: the change continues without it, and members are reported as usual",
+    (steps) => {
+      const course = leaving();
+      for (let n = 0; n < steps; n++) course.step();
+      course.lose("my-etcd-client-ca");
+      expect(told(course)).toContain("Secret foo/my-etcd-client-ca, the CA of server and client certificates");
+      course.run();
+      course.remove("my-etcd-client");
+      course.run();
+      expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+    },
+  );
+
+  test.each([
+    { name: "the peer certificate of members, with its CA", lost: ["my-etcd-peer-tls", "my-etcd-peer-ca"] },
+    { name: "the server certificate of members, with its CA", lost: ["my-etcd-server-tls", "my-etcd-client-ca"] },
+  ])("$name: the change continues once all trust both", ({ lost }) => {
+    const course = leaving();
+    while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show") course.step();
+    course.step();
+    for (const name of lost) course.lose(name);
+    expect(told(course)).toContain("members keep using it until they use the requested one");
+    course.run();
+    course.remove("my-etcd-client");
+    course.run();
+    expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  });
+});
+
+const lacking: { name: string; bring: (course: Course) => void; says: string }[] = [
+  {
+    name: "is missing",
+    bring: () => undefined,
+    says: "Secret foo/their-server, the server certificate of members, is missing",
+  },
+  {
+    name: "has no key that fits",
+    bring: (course) => course.bring(["server"], { trouble: "it has no tls.key" }),
+    says: "it has no tls.key",
+  },
+  {
+    name: "is not valid for the members",
+    bring: (course) => course.bring(["server"], { names: ["localhost"] }),
+    says: "its tls.crt is not valid for my-etcd-0",
+  },
+  { name: "has expired", bring: (course) => course.bring(["server"], { lastsMs: -1 }), says: "has expired" },
+];
+
+describe("nothing changes while the requested certificate", () => {
+  test.each(lacking)("$name", ({ bring, says }) => {
+    const course = settled();
+    course.ask({ client: SECRET.client });
+    course.bring(["operator"]);
+    bring(course);
+    course.run();
+    expect(course.restarts).toBe(0);
+    expect(course.shown).toEqual({ ...OWN_NAMES, ...ALONE });
+    expect(told(course)).toContain(says);
+  });
+
+  const strangers: { name: string; server: object; operator: object; says: string }[] = [
+    {
+      name: "would make members reject the operator",
+      server: {},
+      operator: { by: NEXT, trust: bundle(NEXT, THEIRS) },
+      says: "so members would reject the operator",
+    },
+    {
+      name: "would be rejected by the operator",
+      server: { trust: bundle(THEIRS, NEXT) },
+      operator: { by: NEXT },
+      says: "so the operator would reject members",
+    },
+  ];
+  test.each(strangers)("strangers: $name", ({ server, operator, says }) => {
+    const course = settled();
+    course.ask({ client: SECRET.client });
+    course.bring(["server"], server);
+    course.bring(["operator"], operator);
+    course.run();
+    expect(course.restarts).toBe(0);
+    expect(courses(course.snapshot).client).toMatchObject({ at: "waiting" });
+    expect(told(course)).toContain(says);
+  });
+});
+
+test("the certificate in use is renewed while the requested one is missing", () => {
+  const course = settled(secured({}, {}, { lastsMs: 3_550 * 86_400_000 }));
+  for (const name of [...Object.values(OWN_NAMES), "my-etcd-client"]) {
+    const facts = course.secrets.get(name)!;
+    course.secrets.set(name, { ...facts, notAfterMs: course.snapshot.takenAtMs + 86_400_000 });
+  }
+  course.ask(SECRET);
+  expect([...course.run()].sort()).toEqual(
+    ["issueLeaf application", "issueLeaf operator", "issueLeaf peer", "issueLeaf server"].sort(),
+  );
+});
+
+describe("while etcd has authentication enabled", () => {
+  const asking = (users: Record<string, string[]>) => {
+    const course = new Course(guarded({ recorded: true }), {
+      "etcd-cluster-operator": ["root"],
+      root: ["root"],
+      ...users,
+    });
+    expect(course.run()).toEqual([]);
+    return course;
+  };
+  const tellsOfUsers = ({ snapshot }: Course) => {
+    const verdict = authReady({ snapshot, plan: planCluster(snapshot) });
+    return `${verdict?.reason}: ${verdict?.message}`;
+  };
+
+  test("the common name of the operator's next certificate is an administrator before the operator uses it", () => {
+    const course = asking({});
+    course.ask(SECRET);
+    course.bring(BROUGHT, { commonName: "their-operator" });
+    expect(course.run()).toEqual(expect.arrayContaining(["addUser", "grantRole"]));
+    expect(course.shown).toMatchObject(THEIR_NAMES);
+    expect(course.users?.get("their-operator")).toEqual(["root"]);
+    expect(course.snapshot.cluster.status?.auth).toEqual({ enabled: true, operators: ["their-operator"] });
+    expect(tellsOfUsers(course)).toContain("AuthEnabled: authentication is on; the operator is their-operator");
+  });
+
+  test.each([
+    ["another user has that name", { "their-operator": ["reader"] }, "their-operator", "OperatorUserTaken"],
+    ["its common name is empty", {}, "", "OperatorUserInvalid"],
+    ["its common name is root", {}, "root", "OperatorUserInvalid"],
+  ])("the operator does not use a certificate when %s, and reports it", (_, users, commonName, reason) => {
+    const course = asking(users);
+    course.ask(SECRET);
+    course.bring(BROUGHT, { commonName });
+    course.run();
+    expect(course.shown).toMatchObject({ client: OWN_NAMES.client, operator: OWN_NAMES.operator });
+    expect(told(course)).toContain("authentication is on, and the operator is to use Secret their-operator");
+    expect(tellsOfUsers(course)).toContain(`${reason}: the certificate in Secret their-operator has`);
+    expect(course.users?.get("their-operator")).toEqual((users as Record<string, string[]>)["their-operator"]);
+  });
+
+  test("the same name, or another administrator's, causes no wait", () => {
+    for (const [users, commonName] of [
+      [{}, "etcd-cluster-operator"],
+      [{ ops: ["root"] }, "ops"],
+    ] as const) {
+      const course = asking(users as never);
+      course.ask(SECRET);
+      course.bring(BROUGHT, { commonName });
+      expect(course.run()).not.toContain("addUser");
+      expect(course.shown).toMatchObject(THEIR_NAMES);
+    }
+  });
+});

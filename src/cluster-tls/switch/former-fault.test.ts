@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { absent, present } from "#base/observed.ts";
+import type { ClusterSnapshot, Purpose } from "#cluster/snapshot.ts";
+import { goingTo, made, OWN, running, secured, THEIRS, withMade } from "#kit/snapshots/cluster-tls.ts";
+import { courses } from "./course.ts";
+import { formerFaults } from "./former-fault.ts";
+
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+const certManager = { issuerRef: { name: "a" } };
+const MANAGED = { peer: { provider: "CertManager", certManager }, client: { provider: "CertManager", certManager } };
+
+const settled = secured();
+const managed = secured({}, MANAGED, { isOurs: false, by: THEIRS });
+const brought = secured({}, BROUGHT, { isOurs: false, by: THEIRS });
+
+/** A change to existing certificates that no member trusts yet; these Secrets in use are missing. */
+function leaving(from: ClusterSnapshot, tls: object, lost: readonly Purpose[]): ClusterSnapshot {
+  const theirs = { isOurs: false, by: from === settled ? THEIRS : OWN };
+  return without(withMade(goingTo(from, tls), { peer: theirs, server: theirs, operator: theirs }), lost);
+}
+
+function without(snapshot: ClusterSnapshot, lost: readonly Purpose[]): ClusterSnapshot {
+  const { certificates } = snapshot;
+  const former = { ...certificates?.former, ...Object.fromEntries(lost.map((purpose) => [purpose, absent])) };
+  return { ...snapshot, certificates: { ...certificates, former } };
+}
+
+/** All members trust both. */
+const trusting = running(leaving(settled, BROUGHT, []));
+const { trust: peers } = trusting.peers[0]!.spec.tls!.peer!;
+const { trust: clients } = trusting.peers[0]!.spec.tls!.client!;
+const brings = {
+  peer: { secretName: "their-peer", trust: peers },
+  client: { secretName: "their-server", trust: clients, verifyClients: true },
+};
+/** One member uses the user-provided Secret, or all do. */
+const showing = running(trusting, ["my-etcd-0"], brings);
+const shown = running(trusting, undefined, brings);
+const LOST = { is: "CertificateMissing", isForPeople: true };
+const PUT_BACK = "members keep using it, and none restarts until it exists again: restore it";
+
+const cases: {
+  readonly name: string;
+  readonly given: ClusterSnapshot;
+  readonly told: readonly { readonly is: string; readonly isForPeople: boolean; readonly says: string }[];
+}[] = [
+  { name: "without a change there are none", given: settled, told: [] },
+  { name: "an existing Secret is no problem", given: leaving(settled, BROUGHT, []), told: [] },
+  {
+    name: "a lost CA is not recreated",
+    given: leaving(settled, BROUGHT, ["clientCA"]),
+    told: [
+      {
+        ...LOST,
+        isForPeople: false,
+        says: "Secret foo/my-etcd-client-ca, the CA of server and client certificates, is missing: no new CA is created during a provider change; certificates that it signed are valid until they expire",
+      },
+    ],
+  },
+  {
+    name: "a certificate that it can reissue is about to be created",
+    given: leaving(settled, BROUGHT, ["peer"]),
+    told: [
+      {
+        is: "CertificatesPending",
+        isForPeople: false,
+        says: "Secret foo/my-etcd-peer-tls, the peer certificate of members, is about to be created",
+      },
+    ],
+  },
+  {
+    name: "a certificate that cannot be reissued has to be restored",
+    given: leaving(settled, BROUGHT, ["peerCA", "peer"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-peer-ca, " },
+      { ...LOST, says: `is missing: Secret foo/my-etcd-peer-ca cannot sign a new one; ${PUT_BACK}` },
+    ],
+  },
+  {
+    name: "a lost certificate need not be restored when all members trust the requested one",
+    given: without(trusting, ["peerCA", "peer"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-peer-ca, " },
+      {
+        ...LOST,
+        isForPeople: false,
+        says: "Secret foo/my-etcd-peer-ca cannot sign a new one; members keep using it until they use the requested one",
+      },
+    ],
+  },
+  {
+    name: "a lost certificate need not be restored once one member uses the requested one",
+    given: without(showing, ["peerCA", "peer"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-peer-ca, " },
+      { ...LOST, isForPeople: false, says: "members keep using it until they use the requested one" },
+    ],
+  },
+  {
+    name: "a lost certificate need not be restored once all members use the requested one and the operator does not yet",
+    given: without(shown, ["clientCA", "server"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-client-ca, " },
+      { ...LOST, isForPeople: false, says: "members keep using it until they use the requested one" },
+    ],
+  },
+  {
+    name: "members do not restart for the operator's certificate",
+    given: without(trusting, ["clientCA", "operator"]),
+    told: [
+      { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-client-ca, " },
+      {
+        ...LOST,
+        says: "Secret foo/my-etcd-client-ca cannot sign a new one; its current users keep using it; restore it",
+      },
+    ],
+  },
+  {
+    name: "a Secret of cert-manager is filled only by cert-manager",
+    given: leaving(managed, BROUGHT, ["server"]),
+    told: [{ ...LOST, says: `only its cert-manager Certificate, if that exists, fills it again; ${PUT_BACK}` }],
+  },
+  {
+    name: "a user-provided Secret has to be provided again",
+    given: leaving(brought, {}, ["peer"]),
+    told: [{ ...LOST, says: "Secret foo/their-peer, the peer certificate of members, is missing; create it" }],
+  },
+  {
+    name: "problems of an existing Secret are reported as always",
+    given: {
+      ...trusting,
+      certificates: {
+        ...trusting.certificates,
+        former: { peer: present(made(settled, "peer", { lastsMs: 0 })), ...restOf(trusting) },
+      },
+    },
+    told: [{ is: "CertificateExpired", isForPeople: true, says: "Secret foo/my-etcd-peer-tls" }],
+  },
+  {
+    name: "the published Secret is waited for while members do not trust the other CA",
+    given: leaving(settled, BROUGHT, ["application"]),
+    told: [{ is: "CertificatesPending", isForPeople: false, says: "Secret foo/my-etcd-client, " }],
+  },
+  {
+    name: "the published Secret is waited for also while the requested certificate is missing",
+    given: without(goingTo(settled, BROUGHT), ["application"]),
+    told: [{ is: "CertificatesPending", isForPeople: false, says: "Secret foo/my-etcd-client, " }],
+  },
+  {
+    name: "the published Secret is not waited for once members trust both",
+    given: without(trusting, ["application"]),
+    told: [],
+  },
+];
+
+function restOf({ certificates }: ClusterSnapshot) {
+  const { peer: _, ...rest } = certificates?.former ?? {};
+  return rest;
+}
+
+describe("problems of certificates in use during a provider change:", () => {
+  test.each(cases)("$name", ({ given, told }) => {
+    const faults = formerFaults(given);
+    expect(faults.map(({ reason, isForPeople }) => ({ is: reason, isForPeople }))).toEqual(
+      told.map(({ is, isForPeople }) => ({ is, isForPeople })),
+    );
+    told.forEach(({ says }, n) => {
+      expect(faults[n]?.message).toContain(says);
+    });
+    expect(faults.every(({ status }) => status === "False")).toBe(true);
+  });
+
+  test("the cases cover different stages of a change", () => {
+    expect(courses(trusting)).toMatchObject({ peer: { at: "tell" }, client: { at: "tell" } });
+    expect(courses(showing)).toMatchObject({ peer: { at: "show" }, client: { at: "show" } });
+    expect(courses(shown)).toMatchObject({ peer: { at: "settled" }, client: { at: "hand" } });
+    expect(courses(leaving(settled, BROUGHT, []))).toMatchObject({ peer: { at: "trust" }, client: { at: "trust" } });
+  });
+});

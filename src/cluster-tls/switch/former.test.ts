@@ -1,0 +1,346 @@
+import { describe, expect, test } from "vitest";
+import { absent, present, unknown } from "#base/observed.ts";
+import type { AuthState } from "#cluster/auth/seen.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { LOCKED, withAuth } from "#kit/snapshots/cluster-auth.ts";
+import { certified } from "#kit/snapshots/cluster-steps.ts";
+import { switching, WITHOUT } from "#kit/snapshots/cluster-switch.ts";
+import {
+  bundle,
+  goingTo,
+  made,
+  NEXT,
+  running,
+  secured,
+  THEIRS,
+  tlsSpec,
+  withMade,
+  withSeen,
+} from "#kit/snapshots/cluster-tls.ts";
+import {
+  clientsOf,
+  lastTurns,
+  leaving,
+  notAsking,
+  shows,
+  turnedClients,
+  turnedTrusting,
+} from "#kit/snapshots/cluster-turn.ts";
+import { betweenName, formerTls, issuedTls, lookedAt, shownIn, showsAsked, tlsInUse, withFormerTls } from "./former.ts";
+
+// The source of certificates in use during a provider change.
+
+const PEER = { provider: "Secret", secret: { secretName: "their-peer" } };
+const CLIENT = {
+  provider: "Secret",
+  secret: { serverSecretName: "their-server", operatorClientSecretName: "their-operator" },
+};
+const OWN_SIDE = { provider: "Operator" };
+const NOTHING = { provider: "None" };
+
+/** Its status.issuedBy. */
+function recorded(snapshot: ClusterSnapshot, issuedBy: object | undefined): ClusterSnapshot {
+  const { issuedBy: _, ...status } = snapshot.cluster.status!;
+  const known = issuedBy === undefined ? status : { ...status, issuedBy };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status: known as typeof status } };
+}
+
+function asking(snapshot: ClusterSnapshot, tls: object): ClusterSnapshot {
+  const spec = { ...snapshot.cluster.spec, tls: tlsSpec(tls) };
+  return { ...snapshot, cluster: { ...snapshot.cluster, spec } };
+}
+
+function former(snapshot: ClusterSnapshot) {
+  const tls = withFormerTls(snapshot.cluster, snapshot)?.spec.tls;
+  return tls && { peer: tls.peer, client: tls.client };
+}
+
+const both = recorded(certified, { peer: OWN_SIDE, client: OWN_SIDE });
+
+const THIRD = { provider: "Secret", secret: { secretName: "third-peer" } };
+/** Two members use the Secret in use, and one that of an abandoned change. */
+const third = asking(lastTurns, { peer: THIRD });
+
+describe("the Secret of an abandoned change that some members use", () => {
+  const name = (given: ClusterSnapshot, side: "peer" | "client" = "peer") => betweenName(given.cluster, given, side);
+
+  test("is neither requested nor recorded", () => {
+    expect(name(third)).toBe("their-peer");
+    expect(name(third, "client")).toBeUndefined();
+    expect(name(lastTurns)).toBeUndefined();
+    expect(name(certified)).toBeUndefined();
+    expect(name(running(third, undefined, shows("my-etcd-peer-tls", "")))).toBeUndefined();
+    expect(name(running(third, undefined, shows("third-peer", "")))).toBeUndefined();
+  });
+
+  test("is looked up by its name, and no other is", () => {
+    const peer = present(made(leaving, "peer", { by: THEIRS, isOurs: false }));
+    const given = { ...third, certificates: { ...third.certificates, between: { peer } } };
+    expect(lookedAt(given, "peer", "their-peer")).toBe(peer);
+    expect(lookedAt(given, "peer", "other")).toBeUndefined();
+    expect(lookedAt(third, "peer", "their-peer")).toBeUndefined();
+    expect(lookedAt({ ...third, certificates: undefined }, "peer", "their-peer")).toBeUndefined();
+    expect(shownIn(given, "peer", "their-peer")).toBe(peer.is === "present" ? peer.value : undefined);
+  });
+});
+
+const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
+  { name: "TLS is not requested", given: cluster(), is: undefined },
+  { name: "the requested TLS is in use", given: certified, is: undefined },
+  { name: "the requested TLS is in use and recorded", given: both, is: undefined },
+  {
+    name: "the peer Secret has a new name",
+    given: leaving,
+    is: { peer: OWN_SIDE, client: { ...NOTHING, verifyClients: true } },
+  },
+  {
+    name: "the server Secret has a new name",
+    given: turnedClients,
+    is: { peer: NOTHING, client: { ...OWN_SIDE, verifyClients: true } },
+  },
+  {
+    name: "verifyClients is as requested now",
+    given: notAsking(turnedClients),
+    is: { peer: NOTHING, client: { ...OWN_SIDE, verifyClients: false } },
+  },
+  { name: "one side is turned off", given: asking(both, { peer: NOTHING }), is: undefined },
+  {
+    name: "the certificate duration is new",
+    given: asking(both, { peer: { duration: "48h" } }),
+    is: undefined,
+  },
+  {
+    name: "only the operator's Secret has a new name",
+    given: asking(recorded(certified, { client: CLIENT }), {
+      client: { ...CLIENT, secret: { ...CLIENT.secret, operatorClientSecretName: "another" } },
+    }),
+    is: { peer: NOTHING, client: { ...CLIENT, verifyClients: true } },
+  },
+  {
+    name: "only the server Secret has a new name",
+    given: asking(recorded(certified, { client: CLIENT }), {
+      client: { ...CLIENT, secret: { ...CLIENT.secret, serverSecretName: "another" } },
+    }),
+    is: { peer: NOTHING, client: { ...CLIENT, verifyClients: true } },
+  },
+  {
+    name: "nothing is recorded, and members use another Secret",
+    given: recorded(leaving, undefined),
+    is: {
+      peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
+      client: { ...NOTHING, verifyClients: true },
+    },
+  },
+  {
+    name: "nothing is recorded, and members have no TLS",
+    given: recorded(asking(cluster(), { peer: PEER }), undefined),
+    is: undefined,
+  },
+  {
+    name: "nothing is recorded, and one member uses another Secret",
+    given: recorded(running(certified, ["my-etcd-2"], shows("their-peer", bundle(THEIRS))), undefined),
+    is: { peer: PEER, client: { ...NOTHING, verifyClients: true } },
+  },
+  {
+    name: "nothing is recorded, and the others have no TLS",
+    given: recorded(
+      running(switching({}, ["nothing", "nothing", "all"]), ["my-etcd-2"], {
+        peer: { secretName: "their-peer", trust: bundle(THEIRS) },
+      }),
+      undefined,
+    ),
+    is: { peer: PEER, client: { ...NOTHING, verifyClients: true } },
+  },
+];
+
+describe("the TLS in use, when", () => {
+  test.each(sides)("$name", ({ given, is }) => {
+    expect(former(given)).toEqual(is);
+  });
+
+  test("all other fields are as requested", () => {
+    const { cluster: is } = formerTls(leaving)!;
+    expect({ ...is, spec: { ...is.spec, tls: undefined } }).toEqual({
+      ...leaving.cluster,
+      spec: { ...leaving.cluster.spec, tls: undefined },
+    });
+    expect(is.spec.tls?.minVersion).toBe("TLS1.2");
+  });
+
+  test("it has its own observations, and shares those of objects that exist once", () => {
+    const trustMap = unknown("no answer");
+    const given = { ...leaving, certificates: { ...leaving.certificates, trustMap, handout: absent } };
+    expect(formerTls(given)?.certificates).toEqual({ ...leaving.certificates?.former, trustMap, handout: absent });
+    const { trustMap: _, ...rest } = leaving.certificates ?? {};
+    const bare = formerTls({ ...leaving, certificates: rest })?.certificates;
+    expect([bare && "trustMap" in bare, bare && "handout" in bare]).toEqual([false, false]);
+    expect(formerTls({ ...leaving, certificates: undefined })?.certificates).toEqual({});
+    expect(formerTls(certified)).toBeUndefined();
+  });
+});
+
+test("the operator issues for the requested TLS, else for the one in use", () => {
+  expect(issuedTls(leaving, "peer")).toBe(formerTls(leaving));
+  expect(issuedTls(leaving, "client")).toBe(leaving);
+  expect(issuedTls(certified, "peer")).toBe(certified);
+  const back = goingTo(secured({}, { peer: PEER }), {});
+  expect(formerTls(back)).toBeDefined();
+  expect(issuedTls(back, "peer")).toBe(back);
+  const elsewhere = asking(recorded(certified, { peer: { ...PEER, secret: { secretName: "a" } } }), { peer: PEER });
+  expect(formerTls(elsewhere)).toBeDefined();
+  expect(issuedTls(elsewhere, "peer")).toBe(elsewhere);
+});
+
+test("a Secret is looked up by its name, among those requested and in use", () => {
+  const { certificates } = leaving;
+  expect(lookedAt(leaving, "peer", "their-peer")).toBe(certificates?.peer);
+  expect(lookedAt(leaving, "peer", "my-etcd-peer-tls")).toBe(certificates?.former?.peer);
+  expect(lookedAt(leaving, "peer", "another")).toBeUndefined();
+  expect(lookedAt(certified, "client", "my-etcd-server-tls")).toBe(certified.certificates?.server);
+  expect(shownIn(leaving, "peer", "their-peer")?.signerId).toBe(THEIRS.id);
+  expect(shownIn(withSeen(leaving, { peer: absent }), "peer", "their-peer")).toBeUndefined();
+});
+
+/** All members use the user-provided server Secret, with this trust. */
+const shown = (trust: string) => running(turnedClients, undefined, clientsOf("their-server", trust));
+const arrived = shown(bundle(THEIRS));
+
+/** etcd has authentication enabled, and the user-provided certificate has another common name. */
+function asUser(snapshot: ClusterSnapshot, state: AuthState): ClusterSnapshot {
+  const brought = withMade(snapshot, { operator: { by: THEIRS, isOurs: false, commonName: "ops" } });
+  return withAuth(brought, { state, next: "ops" });
+}
+
+const records: { name: string; given: ClusterSnapshot; peer?: object; client?: object }[] = [
+  { name: "nothing without TLS", given: cluster() },
+  { name: "the requested source, which is in use", given: certified, peer: OWN_SIDE, client: OWN_SIDE },
+  {
+    name: "the requested source before any member uses it",
+    given: { ...certified, peers: [], pods: new Map() },
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the previous source during a change",
+    given: leaving,
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the previous source while one member uses it",
+    given: running(turnedTrusting, ["my-etcd-0", "my-etcd-1"], shows("their-peer", bundle(THEIRS))),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the new source once all members use it",
+    given: running(lastTurns, undefined, shows("their-peer", bundle(THEIRS))),
+    peer: PEER,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the new peer source, whatever the client side lacks",
+    given: withSeen(running(lastTurns, undefined, shows("their-peer", bundle(THEIRS))), { operator: absent }),
+    peer: PEER,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the requested source, whatever is missing",
+    given: withSeen(certified, { operator: absent }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the new source at once where no member uses the previous one",
+    given: withSeen(recorded(switching({}, ["nothing", "nothing", "nothing"]), { client: CLIENT }), {
+      operator: absent,
+    }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  { name: "the new source of the client side, too", given: arrived, peer: OWN_SIDE, client: CLIENT },
+  {
+    name: "the previous source while some member would reject the operator",
+    given: withMade(arrived, { operator: { by: NEXT, isOurs: false } }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the new source where members require no client certificates",
+    given: withMade(notAsking(arrived), { operator: { by: NEXT, isOurs: false } }),
+    peer: OWN_SIDE,
+    client: CLIENT,
+  },
+  {
+    name: "the previous source while the operator's certificate is unknown",
+    given: withSeen(arrived, { operator: absent }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the previous source while etcd would not accept the operator's name",
+    given: asUser(arrived, { ...LOCKED, next: undefined }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the new source once etcd accepts the name",
+    given: asUser(arrived, { ...LOCKED, next: ["root"] }),
+    peer: OWN_SIDE,
+    client: CLIENT,
+  },
+  {
+    name: "the previous source while the operator's certificate is expired",
+    given: withMade(arrived, { operator: { by: THEIRS, isOurs: false, lastsMs: 0 } }),
+    peer: OWN_SIDE,
+    client: OWN_SIDE,
+  },
+  {
+    name: "the source of members while TLS is not requested",
+    given: recorded(switching(WITHOUT, ["all", "all", "all"]), { peer: PEER, client: CLIENT }),
+    peer: PEER,
+    client: CLIENT,
+  },
+  {
+    name: "nothing once members have no TLS",
+    given: recorded(switching(WITHOUT, ["nothing", "nothing", "nothing"]), { peer: PEER, client: CLIENT }),
+  },
+];
+
+describe("status.issuedBy records", () => {
+  test.each(records)("$name", ({ given, peer, client }) => {
+    const issuedBy = { ...(peer && { peer }), ...(client && { client }) };
+    expect(tlsInUse(given)).toEqual(peer === undefined && client === undefined ? {} : { issuedBy });
+  });
+
+  test("all requested fields of a side", () => {
+    const by = (tls: object) => tlsInUse(secured({}, tls)).issuedBy;
+    const issuer = { provider: "CertManager", certManager: { issuerRef: { name: "a" } } };
+    expect(by({ peer: { duration: "48h", renewBefore: "2h" } })?.peer).toEqual({
+      ...OWN_SIDE,
+      duration: "48h",
+      renewBefore: "2h",
+    });
+    expect(by({ client: { extraNames: ["etcd.example.com"] } })?.client).toEqual({
+      ...OWN_SIDE,
+      extraNames: ["etcd.example.com"],
+    });
+    expect(by({ peer: issuer })?.peer).toEqual({
+      provider: "CertManager",
+      certManager: { issuerRef: { name: "a", kind: "Issuer", group: "cert-manager.io" } },
+    });
+    expect(by({ peer: OWN_SIDE })?.peer).toStrictEqual(OWN_SIDE);
+    expect(by({ client: { extraNames: [] } })?.client).toStrictEqual(OWN_SIDE);
+  });
+});
+
+test("the operator uses the requested Secret once the status records it as in use", () => {
+  expect([certified, turnedClients].map(showsAsked)).toEqual([true, false]);
+  expect(showsAsked(recorded(turnedClients, { client: CLIENT }))).toBe(true);
+});
+
+test("there is no abandoned Secret when the recorded TLS is requested again", () => {
+  const again = asking(lastTurns, {});
+  expect(betweenName(again.cluster, again, "peer")).toBeUndefined();
+});

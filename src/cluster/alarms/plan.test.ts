@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { planCluster } from "#cluster/plan.ts";
+import { hexOf } from "#etcd/types.ts";
+import { cluster, sickFor } from "#kit/snapshots/cluster.ts";
+import { withAlarms } from "#kit/snapshots/cluster-changes.ts";
+import { testPlans } from "#kit/tables/cluster-plan.ts";
+
+// Steps for alarms of etcd.
+
+const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
+
+testPlans("src/cluster/alarms", [
+  {
+    name: "changes nothing while members' data differs and no copy is known to be right",
+    given: withAlarms(sickFor(cluster({ spec: { replicas: 1 } }), "my-etcd-1", 300_000), { type: "CORRUPT" }),
+    expect: "warn: data-differs",
+  },
+  {
+    name: "disarms the alarm of a corrupt member that was removed",
+    given: withAlarms(cluster(), { type: "CORRUPT", id: "abc" }),
+    expect: "disarm-alarm: disarmAlarm",
+  },
+  {
+    name: "disarms the alarm of a full member that was removed, or came with a snapshot",
+    given: withAlarms(cluster(), { type: "NOSPACE", id: "abc" }, { type: "NOSPACE", id: m1Id }),
+    expect: "disarm-alarm: disarmAlarm",
+  },
+  {
+    name: "continues with a full database",
+    given: withAlarms(cluster({ spec: { replicas: 5 } }), { type: "NOSPACE", id: m1Id }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+]);
+
+test("disarms CORRUPT before NOSPACE, and names the reason", () => {
+  const [full, corrupt] = [{ type: "NOSPACE", id: "abc" } as const, { type: "CORRUPT", id: "def" } as const];
+  const planOf = (...alarms: Parameters<typeof withAlarms>[1][]) => {
+    const plan = planCluster(withAlarms(cluster(), ...alarms));
+    if (plan.next !== "step" || plan.step.do !== "disarmAlarm") throw new Error(JSON.stringify(plan.next));
+    return `${plan.step.type} ${hexOf(plan.step.id)}: ${plan.because}`;
+  };
+  expect(planOf(full, corrupt)).toBe("CORRUPT def: member def has left the cluster; its data was corrupt");
+  expect(planOf(full)).toBe("NOSPACE abc: member abc has left the cluster; its database was full");
+});

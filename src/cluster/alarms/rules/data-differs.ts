@@ -1,0 +1,20 @@
+import { isDataDisputed } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { wait } from "#runtime/decide.ts";
+
+const RECHECK_MS = 10_000;
+
+/**
+ * Waits for a person when members' data differs and etcd cannot tell which copy is right. The operator cannot tell
+ * either: a new member might copy wrong data, and removing a member might remove the right copy.
+ */
+export const dataDiffers: ClusterRule = {
+  name: "data-differs",
+  decide(snapshot) {
+    if (!isDataDisputed(snapshot)) return undefined;
+    const because =
+      "the members' data differs and etcd cannot tell which copy is right (alarm CORRUPT without a member): compare with " +
+      "etcdctl endpoint hashkv --cluster, remove the wrong member with etcdctl member remove, then etcdctl alarm disarm";
+    return wait("data-differs", because, RECHECK_MS, { warn: true });
+  },
+};

@@ -1,0 +1,18 @@
+import { isSameData } from "#base/hash.ts";
+import { unmanagedText } from "#cluster/auth/unmanaged.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { remark } from "#runtime/decide.ts";
+
+/**
+ * Reports users and roles in etcd that no EtcdUser and no EtcdRole names. They are left alone. One event reports them;
+ * `status.auth` lists them from then on.
+ */
+export const unmanagedNames: ClusterRule = {
+  name: "unmanaged-names",
+  decide({ cluster, auth }) {
+    const unmanaged = auth?.unmanaged;
+    if (unmanaged === undefined || isSameData(unmanaged, cluster.status?.auth?.unmanaged ?? {})) return undefined;
+    const told = unmanagedText(unmanaged);
+    return told === undefined ? undefined : remark("unmanaged-names", told);
+  },
+};

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { born, cluster } from "#kit/snapshots/cluster.ts";
+import type { NetworkPolicy } from "#kube/kinds.ts";
+import { isPolicyWanted, networkPolicy, policyDiffers } from "./network-policy.ts";
+
+const MEMBERS = {
+  podSelector: {
+    matchLabels: {
+      "app.kubernetes.io/name": "etcd",
+      "etcd.improbable.io/cluster-name": "my-etcd",
+      "app.kubernetes.io/component": "member",
+    },
+  },
+};
+const OPERATOR = {
+  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "etcd-operator-system" } },
+  podSelector: { matchLabels: { "app.kubernetes.io/name": "etcd-cluster-operator" } },
+};
+const AGENTS = {
+  podSelector: {
+    matchLabels: { "app.kubernetes.io/managed-by": "etcd-cluster-operator" },
+    matchExpressions: [{ key: "etcd.improbable.io/backup-name", operator: "Exists" }],
+  },
+};
+
+type Wish = { enabled: boolean; clients?: object[]; metrics?: object[] };
+
+function asking(networkPolicy_: Wish = { enabled: true }) {
+  return cluster({ spec: { networkPolicy: networkPolicy_ as never } });
+}
+
+function letIn(wish?: Wish) {
+  const { spec } = networkPolicy(asking(wish));
+  return Object.fromEntries(
+    (spec?.ingress ?? []).map(({ from, ports }) => [ports?.map(({ port }) => port).join(" "), from]),
+  );
+}
+
+test("is wanted only when enabled", () => {
+  expect([cluster(), asking({ enabled: false }), asking()].map(isPolicyWanted)).toEqual([false, false, true]);
+});
+
+test("selects the members of this cluster, and limits ingress", () => {
+  const { metadata, spec } = networkPolicy(asking());
+  expect(metadata).toMatchObject({ namespace: "foo", name: "my-etcd", ownerReferences: [{ kind: "EtcdCluster" }] });
+  expect(spec?.podSelector).toEqual(MEMBERS.podSelector);
+  expect(spec?.policyTypes).toEqual(["Ingress"]);
+  expect(spec).not.toHaveProperty("egress");
+});
+
+describe("allows", () => {
+  test("the members, the operator and the agents always, and by default clients of the namespace", () => {
+    expect(letIn()).toEqual({
+      "2380 2379": [MEMBERS],
+      "2379": [OPERATOR, AGENTS, { podSelector: {} }],
+      "2381": [OPERATOR],
+    });
+  });
+
+  test("no other connection with empty lists", () => {
+    expect(letIn({ enabled: true, clients: [], metrics: [] })).toEqual({
+      "2380 2379": [MEMBERS],
+      "2379": [OPERATOR, AGENTS],
+      "2381": [OPERATOR],
+    });
+  });
+
+  test("listed peers, at their port", () => {
+    const app = { podSelector: { matchLabels: { app: "orders" } } };
+    const monitoring = { namespaceSelector: { matchLabels: { team: "monitoring" } } };
+    expect(letIn({ enabled: true, clients: [app], metrics: [monitoring] })).toEqual({
+      "2380 2379": [MEMBERS],
+      "2379": [OPERATOR, AGENTS, app],
+      "2381": [OPERATOR, monitoring],
+    });
+  });
+
+  test("peers without the empty fields that the API server drops", () => {
+    const wordy = [
+      { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector: { matchLabels: { app: "a" } } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "Exists", values: [] }], matchLabels: {} } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b", ""] }] } },
+      { ipBlock: { cidr: "192.0.2.0/24", except: [] } },
+      { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
+    ];
+    const kept = [
+      { namespaceSelector: {}, podSelector: { matchLabels: { app: "a" } } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
+      { podSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b", ""] }] } },
+      { ipBlock: { cidr: "192.0.2.0/24" } },
+      { ipBlock: { cidr: "192.0.2.0/24", except: ["192.0.2.1/32"] } },
+    ];
+    const all = letIn({ enabled: true, clients: wordy, metrics: wordy });
+    expect(all["2379"]).toStrictEqual([OPERATOR, AGENTS, ...kept]);
+    expect(all["2381"]).toStrictEqual([OPERATOR, ...kept]);
+  });
+
+  test("only TCP", () => {
+    const ports = (networkPolicy(asking()).spec?.ingress ?? []).flatMap((each) => each.ports ?? []);
+    expect(ports.map(({ protocol }) => protocol)).toEqual(["TCP", "TCP", "TCP", "TCP"]);
+  });
+});
+
+test("is written when the spec has changed, or it was edited", () => {
+  const wanted = networkPolicy(asking());
+  const live: NetworkPolicy = born(wanted);
+  expect(policyDiffers(live, wanted)).toBe(false);
+  expect(policyDiffers(live, networkPolicy(asking({ enabled: true, clients: [] })))).toBe(true);
+  expect(policyDiffers({ ...live, spec: { ...live.spec!, ingress: [{}] } }, wanted)).toBe(true);
+  const { annotations: _, ...metadata } = live.metadata;
+  expect(policyDiffers({ ...live, metadata }, wanted)).toBe(true);
+});

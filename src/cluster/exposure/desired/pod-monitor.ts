@@ -1,0 +1,37 @@
+import { isStale, withHash } from "#api/applied-hash.ts";
+import { CLUSTER_LABEL, clusterLabels, METRICS_PORT_NAME, memberSelector, PEER_LABEL } from "#api/names.ts";
+import { fingerprint } from "#base/hash.ts";
+import { ownedBy } from "#cluster/owned.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { apiVersionOf, type Draft, POD_MONITORS, type PodMonitor } from "#kube/kinds.ts";
+
+/** Selects the members' metrics for a Prometheus that the Prometheus Operator runs. Labels that people add stay. */
+export function podMonitor(snapshot: ClusterSnapshot): Draft<PodMonitor> {
+  const { namespace, name } = snapshot.cluster.metadata;
+  return withHash<PodMonitor>({
+    apiVersion: apiVersionOf(POD_MONITORS),
+    kind: POD_MONITORS.kind,
+    metadata: { namespace, name, labels: clusterLabels(name), ownerReferences: [ownedBy(snapshot)] },
+    spec: {
+      selector: { matchLabels: memberSelector(name) },
+      podTargetLabels: [CLUSTER_LABEL, PEER_LABEL],
+      podMetricsEndpoints: [{ port: METRICS_PORT_NAME, path: "/metrics" }],
+    },
+  });
+}
+
+/** Whether the live PodMonitor has to be written: the desired one has changed, or another client changed its target. */
+export function monitorDiffers(live: PodMonitor, wanted: Draft<PodMonitor>): boolean {
+  return isStale(live, wanted) || fingerprint(essence(live)) !== fingerprint(essence(wanted));
+}
+
+/** Without fields that the CRD fills in with defaults. */
+function essence({ spec }: Pick<Draft<PodMonitor>, "spec">) {
+  const { selector, podTargetLabels, podMetricsEndpoints, namespaceSelector } = spec ?? {};
+  return {
+    selector,
+    podTargetLabels,
+    isElsewhere: namespaceSelector !== undefined && Object.keys(namespaceSelector).length > 0,
+    endpoints: podMetricsEndpoints?.map(({ port, path }) => ({ port, path })),
+  };
+}

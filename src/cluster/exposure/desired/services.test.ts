@@ -1,0 +1,244 @@
+import { expect, test } from "vitest";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { born, cluster } from "#kit/snapshots/cluster.ts";
+import { secured, unissued } from "#kit/snapshots/cluster-tls.ts";
+import type { Draft, KubeObject, PodDisruptionBudget, Service } from "#kube/kinds.ts";
+import { budgetDiffers, disruptionBudget } from "./disruption-budget.ts";
+import { clientService, headlessService, serviceDiffers, servicePut } from "./services.ts";
+
+const SELECTOR = {
+  "app.kubernetes.io/name": "etcd",
+  "etcd.improbable.io/cluster-name": "my-etcd",
+  "app.kubernetes.io/component": "member",
+};
+const CLIENT = { name: "etcd-client", port: 2379, targetPort: 2379, protocol: "TCP" };
+const PEER = { name: "etcd-peer", port: 2380, targetPort: 2380, protocol: "TCP" };
+
+/** Expects the metadata that all objects of the cluster have. */
+function expectOurs({ metadata }: Draft<KubeObject>, name: string): void {
+  expect(metadata).toEqual({
+    namespace: "foo",
+    name,
+    labels: {
+      "app.kubernetes.io/name": "etcd",
+      "app.kubernetes.io/managed-by": "etcd-cluster-operator",
+      "etcd.improbable.io/cluster-name": "my-etcd",
+    },
+    annotations: { "etcd.improbable.io/applied-hash": expect.stringMatching(/^\S{8,}$/) },
+    ownerReferences: [expect.objectContaining({ kind: "EtcdCluster", uid: "uid-of-cluster", controller: true })],
+  });
+}
+
+test("members find each other by name before they are ready", () => {
+  const service = headlessService(cluster());
+  expectOurs(service, "my-etcd");
+  expect(service.spec).toEqual({
+    clusterIP: "None",
+    publishNotReadyAddresses: true,
+    selector: SELECTOR,
+    ports: [CLIENT, PEER],
+  });
+});
+
+const { spec: OVER_TLS } = secured().peers[0]!;
+const OVER_BOTH = { ...OVER_TLS, tls: { ...OVER_TLS.tls, client: { ...OVER_TLS.tls!.client!, plaintext: true } } };
+const IN_PLAIN = cluster().peers[0]!.spec;
+const discovered: { of: string; given: ClusterSnapshot; port: string }[] = [
+  { of: "that is formed without TLS", given: cluster({ stage: "recorded" }), port: "etcd-client" },
+  { of: "that is formed with TLS", given: unissued({ stage: "recorded" }), port: "etcd-client-ssl" },
+  { of: "that is formed with peer TLS only", given: inside("recorded"), port: "etcd-client" },
+  { of: "with TLS", given: secured(), port: "etcd-client-ssl" },
+  { of: "with peer TLS only", given: inside("settled"), port: "etcd-client" },
+  { of: "that changes to TLS", given: withPeers(secured(), IN_PLAIN, IN_PLAIN, OVER_BOTH), port: "etcd-client" },
+  { of: "that serves both schemes", given: withPeers(secured(), OVER_BOTH, OVER_BOTH, OVER_BOTH), port: "etcd-client" },
+  {
+    of: "in which other members serve only TLS",
+    given: withPeers(secured(), OVER_TLS, OVER_BOTH, OVER_TLS),
+    port: "etcd-client-ssl",
+  },
+  { of: "without its former spec.tls", given: withPeers(cluster(), OVER_TLS), port: "etcd-client-ssl" },
+];
+for (const { of, given, port } of discovered) {
+  test(`the client port of a cluster ${of} has the name ${port}`, () => {
+    expect(headlessService(given).spec?.ports).toEqual([{ ...CLIENT, name: port }, PEER]);
+  });
+}
+
+/** A cluster with peer TLS and without client TLS. */
+function inside(stage: "recorded" | "settled"): ClusterSnapshot {
+  return (stage === "settled" ? secured : unissued)({ stage }, { client: { provider: "None" } });
+}
+
+/** The snapshot in which members have these specs. */
+function withPeers(snapshot: ClusterSnapshot, ...specs: readonly EtcdPeer["spec"][]): ClusterSnapshot {
+  const peers = specs.map((spec, n) => ({ ...snapshot.peers[n]!, spec }));
+  return { ...snapshot, peers };
+}
+
+test("clients get one address, with only Ready members behind it", () => {
+  const service = clientService(cluster());
+  expectOurs(service, "my-etcd-client");
+  expect(service.spec).toEqual({ type: "ClusterIP", selector: SELECTOR, ports: [CLIENT] });
+});
+
+for (const [replicas, minAvailable] of [
+  [2, 1],
+  [3, 2],
+  [4, 3],
+  [5, 3],
+  [7, 4],
+] as const) {
+  test(`drains leave ${minAvailable} of ${replicas} members`, () => {
+    const budget = disruptionBudget(cluster({ replicas }));
+    expectOurs(budget, "my-etcd");
+    expect(budget.spec).toEqual({ minAvailable, selector: { matchLabels: SELECTOR } });
+  });
+}
+
+test("drains may evict the only member, also when it is not ready", () => {
+  const { spec } = disruptionBudget(cluster({ replicas: 1 }));
+  expect(spec).toEqual({
+    minAvailable: 0,
+    unhealthyPodEvictionPolicy: "AlwaysAllow",
+    selector: { matchLabels: SELECTOR },
+  });
+});
+
+test("drains leave a quorum of the existing members, not of the wanted ones", () => {
+  expect(disruptionBudget(cluster({ replicas: 5, spec: { replicas: 3 } })).spec?.minAvailable).toBe(3);
+});
+
+/** Fields that the API server adds. */
+const ADDED = { clusterIP: "10.0.0.7", clusterIPs: ["10.0.0.7"], ipFamilies: ["IPv4"], sessionAffinity: "None" };
+
+/** The Service as stored by the API server, with these edits. */
+function live(draft: Draft<Service>, edited: object = {}): Service {
+  const stored = born<Service>(draft);
+  return { ...stored, spec: { ...ADDED, ...stored.spec, ...edited } } as Service;
+}
+
+const edits: { name: string; edited: object; differs: boolean }[] = [
+  { name: "nothing", edited: {}, differs: false },
+  { name: "a field that the operator does not manage", edited: { internalTrafficPolicy: "Local" }, differs: false },
+  { name: "the selector", edited: { selector: { app: "other" } }, differs: true },
+  { name: "a port", edited: { ports: [{ ...CLIENT, targetPort: 9999 }] }, differs: true },
+  { name: "publishNotReadyAddresses", edited: { publishNotReadyAddresses: true }, differs: true },
+  { name: "its type", edited: { type: "LoadBalancer" }, differs: true },
+  { name: "trafficDistribution", edited: { trafficDistribution: "PreferClose" }, differs: true },
+  { name: "a further port", edited: { ports: [CLIENT, PEER] }, differs: true },
+];
+for (const { name, edited, differs } of edits) {
+  test(`a Service with an edit of ${name} is ${differs ? "corrected" : "left alone"}`, () => {
+    const wanted = clientService(cluster());
+    expect(serviceDiffers(live(wanted, edited), wanted)).toBe(differs);
+  });
+}
+
+const OPEN = {
+  type: "LoadBalancer",
+  metadata: { labels: { team: "a" }, annotations: { "example.com/scheme": "internal" } },
+  trafficDistribution: "PreferSameZone",
+} as const;
+const open = clientService(cluster({ spec: { clientService: OPEN } }));
+const closed = clientService(cluster());
+
+test("the client Service has the fields of the spec", () => {
+  expect(open.spec).toEqual({
+    type: "LoadBalancer",
+    selector: SELECTOR,
+    ports: [CLIENT],
+    trafficDistribution: "PreferSameZone",
+  });
+  expect(open.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
+  expect(open.metadata.annotations).toMatchObject({ "example.com/scheme": "internal" });
+  expect(serviceDiffers(live(closed), open)).toBe(true);
+  expect(serviceDiffers(live(open), closed)).toBe(true);
+  expect(serviceDiffers(live(open), open)).toBe(false);
+});
+
+test("labels of the spec do not replace the operator's own", () => {
+  const metadata = { labels: { "app.kubernetes.io/managed-by": "somebody", team: "a" } };
+  const wanted = clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } }));
+  expect(wanted.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
+});
+
+/** The Service with these additional labels and annotations. */
+function marked({ metadata, ...rest }: Service, labels: object, annotations: object): Service {
+  return {
+    ...rest,
+    metadata: {
+      ...metadata,
+      labels: { ...metadata.labels, ...labels } as Record<string, string>,
+      annotations: { ...metadata.annotations, ...annotations } as Record<string, string>,
+    },
+  };
+}
+
+test("changed labels and annotations of the spec are corrected; others are left alone", () => {
+  expect(serviceDiffers(marked(live(open), { other: "1" }, { "cloud.example/id": "7" }), open)).toBe(false);
+  expect(serviceDiffers(marked(live(open), { team: "b" }, {}), open)).toBe(true);
+  expect(serviceDiffers(marked(live(open), {}, { "example.com/scheme": "public" }), open)).toBe(true);
+});
+
+test("labels and annotations removed from the spec are removed; others stay", () => {
+  const { metadata } = servicePut(marked(live(open), { other: "1" }, { "cloud.example/id": "7" }), closed);
+  expect(metadata.labels).toEqual({ ...closed.metadata.labels, other: "1" });
+  expect(metadata.annotations).toEqual({ ...closed.metadata.annotations, "cloud.example/id": "7" });
+  expect(metadata).toMatchObject({ uid: expect.any(String), resourceVersion: "200" });
+});
+
+test("the order of labels and annotations does not matter", () => {
+  const wish = (metadata: object) =>
+    clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } })).metadata.annotations;
+  const [a, b] = [
+    { a: "1", b: "2" },
+    { b: "2", a: "1" },
+  ];
+  expect(wish({ labels: a, annotations: a })).toEqual(wish({ labels: b, annotations: b }));
+});
+
+test("a label removed from the spec is noticed and removed", () => {
+  const [more, less] = [{ a: "1", b: "2" }, { a: "1" }].map((labels) =>
+    clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata: { labels } } } })),
+  );
+  expect(serviceDiffers(live(more!), less!)).toBe(true);
+});
+
+test("a closed Service keeps no other fields", () => {
+  expect(servicePut(live(closed, { sessionAffinity: "ClientIP" }), closed).spec).toEqual(closed.spec);
+  const given = live(open, { publishNotReadyAddresses: true });
+  expect(servicePut(given, open).spec).not.toHaveProperty("publishNotReadyAddresses");
+});
+
+test("an invalid list of keys removes nothing", () => {
+  for (const text of ["what?", "7", '{"labels":7}', "[]"]) {
+    const given = marked(live(closed), { other: "1" }, { "etcd.improbable.io/metadata-keys": text });
+    expect(servicePut(given, closed).metadata.labels).toEqual({ ...closed.metadata.labels, other: "1" });
+  }
+});
+
+test("an open Service keeps its fields while it is open in the same way", () => {
+  const how = { loadBalancerClass: "example.com/lb", loadBalancerSourceRanges: ["192.0.2.0/24"] };
+  const given = live(open, { ...how, externalIPs: ["192.0.2.1"], trafficDistribution: "PreferClose" });
+  expect(servicePut(given, open).spec).toEqual({ ...how, ...ADDED, ...open.spec });
+  expect(servicePut(given, closed).spec).toEqual(closed.spec);
+  const byPort = clientService(cluster({ spec: { clientService: { type: "NodePort" } } }));
+  expect(servicePut(given, byPort).spec).toEqual(byPort.spec);
+  const undirected = clientService(cluster({ spec: { clientService: { type: "LoadBalancer" } } }));
+  expect(servicePut(given, undirected).spec).toEqual({ ...how, ...ADDED, ...undirected.spec });
+});
+
+test("a headless Service that was changed is corrected", () => {
+  const wanted = headlessService(cluster());
+  expect(serviceDiffers(live(wanted), wanted)).toBe(false);
+  expect(serviceDiffers(live(wanted, { publishNotReadyAddresses: false }), wanted)).toBe(true);
+  expect(serviceDiffers(live(wanted, { clusterIP: "10.0.0.7" }), wanted)).toBe(true);
+});
+
+test("a PodDisruptionBudget that was loosened is corrected", () => {
+  const wanted = disruptionBudget(cluster());
+  const stored = born<PodDisruptionBudget>(wanted);
+  expect(budgetDiffers(stored, wanted)).toBe(false);
+  expect(budgetDiffers({ ...stored, spec: { ...stored.spec, minAvailable: 0 } }, wanted)).toBe(true);
+});

@@ -1,0 +1,155 @@
+import { withHash } from "#api/applied-hash.ts";
+import {
+  CLIENT_PORT,
+  CLIENT_PORT_NAME,
+  CLIENT_TLS_PORT_NAME,
+  clientServiceName,
+  clusterLabels,
+  headlessServiceName,
+  METADATA_KEYS_ANNOTATION,
+  memberSelector,
+  PEER_PORT,
+  PEER_PORT_NAME,
+} from "#api/names.ts";
+import { providerOf, servedBy } from "#api/tls.ts";
+import { fingerprint } from "#base/hash.ts";
+import { ownedBy } from "#cluster/owned.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Draft, Service } from "#kube/kinds.ts";
+import { replacing } from "#kube/replacing.ts";
+
+const CLIENT = { name: CLIENT_PORT_NAME, port: CLIENT_PORT, targetPort: CLIENT_PORT, protocol: "TCP" as const };
+const PEER = { name: PEER_PORT_NAME, port: PEER_PORT, targetPort: PEER_PORT, protocol: "TCP" as const };
+
+/**
+ * Gives every member a DNS name that outlives its pod. Names resolve before members are ready, because members must
+ * find each other to become ready. SRV records of its ports let etcd clients discover members; the port name states the
+ * scheme.
+ */
+export function headlessService(snapshot: ClusterSnapshot): Draft<Service> {
+  const name = headlessServiceName(snapshot.cluster.metadata.name);
+  const client = isPlainServed(snapshot) ? CLIENT : { ...CLIENT, name: CLIENT_TLS_PORT_NAME };
+  return service(snapshot, name, { clusterIP: "None", publishNotReadyAddresses: true, ports: [client, PEER] });
+}
+
+/**
+ * Whether all members serve clients without TLS, or the first ones are going to: discovery then finds all of them under
+ * one name.
+ */
+function isPlainServed({ cluster, peers }: ClusterSnapshot): boolean {
+  if (peers.length === 0) return providerOf(cluster.spec, "client") === "None";
+  return peers.every(({ spec }) => servedBy(spec).includes("http"));
+}
+
+/** A single address for clients; it leads only to members that answer linearizable reads. */
+export function clientService(snapshot: ClusterSnapshot): Draft<Service> {
+  const name = clientServiceName(snapshot.cluster.metadata.name);
+  const { type, trafficDistribution, metadata = {} } = snapshot.cluster.spec.clientService;
+  const led = trafficDistribution === undefined ? {} : { trafficDistribution };
+  return service(snapshot, name, { type, ports: [CLIENT], ...led }, metadata);
+}
+
+function service(
+  snapshot: ClusterSnapshot,
+  name: string,
+  spec: Service["spec"],
+  { labels = {}, annotations = {} }: Metadata = {},
+): Draft<Service> {
+  const { namespace, name: clusterName } = snapshot.cluster.metadata;
+  const keys: Keys = { labels: Object.keys(labels).sort(), annotations: Object.keys(annotations).sort() };
+  const isPlain = keys.labels.length + keys.annotations.length === 0;
+  return withHash<Service>({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      namespace,
+      name,
+      labels: { ...labels, ...clusterLabels(clusterName) },
+      ...(isPlain ? {} : { annotations: { ...annotations, [METADATA_KEYS_ANNOTATION]: JSON.stringify(keys) } }),
+      ownerReferences: [ownedBy(snapshot)],
+    },
+    spec: { ...spec, selector: memberSelector(clusterName) },
+  });
+}
+
+type Metadata = NonNullable<ClusterSnapshot["cluster"]["spec"]["clientService"]["metadata"]>;
+/** Labels and annotations that the operator has set and may remove again. */
+interface Keys {
+  readonly labels: readonly string[];
+  readonly annotations: readonly string[];
+}
+
+/**
+ * The PUT that turns the live Service into the desired one. What cloud controllers and people added stays; labels and
+ * annotations that are no longer desired are removed. The API server keeps addresses and node ports that a PUT omits,
+ * as long as the type needs them (pkg/registry/core/service/storage/alloc.go).
+ */
+export function servicePut(live: Service, wanted: Draft<Service>): Service {
+  const keys = keysOn(live);
+  const metadata = {
+    ...live.metadata,
+    labels: without(live.metadata.labels, keys.labels),
+    annotations: without(live.metadata.annotations, [...keys.annotations, METADATA_KEYS_ANNOTATION]),
+  };
+  const put = replacing<Service>({ ...live, metadata }, wanted);
+  return { ...put, spec: { ...keptOf(live, wanted), ...put.spec } };
+}
+
+/** Fields that the operator owns even when the desired Service omits them. */
+const OWN_FIELDS = ["trafficDistribution", "publishNotReadyAddresses", "externalIPs"];
+
+/**
+ * Fields to keep of a Service that stays exposed: its load balancer class is immutable, and the clients that it admits
+ * must not change.
+ */
+function keptOf({ spec = {} }: Service, wanted: Draft<Service>): Service["spec"] {
+  const type = spec.type ?? "ClusterIP";
+  if (type === "ClusterIP" || type !== wanted.spec?.type) return {};
+  return Object.fromEntries(Object.entries(spec).filter(([field]) => !OWN_FIELDS.includes(field)));
+}
+
+/** @returns none when another client has overwritten the annotation with something else */
+function keysOn({ metadata }: Service): Keys {
+  try {
+    const { labels = [], annotations = [] } = JSON.parse(metadata.annotations?.[METADATA_KEYS_ANNOTATION] ?? "{}");
+    return { labels: strings(labels), annotations: strings(annotations) };
+  } catch {
+    return { labels: [], annotations: [] };
+  }
+}
+
+function strings(list: unknown): readonly string[] {
+  return Array.isArray(list) ? list.map(String) : [];
+}
+
+function without(
+  all: Readonly<Record<string, string>> = {},
+  keys: readonly string[],
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => !keys.includes(key)));
+}
+
+/** Whether the live Service has to be written: the desired one has changed, or another client changed what matters. */
+export function serviceDiffers(live: Service, wanted: Draft<Service>): boolean {
+  const isLabelled = has(live.metadata.labels, wanted.metadata.labels);
+  // Includes the fingerprint of the whole desired Service.
+  const isAnnotated = has(live.metadata.annotations, wanted.metadata.annotations);
+  if (!isLabelled || !isAnnotated) return true;
+  return fingerprint(essence(live)) !== fingerprint(essence(wanted));
+}
+
+function has(live: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(wanted).every(([key, value]) => live[key] === value);
+}
+
+/** The fields that lead clients and members to the right pods; the server adds many others. */
+function essence({ spec }: Pick<Draft<Service>, "spec">) {
+  return {
+    type: spec?.type ?? "ClusterIP",
+    trafficDistribution: spec?.trafficDistribution,
+    selector: spec?.selector,
+    isHeadless: spec?.clusterIP === "None",
+    publishNotReadyAddresses: spec?.publishNotReadyAddresses ?? false,
+    ports: spec?.ports?.map(({ name, port, targetPort, protocol }) => ({ name, port, targetPort, protocol })),
+  };
+}

@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { born, cluster } from "#kit/snapshots/cluster.ts";
+import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
+
+const settled = cluster();
+const objects = {
+  "headless-service": "headlessService",
+  "client-service": "clientService",
+  "disruption-budget": "budget",
+} as const;
+
+function said(rule: string, snapshot: ClusterSnapshot): string {
+  const opinion = CLUSTER_RULES.find(({ name }) => name === rule)!.decide(snapshot);
+  return opinion?.next === "step" ? opinion.step.do : (opinion?.next ?? "nothing");
+}
+
+/** The object made from another draft, with or without the cluster as owner. */
+function otherwise<T extends KubeObject>(live: T, given: { ours: boolean }): T {
+  const { ownerReferences } = live.metadata;
+  return {
+    ...live,
+    metadata: { ...live.metadata, annotations: {}, ownerReferences: given.ours ? ownerReferences : [] },
+  } as T;
+}
+
+for (const [rule, field] of Object.entries(objects)) {
+  const live = settled[field]!;
+  const with_ = (object: KubeObject | undefined): ClusterSnapshot => ({ ...settled, [field]: object });
+  test(`${rule}: a correct object is left alone`, () => expect(said(rule, settled)).toBe("nothing"));
+  test(`${rule}: a missing object is created`, () => expect(said(rule, with_(undefined))).toMatch("create"));
+  test(`${rule}: a wrong object is corrected`, () =>
+    expect(said(rule, with_(otherwise(live, { ours: true })))).toMatch("replace"));
+  test(`${rule}: an object with another owner is reported, and never changed`, () =>
+    expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("remark"));
+}
+
+const unwanted = cluster({ spec: { disruptionBudget: "None" } });
+const going = { ...unwanted.budget!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
+const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }[] = [
+  { name: "is deleted", budget: unwanted.budget, says: "deleteBudget" },
+  { name: "with changes is deleted, too", budget: otherwise(unwanted.budget!, { ours: true }), says: "deleteBudget" },
+  {
+    name: "that is being deleted is not deleted again",
+    budget: { ...unwanted.budget!, metadata: going },
+    says: "nothing",
+  },
+  { name: "with another owner stays", budget: otherwise(unwanted.budget!, { ours: false }), says: "nothing" },
+  { name: "that is missing is not created", budget: undefined, says: "nothing" },
+];
+for (const { name, budget, says } of without)
+  test(`disruption-budget: when none is wanted, one ${name}`, () =>
+    expect(said("disruption-budget", { ...unwanted, budget })).toBe(says));
+
+test("network-policy: an object with another owner is reported, and never changed", () => {
+  const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
+  const made: NetworkPolicy = born(networkPolicy(wanted));
+  const seeing = (live: NetworkPolicy) => said("network-policy", { ...wanted, networkPolicy: live });
+  expect(seeing(made)).toBe("nothing");
+  expect(seeing(otherwise(made, { ours: true }))).toBe("replaceNetworkPolicy");
+  expect(seeing(otherwise(made, { ours: false }))).toBe("remark");
+});
+
+describe("await-network-policy: no member is created", () => {
+  const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
+  const made: NetworkPolicy = born(networkPolicy(wanted));
+  const [members, ...others] = made.spec?.ingress ?? [];
+  const holding = (spec: Partial<NetworkPolicy["spec"]>): NetworkPolicy => ({
+    ...made,
+    spec: { ...made.spec, ...spec } as NonNullable<NetworkPolicy["spec"]>,
+  });
+  const allPods = { from: [{ podSelector: {} }] };
+  const lacks = "NetworkPolicy my-etcd does not have the rules of spec.networkPolicy yet";
+  const cases: { name: string; live: NetworkPolicy | undefined; why?: string }[] = [
+    { name: "without a NetworkPolicy", live: undefined, why: "NetworkPolicy my-etcd does not exist yet" },
+    { name: "with an outdated NetworkPolicy", live: otherwise(made, { ours: true }), why: lacks },
+    {
+      name: "with a NetworkPolicy of another owner",
+      live: { ...made, metadata: { ...made.metadata, ownerReferences: [] } },
+      why: "NetworkPolicy my-etcd exists already and is not this cluster's: it has no controller; delete it",
+    },
+    { name: "with a NetworkPolicy for other pods", live: holding({ podSelector: {} }), why: lacks },
+    { name: "with a NetworkPolicy for egress", live: holding({ policyTypes: ["Egress"] }), why: lacks },
+    { name: "with a NetworkPolicy that excludes a client", live: holding({ ingress: others }), why: lacks },
+    {
+      name: "with a NetworkPolicy that lacks a port",
+      live: holding({
+        ingress: [{ ...members, ports: members?.ports?.slice(1) } as typeof members & object, ...others],
+      }),
+      why: lacks,
+    },
+    {
+      name: "with a NetworkPolicy that excludes the operator",
+      live: holding({ ingress: [members!, { ...others[0], from: others[0]?.from?.slice(1) as never }, others[1]!] }),
+      why: lacks,
+    },
+    { name: "with a NetworkPolicy that allows all connections", live: holding({ ingress: [{}] }), why: lacks },
+    { name: "with an empty NetworkPolicy", live: { ...made, spec: undefined } as never, why: lacks },
+    { name: "until it is correct", live: made },
+    {
+      name: "until it is correct, apart from usual additions",
+      live: holding({ policyTypes: ["Ingress", "Egress"], ingress: [allPods, members!, ...others] }),
+    },
+    {
+      name: "until it is correct, apart from additional peers",
+      live: holding({ ingress: [{ ...members, from: [...(members?.from ?? []), allPods.from[0]!] }, ...others] }),
+    },
+  ];
+  test.each(cases)("$name", ({ live, why }) => {
+    const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
+    const told = rule.decide({ ...wanted, peers: [], networkPolicy: live });
+    const because = `no member is created before a NetworkPolicy limits access to it: ${why}`;
+    const waits = { next: "wait", rule: "await-network-policy", because, recheckAfterMs: 5_000, warn: true };
+    expect(told).toEqual(why === undefined ? undefined : waits);
+  });
+
+  test("when the spec has several errors, which are named by field", () => {
+    const clients = [{ podSelector: { matchlabels: {} } }, { ipBlock: { cidr: "here" } }] as never;
+    const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
+    const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
+    const why =
+      "spec.networkPolicy.clients[0].podSelector.matchlabels: this field is unknown; it must be matchLabels or matchExpressions; spec.networkPolicy.clients[1].ipBlock.cidr: it is here; it must be a CIDR, such as 192.0.2.0/24 or 2001:db8::/64";
+    for (const live of [undefined, made])
+      expect(rule.decide({ ...refused, peers: [], networkPolicy: live })).toMatchObject({
+        next: "wait",
+        because: `no member is created before a NetworkPolicy limits access to it: ${why}`,
+      });
+  });
+
+  test("when the spec has one error, whatever NetworkPolicy exists", () => {
+    const clients = [{ ipBlock: { cidr: "here" } }];
+    const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
+    const live: NetworkPolicy = born(networkPolicy(refused));
+    expect(said("await-network-policy", { ...refused, peers: [], networkPolicy: live })).toBe("wait");
+  });
+
+  test("and existing members are not affected", () => {
+    expect(said("await-network-policy", { ...wanted, networkPolicy: undefined })).toBe("nothing");
+    expect(said("await-network-policy", { ...settled, peers: [], networkPolicy: undefined })).toBe("nothing");
+  });
+});
+
+test("a refused NetworkPolicy prevents members", () => {
+  const given = cluster({
+    stage: "recorded",
+    spec: { networkPolicy: { enabled: true } },
+    with: { headlessService: settled.headlessService },
+  });
+  const refused = { because: "quota", forMs: 1_000, isBrief: false };
+  const plan = planCluster(given, (rule) => (rule === "network-policy" ? refused : undefined));
+  expect(plan).toMatchObject({ next: "wait", rule: "await-network-policy" });
+  expect(plan.aside).toMatchObject([{ rule: "network-policy", is: "refused" }]);
+});
+
+test("a NetworkPolicy with additions of a webhook does not prevent the first member", () => {
+  const given = cluster({
+    stage: "recorded",
+    spec: { networkPolicy: { enabled: true } },
+    with: { headlessService: settled.headlessService },
+  });
+  const made: NetworkPolicy = born(networkPolicy(given));
+  const added: NetworkPolicy = { ...made, spec: { ...made.spec!, egress: [{}], policyTypes: ["Ingress", "Egress"] } };
+  const undone = { because: "it has no effect", forMs: 1_000, isBrief: false };
+  const plan = planCluster({ ...given, networkPolicy: added }, (rule) =>
+    rule === "network-policy" ? undone : undefined,
+  );
+  expect(plan).toMatchObject({ next: "step", rule: "bootstrap" });
+});

@@ -1,0 +1,226 @@
+import { absent, present, unknown } from "#base/observed.ts";
+import { networkPolicy } from "#cluster/exposure/desired/network-policy.ts";
+import { born, cluster } from "#kit/snapshots/cluster.ts";
+import { withoutPeers } from "#kit/snapshots/cluster-changes.ts";
+import { asking, MONITOR, monitoring } from "#kit/snapshots/cluster-monitoring.ts";
+import { NEWER, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import { testPlans } from "#kit/tables/cluster-plan.ts";
+import type { NetworkPolicy, Service } from "#kube/kinds.ts";
+
+// Plans for Services, PodDisruptionBudgets, NetworkPolicies and PodMonitors.
+
+const RESTRICTED = { spec: { networkPolicy: { enabled: true } } };
+const POLICY: NetworkPolicy = born(networkPolicy(cluster(RESTRICTED)));
+const FOREIGN_POLICY = { ...POLICY, metadata: { ...POLICY.metadata, ownerReferences: [] } };
+const MISSPELT = {
+  spec: { networkPolicy: { enabled: true, clients: [{ podSelector: { matchlabels: {} } }] as never } },
+};
+const NO_BUDGET = { disruptionBudget: "None" } as const;
+const { headlessService } = cluster();
+const foreignService = born<Service>({
+  ...headlessService!,
+  metadata: { ...headlessService!.metadata, ownerReferences: [] },
+});
+
+testPlans("src/cluster/exposure", [
+  { name: "creates a PodMonitor on request", given: monitoring(absent), expect: "pod-monitor: createMonitor" },
+  {
+    name: "creates none before the condition is recorded: without it, an unwanted one would be forgotten",
+    given: { ...monitoring(absent), cluster: asking.cluster },
+    expect: "settled",
+  },
+  { name: "creates none where the kind is not served", given: monitoring({ is: "notServed" }), expect: "settled" },
+  { name: "creates none before it was observed", given: monitoring(undefined), expect: "settled" },
+  { name: "creates none when the observation failed", given: monitoring(unknown("no answer")), expect: "settled" },
+  { name: "leaves a correct PodMonitor alone", given: monitoring(present(MONITOR)), expect: "settled" },
+  {
+    name: "corrects an edited PodMonitor",
+    given: monitoring(present({ ...MONITOR, spec: { ...MONITOR.spec!, podMetricsEndpoints: [] } })),
+    expect: "pod-monitor: replaceMonitor",
+  },
+  {
+    name: "does not take over a PodMonitor with another owner",
+    given: monitoring(present({ ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } })),
+    expect: "settled",
+  },
+  {
+    name: "deletes an unwanted PodMonitor",
+    given: monitoring(present(MONITOR), { podMonitor: false }),
+    expect: "pod-monitor: deleteMonitor",
+  },
+  {
+    name: "does not delete a PodMonitor twice",
+    given: monitoring(
+      present({ ...MONITOR, metadata: { ...MONITOR.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
+      { podMonitor: false },
+    ),
+    expect: "settled",
+  },
+  {
+    name: "does not delete a PodMonitor with another owner",
+    given: monitoring(present({ ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } }), {
+      podMonitor: false,
+    }),
+    expect: "settled",
+  },
+  { name: "does not delete a missing PodMonitor", given: monitoring(absent, { podMonitor: false }), expect: "settled" },
+  {
+    name: "creates a NetworkPolicy before the members",
+    given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService } }),
+    expect: "network-policy: createNetworkPolicy",
+  },
+  {
+    name: "creates no member with a NetworkPolicy of another owner",
+    given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService, networkPolicy: FOREIGN_POLICY } }),
+    expect: "warn: await-network-policy",
+  },
+  {
+    name: "creates no member without a NetworkPolicy because its spec is refused",
+    given: cluster({ ...MISSPELT, stage: "recorded", with: { headlessService } }),
+    expect: "warn: await-network-policy",
+  },
+  {
+    name: "creates members with a correct NetworkPolicy",
+    given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService, networkPolicy: POLICY } }),
+    expect: "bootstrap: createPeer my-etcd-0 New",
+  },
+  {
+    name: "recreates members without a NetworkPolicy while another member remains",
+    given: withoutPeers(
+      cluster({ ...RESTRICTED, with: { headlessService, networkPolicy: FOREIGN_POLICY } }),
+      "my-etcd-1",
+      "my-etcd-2",
+    ),
+    expect: "recreate-peer: createPeer my-etcd-1 fenced",
+  },
+  {
+    name: "creates a NetworkPolicy on request",
+    given: cluster(RESTRICTED),
+    expect: "network-policy: createNetworkPolicy",
+  },
+  {
+    name: "leaves a correct NetworkPolicy alone",
+    given: cluster({ ...RESTRICTED, with: { networkPolicy: POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "corrects a NetworkPolicy that was opened",
+    given: cluster({ ...RESTRICTED, with: { networkPolicy: { ...POLICY, spec: { ...POLICY.spec!, ingress: [{}] } } } }),
+    expect: "network-policy: replaceNetworkPolicy",
+  },
+  {
+    name: "creates no NetworkPolicy from a refused spec, which would allow all connections",
+    given: cluster(MISSPELT),
+    expect: "settled",
+  },
+  {
+    name: "keeps an existing NetworkPolicy when the spec is refused",
+    given: cluster({ ...MISSPELT, with: { networkPolicy: POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "does not start a cluster with a refused spec",
+    given: cluster({ ...MISSPELT, stage: "new" }),
+    expect: "warn: refused-spec",
+  },
+  {
+    name: "does not take over a NetworkPolicy with another owner",
+    given: cluster({ ...RESTRICTED, with: { networkPolicy: FOREIGN_POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "deletes an unwanted NetworkPolicy",
+    given: cluster({ with: { networkPolicy: POLICY } }),
+    expect: "network-policy: deleteNetworkPolicy",
+  },
+  {
+    name: "does not delete a NetworkPolicy with another owner",
+    given: cluster({ with: { networkPolicy: FOREIGN_POLICY } }),
+    expect: "settled",
+  },
+  {
+    name: "does not delete a NetworkPolicy twice",
+    given: cluster({
+      with: {
+        networkPolicy: { ...POLICY, metadata: { ...POLICY.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } },
+      },
+    }),
+    expect: "settled",
+  },
+  {
+    name: "creates the headless Service before members",
+    given: cluster({ stage: "recorded" }),
+    expect: "headless-service: createService my-etcd",
+  },
+  {
+    name: "creates the client Service after members",
+    given: cluster({ stage: "starting", with: { clientService: undefined } }),
+    expect: "client-service: createService my-etcd-client",
+  },
+  {
+    name: "creates the PodDisruptionBudget after members",
+    given: cluster({ stage: "starting", with: { budget: undefined } }),
+    expect: "disruption-budget: createBudget",
+  },
+  {
+    name: "recreates a deleted Service",
+    given: cluster({ with: { headlessService: undefined } }),
+    expect: "headless-service: createService my-etcd",
+  },
+  {
+    name: "corrects a Service that was made from another draft",
+    given: cluster({
+      with: {
+        clientService: born<Service>({
+          ...cluster().clientService!,
+          metadata: { ...cluster().clientService!.metadata, annotations: {} },
+        }),
+      },
+    }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
+    name: "corrects a Service with another selector",
+    given: cluster({
+      with: {
+        clientService: {
+          ...cluster().clientService!,
+          spec: { ...cluster().clientService!.spec, selector: { app: "other" } },
+        },
+      },
+    }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
+    name: "opens the client Service on request",
+    given: cluster({ spec: { clientService: { type: "LoadBalancer" } } }),
+    expect: "client-service: replaceService my-etcd-client",
+  },
+  {
+    name: "corrects a PodDisruptionBudget that was loosened",
+    given: cluster({
+      with: { budget: { ...cluster().budget!, spec: { ...cluster().budget!.spec, minAvailable: 0 } } },
+    }),
+    expect: "disruption-budget: replaceBudget",
+  },
+  {
+    name: "deletes an unwanted PodDisruptionBudget",
+    given: cluster({ spec: NO_BUDGET }),
+    expect: "disruption-budget: deleteBudget",
+  },
+  {
+    name: "does not create an unwanted PodDisruptionBudget",
+    given: cluster({ spec: NO_BUDGET, with: { budget: undefined } }),
+    expect: "settled",
+  },
+  {
+    name: "restarts members without a PodDisruptionBudget when none is wanted",
+    given: withTurn(wanting(NEWER, { spec: NO_BUDGET, with: { budget: undefined } }), "my-etcd-2"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "a Service with another owner does not stop other work once the identity is recorded",
+    given: cluster({ with: { clientService: foreignService }, spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+]);

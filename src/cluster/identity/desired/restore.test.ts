@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { restoreFor } from "./restore.ts";
+
+const given = cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } });
+
+test("the EtcdRestore of a cluster is owned by it, and has its spec as template", () => {
+  const { bootstrap: _, ...spec } = given.cluster.spec;
+  const restore = restoreFor(given, { backupName: "nightly" });
+  expect(restore.metadata).toMatchObject({
+    namespace: "foo",
+    name: "my-etcd",
+    ownerReferences: [{ kind: "EtcdCluster", name: "my-etcd", uid: "uid-of-cluster", controller: true }],
+  });
+  expect(restore.spec?.source).toEqual({ backupName: "nightly" });
+  expect(restore.spec?.clusterTemplate).toEqual({ clusterName: "my-etcd", spec });
+});
+
+test("the EtcdRestore of a cluster has the configured service account, or none", () => {
+  const { spec } = restoreFor(given, { backupName: "nightly", serviceAccountName: "reader" });
+  expect([spec?.serviceAccountName, spec?.source]).toEqual(["reader", { backupName: "nightly" }]);
+  expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("serviceAccountName");
+});
+
+test("the EtcdRestore of a cluster has the configured point in time, or none", () => {
+  const until = { time: "2026-01-31T12:00:00Z" };
+  const { spec } = restoreFor(given, { backupName: "nightly", until });
+  expect([spec?.until, spec?.source]).toEqual([until, { backupName: "nightly" }]);
+  expect(restoreFor(given, { backupName: "nightly" }).spec).not.toHaveProperty("until");
+});

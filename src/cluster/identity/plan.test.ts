@@ -1,0 +1,300 @@
+import {
+  CLAIM_CLUSTER_ID_ANNOTATION,
+  PAUSED_ANNOTATION,
+  PEER_SCHEME_ANNOTATION,
+  QUARANTINE_LABEL,
+  RESTORED_FROM,
+} from "#api/names.ts";
+import { present } from "#base/observed.ts";
+import { born, claim, claimIdentity, cluster, endpointStatus, open, withArrival } from "#kit/snapshots/cluster.ts";
+import { withStraggler } from "#kit/snapshots/cluster-changes.ts";
+import { etcdRestore } from "#kit/snapshots/etcd-restore.ts";
+import { rulesIn, testPlans } from "#kit/tables/cluster-plan.ts";
+import type { PersistentVolumeClaim, Service } from "#kube/kinds.ts";
+
+// Plans that record the identity of a cluster and protect it.
+
+const starting = cluster({ stage: "starting" });
+const identity = starting.cluster.status!.identity!;
+const [first] = identity.initialMembers;
+const foreignService = born<Service>({
+  ...starting.headlessService!,
+  metadata: { ...starting.headlessService!.metadata, ownerReferences: [] },
+});
+
+/** A cluster adopted from claims, with all members down and these later claims. */
+function withoutQuorum(more: readonly PersistentVolumeClaim[]) {
+  const down = cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] });
+  const status = { ...down.cluster.status, identity: { ...down.cluster.status!.identity!, adopting: true } };
+  return { ...down, claims: [...down.claims, ...more], cluster: { ...down.cluster, status } };
+}
+
+const RESTORED = { [RESTORED_FROM]: "uid-of-restore" };
+const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
+
+/** The EtcdRestore that this cluster created. */
+function asked(given: Parameters<typeof etcdRestore>[0] = {}) {
+  const restore = etcdRestore(given);
+  const owner = { apiVersion: "etcd.improbable.io/v1beta1", kind: "EtcdCluster", name: "my-etcd", controller: true };
+  const ownerReferences = [{ ...owner, uid: cluster().cluster.metadata.uid }];
+  return { ...restore, metadata: { ...restore.metadata, ownerReferences } };
+}
+
+const HTTPS = { [PEER_SCHEME_ANNOTATION]: "https" };
+
+function claimsOf(clusterID: string, more: Record<string, string> = {}) {
+  return [0, 1, 2].map((n) => claim(`my-etcd-${n}`, { ...claimIdentity(clusterID, `${n + 1}`), ...more }));
+}
+
+function labelled(object: PersistentVolumeClaim, label: string): PersistentVolumeClaim {
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [label]: "why" } } };
+}
+
+testPlans(
+  "src/cluster/identity",
+  [
+    {
+      name: "records the identity before anything else",
+      given: cluster({ stage: "new" }),
+      expect: "record-identity: recordIdentity",
+    },
+    {
+      name: "writes TLS into a spec without it, before the identity",
+      given: open(cluster({ stage: "new" })),
+      expect: "default-tls: writeTls",
+    },
+    {
+      name: "writes TLS before it creates a restore",
+      given: open(cluster({ stage: "new", spec: FROM_BACKUP })),
+      expect: "default-tls: writeTls",
+    },
+    {
+      name: "writes nothing during a pause",
+      given: open(cluster({ stage: "new", annotations: { [PAUSED_ANNOTATION]: "true" } })),
+      expect: "wait: paused",
+    },
+    {
+      name: "writes nothing while spec.replicas is 0",
+      given: open(cluster({ stage: "new", spec: { replicas: 0 } })),
+      expect: "settled",
+    },
+    {
+      name: "writes nothing while its name is taken",
+      given: open(cluster({ stage: "new", with: { headlessService: foreignService } })),
+      expect: "warn: name-taken",
+    },
+    {
+      name: "an existing cluster without TLS stays without it",
+      given: open(cluster()),
+      expect: "settled",
+    },
+    {
+      name: "a cluster comes back without TLS when its claims have http",
+      given: open(cluster({ stage: "new", with: { claims: claimsOf("abc") } })),
+      expect: "adopt-claims: recordIdentity",
+    },
+    {
+      name: "a cluster comes back with TLS when its claims have https",
+      given: open(cluster({ stage: "new", with: { claims: claimsOf("abc", HTTPS) } })),
+      expect: "default-tls: writeTls",
+    },
+    {
+      name: "writes nothing while its claims have different schemes",
+      given: open(
+        cluster({
+          stage: "new",
+          with: { claims: [...claimsOf("abc", HTTPS).slice(1), ...claimsOf("abc").slice(0, 1)] },
+        }),
+      ),
+      expect: "warn: claims-unclear",
+    },
+    {
+      name: "continues without TLS when a restore without TLS has begun",
+      given: open(
+        cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked(), claims: [claim("my-etcd-0")] } }),
+      ),
+      expect: "wait: await-restore",
+    },
+    {
+      name: "continues without TLS also before the restore has created a claim",
+      given: open(cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked() } })),
+      expect: "wait: await-restore",
+    },
+    {
+      name: "continues to form a cluster without TLS",
+      given: open(cluster({ stage: "recorded" })),
+      expect: "headless-service: createService my-etcd",
+    },
+    {
+      name: "an EtcdRestore with another owner has no effect on TLS",
+      given: open(cluster({ stage: "new", with: { restore: etcdRestore() } })),
+      expect: "default-tls: writeTls",
+    },
+    {
+      name: "quarantined claims have no effect on TLS",
+      given: open(
+        cluster({
+          stage: "new",
+          with: { claims: claimsOf("abc").map((each) => labelled(each, QUARANTINE_LABEL)) },
+        }),
+      ),
+      expect: "default-tls: writeTls",
+    },
+    {
+      name: "does not start over unclear claims of an earlier cluster",
+      given: cluster({
+        stage: "new",
+        with: { claims: [claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" })] },
+      }),
+      expect: "warn: claims-unclear",
+    },
+    {
+      name: "does not take over a Service with its name",
+      given: cluster({ stage: "new", with: { headlessService: foreignService } }),
+      expect: "warn: name-taken",
+    },
+    {
+      name: "records members that have joined",
+      given: {
+        ...starting,
+        endpoints: new Map([[first!.name, present(endpointStatus(identity.clusterID, first!.id, first!.id))]]),
+      },
+      expect: "record-joined: recordJoined my-etcd-0",
+    },
+    {
+      name: "fences members that have joined",
+      given: cluster({ stage: "joined" }),
+      expect: "fence: replacePeer my-etcd-0 fenced",
+    },
+    {
+      name: "comes back from claims that an earlier cluster of its name left",
+      given: cluster({
+        stage: "new",
+        with: { claims: [0, 1, 2].map((n) => claim(`my-etcd-${n}`, claimIdentity("abc", `${n + 1}`))) },
+      }),
+      expect: "adopt-claims: recordIdentity",
+    },
+    {
+      name: "adopts a later claim of the same cluster",
+      given: withoutQuorum([claim("my-etcd-3", claimIdentity(identity.clusterID, "f00"))]),
+      expect: "adopt-claims: recordIdentity",
+    },
+    {
+      name: "waits for the other members while no other claim appears",
+      given: withoutQuorum([]),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "does not come back from claims of two clusters",
+      given: cluster({
+        stage: "new",
+        with: {
+          claims: [claim("my-etcd-0", claimIdentity("abc", "1")), claim("my-etcd-1", claimIdentity("def", "2"))],
+        },
+      }),
+      expect: "warn: claims-unclear",
+    },
+    {
+      name: "fences a learner before it gets a vote",
+      given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"),
+      expect: "fence: replacePeer my-etcd-3 fenced",
+    },
+    {
+      name: "records a first member that etcd lists as started, even if it never answered",
+      given: withStraggler(cluster({ down: ["my-etcd-2"] }), { started: true }),
+      expect: "record-joined: recordJoined my-etcd-2",
+    },
+    {
+      name: "creates a restore for a backup",
+      given: cluster({ stage: "new", spec: FROM_BACKUP }),
+      expect: "create-restore: createRestore my-etcd",
+    },
+    {
+      name: "creates no restore while spec.replicas is 0",
+      given: cluster({ stage: "new", spec: { ...FROM_BACKUP, replicas: 0 } }),
+      expect: "settled",
+    },
+    {
+      name: "creates no restore when claims were kept",
+      given: cluster({
+        stage: "new",
+        spec: FROM_BACKUP,
+        with: { claims: [claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" })] },
+      }),
+      expect: "warn: claims-unclear",
+    },
+    {
+      name: "waits until its claims are filled",
+      given: cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked(), claims: [claim("my-etcd-0")] } }),
+      expect: "wait: await-restore",
+    },
+    {
+      name: "starts with filled claims",
+      given: cluster({
+        stage: "new",
+        spec: FROM_BACKUP,
+        with: {
+          restore: asked(),
+          claims: [0, 1, 2].map((n) => claim(`my-etcd-${n}`, claimIdentity("abc", `${n + 1}`))),
+        },
+      }),
+      expect: "adopt-claims: recordIdentity",
+    },
+    {
+      name: "does not start empty when the restore has failed",
+      given: cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked({ status: { phase: "Failed" } }) } }),
+      expect: "warn: restore-failed",
+    },
+    {
+      name: "does not use an EtcdRestore with another owner",
+      given: cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: etcdRestore() } }),
+      expect: "warn: restore-failed",
+    },
+    {
+      name: "does not start empty when restored claims are gone",
+      given: cluster({ stage: "new", annotations: RESTORED }),
+      expect: "warn: restore-failed",
+    },
+    {
+      name: "starts with restored claims",
+      given: cluster({ stage: "new", annotations: RESTORED, with: { claims: claimsOf("abc") } }),
+      expect: "adopt-claims: recordIdentity",
+    },
+    {
+      name: "reports restored claims that are unclear",
+      given: cluster({ stage: "new", annotations: RESTORED, with: { claims: [claim("my-etcd-0")] } }),
+      expect: "warn: claims-unclear",
+    },
+    {
+      name: "creates a restore of its own also in a restored cluster",
+      given: cluster({ stage: "new", annotations: RESTORED, spec: FROM_BACKUP }),
+      expect: "create-restore: createRestore my-etcd",
+    },
+    {
+      name: "keeps its recorded identity, whatever it was restored from",
+      given: cluster({ stage: "recorded", annotations: RESTORED }),
+      expect: "headless-service: createService my-etcd",
+    },
+    {
+      name: "starts empty when its spec names no backup, despite a failed EtcdRestore",
+      given: cluster({ stage: "new", with: { restore: asked({ status: { phase: "Failed" } }) } }),
+      expect: "record-identity: recordIdentity",
+    },
+    {
+      name: "does not wait for an EtcdRestore that its spec does not name",
+      given: cluster({ stage: "new", with: { restore: asked() } }),
+      expect: "record-identity: recordIdentity",
+    },
+    {
+      name: "does not wait for a restore once it exists",
+      given: cluster({ spec: FROM_BACKUP, with: { restore: asked() } }),
+      expect: "settled",
+    },
+    {
+      name: "ignores a failed restore once it exists",
+      given: cluster({ spec: FROM_BACKUP, with: { restore: asked({ status: { phase: "Failed" } }) } }),
+      expect: "settled",
+    },
+  ],
+  rulesIn("src/cluster/identity").filter((name) => !["await-members", "bootstrap"].includes(name)),
+);

@@ -1,0 +1,247 @@
+import { expect, test } from "vitest";
+import { PAUSED_ANNOTATION } from "#api/names.ts";
+import type { EtcdClusterSpec } from "#api/v1beta1/cluster.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { cluster, withBudget } from "#kit/snapshots/cluster.ts";
+import { NEWER, ON_DELETE, saying, wanting, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import type { Condition } from "#runtime/conditions.ts";
+
+const GENERATION = 7;
+const POLICY = { networkPolicy: { enabled: true, clients: [] } };
+const BY_SPEC = "nothing is changed while spec.paused is true; not done until then: ";
+const BY_ANNOTATION = `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"; not done until then: `;
+const MAKES_POLICY = "network-policy: NetworkPolicy my-etcd limits access to the members";
+
+interface Given {
+  readonly snapshot?: ClusterSnapshot;
+  readonly spec?: object;
+  /** Whether the annotation pauses the cluster, not its spec. */
+  readonly isByAnnotation?: boolean;
+  /** The previous condition Ready. */
+  readonly before?: readonly [status: "True" | "False" | "Unknown", reason: string, observedGeneration: number];
+  /** The previous condition Paused. */
+  readonly pausedBefore?: readonly [status: "True" | "False", reason: string, observedGeneration: number];
+}
+
+/** A healthy paused cluster with generation 7. */
+function paused({ snapshot = cluster(), spec = {}, isByAnnotation = false, ...given }: Given): ClusterSnapshot {
+  const { cluster: live } = snapshot;
+  const { before = ["True", "AllMembersHealthy", GENERATION - 1], pausedBefore } = given;
+  const told = [conditionOf("Ready", before), conditionOf("Available", ["True", "", GENERATION])];
+  if (pausedBefore !== undefined) told.push(conditionOf("Paused", pausedBefore));
+  const annotations = { ...live.metadata.annotations, ...(isByAnnotation ? { [PAUSED_ANNOTATION]: "true" } : {}) };
+  return {
+    ...snapshot,
+    cluster: {
+      ...live,
+      metadata: { ...live.metadata, annotations, generation: GENERATION },
+      spec: { ...live.spec, ...spec, paused: !isByAnnotation } as EtcdClusterSpec,
+      status: { ...live.status, conditions: told },
+    },
+  };
+}
+
+function conditionOf(type: string, [status, reason, observedGeneration]: NonNullable<Given["before"]>): Condition {
+  return { type, status, reason, observedGeneration, message: "", lastTransitionTime: "" };
+}
+
+function readyOf(snapshot: ClusterSnapshot): readonly [string | undefined, string | undefined] {
+  const { conditions } = clusterStatus(snapshot, planCluster(snapshot));
+  const told = conditions?.find(({ type }) => type === "Ready");
+  expect(told?.observedGeneration).toBe(GENERATION);
+  return [`${told?.status} ${told?.reason}`, told?.message];
+}
+
+const WELL = ["True AllMembersHealthy", "3 of 3 members are healthy voters"] as const;
+const allPending = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
+  (given, name) => withTurn(given, name),
+  wanting(NEWER, { spec: ON_DELETE }),
+);
+const noBudget: ClusterSnapshot = { ...cluster(), budget: undefined };
+const MAKES_BUDGET = "disruption-budget: PodDisruptionBudget my-etcd keeps 2 members available";
+
+const cases: { readonly name: string; readonly given: Given; readonly says: readonly [string, string] }[] = [
+  { name: "nothing waits", given: {}, says: WELL },
+  { name: "an edit waits", given: { spec: POLICY }, says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`] },
+  {
+    name: "an edit waits, by the annotation",
+    given: { spec: POLICY, isByAnnotation: true },
+    says: ["False Paused", `${BY_ANNOTATION}${MAKES_POLICY}`],
+  },
+  {
+    name: "the edit still waits",
+    given: { spec: POLICY, before: ["False", "Paused", GENERATION] },
+    says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
+  },
+  {
+    name: "an edit waits, and a member was unhealthy since",
+    given: { spec: POLICY, before: ["False", "MembersUnhealthy", GENERATION] },
+    says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
+  },
+  { name: "the edit was reverted", given: { before: ["False", "Paused", GENERATION] }, says: WELL },
+  {
+    name: "an edit that no member could run waits",
+    given: { spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } },
+    says: ["False Paused", `${BY_SPEC}spec.etcd.extraArgs`],
+  },
+  {
+    name: "an object has changed after the spec was carried out",
+    given: { snapshot: noBudget, before: ["True", "AllMembersHealthy", GENERATION] },
+    says: WELL,
+  },
+  {
+    name: "an object has changed before the edit",
+    given: { snapshot: noBudget },
+    says: ["False Paused", `${BY_SPEC}${MAKES_BUDGET}`],
+  },
+  {
+    name: "an object has changed, and a member was unhealthy since",
+    given: {
+      snapshot: noBudget,
+      before: ["False", "MembersUnhealthy", GENERATION],
+      pausedBefore: ["True", "NoEditWaits", GENERATION],
+    },
+    says: WELL,
+  },
+  {
+    name: "an object has changed, and observations failed since",
+    given: {
+      snapshot: noBudget,
+      before: ["Unknown", "InternalError", GENERATION],
+      pausedBefore: ["True", "NoEditWaits", GENERATION],
+    },
+    says: WELL,
+  },
+  {
+    name: "an object has changed, and the spec is not known to be carried out",
+    given: {
+      snapshot: noBudget,
+      before: ["False", "MembersUnhealthy", GENERATION],
+      pausedBefore: ["True", "Paused", GENERATION],
+    },
+    says: ["False Paused", `${BY_SPEC}${MAKES_BUDGET}`],
+  },
+  {
+    name: "an edit waits, and none did before it",
+    given: {
+      spec: POLICY,
+      before: ["False", "MembersUnhealthy", GENERATION - 1],
+      pausedBefore: ["True", "NoEditWaits", GENERATION - 1],
+    },
+    says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
+  },
+  {
+    name: "a condition from an earlier pause does not count",
+    given: {
+      snapshot: noBudget,
+      before: ["False", "MembersUnhealthy", GENERATION],
+      pausedBefore: ["False", "NoEditWaits", GENERATION],
+    },
+    says: ["False Paused", `${BY_SPEC}${MAKES_BUDGET}`],
+  },
+  {
+    name: "an edit waits, and people restart members",
+    given: { snapshot: wanting(NEWER), spec: ON_DELETE },
+    says: ["False Paused", `${BY_SPEC}update-member: the next pod of my-etcd-2 gets etcd 3.6.17 instead of 3.6.16`],
+  },
+  {
+    name: "an edit waits, and a member has yet to catch up",
+    given: { snapshot: saying(wanting(NEWER), "my-etcd-1", { raftAppliedIndex: -2_000 }), spec: ON_DELETE },
+    says: ["False Paused", `${BY_SPEC}my-etcd-0, my-etcd-1, my-etcd-2 have yet to get the new template`],
+  },
+  {
+    name: "templates have changed after the spec was carried out, and people restart members",
+    given: { snapshot: wanting(NEWER), spec: ON_DELETE, before: ["True", "AllMembersHealthy", GENERATION] },
+    says: WELL,
+  },
+  {
+    name: "only restarts by people are pending",
+    given: { snapshot: allPending, spec: ON_DELETE },
+    says: ["True AllMembersHealthy", "get what the spec asks for when their pods are deleted"],
+  },
+  {
+    name: "a more urgent reason is reported",
+    given: { spec: POLICY, snapshot: cluster({ down: ["my-etcd-2"] }) },
+    says: ["False MembersUnhealthy", "my-etcd-2"],
+  },
+];
+
+test.each(cases)("in a pause: $name", ({ given, says: [is, words] }) => {
+  expect(readyOf(paused(given))).toEqual([is, expect.stringContaining(words)]);
+});
+
+/**
+ * Reasons of Ready and Paused, observation by observation, each with the previous status. The annotation keeps the
+ * generation.
+ */
+function told(...looks: readonly ClusterSnapshot[]): readonly string[] {
+  let status = looks[0]?.cluster.status;
+  return looks.map((look) => {
+    const given = { ...look, cluster: { ...look.cluster, status: { ...look.cluster.status, ...status } } };
+    status = clusterStatus(given, planCluster(given));
+    const reason = (type: string) => status?.conditions?.find((each) => each.type === type)?.reason;
+    return `${reason("Ready")} ${reason("Paused")}`;
+  });
+}
+
+const of = (snapshot: ClusterSnapshot, generation = GENERATION): ClusterSnapshot => ({
+  ...snapshot,
+  cluster: { ...snapshot.cluster, metadata: { ...snapshot.cluster.metadata, generation } },
+});
+const [PAUSING, DOWN] = [{ [PAUSED_ANNOTATION]: "true" }, ["my-etcd-2"]];
+const well = of(cluster({ annotations: PAUSING }));
+const sick = of(cluster({ annotations: PAUSING, down: DOWN }));
+/** An object has changed. */
+const differing = { ...well, budget: undefined };
+const edited = of(cluster({ annotations: PAUSING, spec: POLICY }), GENERATION + 1);
+const editedAndSick = of(cluster({ annotations: PAUSING, spec: POLICY, down: DOWN }), GENERATION + 1);
+const acting = of(withBudget(cluster()));
+
+test.each([
+  [
+    "Ready is True again after a member was unhealthy",
+    [acting, well, differing, { ...sick, budget: undefined }, { ...sick, budget: undefined }, differing, well],
+    [
+      "AllMembersHealthy undefined",
+      "AllMembersHealthy NoEditWaits",
+      "AllMembersHealthy NoEditWaits",
+      "MembersUnhealthy NoEditWaits",
+      "MembersUnhealthy NoEditWaits",
+      "AllMembersHealthy NoEditWaits",
+      "AllMembersHealthy NoEditWaits",
+    ],
+  ],
+  [
+    "a pending edit keeps Ready False until it is reverted",
+    [acting, well, sick, edited, editedAndSick, editedAndSick, edited, of(well, GENERATION + 2)],
+    [
+      "AllMembersHealthy undefined",
+      "AllMembersHealthy NoEditWaits",
+      "MembersUnhealthy NoEditWaits",
+      "Paused Paused",
+      "MembersUnhealthy Paused",
+      "MembersUnhealthy Paused",
+      "Paused Paused",
+      "AllMembersHealthy NoEditWaits",
+    ],
+  ],
+  [
+    "an edit during which a member is unhealthy keeps Ready False, too",
+    [well, editedAndSick, edited],
+    ["AllMembersHealthy NoEditWaits", "MembersUnhealthy Paused", "Paused Paused"],
+  ],
+  [
+    "a change before the first healthy observation is reported until it is undone",
+    [sick, differing, well, differing],
+    ["MembersUnhealthy Paused", "Paused Paused", "AllMembersHealthy NoEditWaits", "AllMembersHealthy NoEditWaits"],
+  ],
+  [
+    "after the pause no earlier condition counts",
+    [well, of(cluster({ down: DOWN })), differing],
+    ["AllMembersHealthy NoEditWaits", "MembersUnhealthy NotPaused", "Paused Paused"],
+  ],
+] as const)("in a pause, by observation: %s", (_, looks, says) => {
+  expect(told(...looks)).toEqual(says);
+});

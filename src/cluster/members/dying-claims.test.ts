@@ -1,0 +1,195 @@
+import { expect, test } from "vitest";
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { sleepKeepsMembers } from "#cluster/lifecycle/guards.ts";
+import { startSleep } from "#cluster/lifecycle/rules/start-sleep.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { restartMember } from "#cluster/update/rules/restart-member.ts";
+import { restartStopped } from "#cluster/update/rules/restart-stopped.ts";
+import { changedPeer, cluster, withBudget } from "#kit/snapshots/cluster.ts";
+import {
+  stranger,
+  THEIRS,
+  withAlarms,
+  withDyingClaims,
+  withMember,
+  withoutClaims,
+  withStraggler,
+} from "#kit/snapshots/cluster-changes.ts";
+import { NEWER, wanting, withCrashing, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import { tired, wanted } from "#kit/snapshots/cluster-sleep.ts";
+import { lost as lostMember, STEPS } from "#kit/snapshots/cluster-steps.ts";
+import { isSleepHeld, whyRestartHeld, whyScaleDownHeld, whySleepHeld } from "./dying-claims.ts";
+import { isResizing } from "./members.ts";
+
+// The messages. The guard itself: claim-guards.test.ts.
+
+test.each<[string, ClusterSnapshot, string | undefined]>([
+  [
+    "the only member",
+    withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),
+    "claim my-etcd-0 is being deleted, and its data is lost when its pod ends: 0 of 1 members would be left in the quorum; make a backup, or retain the PersistentVolume; then delete the pod, which deletes the data",
+  ],
+  [
+    "one of three while a second one is down",
+    withDyingClaims(cluster({ down: ["my-etcd-1"] }), "my-etcd-0"),
+    "claim my-etcd-0 is being deleted, and its data is lost when its pod ends: 1 of 3 members would be left in the quorum; make a backup, or retain the PersistentVolume; then delete the pod, which deletes the data",
+  ],
+  ["one of three", withDyingClaims(cluster(), "my-etcd-0", "my-etcd-1"), undefined],
+  ["with a claim that stays", withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"), undefined],
+])("the pod of %s ends, or the reason is reported", (_, given, says) => {
+  expect(whyRestartHeld(given, "my-etcd-0")).toBe(says);
+});
+
+const most = withDyingClaims(tired(), "my-etcd-0", "my-etcd-2");
+
+test("reports why the cluster does not sleep", () => {
+  const why =
+    "claims my-etcd-0, my-etcd-2 are being deleted, and their data is lost when their pods end: 1 of 3 members would be left with data; make a backup and restore the previous spec.replicas. With three or more members, then delete their pods one after another: each member is replaced";
+  expect(whySleepHeld(most)).toBe(why);
+  expect(startSleep.decide(most)).toMatchObject({ next: "remark", because: `members continue to run: ${why}` });
+  expect(whySleepHeld(withDyingClaims(tired(), "my-etcd-0"))).toBeUndefined();
+});
+
+test("with replicas 0 and members held awake, no member is replaced, and advice is reported", () => {
+  const lost = wanted(withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0"), 0);
+  expect(planCluster(lost)).toMatchObject({
+    next: "wait",
+    rule: "sleep-keeps-members",
+    because: expect.stringContaining("the membership changes only when it is 1 or more (held back: replace-lost)"),
+    aside: [{ rule: "start-sleep", because: expect.stringContaining("restore the previous spec.replicas") }],
+  });
+  expect(planCluster(wanted(lost, 3))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
+  expect(sleepKeepsMembers.forbids(tired(), STEPS.removeMember)).toContain("is to sleep as it is");
+});
+
+test.each<[string, ClusterSnapshot]>([
+  ["has lost its claim", withoutClaims(tired({ down: ["my-etcd-0"] }), "my-etcd-0")],
+  ["has never started", wanted(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), 0)],
+])("no sleep with one deleted claim when another member %s: only one of three would have data", (_, given) => {
+  expect(whySleepHeld(given)).toBeUndefined();
+  expect(whySleepHeld(withDyingClaims(given, "my-etcd-1"))).toContain("1 of 3 members would be left with data");
+});
+
+test("the data of a member that was added by hand counts once it has started", () => {
+  const joined = withMember(tired(), THEIRS);
+  expect(whySleepHeld(withDyingClaims(joined, "my-etcd-1"))).toBeUndefined();
+  const added = withMember(tired(), stranger());
+  expect(whySleepHeld(withDyingClaims(added, "my-etcd-1"))).toContain("2 of 4 members");
+  expect(whySleepHeld(withDyingClaims(joined, "my-etcd-0", "my-etcd-1"))).toContain("2 of 4 members");
+});
+
+test("while members are held awake, no update restarts any", () => {
+  const turned = withTurn(wanting(NEWER), "my-etcd-1");
+  const awake = wanted(withDyingClaims(turned, "my-etcd-0", "my-etcd-1"), 0);
+  expect(planCluster(awake)).toMatchObject({ next: "settled" });
+  expect(isSleepHeld(awake)).toBe(true);
+  const whole = wanted(withDyingClaims(withTurn(wanting(NEWER), "my-etcd-2"), "my-etcd-0", "my-etcd-1"), 0);
+  expect(planCluster(whole)).toMatchObject({ next: "settled" });
+  expect(isSleepHeld(wanted(awake, 3))).toBe(false);
+  expect(isSleepHeld(tired())).toBe(false);
+  // Two of these are left, enough if any member were wanted.
+  expect(whyRestartHeld(wanted(awake, 3), "my-etcd-1")).toBeUndefined();
+  expect(whyRestartHeld(awake, "my-etcd-1")).toContain("1 of 3 members would be left with data");
+  expect(whyRestartHeld(awake, "my-etcd-2")).toBeUndefined();
+});
+
+const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+const down = all.reduce(
+  (given, name) => withTurn(withCrashing(given, name, 60_000), name),
+  wanting(NEWER, { down: all }),
+);
+
+test("a pod that must stay does not block the restart of other pods", () => {
+  expect(planCluster(withDyingClaims(down, "my-etcd-0"))).toMatchObject({ step: { name: "my-etcd-1" } });
+  expect(planCluster(withDyingClaims(down, ...all))).toMatchObject({
+    rule: "dying-claim-is-held",
+    because: expect.stringContaining("claim my-etcd-0 is being deleted"),
+  });
+});
+
+test("a pod that must stay does not block a restart while scaling down", () => {
+  const stopped = ["my-etcd-1", "my-etcd-4"];
+  const given = stopped.reduce(
+    (before, name) => withTurn(withCrashing(before, name, 60_000), name),
+    wanting(NEWER, { replicas: 5, down: stopped }),
+  );
+  const going = wanted(withDyingClaims(given, ...all, "my-etcd-3"), 2);
+  expect(whyRestartHeld(going, "my-etcd-1")).toContain("1 of 2 members");
+  expect(planCluster(going)).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-4" } });
+});
+
+test("a restart that is not possible is proposed without scaling: its guard reports the reason", () => {
+  const stopped = withTurn(
+    withCrashing(wanting(NEWER, { replicas: 2, down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
+    "my-etcd-1",
+  );
+  // With a foreign voter, which is not dialled, the two are a quorum without it.
+  const joined = withMember({ ...stopped, members: cluster({ replicas: 2 }).members }, THEIRS);
+  const held = withDyingClaims(joined, "my-etcd-1");
+  expect(restartStopped.decide(held)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
+  expect(restartStopped.decide(wanted(held, 3))).toMatchObject({ next: "remark" });
+  const tiring = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
+  const asleep = wanted(withDyingClaims(tiring, "my-etcd-0", "my-etcd-1"), 0);
+  expect(restartStopped.decide(asleep)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
+});
+
+test("without a member list no scaling happens, and advice is reported", () => {
+  const one = withTurn(
+    withCrashing(wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", 60_000),
+    "my-etcd-0",
+  );
+  for (const replicas of [1, 3])
+    expect(planCluster(withBudget(wanted(withDyingClaims(one, "my-etcd-0"), replicas)))).toMatchObject({
+      next: "wait",
+      rule: "dying-claim-is-held",
+    });
+});
+
+test("a member that was added by hand does not count as scaling", () => {
+  const joined = withMember(cluster(), THEIRS);
+  expect([isResizing(joined), isResizing(wanted(joined, 4))]).toEqual([false, true]);
+});
+
+test("a member that was added by hand delays no scale-down", () => {
+  const turned = withDyingClaims(withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), "my-etcd-1");
+  expect(planCluster(turned)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
+  expect(planCluster(withBudget(wanted(turned, 1)))).toMatchObject({ rule: "scale-down", step: { do: "markRemoval" } });
+});
+
+test("while scaling down, a pod that is down and must stay blocks only itself", () => {
+  const stopped = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
+  const going = wanted(withDyingClaims(stopped, "my-etcd-1", "my-etcd-2"), 2);
+  expect(planCluster(wanted(going, 3))).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-1" } });
+  const why = "1 of 2 members would be left with claims that stay";
+  const plan = planCluster(withAlarms(going, { type: "NOSPACE", id: "ff" }));
+  expect(plan).toMatchObject({ rule: "disarm-alarm" });
+  expect(plan.aside).toContainEqual(
+    expect.objectContaining({ rule: "restart-stopped", is: "remark", because: expect.stringContaining(why) }),
+  );
+});
+
+test("while scaling down, a member that must stay does not block the update of others", () => {
+  const turned = withTurn(withTurn(wanting(NEWER), "my-etcd-1"), "my-etcd-0");
+  const going = wanted(withDyingClaims(turned, "my-etcd-1", "my-etcd-2"), 2);
+  expect(whyRestartHeld(going, "my-etcd-1")).toContain("1 of 2 members");
+  expect(restartMember.decide(going)).toMatchObject({ step: { do: "moveLeader", from: "my-etcd-0" } });
+  expect(restartMember.decide(wanted(going, 3))).toMatchObject({ step: { name: "my-etcd-1" } });
+});
+
+test("reports why no member is removed by scaling down, and resolves what it can", () => {
+  const fewer = wanted(withDyingClaims(cluster(), ...all), 1);
+  const why =
+    "claims my-etcd-0, my-etcd-1, my-etcd-2 are being deleted, and their data is lost when their pods end: 0 of 1 members would be left with claims that stay; make a backup and restore the previous spec.replicas. With three or more members, then delete their pods one after another: each member is replaced";
+  expect(planCluster(fewer)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
+  expect(whyScaleDownHeld(fewer, "my-etcd-2")).toBe(why);
+  const chosen = changedPeer(fewer, "my-etcd-2", { annotations: { [REMOVAL_ANNOTATION]: "scale-down" } });
+  expect(planCluster(chosen)).toMatchObject({
+    rule: "remove-member",
+    because: "my-etcd-2 no longer has to be removed",
+    step: { do: "markRemoval", removal: undefined },
+  });
+  const gone = withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0", "my-etcd-2");
+  for (const replicas of [1, 3])
+    expect(planCluster(wanted(gone, replicas))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { withBudget } from "#kit/snapshots/cluster.ts";
+import { NEWER } from "#kit/snapshots/cluster-rolling.ts";
+import { asking } from "#kit/snapshots/cluster-steps.ts";
+import { bundle, OWN, secured, THEIRS, withMade } from "#kit/snapshots/cluster-tls.ts";
+import { Course } from "#kit/sweeps/tls-course.ts";
+
+// Users' certificates have the names of the existing members, and more members are wanted.
+
+/** The names of the initial members. */
+const hosts = (count: number) => Array.from({ length: count }, (_, ordinal) => `my-etcd-${ordinal}.my-etcd.foo.svc`);
+const from = (secretName: string) => ({ peer: { provider: "Secret", secret: { secretName } } });
+
+/** This many members, with a certificate for these names. */
+function made(have: number): ClusterSnapshot {
+  const given = withBudget(secured({ replicas: have }, from("first")));
+  return withMade(given, { peer: { isOurs: false, by: OWN, names: hosts(have) } });
+}
+
+/** Three members are wanted. */
+function growing(have: number): Course {
+  return new Course(asking(made(have), { replicas: 3 }));
+}
+
+/** The steps of growing from this many members to three. */
+function arrivals(have: number): readonly string[] {
+  return hosts(3 - have).flatMap(() => ["createPeer", "addLearner", "roll", "promote"]);
+}
+
+describe.each([1, 2])("growth, with %i members there", (have) => {
+  test.each([
+    { of: "the same authority", by: OWN, more: [] },
+    { of: "another authority", by: THEIRS, more: ["roll"] },
+  ])("another Secret of $of is rolled out before a member joins that needs it", ({ by, more }) => {
+    const course = growing(have);
+    course.ask(from("second"));
+    course.bring(["peer"], { by, names: hosts(3) });
+    expect(course.run()).toEqual(["roll", ...arrivals(have), ...more]);
+    expect(course.shown).toMatchObject({ peer: "second", trusted: [1, 1] });
+    expect(course.snapshot.peers).toHaveLength(3);
+  });
+
+  test("a new CA is trusted first, then its Secret is rolled out with the new members", () => {
+    const course = growing(have);
+    const trust = bundle(OWN, THEIRS);
+    course.bring(["peer"], { by: OWN, trust, names: hosts(have) });
+    expect(course.run()).toEqual(["roll"]);
+    expect(course.restarts).toBe(have);
+    expect(course.snapshot.peers).toHaveLength(have);
+    course.bring(["peer"], { by: THEIRS, trust, names: hosts(3) });
+    expect(course.run()).toEqual(["roll", ...arrivals(have)]);
+    expect(course.restarts).toBe(have);
+  });
+
+  test("an edit that no joining member needs waits for the joining members", () => {
+    const edited = withBudget(asking(made(have), { replicas: 3, version: NEWER.version }));
+    expect(planCluster(edited)).toMatchObject({ next: "wait", rule: "restart-keeps-quorum" });
+  });
+});

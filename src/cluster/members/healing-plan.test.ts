@@ -1,0 +1,116 @@
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster, sickFor, unpublished } from "#kit/snapshots/cluster.ts";
+import {
+  withAlarms,
+  withIntent,
+  withoutClaim,
+  withStraggler,
+  withUnboundClaim,
+} from "#kit/snapshots/cluster-changes.ts";
+import { testPlans } from "#kit/tables/cluster-plan.ts";
+import type { Pod } from "#kube/kinds.ts";
+
+// When the operator waits for a member, and when it replaces it.
+
+const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
+const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
+/** Two of three have joined. The third is listed, has never started, and its claim has no volume. */
+const stragglerLost = sickFor(
+  withUnboundClaim(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), "my-etcd-2"),
+  "my-etcd-2",
+  300_000,
+);
+
+/** The member's container has stopped at the fence. */
+function withLastWords(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const message =
+    '{"level":"fatal","msg":"discovery failed","error":"couldn\'t find local name \\"my-etcd-1\\" in the initial cluster configuration"}';
+  const pod = snapshot.pods.get(name)!;
+  const status = {
+    ...pod.status,
+    containerStatuses: [
+      {
+        name: "etcd",
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+        lastState: { terminated: { exitCode: 1, message } },
+      },
+    ],
+  };
+  return { ...snapshot, pods: new Map([...snapshot.pods, [name, { ...pod, status } as unknown as Pod]]) };
+}
+
+testPlans(
+  "src/cluster/members",
+  [
+    {
+      name: "waits for a participating member to serve clients",
+      given: unpublished(cluster(), "my-etcd-1"),
+      expect: "wait: await-health",
+    },
+    {
+      name: "does not accept the participation of an initial member: another cluster may have its ID",
+      given: { ...unpublished(cluster(), "my-etcd-1"), cluster: cluster().cluster, pods: new Map() },
+      expect: "wait: await-health",
+    },
+    {
+      name: "does not accept the participation of a corrupt member",
+      given: withAlarms(unpublished(sickFor(cluster(), "my-etcd-1", 10_000), "my-etcd-1"), {
+        type: "CORRUPT",
+        id: m1Id,
+      }),
+      expect: "replace-lost: markRemoval my-etcd-1 replacement",
+    },
+    {
+      name: "never replaces a participating member, however long it serves no clients",
+      given: unpublished(sickFor(cluster(), "my-etcd-1", 3_000_000), "my-etcd-1"),
+      expect: "warn: await-health",
+    },
+    {
+      name: "waits for a lost member for the stated time",
+      given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 299_000),
+      expect: "wait: await-health",
+    },
+    {
+      name: "replaces a lost member after the stated time",
+      given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
+      expect: "replace-lost: markRemoval my-etcd-1 replacement",
+    },
+    {
+      name: "drops an intent first, which waits for the lost member",
+      given: withIntent(sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
+      expect: "replace-lost: deletePeer my-etcd-3",
+    },
+    {
+      name: "replaces a member without its claim sooner",
+      given: withoutClaim(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+      expect: "replace-lost: markRemoval my-etcd-1 replacement",
+    },
+    {
+      name: "replaces a corrupt member after the stated time",
+      given: withAlarms(sickFor(cluster(), "my-etcd-1", 10_000), { type: "CORRUPT", id: m1Id }),
+      expect: "replace-lost: markRemoval my-etcd-1 replacement",
+    },
+    {
+      name: "replaces a member with an empty volume sooner",
+      given: withLastWords(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
+      expect: "replace-lost: markRemoval my-etcd-1 replacement",
+    },
+    { name: "waits for a sick member", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },
+    {
+      name: "forms with a majority, and replaces the initial member that never joined",
+      given: stragglerLost,
+      expect: "replace-lost: markRemoval my-etcd-2 never-started",
+    },
+    {
+      name: "never replaces a member that the kubelet reports Ready",
+      given: { ...lost, pods: cluster().pods },
+      expect: "wait: await-health",
+    },
+    {
+      name: "never replaces a member with raft traffic to the leader",
+      given: { ...lost, heard: new Set([m1Id]) },
+      expect: "wait: await-health",
+    },
+  ],
+  ["await-health", "replace-lost"],
+);

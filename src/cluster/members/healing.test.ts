@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { awaitHealth } from "#cluster/members/rules/await-health.ts";
+import { replaceLost } from "#cluster/members/rules/replace-lost.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { ALWAYS_WELL, cluster, sickFor, unpublished, withRemoval } from "#kit/snapshots/cluster.ts";
+import { dialled, THEIRS, withJoined, withMember, withoutClaim } from "#kit/snapshots/cluster-changes.ts";
+
+const settled = cluster();
+const down = cluster({ down: ["my-etcd-1"] });
+const twoDown = cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] });
+const five = cluster({ replicas: 5 });
+
+/** A later member that participates and has not served clients for this long, in milliseconds. */
+function silentFor(snapshot: ClusterSnapshot, ms: Readonly<Record<string, number>>): ClusterSnapshot {
+  return Object.entries(ms).reduce((given, [name, each]) => {
+    const { id } = five.cluster.status!.identity!.initialMembers.find((member) => member.name === name)!;
+    const history = { ...ALWAYS_WELL, silentForMs: each, unfitForMs: each };
+    const late = unpublished(given, name, id);
+    return { ...late, histories: new Map([...late.histories, [id, history] as const]) };
+  }, snapshot);
+}
+
+const away = cluster({ down: ["my-etcd-2"] });
+const waits: { name: string; given: ClusterSnapshot; expect: object }[] = [
+  {
+    name: "names a member that is down, and rechecks every second at first",
+    given: down,
+    expect: { because: "waiting for my-etcd-1 to be healthy again", recheckAfterMs: 1_000, warn: false },
+  },
+  {
+    name: "rechecks less often later",
+    given: sickFor(down, "my-etcd-1", 50_000),
+    expect: { recheckAfterMs: 5_000 },
+  },
+  {
+    name: "rechecks by the shortest outage",
+    given: sickFor(sickFor(twoDown, "my-etcd-1", 80_000), "my-etcd-3", 30_000),
+    expect: { because: "waiting for my-etcd-1, my-etcd-3 to be healthy again", recheckAfterMs: 3_000 },
+  },
+  {
+    name: "reports for each member that the spec forbids its replacement",
+    given: { ...sickFor(down, "my-etcd-1", 3_000_000), replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: {
+      because:
+        "waiting for my-etcd-1 to be healthy again; my-etcd-1 is not replaced, because spec.replacement.after is Never",
+    },
+  },
+  {
+    name: "reports for several members that the spec forbids their replacement",
+    given: { ...twoDown, replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: { because: expect.stringMatching(/; my-etcd-1, my-etcd-3 are not replaced, because/) },
+  },
+  {
+    name: "replaces a member without data although the spec forbids replacement",
+    given: { ...withoutClaim(down, "my-etcd-1"), replaceAfterMs: Number.POSITIVE_INFINITY },
+    expect: { because: "waiting for my-etcd-1 to be healthy again" },
+  },
+  {
+    name: "rechecks a late initial member as often as the others",
+    given: sickFor(dialled(withJoined(away, 2), "my-etcd-2", 5_000), "my-etcd-2", 50_000),
+    expect: { recheckAfterMs: 500 },
+  },
+  {
+    name: "rechecks a late initial member as often as the latest of others",
+    given: sickFor(dialled(withJoined(away, 2), "my-etcd-2", 50_000), "my-etcd-2", 20_000),
+    expect: { recheckAfterMs: 2_000 },
+  },
+  {
+    name: "does not recheck a joined initial member like that",
+    given: sickFor(dialled(down, "my-etcd-1", 5_000), "my-etcd-1", 50_000),
+    expect: { recheckAfterMs: 5_000 },
+  },
+  {
+    name: "names a member that serves clients late, without a warning for half a minute",
+    given: silentFor(five, { "my-etcd-1": 30_000 }),
+    expect: { because: "waiting for my-etcd-1 to serve clients", recheckAfterMs: 3_000, warn: false },
+  },
+  {
+    name: "warns about a member that serves clients late after half a minute",
+    given: silentFor(five, { "my-etcd-1": 30_001 }),
+    expect: { warn: true },
+  },
+  {
+    name: "warns for one late member, and rechecks by the latest",
+    given: silentFor(five, { "my-etcd-1": 40_000, "my-etcd-3": 20_000 }),
+    expect: { because: "waiting for my-etcd-1, my-etcd-3 to serve clients", recheckAfterMs: 2_000, warn: true },
+  },
+];
+for (const { name, given, expect: wanted } of waits) {
+  test(`await-health: ${name}`, () => expect(awaitHealth.decide(given)).toMatchObject({ next: "wait", ...wanted }));
+}
+
+test("await-health: does not wait for a member that was added by hand", () => {
+  expect(awaitHealth.decide(withMember(settled, THEIRS))).toBeUndefined();
+});
+
+test("replace-lost: does not record a removal twice", () => {
+  const lost = sickFor(down, "my-etcd-1", 300_000);
+  expect(replaceLost.decide(lost)).toMatchObject({ step: { do: "markRemoval", removal: "replacement" } });
+  expect(replaceLost.decide(withRemoval(lost, "my-etcd-1", "replacement"))).toBeUndefined();
+});

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { present } from "#base/observed.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { claim, claimIdentity, cluster, endpointStatus, LATER_ID, pod, withArrival } from "#kit/snapshots/cluster.ts";
+import { withEachMember } from "#kit/snapshots/cluster-changes.ts";
+import type { Pod } from "#kube/kinds.ts";
+import { hasYetToStart, isInSync, lacksOnlyPod, neverRan } from "./learners.ts";
+import { type KnownMember, knownMembers } from "./members.ts";
+
+const settled = cluster();
+const { clusterID, initialMembers } = settled.cluster.status!.identity!;
+const started = withArrival(settled, "my-etcd-3", "started");
+const added = withArrival(settled, "my-etcd-3", "added");
+
+function learnerIn(snapshot: ClusterSnapshot): KnownMember {
+  return knownMembers(snapshot).find(({ id }) => id === LATER_ID)!;
+}
+
+test.each([
+  [9, true],
+  [8, false],
+])("learners: with %d of the leader's ten entries, in sync is %s", (raftAppliedIndex, wanted) => {
+  const status = { ...endpointStatus(clusterID, LATER_ID, initialMembers[0]!.id), raftAppliedIndex };
+  const given = { ...started, endpoints: new Map([...started.endpoints, ["my-etcd-3", present(status)] as const]) };
+  expect(isInSync(given, learnerIn(given))).toBe(wanted);
+});
+
+/** The joining member's claim, with or without a volume. */
+function withClaim(snapshot: ClusterSnapshot, bound: boolean, name = "my-etcd-3", id = LATER_ID): ClusterSnapshot {
+  return { ...snapshot, claims: [...snapshot.claims, claim(name, claimIdentity(clusterID, id), { bound })] };
+}
+
+function withPod(snapshot: ClusterSnapshot, given: { hasRun: boolean }): ClusterSnapshot {
+  const its = pod("my-etcd-3", { ready: false });
+  const state = given.hasRun ? { terminated: { exitCode: 1, startedAt: "2026-01-01T11:59:00Z" } } : { waiting: {} };
+  const containerStatuses = [{ name: "etcd", restartCount: 0, state }];
+  const told = { ...its, status: { phase: "Pending", containerStatuses } } as unknown as Pod;
+  return { ...snapshot, pods: new Map([...snapshot.pods, ["my-etcd-3", told]]) };
+}
+
+const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
+  { name: "with an unbound claim never ran", given: withClaim(added, false), expect: true },
+  {
+    name: "with a container that never started never ran",
+    given: withPod(withClaim(added, true), { hasRun: false }),
+    expect: true,
+  },
+  {
+    name: "with a container that has started may hold data",
+    given: withPod(withClaim(added, true), { hasRun: true }),
+    expect: false,
+  },
+  { name: "with a volume and without a pod may hold data", given: withClaim(added, true), expect: false },
+  {
+    name: "with a vote and a volume may hold data",
+    given: withEachMember(withPod(withClaim(added, true), { hasRun: false }), () => ({ isLearner: false })),
+    expect: false,
+  },
+  {
+    name: "that has started holds data",
+    given: { ...withClaim(started, false), endpoints: settled.endpoints },
+    expect: false,
+  },
+  {
+    name: "that participates holds data",
+    given: { ...withClaim(added, false), endpoints: started.endpoints },
+    expect: false,
+  },
+  { name: "with an unknown claim may hold data", given: added, expect: false },
+  {
+    name: "may hold data when the claim of its name is another member's",
+    given: withClaim(added, false, "my-etcd-3", "abc"),
+    expect: false,
+  },
+  { name: "may hold data when its claim has another name", given: withClaim(added, false, "my-etcd-4"), expect: false },
+];
+for (const { name, given, expect: wanted } of cases) {
+  test(`learners: one ${name}`, () => expect(neverRan(given, learnerIn(given))).toBe(wanted));
+}
+
+/** The joining member's EtcdPeer reports why it is not Ready. */
+function saying(snapshot: ClusterSnapshot, reason: string): ClusterSnapshot {
+  const conditions = [
+    { type: "Other", status: "False", reason: "NameTaken", message: "" },
+    { type: "Ready", status: "False", reason, message: "" },
+  ];
+  const peers = snapshot.peers.map((peer) =>
+    peer.metadata.name === "my-etcd-3" ? ({ ...peer, status: { conditions } } as typeof peer) : peer,
+  );
+  return { ...snapshot, peers };
+}
+
+const waiting: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
+  { name: "with a volume and without a pod lacks only a pod", given: withClaim(added, true), expect: true },
+  { name: "with a refused pod lacks only a pod", given: saying(withClaim(added, true), "PodPending"), expect: true },
+  { name: "with a taken name lacks another name", given: saying(withClaim(added, true), "NameTaken"), expect: false },
+  {
+    name: "that has a pod lacks something else",
+    given: withPod(withClaim(added, true), { hasRun: false }),
+    expect: false,
+  },
+  { name: "without a volume may start elsewhere", given: withClaim(added, false), expect: false },
+  { name: "without a claim lacks more than a pod", given: added, expect: false },
+  {
+    name: "with a vote does not count",
+    given: withEachMember(withClaim(added, true), () => ({ isLearner: false })),
+    expect: false,
+  },
+];
+for (const { name, given, expect: wanted } of waiting) {
+  test(`learners: one ${name}`, () => expect(lacksOnlyPod(given, learnerIn(given))).toBe(wanted));
+}
+
+test.each<[string, ClusterSnapshot, boolean]>([
+  ["a learner that was added", added, true],
+  ["a learner that etcd lists as started", withSilent(started), false],
+  ["a learner that answers, although the list is older", withAnswer(added), false],
+])("learners: %s may have yet to start", (_, given, wanted) => {
+  expect(hasYetToStart(given, learnerIn(given))).toBe(wanted);
+});
+
+function withSilent(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([name]) => name !== "my-etcd-3")) };
+}
+
+function withAnswer(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const status = endpointStatus(clusterID, LATER_ID, initialMembers[0]!.id);
+  return { ...snapshot, endpoints: new Map([...snapshot.endpoints, ["my-etcd-3", present(status)] as const]) };
+}

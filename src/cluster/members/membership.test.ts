@@ -1,0 +1,531 @@
+import { expect, test } from "vitest";
+import { CLEANUP_FINALIZER } from "#api/names.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { present, unknown } from "#base/observed.ts";
+import { learnerDeadlineMs } from "#cluster/members/rules/give-up-learner.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import {
+  changedPeer,
+  claim,
+  cluster,
+  endpointStatus,
+  knownFor,
+  LATER_ID,
+  NOW,
+  sickFor,
+  triedBefore,
+  withArrival,
+  withoutMember,
+  withRemoval,
+} from "#kit/snapshots/cluster.ts";
+import {
+  readySince,
+  withBoundLearner,
+  withEachMember,
+  withIntent,
+  withJoined,
+  withoutClaim,
+  withoutPeers,
+  withUnboundClaim,
+  withUnboundLearner,
+} from "#kit/snapshots/cluster-changes.ts";
+
+// Each rule by itself, without the rules before it.
+
+function said(rule: string, snapshot: ClusterSnapshot): string {
+  const opinion = CLUSTER_RULES.find(({ name }) => name === rule)!.decide(snapshot);
+  if (opinion?.next !== "step") return opinion?.next ?? "nothing";
+  const { step } = opinion;
+  return [step.do, nameIn(step), step.do === "markRemoval" ? (step.removal ?? "none") : ""].join(" ").trim();
+}
+
+function nameIn(step: ClusterStep): string {
+  if ("peer" in step) return step.peer.metadata.name;
+  if (step.do === "moveLeader") return `to ${step.to}`;
+  return "name" in step ? step.name : "";
+}
+
+const settled = cluster();
+const { clusterID, initialMembers } = settled.cluster.status!.identity!;
+const wanted5 = cluster({ spec: { replicas: 5 } });
+
+function going(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return changedPeer(snapshot, name, { deletionTimestamp: new Date(NOW).toISOString() });
+}
+
+function withPeer(snapshot: ClusterSnapshot, name: string, spec: Partial<EtcdPeer["spec"]>): ClusterSnapshot {
+  const peers = snapshot.peers.map((peer) =>
+    peer.metadata.name === name ? { ...peer, spec: { ...peer.spec, ...spec } } : peer,
+  );
+  return { ...snapshot, peers };
+}
+
+/** No member list; the status has one more voter. */
+function outageWith(snapshot: ClusterSnapshot, more: { name: string; id: string }): ClusterSnapshot {
+  const recorded = [...initialMembers, more].map(({ name, id }) => ({
+    name,
+    id,
+    learner: false,
+    healthy: false,
+    leader: false,
+  }));
+  const status = { ...snapshot.cluster.status, members: recorded };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status }, members: { is: "unknown", why: "no leader" } };
+}
+
+/**
+ * The third initial member is listed and has never started, its claim has no volume, and it was observed for this long.
+ */
+function neverCame(lostMs: number): ClusterSnapshot {
+  const down = withEachMember(withJoined(cluster({ down: ["my-etcd-2"] }), 2), ({ name, clientUrls }) => ({
+    clientUrls: name === "my-etcd-2" ? [] : clientUrls,
+  }));
+  return sickFor(withUnboundClaim(down, "my-etcd-2"), "my-etcd-2", lostMs);
+}
+
+function withIndexes(snapshot: ClusterSnapshot, indexes: Readonly<Record<string, number>>): ClusterSnapshot {
+  const endpoints = [...snapshot.endpoints].map(([name, answer]) => {
+    const raftAppliedIndex = indexes[name];
+    return [
+      name,
+      answer.is === "present" && raftAppliedIndex !== undefined
+        ? present({ ...answer.value, raftAppliedIndex })
+        : answer,
+    ] as const;
+  });
+  return { ...snapshot, endpoints: new Map(endpoints) };
+}
+
+/** Four members, three wanted; the last one leads and is removed. */
+const abdicating = withRemoval(
+  cluster({ replicas: 4, spec: { replicas: 3 }, leader: "my-etcd-3" }),
+  "my-etcd-3",
+  "scale-down",
+);
+
+const stuck = (knownMs: number) =>
+  knownFor(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), LATER_ID, knownMs);
+const slow = (knownMs: number) => knownFor(withArrival(wanted5, "my-etcd-3", "started"), LATER_ID, knownMs);
+/** A voter that has been lost long enough to be replaced. */
+function withLost(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const [, voter] = snapshot.cluster.status!.identity!.initialMembers;
+  const { endpoints, pods } = cluster({ down: [voter!.name] });
+  const down = { ...snapshot, endpoints, pods };
+  return { ...down, histories: new Map([...down.histories, ...sickFor(down, voter!.name, 300_000).histories]) };
+}
+const hours = (count: number) => count * 3_600_000;
+const unsure = withRemoval(
+  sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 20_000),
+  "my-etcd-1",
+  "replacement",
+);
+
+const cases: Record<string, readonly { name: string; given: ClusterSnapshot; expect: string }[]> = {
+  "remove-member": [
+    {
+      name: "removes a learner that was given up",
+      given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "removes a learner that never started",
+      given: withRemoval(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", "never-started"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "keeps a learner that started after all",
+      given: withRemoval(
+        withUnboundLearner(withArrival(wanted5, "my-etcd-3", "started")),
+        "my-etcd-3",
+        "never-started",
+      ),
+      expect: "markRemoval my-etcd-3 none",
+    },
+    {
+      name: "removes a learner that never had a vote",
+      given: withRemoval(withBoundLearner(withArrival(wanted5, "my-etcd-3", "started")), "my-etcd-3", "never-voted"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "keeps a learner that was promoted",
+      given: withRemoval(
+        withEachMember(withBoundLearner(withArrival(wanted5, "my-etcd-3", "started")), () => ({ isLearner: false })),
+        "my-etcd-3",
+        "never-voted",
+      ),
+      expect: "markRemoval my-etcd-3 none",
+    },
+    {
+      name: "keeps a lost voter that is on record as one without a vote",
+      given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "never-voted"),
+      expect: "markRemoval my-etcd-1 none",
+    },
+    {
+      name: "removes a surplus learner",
+      given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "keeps a learner that is wanted again",
+      given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
+      expect: "markRemoval my-etcd-3 none",
+    },
+    { name: "waits until this process has observed the loss", given: unsure, expect: "wait" },
+    {
+      name: "does not judge a loss by another lost member",
+      given: sickFor(unsure, "my-etcd-2", 300_000),
+      expect: "wait",
+    },
+    {
+      name: "does not judge a loss by another learner",
+      given: withArrival(unsure, "my-etcd-5", "started"),
+      expect: "wait",
+    },
+    {
+      name: "keeps a member when replacement is Never",
+      given: { ...unsure, replaceAfterMs: Number.POSITIVE_INFINITY },
+      expect: "markRemoval my-etcd-1 none",
+    },
+    {
+      name: "removes a member without a claim even with replacement Never",
+      given: {
+        ...withoutClaim(sickFor(unsure, "my-etcd-1", 10_000), "my-etcd-1"),
+        replaceAfterMs: Number.POSITIVE_INFINITY,
+      },
+      expect: "removeMember my-etcd-1",
+    },
+    {
+      name: "removes a given-up learner, whatever the policy for voters",
+      given: {
+        ...withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+        replaceAfterMs: Number.POSITIVE_INFINITY,
+      },
+      expect: "removeMember my-etcd-3",
+    },
+    {
+      name: "rechecks an initial member that never started",
+      given: withRemoval(neverCame(20_000), "my-etcd-2", "never-started"),
+      expect: "wait",
+    },
+    {
+      name: "removes an initial member that never started when it is lost",
+      given: withRemoval(neverCame(300_000), "my-etcd-2", "never-started"),
+      expect: "removeMember my-etcd-2",
+    },
+    {
+      name: "moves the leadership to the most advanced member",
+      given: withIndexes(abdicating, { "my-etcd-0": 11, "my-etcd-1": 12, "my-etcd-2": 10, "my-etcd-3": 20 }),
+      expect: "moveLeader to my-etcd-1",
+    },
+    {
+      name: "moves the leadership to the most advanced member in any position",
+      given: withIndexes(abdicating, { "my-etcd-0": 10, "my-etcd-1": 11, "my-etcd-2": 12, "my-etcd-3": 20 }),
+      expect: "moveLeader to my-etcd-2",
+    },
+    {
+      name: "prefers the lowest ordinal among equals",
+      given: withIndexes(abdicating, { "my-etcd-0": 12, "my-etcd-1": 12, "my-etcd-2": 11, "my-etcd-3": 20 }),
+      expect: "moveLeader to my-etcd-0",
+    },
+  ],
+  fence: [
+    {
+      name: "fences a joined initial member, also without a member list",
+      given: cluster({ stage: "joined", down: ["my-etcd-1", "my-etcd-2"] }),
+      expect: "replacePeer my-etcd-0",
+    },
+    {
+      name: "fences a later member that is listed as started, also when silent",
+      given: { ...withArrival(wanted5, "my-etcd-3", "started"), endpoints: settled.endpoints },
+      expect: "replacePeer my-etcd-3",
+    },
+    {
+      name: "fences a later member that participates, also when not listed as started",
+      given: withEachMember(withArrival(wanted5, "my-etcd-3", "started"), ({ isLearner, clientUrls }) => ({
+        clientUrls: isLearner ? [] : clientUrls,
+      })),
+      expect: "replacePeer my-etcd-3",
+    },
+    {
+      name: "does not fence a later member that has not started",
+      given: withArrival(wanted5, "my-etcd-3", "added"),
+      expect: "nothing",
+    },
+    {
+      name: "does not fence another member's EtcdPeer of the same name",
+      given: withPeer(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", { memberID: "abc" }),
+      expect: "nothing",
+    },
+    {
+      name: "does not fence a later member without a member list",
+      given: outageWith(withArrival(wanted5, "my-etcd-3", "added"), { name: "my-etcd-3", id: LATER_ID }),
+      expect: "nothing",
+    },
+  ],
+  "recreate-peer": [
+    {
+      name: "recreates the EtcdPeer of a member",
+      given: withoutPeers(settled, "my-etcd-1"),
+      expect: "createPeer my-etcd-1",
+    },
+    {
+      name: "does not fence an initial member with a volume while the cluster forms",
+      given: withoutPeers(cluster({ stage: "starting", with: { claims: [claim("my-etcd-1")] } }), "my-etcd-1"),
+      expect: "nothing",
+    },
+    {
+      name: "recreates the EtcdPeer of a later member",
+      given: withoutPeers(
+        withEachMember(withArrival(wanted5, "my-etcd-3", "synced"), () => ({ isLearner: false })),
+        "my-etcd-3",
+      ),
+      expect: "createPeer my-etcd-3",
+    },
+    {
+      name: "does not fence a later member that has not started when it recreates its EtcdPeer",
+      given: withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added", { peer: false })),
+      expect: "nothing",
+    },
+    {
+      name: "does not use the record of an initial member with another ID",
+      given: withoutPeers(
+        withEachMember(settled, ({ name }) =>
+          name === "my-etcd-1" ? { id: memberIdFromHex(LATER_ID), name: "", clientUrls: [] } : {},
+        ),
+        "my-etcd-1",
+      ),
+      expect: "nothing",
+    },
+    {
+      name: "waits until an initial member is recorded as joined",
+      given: withoutPeers(withJoined(settled, 2), "my-etcd-2"),
+      expect: "nothing",
+    },
+    {
+      name: "recreates the EtcdPeer of a member with a claim without a member list",
+      given: outageWith(withUnboundLearner(wanted5), { name: "my-etcd-3", id: LATER_ID }),
+      expect: "createPeer my-etcd-3",
+    },
+  ],
+  "recreate-learner": [
+    {
+      name: "recreates the EtcdPeer of a learner that has not started",
+      given: withArrival(wanted5, "my-etcd-3", "added", { peer: false }),
+      expect: "createPeer my-etcd-3",
+    },
+    {
+      name: "does not let a started learner join again",
+      given: withArrival(wanted5, "my-etcd-3", "started", { peer: false }),
+      expect: "nothing",
+    },
+  ],
+  "promote-learner": [
+    {
+      name: "promotes a learner that has caught up",
+      given: withArrival(wanted5, "my-etcd-3", "synced"),
+      expect: "promote my-etcd-3",
+    },
+    {
+      name: "does not promote a voter that has not started",
+      given: withEachMember(withArrival(wanted5, "my-etcd-3", "synced"), ({ isLearner }) =>
+        isLearner ? { isLearner: false, clientUrls: [] } : {},
+      ),
+      expect: "nothing",
+    },
+  ],
+  "delete-peer-of-removed": [
+    {
+      name: "deletes the EtcdPeer of a removed member",
+      given: withoutMember(settled, "my-etcd-2"),
+      expect: "releaseClaim my-etcd-2",
+    },
+    {
+      name: "skips an EtcdPeer that is being deleted",
+      given: going(withoutMember(settled, "my-etcd-2"), "my-etcd-2"),
+      expect: "nothing",
+    },
+    {
+      name: "does not resume an intent with a finalizer",
+      given: changedPeer(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3", {
+        finalizers: [CLEANUP_FINALIZER],
+      }),
+      expect: "deletePeer my-etcd-3",
+    },
+  ],
+  "identify-member": [
+    {
+      name: "gives an added intent its member ID",
+      given: withIntent(withArrival(wanted5, "my-etcd-3", "added")),
+      expect: "replacePeer my-etcd-3",
+    },
+    {
+      name: "does not resume an intent that is being deleted",
+      given: going(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
+      expect: "nothing",
+    },
+    {
+      name: "does not resume an added intent with a finalizer",
+      given: changedPeer(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", {
+        finalizers: [CLEANUP_FINALIZER],
+      }),
+      expect: "nothing",
+    },
+  ],
+  "withdraw-learner": [
+    {
+      name: "removes a surplus learner",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      expect: "markRemoval my-etcd-3 scale-down",
+    },
+    {
+      name: "keeps a recorded removal",
+      given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
+      expect: "nothing",
+    },
+  ],
+  "replace-lost": [
+    {
+      name: "does not delete an intent twice",
+      given: going(
+        withArrival(
+          sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
+          "my-etcd-3",
+          "intended",
+        ),
+        "my-etcd-3",
+      ),
+      expect: "markRemoval my-etcd-1 replacement",
+    },
+  ],
+  "scale-down": [
+    {
+      name: "does not delete an intent twice",
+      given: going(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
+      expect: "markRemoval my-etcd-2 scale-down",
+    },
+    {
+      name: "does not choose a member twice",
+      given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
+      expect: "nothing",
+    },
+  ],
+  "scale-up": [
+    {
+      name: "does not report a managed learner as foreign",
+      given: withArrival(withArrival(wanted5, "my-etcd-3", "synced"), "my-etcd-4", "intended"),
+      expect: "addLearner my-etcd-4",
+    },
+    {
+      name: "does not delete an intent twice",
+      given: going(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),
+      expect: "nothing",
+    },
+    {
+      name: "skips the name of a claim outside the cache",
+      given: { ...wanted5, unseenClaims: present([claim("my-etcd-3")]) },
+      expect: "createPeer my-etcd-4",
+    },
+    {
+      name: "makes no intent while free names are unknown",
+      given: { ...wanted5, unseenClaims: unknown("no answer") },
+      expect: "wait",
+    },
+    {
+      name: "adds no member while free names are unknown",
+      given: { ...withArrival(wanted5, "my-etcd-3", "intended"), unseenClaims: unknown("no answer") },
+      expect: "wait",
+    },
+    {
+      name: "drops an intent when a claim outside the cache has its name",
+      given: { ...withArrival(wanted5, "my-etcd-3", "intended"), unseenClaims: present([claim("my-etcd-3")]) },
+      expect: "deletePeer my-etcd-3",
+    },
+    {
+      name: "drops an intent when a cached claim has its name",
+      given: withBoundLearner(withArrival(wanted5, "my-etcd-3", "intended")),
+      expect: "deletePeer my-etcd-3",
+    },
+    {
+      name: "keeps an intent with a claim of another name",
+      given: { ...withArrival(wanted5, "my-etcd-3", "intended"), unseenClaims: present([claim("my-etcd-4")]) },
+      expect: "addLearner my-etcd-3",
+    },
+    {
+      name: "waits for a name that is becoming free",
+      given: going(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3"),
+      expect: "wait",
+    },
+  ],
+  "give-up-learner": [
+    { name: "gives a learner ten minutes to start", given: stuck(600_000), expect: "nothing" },
+    {
+      name: "removes a learner that did not start within ten minutes",
+      given: stuck(600_100),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "gives a learner half an hour after half an hour of attempts",
+      given: triedBefore(stuck(hours(0.5)), hours(0.5)),
+      expect: "nothing",
+    },
+    {
+      name: "removes a learner after that half hour",
+      given: triedBefore(stuck(hours(0.5) + 1), hours(0.5)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "gives a learner at most six hours",
+      given: triedBefore(stuck(hours(6) + 1), hours(48)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "gives the first attempt ten minutes, whatever ailed the cluster",
+      given: readySince(stuck(600_100), "False", hours(12)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "removes a learner immediately for a lost voter",
+      given: withLost(stuck(1_000)),
+      expect: "markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "gives a learner ten minutes to catch up, whatever happened before",
+      given: withBoundLearner(triedBefore(slow(600_100), hours(9))),
+      expect: "markRemoval my-etcd-3 never-voted",
+    },
+    {
+      name: "keeps a claim outside the cache",
+      given: triedBefore(slow(600_100), hours(9)),
+      expect: "markRemoval my-etcd-3 replacement",
+    },
+    {
+      name: "has no time for an unseen member",
+      given: withArrival(wanted5, "my-etcd-3", "started"),
+      expect: "nothing",
+    },
+    {
+      name: "keeps a recorded removal",
+      given: withRemoval(slow(6_000_000), "my-etcd-3", "scale-down"),
+      expect: "nothing",
+    },
+  ],
+};
+
+for (const [rule, promises] of Object.entries(cases)) {
+  for (const { name, given, expect: wanted } of promises) {
+    test(`${rule}: ${name}`, () => expect(said(rule, given)).toBe(wanted));
+  }
+}
+
+test("give-up-learner: a learner gets a second for each five MiB", () => {
+  const status = {
+    ...endpointStatus(clusterID, initialMembers[0]!.id, initialMembers[0]!.id),
+    dbSizeBytes: 300 * 1024 * 1024,
+  };
+  const large = { ...settled, endpoints: new Map([...settled.endpoints, ["my-etcd-0", present(status)] as const]) };
+  expect(learnerDeadlineMs(large)).toBe(660_000);
+  expect(learnerDeadlineMs({ ...settled, endpoints: new Map() })).toBe(600_000);
+});

@@ -1,0 +1,508 @@
+import { REMOVAL_ANNOTATION } from "#api/names.ts";
+import { present } from "#base/observed.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { memberIdFromHex } from "#etcd/types.ts";
+import {
+  changedPeer,
+  claim,
+  cluster,
+  endpointStatus,
+  knownFor,
+  LATER_ID,
+  sickFor,
+  triedBefore,
+  unpublished,
+  withArrival,
+  withBudget,
+  withoutMember,
+  withRemoval,
+} from "#kit/snapshots/cluster.ts";
+import {
+  listIn,
+  THEIRS,
+  withEachMember,
+  withIntent,
+  withJoined,
+  withMember,
+  withMembers,
+  withoutClaim,
+  withoutPeers,
+  withStraggler,
+  withUnboundLearner,
+  withUnfencedPod,
+} from "#kit/snapshots/cluster-changes.ts";
+import { recording, withRelease, withRunning } from "#kit/snapshots/cluster-rolling.ts";
+import { rulesIn, testPlans } from "#kit/tables/cluster-plan.ts";
+import type { PersistentVolumeClaim } from "#kube/kinds.ts";
+
+// Joining, promotion and removal of members.
+
+const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
+const lost = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
+const lost5 = sickFor(cluster({ replicas: 5, spec: { replicas: 6 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000);
+/** Two of three have joined. The third is listed and has never started. */
+const straggler = withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false });
+
+/** No quorum. The status has a learner my-etcd-3 without an EtcdPeer. */
+function withRecordedLearner(claims: readonly PersistentVolumeClaim[]): ClusterSnapshot {
+  const snapshot = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+  const voters = snapshot.cluster.status!.identity!.initialMembers.map(({ name, id }) => ({
+    name,
+    id,
+    learner: false,
+  }));
+  const known = [...voters, { name: "my-etcd-3", id: LATER_ID, learner: true }];
+  const members = known.map((member) => ({ ...member, healthy: false, leader: false }));
+  const status = { ...snapshot.cluster.status, members };
+  return { ...snapshot, cluster: { ...snapshot.cluster, status }, claims: [...snapshot.claims, ...claims] };
+}
+
+/** Two of three have joined, one of them is down, and the EtcdPeer of the third is gone. */
+function withStrangerToRecord(claims: readonly PersistentVolumeClaim[]): ClusterSnapshot {
+  const snapshot = withoutPeers(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2");
+  return { ...withJoined(snapshot, 2), claims };
+}
+
+/** The later member has not published its name yet. */
+function unnamed(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withEachMember(snapshot, ({ isLearner }) => (isLearner ? { name: "", clientUrls: [] } : {}));
+}
+
+/** A learner with an unbound claim, known for this long. */
+function stuckLearner(knownMs: number): ClusterSnapshot {
+  const arrival = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
+  return knownFor(withUnboundLearner(arrival), LATER_ID, knownMs);
+}
+
+/** The snapshot with a voter that was added by hand. */
+function withForeigner(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withBudget(withMember(snapshot, THEIRS));
+}
+
+/** The snapshot with an answering voter that was added by hand. */
+function withForeignVoter(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const status = endpointStatus(snapshot.cluster.status!.identity!.clusterID, "f00", m1Id);
+  const answering = { ...snapshot, endpoints: new Map([...snapshot.endpoints, ["theirs", present(status)] as const]) };
+  return withForeigner(answering);
+}
+
+/** All answering members follow this leader. */
+function ledBy(snapshot: ClusterSnapshot, id: string): ClusterSnapshot {
+  const endpoints = [...snapshot.endpoints].map(([name, answer]) => {
+    const led = answer.is === "present" ? present({ ...answer.value, leaderId: memberIdFromHex(id) }) : answer;
+    return [name, led] as const;
+  });
+  return { ...snapshot, endpoints: new Map(endpoints) };
+}
+
+/** The foreign voter has the name of a managed member. */
+function withNamesake(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const grown = withForeignVoter(snapshot);
+  const { members } = listIn(withEachMember(grown, (member) => (member.name === "theirs" ? { name } : {})));
+  return withMembers(grown, members.toReversed());
+}
+
+function withForeignLearner(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const grown = withForeignVoter(snapshot);
+  return withBudget(withEachMember(grown, ({ name }) => (name === "theirs" ? { isLearner: true } : {})));
+}
+
+function withOtherUrl(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  const elsewhere = { name: "renamed", peerUrls: ["http://10.1.2.3:2380"] };
+  return withEachMember(snapshot, (member) => (member.name === name ? elsewhere : {}));
+}
+
+testPlans(
+  "src/cluster/members",
+  [
+    {
+      name: "recreates the EtcdPeer of a joined member, fenced",
+      given: withoutPeers(cluster(), "my-etcd-2"),
+      expect: "recreate-peer: createPeer my-etcd-2 fenced",
+    },
+    {
+      name: "recreates other EtcdPeers before one with an unreachable release",
+      given: withRelease(
+        recording(
+          withoutPeers(
+            cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }),
+            "my-etcd-0",
+            "my-etcd-1",
+            "my-etcd-2",
+          ),
+          undefined,
+          "3.6.16",
+          "3.6.16",
+        ),
+        "my-etcd-0",
+        "3.4.1",
+      ),
+      expect: "recreate-peer: createPeer my-etcd-1 fenced",
+    },
+    {
+      name: "recreates the EtcdPeer of a member without a quorum, too",
+      given: withoutPeers(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
+      expect: "recreate-peer: createPeer my-etcd-2 fenced",
+    },
+    {
+      name: "recreates the EtcdPeer of a recorded learner without a member list: it may be a voter",
+      given: withRecordedLearner([claim("my-etcd-3")]),
+      expect: "recreate-peer: createPeer my-etcd-3 fenced",
+    },
+    {
+      name: "does not recreate the EtcdPeer of a recorded learner without a claim",
+      given: withBudget(withRecordedLearner([])),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "does not recreate the EtcdPeer of a recorded learner with an unbound claim",
+      given: withBudget(withRecordedLearner([claim("my-etcd-3", {}, { bound: false })])),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "recreates the EtcdPeer of an unrecorded initial member with a volume in an outage",
+      given: withStrangerToRecord([claim("my-etcd-2")]),
+      expect: "recreate-peer: createPeer my-etcd-2 fenced",
+    },
+    {
+      name: "does not recreate the EtcdPeer of an unrecorded initial member without a volume: it would never start",
+      given: withStrangerToRecord([]),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "changes nothing without a quorum",
+      given: cluster({ down: ["my-etcd-0", "my-etcd-2"] }),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "changes nothing without a quorum, whatever spec.replicas is",
+      given: cluster({ down: ["my-etcd-0", "my-etcd-2"], spec: { replicas: 5 } }),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "records an intent before it adds a member",
+      given: cluster({ spec: { replicas: 5 } }),
+      expect: "scale-up: createPeer my-etcd-3 Existing",
+    },
+    {
+      name: "adds the member of an intent as a learner",
+      given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended"),
+      expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
+    },
+    {
+      name: "adds a member under the name of a removed initial member",
+      given: withoutClaim(
+        withArrival(withoutPeers(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "intended"),
+        "my-etcd-2",
+      ),
+      expect: "scale-up: addLearner http://my-etcd-2.my-etcd.foo.svc:2380",
+    },
+    {
+      name: "drops an intent when its name belongs to another claim",
+      given: withArrival(withoutPeers(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "intended"),
+      expect: "scale-up: deletePeer my-etcd-2",
+    },
+    {
+      name: "drops an intent that is not wanted any more",
+      given: withArrival(cluster(), "my-etcd-3", "intended"),
+      expect: "scale-up: deletePeer my-etcd-3",
+    },
+    {
+      name: "drops an intent also when fewer members are wanted",
+      given: withIntent(cluster({ spec: { replicas: 1 } })),
+      expect: "scale-down: deletePeer my-etcd-3",
+    },
+    {
+      name: "adds no member while one is sick",
+      given: withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "intended"),
+      expect: "wait: scale-up",
+    },
+    {
+      name: "recognises the member of its intent",
+      given: withIntent(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false })),
+      expect: "identify-member: replacePeer my-etcd-3 Existing",
+    },
+    {
+      name: "recreates the EtcdPeer of an added member",
+      given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false }),
+      expect: "recreate-learner: createPeer my-etcd-3 Existing",
+    },
+    {
+      name: "adds no second member while one is joining",
+      given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"),
+      expect: "wait: await-learner",
+    },
+    {
+      name: "promotes a learner that has caught up",
+      given: withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")),
+      expect: "promote-learner: promote my-etcd-3",
+    },
+    {
+      name: "promotes a learner with a silent client port by its health check",
+      given: withBudget(
+        unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
+      ),
+      expect: "promote-learner: promote my-etcd-3",
+    },
+    {
+      name: "does not promote a learner before it has published its name",
+      given: unnamed(unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3")),
+      expect: "wait: await-learner",
+    },
+    {
+      name: "does not promote another process at its address",
+      given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3", "abc"),
+      expect: "wait: await-learner",
+    },
+    {
+      name: "adds the next one while a member participates without serving clients",
+      given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended"), "my-etcd-2"),
+      expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
+    },
+    {
+      name: "cancels a removal when the member participates again",
+      given: withRemoval(unpublished(cluster(), "my-etcd-1"), "my-etcd-1", "replacement"),
+      expect: "remove-member: markRemoval my-etcd-1 none",
+    },
+    {
+      name: "chooses a member that does not serve clients before those that do",
+      given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
+      expect: "scale-down: markRemoval my-etcd-1 scale-down",
+    },
+    {
+      name: "chooses a sick member before one that does not serve clients",
+      given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-2"] }), "my-etcd-1"),
+      expect: "scale-down: markRemoval my-etcd-2 scale-down",
+    },
+    {
+      name: "removes a member that does not serve clients",
+      given: withRemoval(
+        unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
+        "my-etcd-1",
+        "scale-down",
+      ),
+      expect: "remove-member: removeMember my-etcd-1",
+    },
+    {
+      name: "removes a learner that does not arrive",
+      given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 601_000),
+      expect: "give-up-learner: markRemoval my-etcd-3 replacement",
+    },
+    {
+      name: "gives a learner its time, whatever the local clock",
+      given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 599_000),
+      expect: "wait: await-learner",
+    },
+    {
+      name: "chooses the highest ordinal for removal",
+      given: cluster({ replicas: 5, spec: { replicas: 3 } }),
+      expect: "scale-down: markRemoval my-etcd-4 scale-down",
+    },
+    {
+      name: "chooses a sick member before the highest ordinal",
+      given: cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-1"] }),
+      expect: "scale-down: markRemoval my-etcd-1 scale-down",
+    },
+    {
+      name: "removes the chosen member",
+      given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
+      expect: "remove-member: removeMember my-etcd-2",
+    },
+    {
+      name: "moves the leadership away before it removes the leader",
+      given: withRemoval(cluster({ spec: { replicas: 2 }, leader: "my-etcd-2" }), "my-etcd-2", "scale-down"),
+      expect: "remove-member: moveLeader my-etcd-2 to my-etcd-0",
+    },
+    {
+      name: "cancels an unwanted removal",
+      given: withRemoval(cluster(), "my-etcd-2", "scale-down"),
+      expect: "remove-member: markRemoval my-etcd-2 none",
+    },
+    {
+      name: "cancels a removal also while another member is about to join",
+      given: withRemoval(
+        withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "intended"),
+        "my-etcd-2",
+        "scale-down",
+      ),
+      expect: "remove-member: markRemoval my-etcd-2 none",
+    },
+    {
+      name: "cancels a second removal, which would block the first",
+      given: withRemoval(
+        withRemoval(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", "replacement"),
+        "my-etcd-3",
+        "replacement",
+      ),
+      expect: "remove-member: markRemoval my-etcd-3 none",
+    },
+    {
+      name: "cancels a replacement when the member is healthy again",
+      given: withRemoval(cluster(), "my-etcd-2", "replacement"),
+      expect: "remove-member: markRemoval my-etcd-2 none",
+    },
+    {
+      name: "removes a sick member instead of the chosen one",
+      given: withRemoval(
+        cluster({ replicas: 4, spec: { replicas: 3 }, down: ["my-etcd-0"] }),
+        "my-etcd-3",
+        "scale-down",
+      ),
+      expect: "remove-member: markRemoval my-etcd-3 none",
+    },
+    {
+      name: "has a surplus member's claim deleted only after etcd removed it",
+      given: withBudget(
+        withRemoval(withoutMember(cluster({ spec: { replicas: 2 } }), "my-etcd-2"), "my-etcd-2", "scale-down"),
+      ),
+      expect: "delete-peer-of-removed: releaseClaim my-etcd-2 pvc-cleanup",
+    },
+    {
+      name: "keeps the claim of a member that was removed by hand",
+      given: withoutMember(cluster(), "my-etcd-2"),
+      expect: "delete-peer-of-removed: releaseClaim my-etcd-2 pvc-quarantine",
+    },
+    {
+      name: "deletes the EtcdPeer once its claim is handled",
+      given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
+        finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
+      }),
+      expect: "delete-peer-of-removed: deletePeer my-etcd-2",
+    },
+    {
+      name: "keeps a quarantined claim, whatever the removal is called later",
+      given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
+        annotations: { [REMOVAL_ANNOTATION]: "never-voted" },
+        finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
+      }),
+      expect: "delete-peer-of-removed: deletePeer my-etcd-2",
+    },
+    {
+      name: "removes a lost member although no voter is to spare",
+      given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "replacement"),
+      expect: "remove-member: removeMember my-etcd-1",
+    },
+    {
+      name: "replaces no member without a quorum",
+      given: sickFor(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1", 3_000_000),
+      expect: "warn: await-quorum",
+    },
+    {
+      name: "does not start an initial member that etcd does not list any more",
+      given: withoutPeers(withoutMember(straggler, "my-etcd-2"), "my-etcd-2"),
+      expect: "scale-up: createPeer my-etcd-3 Existing",
+    },
+    {
+      name: "cancels a removal when the leader has raft traffic from the member",
+      given: withRemoval({ ...lost, heard: new Set([m1Id]) }, "my-etcd-1", "replacement"),
+      expect: "remove-member: markRemoval my-etcd-1 none",
+    },
+    {
+      name: "does not remove a member on an earlier process's record alone",
+      given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 20_000), "my-etcd-1", "replacement"),
+      expect: "wait: remove-member",
+    },
+    {
+      name: "removes a silent leader through another member",
+      given: withRemoval(
+        cluster({ spec: { replicas: 2 }, leader: "my-etcd-2", down: ["my-etcd-2"] }),
+        "my-etcd-2",
+        "scale-down",
+      ),
+      expect: "remove-member: removeMember my-etcd-2",
+    },
+    {
+      name: "does not mistake a foreign member with a managed name",
+      given: withoutPeers(withNamesake(cluster(), "my-etcd-1"), "my-etcd-1"),
+      expect: "recreate-peer: createPeer my-etcd-1 fenced",
+    },
+    {
+      name: "does not resume an intent that is being deleted, although etcd has added its member",
+      given: changedPeer(
+        withIntent(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added")),
+        "my-etcd-3",
+        {
+          finalizers: ["etcdpeer.etcd.improbable.io/pvc-cleanup"],
+        },
+      ),
+      expect: "delete-peer-of-removed: deletePeer my-etcd-3",
+    },
+    {
+      name: "removes a learner that never ran, and its claim",
+      given: stuckLearner(601_000),
+      expect: "give-up-learner: markRemoval my-etcd-3 never-started",
+    },
+    {
+      name: "waits for a learner that never ran as long as all earlier attempts",
+      given: triedBefore(stuckLearner(601_000), 3_600_000),
+      expect: "wait: await-learner",
+    },
+    {
+      name: "keeps the claim of a learner that has run",
+      given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"), LATER_ID, 601_000),
+      expect: "fence: replacePeer my-etcd-3 fenced",
+    },
+    {
+      name: "removes a surplus learner before its promotion, with its claim",
+      given: withBudget(withArrival(cluster(), "my-etcd-3", "synced")),
+      expect: "withdraw-learner: markRemoval my-etcd-3 scale-down",
+    },
+    {
+      name: "does not promote a learner with a recorded removal",
+      given: withRemoval(withBudget(withArrival(cluster(), "my-etcd-3", "synced")), "my-etcd-3", "scale-down"),
+      expect: "remove-member: removeMember my-etcd-3",
+    },
+    {
+      name: "promotes a learner while a foreign member leads",
+      given: withBudget(
+        ledBy(withForeigner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")), "f00"),
+      ),
+      expect: "promote-learner: promote my-etcd-3",
+    },
+    {
+      name: "removes a learner before a voter",
+      given: withRemoval(
+        withRemoval(withArrival(lost5, "my-etcd-5", "synced"), "my-etcd-1", "replacement"),
+        "my-etcd-5",
+        "replacement",
+      ),
+      expect: "remove-member: removeMember my-etcd-5",
+    },
+    {
+      name: "removes a learner that cannot be fenced",
+      given: withRunning(
+        withUnfencedPod(
+          knownFor(
+            withBudget(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")),
+            LATER_ID,
+            3_600_000,
+          ),
+          "my-etcd-3",
+        ),
+        "my-etcd-3",
+      ),
+      expect: "give-up-learner: markRemoval my-etcd-3 replacement",
+    },
+    {
+      name: "removes no managed member for a voter that was added by hand",
+      given: withForeignVoter(cluster()),
+      expect: "settled",
+    },
+    {
+      name: "does not count a voter that was added by hand as wanted",
+      given: withForeignVoter(cluster({ spec: { replicas: 4 } })),
+      expect: "scale-up: createPeer my-etcd-3 Existing",
+    },
+    {
+      name: "waits for a learner that was added by hand, and reports it",
+      given: withForeignLearner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended")),
+      expect: "warn: scale-up",
+    },
+    {
+      name: "identifies a member by its ID, whatever its peer URL",
+      given: withOtherUrl(cluster(), "my-etcd-1"),
+      expect: "settled",
+    },
+  ],
+  rulesIn("src/cluster/members").filter((name) => !["await-health", "replace-lost"].includes(name)),
+);

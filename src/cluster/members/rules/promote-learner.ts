@@ -1,0 +1,23 @@
+import { isInSync, ownArriving } from "#cluster/members/learners.ts";
+import { idOf, isFenced, isLeaving } from "#cluster/members/members.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { step } from "#runtime/decide.ts";
+import { isOverdue } from "./give-up-learner.ts";
+
+/** Promotes a learner that has caught up, unless its removal is recorded. */
+export const promoteLearner: ClusterRule = {
+  name: "promote-learner",
+  decide(snapshot) {
+    for (const learner of ownArriving(snapshot)) {
+      if (!learner.isLearner || isLeaving(snapshot, learner.name) || !isInSync(snapshot, learner)) continue;
+      // A learner that cannot be fenced in time is removed like any other that is overdue.
+      if (!isFenced(snapshot, learner.name) && isOverdue(snapshot, learner)) continue;
+      return step("promote-learner", `${learner.name} has caught up with the leader`, {
+        do: "promote",
+        name: learner.name,
+        id: idOf(learner),
+      });
+    }
+    return undefined;
+  },
+};

@@ -1,0 +1,40 @@
+import { ETCD_CONTAINER } from "#api/names.ts";
+import { neverRan } from "#cluster/members/learners.ts";
+import { intendedPeers, isLeaving, type KnownMember } from "#cluster/members/members.ts";
+import { hasNoClaim, lostForMs, refusedEmptyVolume, votersToReplace } from "#cluster/members/patience.ts";
+import { type ClusterSnapshot, healthOf, peerNamed } from "#cluster/snapshot.ts";
+import type { ClusterRule } from "#cluster/step.ts";
+import { whyNotRunning } from "#kube/pod.ts";
+import { step } from "#runtime/decide.ts";
+import { retire } from "./delete-peer-of-removed.ts";
+
+/**
+ * Records the removal of a voter that has been lost for longer than `spec.replacement.after`; a new member replaces it
+ * later. An intent is dropped first: it would wait forever for the lost member to be healthy.
+ */
+export const replaceLost: ClusterRule = {
+  name: "replace-lost",
+  decide(snapshot) {
+    const [lost] = votersToReplace(snapshot);
+    const peer = lost === undefined ? undefined : peerNamed(snapshot, lost.name);
+    if (lost === undefined || peer === undefined) return undefined;
+    if (isLeaving(snapshot, lost.name)) return undefined; // remove-member carries it out
+    const [intent] = intendedPeers(snapshot).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    if (intent !== undefined) return retire(intent, "replace-lost");
+    const seconds = Math.round(lostForMs(snapshot, lost) / 1_000);
+    const because = `${lost.name} has been lost for ${seconds} s (${why(snapshot, lost)})`;
+    const removal = neverRan(snapshot, lost) ? "never-started" : "replacement";
+    return step("replace-lost", because, { do: "markRemoval", peer, removal });
+  },
+};
+
+function why(snapshot: ClusterSnapshot, member: KnownMember): string {
+  if (hasNoClaim(snapshot, member)) return "its claim is gone";
+  if (refusedEmptyVolume(snapshot, member)) return "its volume is empty";
+  const pod = snapshot.pods.get(member.name);
+  const seen = healthOf(snapshot, member.name, member.id);
+  return (
+    (pod === undefined ? undefined : whyNotRunning(pod, ETCD_CONTAINER)) ??
+    (seen.is === "healthy" ? "healthy" : seen.why)
+  );
+}

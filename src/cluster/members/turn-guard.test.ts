@@ -1,0 +1,207 @@
+import { fencedPeer, intendedPeer, joiningPeer } from "#cluster/members/desired/peer.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster, LATER_ID, withArrival, withoutMember, withRemoval } from "#kit/snapshots/cluster.ts";
+import { stranger, withMember } from "#kit/snapshots/cluster-changes.ts";
+import { madeFrom, NEWER, OLD, ON_DELETE, wanting, withCrashing, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import { giving, identity, peerOf, restarting, STEPS, settled } from "#kit/snapshots/cluster-steps.ts";
+import { promised } from "#kit/tables/guard-promises.ts";
+import * as guards from "./turn-guard.ts";
+
+function fiveDown(down: readonly string[]): ClusterSnapshot {
+  return cluster({ replicas: 5, down });
+}
+
+const five1Down = fiveDown(["my-etcd-1"]);
+
+const five1DownTurned = withTurn(five1Down, "my-etcd-2", NEWER);
+
+const turned = withTurn(wanting(NEWER), "my-etcd-1");
+
+const asked = withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-1");
+
+promised(guards, {
+  "one-at-a-time": [
+    {
+      name: "no intent while another member is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: { do: "createPeer", peer: intendedPeer(settled, identity, "my-etcd-4") },
+      is: "forbidden",
+    },
+    {
+      name: "a joining member may get its EtcdPeer again",
+      given: withArrival(settled, "my-etcd-3", "added", { peer: false }),
+      step: { do: "createPeer", peer: joiningPeer(settled, identity, "my-etcd-3", LATER_ID) },
+      is: "allowed",
+    },
+    {
+      name: "a member may get its EtcdPeer again while a different one is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: { do: "createPeer", peer: fencedPeer(settled, identity, "my-etcd-1") },
+      is: "allowed",
+    },
+    {
+      name: "the member of an intent is added",
+      given: withArrival(settled, "my-etcd-3", "intended"),
+      step: STEPS.addLearner,
+      is: "allowed",
+    },
+    {
+      name: "no removal while a member is about to join",
+      given: withArrival(settled, "my-etcd-3", "intended"),
+      step: STEPS.removeMember,
+      is: "forbidden",
+    },
+    {
+      name: "no removal is recorded while a member is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: STEPS.markRemoval,
+      is: "forbidden",
+    },
+    {
+      name: "a removal may be cancelled while a member is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: { ...STEPS.markRemoval, removal: undefined },
+      is: "allowed",
+    },
+    {
+      name: "a foreign member blocks nothing",
+      given: withMember(settled, stranger({ name: "theirs", peerUrls: ["http://elsewhere:2380"], isLearner: true })),
+      step: STEPS.addLearner,
+      is: "allowed",
+    },
+    {
+      name: "a removed member is not leaving any more",
+      given: withoutMember(withRemoval(settled, "my-etcd-2", "replacement"), "my-etcd-2"),
+      step: STEPS.addLearner,
+      is: "allowed",
+    },
+    {
+      name: "no member is added while one is leaving",
+      given: withRemoval(settled, "my-etcd-2", "replacement"),
+      step: STEPS.addLearner,
+      is: "forbidden",
+    },
+    {
+      name: "a leaving member is removed",
+      given: withRemoval(settled, "my-etcd-2", "replacement"),
+      step: STEPS.removeMember,
+      is: "allowed",
+    },
+    { name: "one member restarts", given: settled, step: STEPS.restartPod, is: "allowed" },
+    {
+      name: "no restart while a member is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: STEPS.restartPod,
+      is: "forbidden",
+    },
+    {
+      name: "a joining member may restart",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: restarting(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3"),
+      is: "allowed",
+    },
+    {
+      name: "no restart while another member is down",
+      given: five1Down,
+      step: restarting(five1Down, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "a member that is down may restart",
+      given: five1Down,
+      step: restarting(five1Down, "my-etcd-1"),
+      is: "allowed",
+    },
+    {
+      name: "a pod that is down may be recreated at any time",
+      given: withCrashing(fiveDown(["my-etcd-1", "my-etcd-2"]), "my-etcd-2"),
+      step: restarting(five1Down, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a pod that is down is not recreated while its member answers: the kubelet may report late",
+      given: withCrashing(five1Down, "my-etcd-2"),
+      step: restarting(five1Down, "my-etcd-2"),
+      is: "forbidden",
+    },
+    { name: "one member is updated", given: settled, step: giving(settled, "my-etcd-2"), is: "allowed" },
+    {
+      name: "no update while a member is joining",
+      given: withArrival(settled, "my-etcd-3", "started"),
+      step: giving(settled, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "a leaving member may be updated",
+      given: withRemoval(settled, "my-etcd-2", "replacement"),
+      step: giving(settled, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "no update while another member is down",
+      given: five1Down,
+      step: giving(five1Down, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "no update while another restart is pending",
+      given: turned,
+      step: giving(turned, "my-etcd-2"),
+      is: "forbidden",
+    },
+    {
+      name: "an outdated pending restart blocks nothing",
+      given: withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-1", NEWER),
+      step: giving(withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-1", NEWER), "my-etcd-2", "3.6.18"),
+      is: "allowed",
+    },
+    {
+      name: "a restart that waits for a person blocks nothing",
+      given: asked,
+      step: giving(asked, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a member with a pending restart may get another template",
+      given: five1DownTurned,
+      step: giving(five1DownTurned, "my-etcd-2", "3.6.18"),
+      is: "allowed",
+    },
+    {
+      name: "a write without a new template is no update",
+      given: turned,
+      step: { do: "replacePeer", live: peerOf(turned, "my-etcd-2"), peer: fencedPeer(turned, identity, "my-etcd-2") },
+      is: "allowed",
+    },
+    {
+      name: "no update while the revision of its pod is unknown",
+      given: madeFrom(turned, "my-etcd-2", undefined),
+      step: { do: "replacePeer", live: peerOf(turned, "my-etcd-2"), peer: fencedPeer(turned, identity, "my-etcd-2") },
+      is: "allowed",
+    },
+    {
+      name: "a member outside the quorum loses nothing",
+      given: fiveDown(["my-etcd-1", "my-etcd-2"]),
+      step: giving(fiveDown(["my-etcd-1", "my-etcd-2"]), "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "a learner is not updated",
+      given: withArrival(five1Down, "my-etcd-5", "started"),
+      step: giving(withArrival(five1Down, "my-etcd-5", "started"), "my-etcd-5"),
+      is: "allowed",
+    },
+    {
+      name: "an unlisted member is not updated",
+      given: withoutMember(five1Down, "my-etcd-2"),
+      step: giving(five1Down, "my-etcd-2"),
+      is: "allowed",
+    },
+    {
+      name: "an EtcdPeer without a spec is left to other guards",
+      given: turned,
+      step: { ...STEPS.replacePeer, peer: { ...STEPS.replacePeer.peer, spec: undefined } } as never,
+      is: "allowed",
+    },
+  ],
+});

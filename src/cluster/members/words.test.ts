@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import { unknown } from "#base/observed.ts";
+import { awaitLearner } from "#cluster/members/rules/await-learner.ts";
+import { awaitQuorum } from "#cluster/members/rules/await-quorum.ts";
+import { removeMember } from "#cluster/members/rules/remove-member.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster, sickFor, withArrival, withRemoval } from "#kit/snapshots/cluster.ts";
+import { dialled } from "#kit/snapshots/cluster-changes.ts";
+
+// Messages, and recheck intervals.
+
+const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
+const sickTwo = (one: number, other: number) => sickFor(sickFor(outage, "my-etcd-1", one), "my-etcd-2", other);
+
+const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
+  { name: "every second at first", given: outage, expect: 1_000 },
+  { name: "by the shortest absence", given: sickTwo(50_000, 20_000), expect: 2_000 },
+  { name: "at last every ten seconds", given: sickTwo(3_600_000, 3_600_000), expect: 10_000 },
+  {
+    name: "every ten seconds with no missing member",
+    given: { ...cluster(), members: unknown("no leader") },
+    expect: 10_000,
+  },
+];
+test("remove-member: reports that no member is replaced any more", () => {
+  const marked = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement");
+  const kept = { ...marked, replaceAfterMs: Number.POSITIVE_INFINITY };
+  expect(removeMember.decide(kept)).toMatchObject({
+    because: "my-etcd-2 is not replaced any more: spec.replacement.after is Never",
+  });
+  const patient = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "scale-down");
+  expect(removeMember.decide({ ...patient, replaceAfterMs: Number.POSITIVE_INFINITY })).toMatchObject({
+    because: "my-etcd-2 no longer has to be removed",
+  });
+  const heard = { ...marked, heard: new Set([marked.cluster.status!.identity!.initialMembers[2]!.id]) };
+  expect(removeMember.decide(heard)).toMatchObject({ because: "my-etcd-2 is healthy, or may be" });
+  const well = { ...withRemoval(cluster(), "my-etcd-2", "replacement"), replaceAfterMs: Number.POSITIVE_INFINITY };
+  expect(removeMember.decide(well)).toMatchObject({ because: "my-etcd-2 is healthy, or may be" });
+});
+
+for (const { name, given, expect: wanted } of outages) {
+  test(`await-quorum: rechecks ${name}, and warns`, () => {
+    expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted, warn: true });
+  });
+}
+
+const joining = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
+
+const arrivals: { name: string; given: ClusterSnapshot; expect: number }[] = [
+  { name: "every tenth of a second at first", given: dialled(joining, "my-etcd-3", 0), expect: 100 },
+  { name: "then more rarely", given: dialled(joining, "my-etcd-3", 10_000), expect: 1_000 },
+  { name: "at last every two seconds", given: dialled(joining, "my-etcd-3", 3_600_000), expect: 2_000 },
+  {
+    name: "rarely while its pod has no address",
+    given: { ...dialled(joining, "my-etcd-3", 0), endpoints: joining.endpoints },
+    expect: 5_000,
+  },
+  { name: "rarely while it has no pod", given: joining, expect: 5_000 },
+];
+for (const { name, given, expect: wanted } of arrivals) {
+  test(`await-learner: rechecks ${name}`, () => {
+    expect(awaitLearner.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted });
+  });
+}
+
+test("remove-member: reports why a removal is cancelled", () => {
+  expect(removeMember.decide(withRemoval(cluster(), "my-etcd-2", "scale-down"))).toMatchObject({
+    because: "my-etcd-2 no longer has to be removed",
+  });
+  expect(removeMember.decide(withRemoval(cluster(), "my-etcd-2", "replacement"))).toMatchObject({
+    because: "my-etcd-2 is healthy, or may be",
+  });
+});

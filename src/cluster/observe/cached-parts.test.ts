@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { dying, strange, touched, WHOLE, withLastPod } from "#kit/snapshots/cluster-rested.ts";
+import { etcdBackup } from "#kit/snapshots/etcd-backup.ts";
+import { etcdRestore } from "#kit/snapshots/etcd-restore.ts";
+import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
+import type { KubeObject } from "#kube/kinds.ts";
+import { type CachedParts, versionsOf } from "./cached-parts.ts";
+
+const first = <T extends KubeObject>(all: readonly T[]) => all.map((each, n) => (n === 0 ? touched(each) : each));
+const peer = WHOLE.peers[0]!;
+
+const CHANGES: readonly { name: string; to: Partial<CachedParts> }[] = [
+  { name: "the cluster", to: { cluster: touched(WHOLE.cluster) } },
+  { name: "the headless Service", to: { headlessService: touched(WHOLE.headlessService!) } },
+  { name: "the client Service", to: { clientService: touched(WHOLE.clientService!) } },
+  { name: "the client Service, which is gone", to: { clientService: undefined } },
+  { name: "the budget", to: { budget: touched(WHOLE.budget!) } },
+  { name: "a network policy, which is new", to: { networkPolicy: touched(WHOLE.budget!) as never } },
+  { name: "a restore, which is new", to: { restore: etcdRestore() } },
+  { name: "a schedule, which is new", to: { schedules: [etcdBackupSchedule()] } },
+  { name: "a backup, which is new", to: { sourceBackups: [etcdBackup()] } },
+  { name: "a peer", to: { peers: first(WHOLE.peers) } },
+  { name: "a peer, which is gone", to: { peers: WHOLE.peers.slice(1) } },
+  { name: "a foreign EtcdPeer, which is new", to: { foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
+  { name: "a claim", to: { claims: first(WHOLE.claims) } },
+  { name: "a pod", to: { pods: withLastPod(touched).pods } },
+  { name: "a pod, which is gone", to: { pods: new Map([...WHOLE.pods].slice(1)) } },
+];
+
+test.each(CHANGES)("versions: the text changes with $name", ({ to }) => {
+  expect(versionsOf({ ...WHOLE, ...to })).not.toBe(versionsOf(WHOLE));
+});
+
+test("versions: equal versions have equal texts", () => {
+  expect(versionsOf({ ...WHOLE })).toBe(versionsOf(withLastPod(dying)));
+});
+
+test("versions: kinds of objects are distinguished", () => {
+  const [one, other] = [touched(WHOLE.claims[0]!), touched(WHOLE.claims[1]!)];
+  const versioned = (version: string) => ({ ...one, metadata: { ...one.metadata, resourceVersion: version } });
+  const of = (claims: readonly (typeof one)[]) => versionsOf({ ...WHOLE, claims });
+  expect(of([versioned("12"), versioned("3")])).not.toBe(of([versioned("1"), versioned("23")]));
+  expect(versionsOf({ ...WHOLE, peers: [], claims: [one, other] })).not.toBe(
+    versionsOf({ ...WHOLE, peers: [one, other] as never, claims: [] }),
+  );
+});

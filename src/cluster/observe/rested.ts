@@ -1,0 +1,100 @@
+import { isAuthWanted } from "#api/auth.ts";
+import type { EtcdCluster } from "#api/v1beta1/cluster.ts";
+import { isMonitorOnRecord, isMonitorWanted } from "#cluster/exposure/monitored.ts";
+import { leaderOf } from "#cluster/members/members.ts";
+import { planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { ClusterStep } from "#cluster/step.ts";
+import { type EndpointStatus, hexOf, type MemberList } from "#etcd/types.ts";
+import type { Plan } from "#runtime/decide.ts";
+import { aged } from "./aged.ts";
+import { type CachedParts, versionsOf } from "./cached-parts.ts";
+import { isCalledSettled, isSettled, LOOKS_APART_MS } from "./rest.ts";
+
+/**
+ * The state of a cluster at rest that a glance compares. Strings instead of objects: replaced objects would stay in
+ * memory.
+ */
+export interface Rested {
+  /** Versions of all cached objects of the cluster. */
+  readonly versions: string;
+  /** The leader, and the IDs and names of the members. */
+  readonly told: string;
+  /** Addresses of the members; undefined before the first observation. */
+  readonly urls?: string;
+}
+
+/** The state after an observation; undefined when no glance may follow. */
+export function restedAt(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): Rested | undefined {
+  const { cluster, members, certificates } = snapshot;
+  const leader = leaderOf(snapshot);
+  if (!isSettled(snapshot) || isReadBesides(cluster) || leader === undefined || members.is !== "present")
+    return undefined;
+  // Bindings of EtcdUsers are not watched.
+  if (!isForNothing(plan) || (certificates?.bindings ?? []).length > 0) return undefined;
+  // No event reports that time has passed: the plan must have nothing to do until the next observation either.
+  if (!isForNothing(planCluster(aged(snapshot, LOOKS_APART_MS)))) return undefined;
+  return {
+    versions: versionsOf(snapshot),
+    told: toldBy(leader.id, membersIn(members.value)),
+    urls: urlsIn(members.value),
+  };
+}
+
+function isForNothing(plan: Plan<ClusterStep>): boolean {
+  return plan.next === "settled" && plan.aside === undefined;
+}
+
+/** The state according to the status; undefined when the status or the caches show a problem. */
+export function restedByRecord(parts: CachedParts): Rested | undefined {
+  const { cluster } = parts;
+  const members = cluster.status?.members ?? [];
+  const leader = members.find(({ name }) => name === cluster.status?.leader);
+  if (leader === undefined || isReadBesides(cluster) || !isCalledSettled(parts)) return undefined;
+  const told = members.map(({ id, name, learner }) => ({ id, name, isLearner: learner }));
+  return { versions: versionsOf(parts), told: toldBy(leader.id, told) };
+}
+
+/** The answer of the member with this name, and its member list. */
+interface Word {
+  readonly peer: string;
+  readonly status: EndpointStatus;
+  readonly list: MemberList;
+}
+
+/** Whether the queried member is a voter, reports no problem, and has the same leader and member list. */
+export function isAsRested({ told, urls }: Rested, { peer, status, list }: Word): boolean {
+  const { memberId, leaderId, isLearner, alarms, downgradeTo } = status;
+  const isItself = list.members.find(({ id }) => id === memberId)?.name === peer;
+  const isWell = isItself && !isLearner && alarms.length === 0 && downgradeTo === undefined;
+  if (!isWell || leaderId === undefined) return false;
+  const now = urlsIn(list);
+  return toldBy(hexOf(leaderId), membersIn(list)) === told && now === (urls ?? now);
+}
+
+/** Whether the cluster has state that is neither watched nor reported by members. */
+function isReadBesides(cluster: EtcdCluster): boolean {
+  const { auth, plan } = cluster.status ?? {};
+  const isMonitored = isMonitorWanted(cluster) || isMonitorOnRecord(cluster);
+  return isMonitored || isAuthWanted(cluster.spec) !== undefined || auth !== undefined || plan !== undefined;
+}
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly isLearner: boolean;
+}
+
+function membersIn({ members }: MemberList): readonly Listed[] {
+  return members.map(({ id, name, isLearner }) => ({ id: hexOf(id), name, isLearner }));
+}
+
+function toldBy(leaderId: string, members: readonly Listed[]): string {
+  const lines = members.map(({ id, name, isLearner }) => `${id} ${name} ${isLearner}`);
+  return [leaderId, ...lines.sort()].join("\n");
+}
+
+function urlsIn({ members }: MemberList): string {
+  const lines = members.map(({ id, peerUrls, clientUrls }) => [hexOf(id), peerUrls, clientUrls].join(" "));
+  return lines.sort().join("\n");
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
+import { backupReady, backupStatus } from "./backup-ready.ts";
+
+const TIME = "2026-01-01T12:00:00Z";
+
+/** A schedule with this name and these conditions. */
+function schedule(
+  name: string,
+  conditions: Readonly<Record<string, string>>,
+  spec: object = {},
+  more: object = {},
+): EtcdBackupSchedule {
+  const told = Object.entries(conditions).map(([type, message]) => ({
+    ...{ type, status: message.startsWith("no ") ? ("False" as const) : ("True" as const), reason: "R", message },
+    ...{ observedGeneration: 1, lastTransitionTime: TIME },
+  }));
+  const made = etcdBackupSchedule({ spec, status: { conditions: told, ...more } });
+  return { ...made, metadata: { ...made.metadata, name } };
+}
+
+function snapshot(schedules: readonly EtcdBackupSchedule[], status: object = {}): ClusterSnapshot {
+  const whole = cluster();
+  return { ...whole, schedules, cluster: { ...whole.cluster, status: { ...whole.cluster.status, ...status } } };
+}
+
+const good = schedule("a", { Ready: "next", BackupReady: "stored" });
+const bad = schedule("b", { Ready: "next", BackupReady: "no backup" });
+const asleep = schedule("c", { Ready: "no backups are made", BackupReady: "stored" }, { suspend: true });
+const stuck = schedule("d", { Ready: "no right", BackupReady: "stored" });
+const fresh = schedule("e", {});
+const half = schedule("f", { Ready: "next" });
+
+describe("BackupReady", () => {
+  test.each<[string, readonly EtcdBackupSchedule[], string | undefined]>([
+    ["is not there without a schedule", [], undefined],
+    ["a good backup", [good], "True BackedUp: a: stored"],
+    ["no good backup", [good, bad], "False BackupMissing: b: no backup"],
+    ["a schedule that creates none", [stuck, bad], "False BackupMissing: d: no right; b: no backup"],
+    ["a suspended schedule beside an active one", [good, asleep], "True BackedUp: a: stored"],
+    ["only a suspended schedule", [asleep], "False BackupMissing: c: no backups are made"],
+    ["a new schedule", [fresh], "False BackupMissing: e: it has no status yet"],
+    ["a schedule without all its conditions", [half], "False BackupMissing: f: it has no status yet"],
+    ["two good ones", [good, schedule("g", { Ready: "next", BackupReady: "stored, too" })], "True BackedUp: a: stored; g: stored, too"],
+  ])("%s", (_, schedules, expected) => {
+    const verdict = backupReady({ snapshot: snapshot(schedules) });
+    expect(verdict && `${verdict.status} ${verdict.reason}: ${verdict.message}`).toBe(expected);
+  }); // biome-ignore format: a table
+
+  test("is False after the last schedule was deleted", () => {
+    const condition = { type: "BackupReady", status: "True", reason: "BackedUp", message: "m" };
+    expect(backupReady({ snapshot: snapshot([], { conditions: [condition] }) })).toEqual({
+      status: "False",
+      reason: "NoSchedule",
+      message: "no EtcdBackupSchedule names this cluster any more",
+    });
+    expect(backupReady({ snapshot: snapshot([], { conditions: [{ ...condition, type: "Ready" }] }) })).toBeUndefined();
+  });
+});
+
+describe("status.backup", () => {
+  const made = (name: string, time: string) => ({ name, time, revision: "7" });
+  const early = { name: "early", time: "2026-01-01T10:00:00Z" };
+  const late = { name: "late", time: "2026-01-01T11:00:00Z" };
+
+  test("is not there before the first backup", () => {
+    expect(backupStatus(snapshot([good]))).toEqual({});
+  });
+
+  test("has the latest of all schedules", () => {
+    const one = schedule("a", {}, {}, { lastSuccessful: made("late", late.time), lastVerified: early });
+    const two = schedule("b", {}, {}, { lastSuccessful: made("early", early.time), lastVerified: late });
+    expect(backupStatus(snapshot([one, two]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
+    expect(backupStatus(snapshot([two, one]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
+    const only = schedule("a", {}, {}, { lastVerified: early });
+    expect(backupStatus(snapshot([only]))).toEqual({ backup: { lastVerified: early } });
+  });
+
+  test("is kept when its schedule is deleted", () => {
+    const backup = { lastSuccessful: late };
+    expect(backupStatus(snapshot([], { backup }))).toStrictEqual({ backup });
+    const verified = { lastVerified: early };
+    expect(backupStatus(snapshot([], { backup: verified }))).toStrictEqual({ backup: verified });
+    const older = schedule("a", {}, {}, { lastSuccessful: made("early", early.time) });
+    expect(backupStatus(snapshot([older], { backup }))).toEqual({ backup });
+  });
+});

@@ -1,0 +1,58 @@
+import type { EtcdClusterStatus } from "#api/v1beta1/cluster.ts";
+import type { EtcdBackupSchedule, MadeBackup } from "#api/v1beta1/schedule.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+/**
+ * Condition BackupReady: whether the latest run of each schedule left a good backup. Suspended schedules count only
+ * when there is no other.
+ */
+export function backupReady({ snapshot }: Pick<Case, "snapshot">): Verdict | undefined {
+  const { schedules, cluster } = snapshot;
+  if (schedules.length === 0) {
+    const toldBefore = cluster.status?.conditions?.some(({ type }) => type === "BackupReady") ?? false;
+    const message = "no EtcdBackupSchedule names this cluster any more";
+    return toldBefore ? { status: "False", reason: "NoSchedule", message } : undefined;
+  }
+  const awake = schedules.filter(({ spec }) => !spec.suspend);
+  const asked = awake.length > 0 ? awake : schedules;
+  const lacks = asked.flatMap((schedule) => lackOf(schedule) ?? []);
+  if (lacks.length > 0) return { status: "False", reason: "BackupMissing", message: lacks.join("; ") };
+  const told = asked.map((schedule) => `${schedule.metadata.name}: ${conditionOf(schedule, "BackupReady")?.message}`);
+  return { status: "True", reason: "BackedUp", message: told.join("; ") };
+}
+
+/** The schedule's problem, according to its status. */
+function lackOf(schedule: EtcdBackupSchedule): string | undefined {
+  const lack = ["Ready", "BackupReady"]
+    .map((type) => conditionOf(schedule, type))
+    .find((each) => each?.status !== "True");
+  if (conditionOf(schedule, "BackupReady") === undefined) return `${schedule.metadata.name}: it has no status yet`;
+  return lack === undefined ? undefined : `${schedule.metadata.name}: ${lack.message}`;
+}
+
+function conditionOf({ status }: EtcdBackupSchedule, type: string) {
+  return status?.conditions?.find((each) => each.type === type);
+}
+
+/** The latest backups of all schedules. For deleted ones, the recorded backup. */
+export function backupStatus({ schedules, cluster }: ClusterSnapshot): Pick<EtcdClusterStatus, "backup"> {
+  const { backup: before } = cluster.status ?? {};
+  const lastSuccessful = latestOf(
+    [before, ...schedules.map(({ status }) => status)].map((each) => each?.lastSuccessful),
+  );
+  const lastVerified = latestOf([before, ...schedules.map(({ status }) => status)].map((each) => each?.lastVerified));
+  if (lastSuccessful === undefined && lastVerified === undefined) return {};
+  return {
+    backup: {
+      ...(lastSuccessful === undefined ? {} : { lastSuccessful }),
+      ...(lastVerified === undefined ? {} : { lastVerified }),
+    },
+  };
+}
+
+function latestOf(all: readonly (MadeBackup | undefined)[]): MadeBackup | undefined {
+  const known = all.filter((each) => each !== undefined);
+  const [latest] = known.toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time));
+  return latest === undefined ? undefined : { name: latest.name, time: latest.time };
+}

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import { CLUSTER_GUARDS } from "#cluster/guards.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { DAY_MS } from "#kit/snapshots/certificates.ts";
+import { NOW } from "#kit/snapshots/cluster.ts";
+import { guarded, PREPARED } from "#kit/snapshots/cluster-auth.ts";
+import { secured } from "#kit/snapshots/cluster-tls.ts";
+import type { Aside, Plan } from "#runtime/decide.ts";
+import { missing, ONLY_TOLD, REASON_OF_RULE } from "./hindrance.ts";
+import { progressing } from "./progressing.ts";
+
+const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
+const BROUGHT = {
+  peer: { provider: "Secret", secret: { secretName: "their-peer" } },
+  client: { provider: "Secret", secret },
+};
+/** User-provided certificates expire soon. */
+const ending: ClusterSnapshot = {
+  ...secured({}, BROUGHT, { isOurs: false }),
+  takenAtMs: NOW + 75 * DAY_MS,
+};
+
+const told: Aside = { rule: "certificate-expires", because: "it ends", is: "remark" };
+const revoked: Aside = { rule: "secret-access-missing", because: "the operator may not get secrets", is: "remark" };
+const taken: Aside = { rule: "trust-map", because: "it is not this cluster's", is: "remark" };
+const refused: Aside = { rule: "pod-monitor", because: "a webhook says no", is: "refused" };
+const exists: Aside = { rule: "pod-monitor", because: "it is there", code: "KubeAlreadyExists", is: "refused" };
+const putOff: Aside = { rule: "pod-monitor", because: "it is asked to come again", is: "putOff" };
+
+const cases: { name: string; aside: readonly Aside[] | undefined; lacks: readonly [string, string] | undefined }[] = [
+  { name: "nothing without notices", aside: undefined, lacks: undefined },
+  { name: "no certificate that expires later", aside: [told], lacks: undefined },
+  { name: "no right that is needed only to read again", aside: [revoked], lacks: undefined },
+  { name: "no step that is delayed for moments", aside: [putOff], lacks: undefined },
+  { name: "a taken name, with its own reason", aside: [taken], lacks: ["NameTaken", "it is not this cluster's"] },
+  { name: "a refused step", aside: [refused], lacks: ["StepRefused", "pod-monitor: a webhook says no"] },
+  { name: "an object that exists already", aside: [exists], lacks: ["NameTaken", "pod-monitor: it is there"] },
+  {
+    name: "all problems together",
+    aside: [told, taken, putOff, refused],
+    lacks: ["NameTaken", "it is not this cluster's; pod-monitor: a webhook says no"],
+  },
+];
+
+test.each(cases)("what is missing: $name", ({ aside, lacks }) => {
+  const found = missing({ snapshot: ending, plan: { next: "settled", ...(aside === undefined ? {} : { aside }) } });
+  expect(found && [found.reason, found.message]).toEqual(lacks);
+});
+
+test("problems of etcd's users have their own reason, not that of a refused step", () => {
+  const snapshot = guarded({ state: PREPARED, secret: { trouble: "its password is empty" } });
+  const { conditions } = clusterStatus(snapshot, planCluster(snapshot));
+  for (const name of ["Ready", "Progressing", "AuthReady"])
+    expect(conditions?.find(({ type }) => type === name)).toMatchObject({
+      status: "False",
+      reason: "RootSecretInvalid",
+      message: "Secret my-etcd-root: its password is empty",
+    });
+});
+
+test("reasons are of existing rules and guards", () => {
+  const names = [...CLUSTER_RULES, ...CLUSTER_GUARDS].map(({ name }) => name);
+  expect([...Object.keys(REASON_OF_RULE), ...ONLY_TOLD].filter((name) => !names.includes(name))).toEqual([]);
+});
+
+function progressingOf(plan: Plan<never>) {
+  return progressing({ snapshot: ending, plan, members: [], own: [] });
+}
+
+test("a cluster with expiring user-provided certificates is settled and not Ready", () => {
+  const plan = planCluster(ending);
+  expect(plan).toMatchObject({ next: "settled", aside: [{ rule: "certificate-expires", is: "remark" }] });
+  const { conditions } = clusterStatus(ending, plan);
+  const of = (type: string) => conditions?.find((each) => each.type === type);
+  expect([of("Ready"), of("Progressing")]).toMatchObject([
+    { status: "False", reason: "CertificateEnding" },
+    { status: "False", reason: "Settled", message: "there is nothing to do" },
+  ]);
+});
+
+test("a mere notice is not reported as a step not done", () => {
+  expect(progressingOf({ next: "settled", aside: [told, putOff] })).toMatchObject({
+    status: "True",
+    message: "pod-monitor: not yet: it is asked to come again",
+  });
+  expect(
+    progressingOf({
+      next: "wait",
+      rule: "await-health",
+      because: "one is down",
+      recheckAfterMs: 1,
+      warn: false,
+      aside: [told, refused],
+    }),
+  ).toEqual({
+    status: "True",
+    reason: "Waiting",
+    message: "await-health: one is down; not done: pod-monitor: a webhook says no",
+  });
+});

@@ -1,0 +1,99 @@
+import type { Reason } from "#api/conditions.ts";
+import { hindranceOf } from "#cluster/auth/hindrance.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import { haveAllFailed } from "#cluster/update/first-backup.ts";
+import { tlsReady } from "#cluster-tls/check/tls-ready.ts";
+import type { Aside } from "#runtime/decide.ts";
+import type { Case } from "./verdict.ts";
+
+interface Hindrance {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/** Rules and guards with waits and notices that last until a person acts; each has its own reason. */
+export const REASON_OF_RULE: Readonly<Record<string, Reason>> = {
+  "name-taken": "NameTaken",
+  "claims-unclear": "ClaimTaken",
+  "identity-is-here": "StepRefused",
+  "restore-failed": "RestoreFailed",
+  "no-version-path": "NoVersionPath",
+  "refused-spec": "SpecRefused",
+  "runnable-only": "SpecRefused",
+  "roll-back-member": "UpdateStopped",
+  "dying-claim-is-held": "StepRefused",
+  "no-space": "NoSpaceAlarm",
+  "headless-service": "NameTaken",
+  "client-service": "NameTaken",
+  "disruption-budget": "NameTaken",
+  "network-policy": "NameTaken",
+  "pod-monitor": "NameTaken",
+  "issue-ca": "CertificateInvalid",
+  "issue-certificate": "CertificateInvalid",
+  "trust-map": "NameTaken",
+  "certificate-request": "IssuerFailed",
+};
+
+/** Rules with notices that leave no work and block nothing: a condition of its own, or the status, reports them. */
+export const ONLY_TOLD: ReadonlySet<string> = new Set([
+  "certificate-expires",
+  "ca-rotation-blocked",
+  "secret-access-missing",
+  "unmanaged-names",
+]);
+
+/**
+ * Rules that return only steps: a wait with their name means that their step is refused or has no effect, and holds
+ * everything below.
+ */
+const HOLDING = new Set(CLUSTER_RULES.flatMap(({ name, holds }) => (holds ? [name] : [])));
+
+/** An obstacle to the plan that only a person can remove: the cluster is not progressing then. */
+export function blocked({ plan, snapshot }: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
+  if (plan.next !== "wait") return undefined;
+  if (plan.rule === "await-certificates") return plan.warn ? ofCertificates({ snapshot, plan }) : undefined;
+  // While a backup runs, or is about to be created, no person has to act.
+  if (plan.rule === "backup-first")
+    return haveAllFailed(snapshot) ? { reason: "BackupFailed", message: plan.because } : undefined;
+  if (HOLDING.has(plan.rule)) return { reason: "StepRefused", message: `${plan.rule}: ${plan.because}` };
+  const reason = REASON_OF_RULE[plan.rule];
+  return reason === undefined ? undefined : { reason, message: plan.because };
+}
+
+/** TLSReady has a reason for each problem with certificates. */
+function ofCertificates(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
+  const { reason, message } = tlsReady(given) ?? {};
+  return reason === undefined || message === undefined ? undefined : { reason, message };
+}
+
+/** What is wanted and not done now, for whatever reason. */
+export function notDone({ plan }: Pick<Case, "plan">): readonly Aside[] {
+  return (plan.aside ?? []).filter(({ rule }) => !ONLY_TOLD.has(rule));
+}
+
+/**
+ * What is wanted and missing because its step is refused, has no effect, or its name is taken; other work continues.
+ */
+export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
+  const lacking = notDone(given).filter(({ is }) => is !== "putOff");
+  const lacks = lacking.map(({ rule, because, code, is }) => ({
+    reason: reasonOf(is === "remark" ? reasonOfRemark(rule, given) : undefined, code),
+    message: is === "remark" ? because : `${rule}: ${because}`,
+  }));
+  const [first] = lacks;
+  return first === undefined
+    ? undefined
+    : { reason: first.reason, message: lacks.map(({ message }) => message).join("; ") };
+}
+
+/** Problems with users of etcd and with certificates have the reasons of AuthReady and TLSReady. */
+function reasonOfRemark(rule: string, given: Pick<Case, "plan" | "snapshot">): Reason | undefined {
+  if (rule === "administrators") return hindranceOf(given.snapshot)?.reason;
+  if (rule !== "await-certificates") return REASON_OF_RULE[rule];
+  const told = tlsReady(given);
+  return told?.reason ?? "CertificatesPending";
+}
+
+function reasonOf(own: Reason | undefined, code: string | undefined): Reason {
+  return own ?? (code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused");
+}

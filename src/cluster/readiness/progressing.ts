@@ -1,0 +1,54 @@
+import { isWaking, sleepText } from "#cluster/lifecycle/sleep.ts";
+import { isForming, isPaused, isQuiet } from "#cluster/snapshot.ts";
+import { unfinishedText } from "#cluster/update/update-status.ts";
+import { waiversText } from "#cluster/update/waivers-text.ts";
+import { changeReason, isChanging } from "./change.ts";
+import { blocked, missing, notDone } from "./hindrance.ts";
+import { unfulfilled } from "./unfulfilled.ts";
+import type { Case, Verdict } from "./verdict.ts";
+
+/** Condition Progressing: whether the operator changes something, or waits to. */
+export function progressing(given: Case): Verdict {
+  const verdict = judged(given);
+  return { ...verdict, message: `${verdict.message}${waiversText(given)}` };
+}
+
+function judged(given: Case): Verdict {
+  const { snapshot, plan } = given;
+  if (snapshot.cluster.metadata.deletionTimestamp !== undefined)
+    return { status: "True", reason: "Deleting", message: "members are being stopped; claims are kept" };
+  if (isPaused(snapshot))
+    return {
+      status: "False",
+      reason: "Paused",
+      message: plan.next === "wait" ? plan.because : "the cluster is paused",
+    };
+  const asleep = sleepText(snapshot);
+  if (asleep !== undefined && plan.next === "wait")
+    return { status: "True", reason: "FallingAsleep", message: `${plan.rule}: ${plan.because}` };
+  if (asleep !== undefined) return { status: "False", reason: "Asleep", message: asleep };
+  const hindrance = blocked(given);
+  if (hindrance !== undefined) return { status: "False", ...hindrance };
+  const lack = missing(given);
+  if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
+  const left = notDone(given);
+  // In a settled cluster the missing parts were reported above.
+  const [putOff] = left;
+  const changing = isWaking(snapshot)
+    ? "Waking"
+    : isChanging(snapshot)
+      ? changeReason(snapshot)
+      : isForming(snapshot)
+        ? "Forming"
+        : "Waiting";
+  if (plan.next === "settled" && putOff !== undefined)
+    return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
+  const owed = plan.next === "settled" ? (unfulfilled(given)?.message ?? unfinishedText(snapshot)) : undefined;
+  if (owed !== undefined) return { status: "True", reason: changing, message: owed };
+  const aside = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
+  if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
+  const message = `${plan.rule}: ${plan.because}`;
+  if (plan.next === "step") return { status: "True", reason: "Acting", message: `${message}${aside}` };
+  if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
+  return { status: "True", reason: changing, message: `${message}${aside}` };
+}

@@ -1,0 +1,56 @@
+import { isAuthWanted } from "#api/auth.ts";
+import type { Reason } from "#api/conditions.ts";
+import { authReady } from "#cluster/auth/auth-ready.ts";
+import { stateOf } from "#cluster/auth/hindrance.ts";
+import { type ClusterSnapshot, isPaused } from "#cluster/snapshot.ts";
+import { pendingRelease } from "#cluster/update/pending-release.ts";
+import { isOutdated } from "#cluster/update/rolling.ts";
+import { awaitedText, waitingForDeletion } from "#cluster/update/update-status.ts";
+import { pendingTls } from "#cluster-tls/switch/tls-change.ts";
+import type { Case } from "./verdict.ts";
+
+interface Unfulfilled {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/**
+ * The part of the spec that is not carried out yet, or not known to be, although no rule reports it. What was carried
+ * out once stays so when an observation is less complete than the one before.
+ */
+export function unfulfilled(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
+  const { snapshot } = given;
+  return unfulfilledTls(given) ?? pendingRelease(snapshot) ?? unfulfilledTurns(snapshot) ?? unfulfilledAuth(given);
+}
+
+function unfulfilledTls({ snapshot }: Pick<Case, "snapshot">): Unfulfilled | undefined {
+  const pending = pendingTls(snapshot);
+  if (pending === undefined) return undefined;
+  const awaited = waitingForDeletion(snapshot);
+  const message = awaited.length === 0 ? pending : `${pending}; ${awaitedText(awaited)}`;
+  return { reason: "CertificatesChanging", message };
+}
+
+/**
+ * Members that would restart with their previous template (updateStrategy OnDelete; others have reason Rolling). During
+ * a pause, held-by-pause.ts reports an edit first. A difference without an edit, such as a new CA, does not affect Ready
+ * until the pause ends.
+ */
+function unfulfilledTurns(snapshot: ClusterSnapshot): Unfulfilled | undefined {
+  if (isPaused(snapshot)) return undefined;
+  const names = snapshot.peers.filter((peer) => isOutdated(snapshot, peer)).map(({ metadata }) => metadata.name);
+  if (names.length === 0) return undefined;
+  const message = `${names.join(", ")} ${names.length === 1 ? "has" : "have"} yet to get the new template`;
+  return { reason: "Waiting", message };
+}
+
+/** While etcd does not answer, the previous condition counts. */
+function unfulfilledAuth(given: Pick<Case, "snapshot" | "plan">): Unfulfilled | undefined {
+  const { cluster } = given.snapshot;
+  const wanted = isAuthWanted(cluster.spec);
+  const isEnabled = stateOf(given.snapshot)?.enabled ?? cluster.status?.auth?.enabled;
+  if (wanted === undefined || isEnabled === wanted) return undefined;
+  const told = authReady(given);
+  if (told === undefined) return undefined;
+  return { reason: told.reason, message: `spec.auth.enabled: ${wanted} is not carried out yet: ${told.message}` };
+}

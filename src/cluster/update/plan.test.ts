@@ -1,0 +1,486 @@
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import {
+  cluster,
+  sickFor,
+  unpublished,
+  withArrival,
+  withBudget,
+  withoutMember,
+  withRemoval,
+} from "#kit/snapshots/cluster.ts";
+import { withAlarms } from "#kit/snapshots/cluster-changes.ts";
+import {
+  BEFORE,
+  CRASHING,
+  downgrading,
+  madeFrom,
+  NEWER,
+  NEXT_MINOR,
+  OLD,
+  ON_DELETE,
+  refusing,
+  saying,
+  silentFor,
+  UNREADY_BESIDE,
+  wanting,
+  withCanary,
+  withCrashing,
+  withoutPod,
+  withPeer,
+  withPod,
+  withReadableEntries,
+  withRestarted,
+  withStop,
+  withTurn,
+  withUpdated,
+} from "#kit/snapshots/cluster-rolling.ts";
+import { wanted as wantingFewer } from "#kit/snapshots/cluster-sleep.ts";
+import { certified } from "#kit/snapshots/cluster-steps.ts";
+import { switching, turnedTo } from "#kit/snapshots/cluster-switch.ts";
+import { listedBy, running, withSeen } from "#kit/snapshots/cluster-tls.ts";
+import { ofBoth, shows } from "#kit/snapshots/cluster-turn.ts";
+import { etcdBackupSchedule } from "#kit/snapshots/schedule.ts";
+import { testPlans } from "#kit/tables/cluster-plan.ts";
+import { templateOf } from "./rolling.ts";
+
+// Updates of a running cluster, member by member, and their stop and rollback.
+
+const wanted = wanting(NEWER);
+/** The canary has not answered for this long. */
+const late = (ms: number) => silentFor(withCanary(wanted, "my-etcd-2"), "my-etcd-2", ms);
+const stopped = withStop(withCrashing(late(700_000), "my-etcd-2"), "my-etcd-2");
+const asked = wanting(NEWER, { spec: ON_DELETE });
+/** All EtcdPeers have the wanted template; the pods are old. */
+const allTurned = (snapshot: ClusterSnapshot) =>
+  ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => withTurn(given, name), snapshot);
+/** People have restarted two members: one crashes and is rolled back, the other serves with an unready sidecar. */
+const bothTried = withStop(
+  withPod(
+    withRestarted(
+      withCrashing(
+        withCanary(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] }), "my-etcd-1"),
+        "my-etcd-1",
+        700_000,
+      ),
+      "my-etcd-2",
+    ),
+    "my-etcd-2",
+    UNREADY_BESIDE,
+  ),
+  "my-etcd-1",
+);
+const back = wanting(BEFORE);
+/** A release is wanted that cannot read raft entries of 3.5, and no member is recorded as free of them. */
+const unread = cluster({ spec: NEXT_MINOR });
+const recorded = (snapshot: ClusterSnapshot, ...names: readonly string[]) => withReadableEntries(snapshot, names);
+const one = wanting(NEWER, { replicas: 1 });
+const dead = wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] });
+
+/**
+ * One member shall return to the certificate of the others, which is unreadable. Its container has been down for this
+ * long with the new one.
+ */
+function unshown(sickMs: number): ClusterSnapshot {
+  const name = "my-etcd-1";
+  const own = templateOf(certified.peers.find(({ metadata }) => metadata.name === name)!);
+  const gone = running(certified, [name], shows("their-peer", ofBoth));
+  const endpoints = new Map([...gone.endpoints].filter(([each]) => each !== name));
+  const back = withTurn({ ...gone, endpoints }, name, own);
+  const ended = withPod(withCrashing(back, name, sickMs), name, { status: { ...CRASHING, conditions: [] } });
+  return withSeen(ended, { peer: { is: "unknown", why: "secrets is forbidden" } });
+}
+
+testPlans("src/cluster/update", [
+  {
+    name: "makes a backup before an update to a newer minor, with a schedule",
+    given: { ...wanting(NEXT_MINOR), schedules: [etcdBackupSchedule()] },
+    expect: "backup-first: createBackup",
+  },
+  {
+    name: "has members take raft snapshots before the first one moves to a release that cannot read entries of 3.5",
+    given: { ...unread, schedules: [etcdBackupSchedule()] },
+    expect: "raft-snapshot-first: enableDowngrade",
+  },
+  {
+    name: "waits until all have a snapshot",
+    given: recorded(downgrading(unread), "my-etcd-0", "my-etcd-1"),
+    expect: "wait: raft-snapshot-first",
+  },
+  {
+    name: "cancels the downgrade once all members have a snapshot",
+    given: recorded(downgrading(unread), "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "cancels the downgrade that makes members take snapshots for a joining member",
+    given: downgrading(withArrival(unread, "my-etcd-3", "added")),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "moves the leadership to that release before a member joins",
+    given: withArrival(saying(wanting(NEXT_MINOR), "my-etcd-2", { version: "3.7.1" }), "my-etcd-3", "intended"),
+    expect: "move-leader-to-newest: moveLeader my-etcd-0 to my-etcd-2",
+  },
+  {
+    name: "continues with an unreachable version in the spec",
+    given: cluster({ spec: { version: "3.4.1" } }),
+    expect: "settled",
+  },
+  {
+    name: "enables the downgrade before any member restarts",
+    given: back,
+    expect: "enable-downgrade: enableDowngrade",
+  },
+  {
+    name: "enables no downgrade for a refused spec",
+    given: wanting({ ...BEFORE, etcd: { extraArgs: { "max-txn-op": "1" } } }),
+    expect: "settled",
+  },
+  {
+    name: "waits until all data has been converted",
+    given: saying(downgrading(back), "my-etcd-0", { storageVersion: "3.6.0" }),
+    expect: "wait: enable-downgrade",
+  },
+  { name: "then downgrades the last member first", given: downgrading(back), expect: turn("my-etcd-2") },
+  {
+    name: "drops the previous template of a working member",
+    given: withPeer(cluster(), "my-etcd-1", { spec: { previous: BEFORE } }),
+    expect: "drop-previous-template: replacePeer my-etcd-1 fenced",
+  },
+  {
+    name: "drops the previous templates of other members after it",
+    given: withUpdated(downgrading(back), "my-etcd-2"),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "cancels the downgrade when the spec changes",
+    given: downgrading(cluster()),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "cancels the downgrade for a joining member",
+    given: downgrading(withArrival(back, "my-etcd-3", "added")),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "cancels the downgrade before it cleans up a removed member",
+    given: downgrading(withoutMember(cluster(), "my-etcd-2")),
+    expect: "cancel-downgrade: cancelDowngrade",
+  },
+  {
+    name: "disarms a blocking alarm before it cancels the downgrade",
+    given: withAlarms(downgrading(cluster()), { type: "CORRUPT", id: "abc" }),
+    expect: "disarm-alarm: disarmAlarm",
+  },
+  {
+    name: "enables the downgrade only with as many members as wanted",
+    given: wanting(BEFORE, { spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "creates nothing from a refused spec",
+    given: cluster({ stage: "new", spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }),
+    expect: "warn: refused-spec",
+  },
+  {
+    name: "updates no member with a refused spec",
+    given: wanting({ ...NEWER, etcd: { extraArgs: { "data-dir": "/tmp" } } }),
+    expect: "settled",
+  },
+  {
+    name: "cancels a pending restart when the spec is refused",
+    given: refusing(withTurn(wanted, "my-etcd-2")),
+    expect: turn("my-etcd-2"),
+  },
+  {
+    name: "stops the update of the only member, also when the spec is refused",
+    given: refusing(silentFor(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", 600_000)),
+    expect: "stop-update: stopUpdate",
+  },
+  {
+    name: "rolls the only member back, also when the spec is refused",
+    given: refusing(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0")),
+    expect: "roll-back-member: replacePeer my-etcd-0 fenced",
+  },
+  { name: "updates the last member first, while the first one leads", given: wanted, expect: turn("my-etcd-2") },
+  {
+    name: "updates the leader last",
+    given: withUpdated(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-1"),
+    expect: turn("my-etcd-0"),
+  },
+  {
+    name: "blocks evictions before a member restarts",
+    given: { ...withTurn(wanted, "my-etcd-2"), budget: wanted.budget },
+    expect: "disruption-budget: replaceBudget",
+  },
+  {
+    name: "waits until the ReplicaSet has the template",
+    given: withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false }),
+    expect: "wait: restart-member",
+  },
+  {
+    name: "restarts the member with the pending restart",
+    given: withTurn(wanted, "my-etcd-2"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "allows evictions again after the restart",
+    given: { ...withCanary(wanted, "my-etcd-2"), budget: withTurn(wanted, "my-etcd-2").budget },
+    expect: "disruption-budget: replaceBudget",
+  },
+  { name: "waits for the restarted member", given: withCanary(wanted, "my-etcd-2"), expect: "wait: update-member" },
+  {
+    name: "updates the next member when the first one is fit",
+    given: withUpdated(wanted, "my-etcd-2"),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "moves the leadership to an updated member before the leader restarts",
+    given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+    expect: "restart-member: moveLeader my-etcd-0 to my-etcd-1",
+  },
+  {
+    name: "is done when all run the wanted template",
+    given: withUpdated(wanted, "my-etcd-0", "my-etcd-1", "my-etcd-2"),
+    expect: "settled",
+  },
+  {
+    name: "updates to the next minor in the same way",
+    given: withTurn(wanting(NEXT_MINOR), "my-etcd-2"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "restarts no member while another is down",
+    given: withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"),
+    expect: "warn: one-at-a-time",
+  },
+  {
+    name: "updates no member while another is down",
+    given: wanting(NEWER, { down: ["my-etcd-1"] }),
+    expect: "wait: update-member",
+  },
+  {
+    name: "updates no member while another serves no clients yet",
+    given: unpublished(wanted, "my-etcd-1"),
+    expect: "wait: update-member",
+  },
+  {
+    name: "adds members before it begins",
+    given: wanting(NEWER, { spec: { replicas: 5 } }),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "removes members before it begins",
+    given: wanting(NEWER, { spec: { replicas: 2 } }),
+    expect: "scale-down: markRemoval my-etcd-2 scale-down",
+  },
+  {
+    name: "finishes a restart before a member is added",
+    given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-1"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "starts nothing while a member is joining",
+    given: withArrival(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-3", "added"),
+    expect: "wait: await-learner",
+  },
+  {
+    name: "starts nothing while a member is leaving",
+    given: withBudget(withRemoval(wanting(NEWER, { spec: { replicas: 2 } }), "my-etcd-2", "scale-down")),
+    expect: "remove-member: removeMember my-etcd-2",
+  },
+  {
+    name: "replaces the template of a pending restart first",
+    given: withTurn(wanting({ ...OLD, version: "3.6.18" }), "my-etcd-1", NEWER),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "cancels a pending restart when the old template is wanted again",
+    given: withTurn(cluster(), "my-etcd-1", NEWER),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "restarts the only member of a cluster",
+    given: withTurn(one, "my-etcd-0"),
+    expect: "restart-member: restartPod",
+  },
+  { name: "gives the canary time", given: late(599_999), expect: "wait: update-member" },
+  { name: "stops the update when the canary takes too long", given: late(600_000), expect: "stop-update: stopUpdate" },
+  {
+    name: "does not stop a proven update",
+    given: sickFor(withCanary(withUpdated(wanted, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
+    expect: "replace-lost: markRemoval my-etcd-2 replacement",
+  },
+  {
+    name: "stops the update of the only member, too",
+    given: silentFor(withCanary(one, "my-etcd-0"), "my-etcd-0", 600_000),
+    expect: "stop-update: stopUpdate",
+  },
+  { name: "rolls the canary back", given: stopped, expect: "roll-back-member: replacePeer my-etcd-2 fenced" },
+  {
+    name: "rolls back the only member, too",
+    given: withStop(withCanary(one, "my-etcd-0"), "my-etcd-0"),
+    expect: "roll-back-member: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "restarts the only member, which hangs with the failed template",
+    given: silentFor(
+      withTurn(withStop(withCanary(dead, "my-etcd-0"), "my-etcd-0"), "my-etcd-0", OLD),
+      "my-etcd-0",
+      600_000,
+    ),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "updates the only member, which hangs",
+    given: silentFor(
+      withTurn(
+        madeFrom(wanting(NEXT_MINOR, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", NEWER),
+        "my-etcd-0",
+        NEWER,
+      ),
+      "my-etcd-0",
+      600_000,
+    ),
+    expect: "update-stopped: replacePeer my-etcd-0 fenced",
+  },
+  {
+    name: "recreates the pod of a rolled-back member, although others cannot be rolled back yet",
+    given: withPeer(withTurn(bothTried, "my-etcd-1", OLD), "my-etcd-1", { spec: { previous: undefined } as never }),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "recreates the pod of a rolled-back member",
+    given: withTurn(stopped, "my-etcd-2", OLD),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "continues as before after a stopped update",
+    given: withStop(wanted, "my-etcd-2"),
+    expect: "settled",
+  },
+  {
+    name: "restarts no member for an upgrade of the operator: revisions are recorded first",
+    given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((each, name) => madeFrom(each, name, undefined), cluster()),
+    expect: "settled",
+  },
+  {
+    name: "updates a member that is down, out of order",
+    given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"),
+    expect: "update-stopped: replacePeer my-etcd-1 fenced",
+  },
+  {
+    name: "updates all that are down, also without a quorum",
+    given: withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
+    expect: "update-stopped: replacePeer my-etcd-2 fenced",
+  },
+  {
+    name: "recreates the pod of a member that is down, also without a quorum",
+    given: withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"), "my-etcd-2"),
+    expect: "restart-stopped: restartPod",
+  },
+  {
+    name: "replaces a lost member although its pod may not be recreated",
+    given: unshown(600_000),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "removes a lost member with such a pod when scaling down",
+    given: wantingFewer(unshown(60_000), 2),
+    expect: "scale-down: markRemoval my-etcd-1 scale-down",
+  },
+  {
+    name: "starts nothing else before a lost member is replaced, without scaling",
+    given: unshown(60_000),
+    expect: "warn: certificate-is-trusted",
+  },
+  {
+    name: "starts nothing while a running member waits for others",
+    given: wantingFewer(withTurn(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-2"), 2),
+    expect: "warn: restart-keeps-quorum",
+  },
+  {
+    name: "updates a member with a refused pod",
+    given: sickFor(withoutPod(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 10_001),
+    expect: "update-stopped: replacePeer my-etcd-1 fenced",
+  },
+  {
+    name: "waits for a member that has not caught up",
+    given: saying(wanted, "my-etcd-0", { raftIndex: 1_012 }),
+    expect: "wait: update-member",
+  },
+  {
+    name: "restarts no member with OnDelete",
+    given: allTurned(asked),
+    expect: "wait: update-member",
+  },
+  {
+    name: "gives all members the template at once with OnDelete",
+    given: withTurn(asked, "my-etcd-2"),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "scales with OnDelete, however long people wait",
+    given: allTurned(wanting(NEWER, { spec: { ...ON_DELETE, replicas: 5 } })),
+    expect: "scale-up: createPeer my-etcd-3 Existing",
+  },
+  {
+    name: "replaces lost members with OnDelete",
+    given: sickFor(allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1", 300_000),
+    expect: "replace-lost: markRemoval my-etcd-1 replacement",
+  },
+  {
+    name: "waits for a member that a person restarted",
+    given: withCanary(allTurned(asked), "my-etcd-2"),
+    expect: "wait: await-health",
+  },
+  {
+    name: "stops the update with OnDelete when that member fails",
+    given: silentFor(withCanary(withTurn(asked, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
+    expect: "stop-update: stopUpdate",
+  },
+  {
+    name: "restarts members itself after a change from OnDelete",
+    given: allTurned(wanted),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "restarts members one after another after a change from OnDelete",
+    given: withCanary(allTurned(wanted), "my-etcd-2"),
+    expect: "warn: restart-keeps-quorum",
+  },
+  {
+    name: "restarts a member for its first certificates",
+    given: turnedTo(switching({}, ["nothing", "nothing", "nothing"]), "my-etcd-2", "both"),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "changes the peer URL of a member before its restart",
+    given: turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached"),
+    expect: "restart-member: updateMember https://my-etcd-2.my-etcd.foo.svc:2380",
+  },
+  {
+    name: "restarts a member after its peer URL has changed",
+    given: listedBy(turnedTo(switching({}, ["both", "both", "both"]), "my-etcd-2", "reached"), "https", ["my-etcd-2"]),
+    expect: "restart-member: restartPod",
+  },
+  {
+    name: "updates the peer URL of a member that was restarted by hand",
+    given: listedBy(switching({}, ["both", "both", "reached"]), "http", ["my-etcd-2"]),
+    expect: "update-member-url: updateMember https://my-etcd-2.my-etcd.foo.svc:2380",
+  },
+  {
+    name: "changes the next peer URL afterwards",
+    given: switching({}, ["both", "both", "reached"]),
+    expect: turn("my-etcd-1"),
+  },
+  {
+    name: "updates no member while the revision of a pod is unknown",
+    given: madeFrom(wanted, "my-etcd-1", undefined),
+    expect: "wait: update-member",
+  },
+]);
+
+function turn(name: string): string {
+  return `update-member: replacePeer ${name} fenced`;
+}

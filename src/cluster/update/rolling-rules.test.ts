@@ -1,0 +1,1702 @@
+import { describe, expect, test } from "vitest";
+import { templateIn } from "#api/revision.ts";
+import { unknown } from "#base/observed.ts";
+import { memberNamed } from "#cluster/members/members.ts";
+import { CLUSTER_RULES } from "#cluster/plan.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import {
+  ALWAYS_WELL,
+  changedPeer,
+  cluster,
+  sickFor,
+  unpublished,
+  withArrival,
+  withoutMember,
+} from "#kit/snapshots/cluster.ts";
+import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
+import {
+  answering,
+  BEFORE,
+  downgrading,
+  madeFrom,
+  NEWER,
+  NEXT_MINOR,
+  OLD,
+  ON_DELETE,
+  recording,
+  refusing,
+  STARTING,
+  saying,
+  silentFor,
+  UNREADY_BESIDE,
+  wanting,
+  withCanary,
+  withCrashing,
+  withoutPod,
+  withPeer,
+  withPod,
+  withReadableEntries,
+  withRestarted,
+  withRunning,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/snapshots/cluster-rolling.ts";
+import { withSleep } from "#kit/snapshots/cluster-sleep.ts";
+import { HAS } from "#kit/snapshots/cluster-switch.ts";
+import { bundle, NEXT, OWN, secured, withMade } from "#kit/snapshots/cluster-tls.ts";
+import { BOOTSTRAP } from "#kit/snapshots/peer.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+
+// Each rule by itself, without the rules before it.
+
+interface Case {
+  readonly name: string;
+  readonly given: ClusterSnapshot;
+  /** Part of the rule's proposal, and under `lacks` the path of an absent field; `undefined`: no proposal. */
+  readonly says: object | undefined;
+}
+
+/** The snapshot in which the member has a previous template. */
+function hadBefore(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withPeer(snapshot, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } });
+}
+
+/** A step that gives this version to a member. */
+function gives(name: string, version: string, previous?: string): object {
+  const spec = { version, ...(previous === undefined ? {} : { previous: { version: previous } }) };
+  return { next: "step", step: { do: "replacePeer", live: { metadata: { name } }, peer: { spec } } };
+}
+
+const PREVIOUS = "step.peer.spec.previous";
+
+/** The snapshot in which the member has been healthy but unfit for this long. */
+function unfitFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, name)!;
+  const history = { ...ALWAYS_WELL, unfitForMs: ms };
+  return { ...snapshot, histories: new Map(snapshot.histories).set(id, history) };
+}
+
+/** The snapshot in which the member has lacked only readiness for this long. */
+function unreadyFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const unfit = unfitFor(withPod(snapshot, name, UNREADY_BESIDE), name, ms);
+  const { id } = memberNamed(snapshot, name)!;
+  return { ...unfit, histories: new Map(unfit.histories).set(id, { ...unfit.histories.get(id)!, unreadyForMs: ms }) };
+}
+
+/** The snapshot in which the member's pod is half a minute old. */
+function remade(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withPod(snapshot, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:59:30Z" } });
+}
+
+/** The snapshot in which the member has been unfit with the wanted template for this long. */
+function triedFor(snapshot: ClusterSnapshot, name: string, ms: number): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, name)!;
+  const histories = new Map(snapshot.histories).set(id, { ...snapshot.histories.get(id)!, triedForMs: ms });
+  return { ...snapshot, histories };
+}
+
+/** The snapshot in which the member has had no pod for this long. */
+function podlessFor(snapshot: ClusterSnapshot, ms: number): ClusterSnapshot {
+  const { id } = memberNamed(snapshot, "my-etcd-2")!;
+  const histories = new Map(snapshot.histories).set(id, { ...snapshot.histories.get(id)!, podlessForMs: ms });
+  return { ...withoutPod(snapshot, "my-etcd-2"), histories };
+}
+
+function restarts(name: string): object {
+  return { next: "step", step: { do: "restartPod", name, pod: { metadata: { name: `${name}-abcde` } } } };
+}
+
+const WOKEN = { since: "2026-01-01T11:30:00Z", wokenAt: "2026-01-01T11:59:00Z" };
+const SLEPT_LONG_AGO = { ...WOKEN, wokenAt: "2026-01-01T11:50:00Z" };
+const UNSCHEDULED = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes" }];
+
+const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+
+const settled = cluster();
+const asked = wanting(NEWER, { spec: ON_DELETE });
+const each = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+/** All EtcdPeers have the wanted template; the pods are old. */
+const allTurned = (snapshot: ClusterSnapshot) => each.reduce((given, name) => withTurn(given, name), snapshot);
+const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+const back = wanting(BEFORE);
+/** A release is wanted that cannot read raft entries of 3.5, and no member is recorded as free of them. */
+const unread = cluster({ spec: NEXT_MINOR });
+/** The last member runs 3.7, and the first one leads with 3.6. */
+const halfway = saying(wanting(NEXT_MINOR), "my-etcd-2", { version: "3.7.1" });
+const FIRST = "every member takes a raft snapshot before the first one is updated to etcd 3.7";
+const wanted = wanting(NEWER);
+const turned = withTurn(wanted, "my-etcd-2");
+const canary = withCanary(wanted, "my-etcd-2");
+const late = silentFor(canary, "my-etcd-2", 600_000);
+const ran = (snapshot: ClusterSnapshot) => recording(snapshot, OLD.version, OLD.version, OLD.version);
+const down = withCrashing(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1");
+/** The wanted template has changed since one member restarted; it does not become healthy. */
+const NEWEST = { ...OLD, version: "3.6.18" };
+const tried = withPod(
+  madeFrom(withTurn(wanting(NEWEST, { down: ["my-etcd-1"] }), "my-etcd-1", NEWER), "my-etcd-1", NEWER),
+  "my-etcd-1",
+  { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } },
+);
+/** Members shall trust the next CA. */
+const trusting = withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } });
+/** One member failed with the wanted template, and its CA has been rotated since. */
+function followed(version: string, by = NEXT): ClusterSnapshot {
+  const before = secured({ replicas: 1, down: ["my-etcd-0"] });
+  const previous = templateIn(before.peers[0]!.spec);
+  const trust = bundle(OWN, NEXT);
+  const tls = { ...previous.tls, peer: { ...previous.tls!.peer!, trust, signer: by.id } };
+  const template = { ...previous, version, tls };
+  const asked = wantingToo(withMade(before, { peer: { by, trust } }), { version });
+  const tried = madeFrom(withPeer(asked, "my-etcd-0", { spec: { ...template, previous } }), "my-etcd-0", template);
+  return withStop(tried, "my-etcd-0");
+}
+const wantingToo = (snapshot: ClusterSnapshot, spec: object): ClusterSnapshot => ({
+  ...snapshot,
+  cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, ...spec } },
+});
+/** The last member has just restarted with an outdated template, and is not up yet. */
+function comingUp(snapshot: ClusterSnapshot, sinceText = "2026-01-01T11:59:31Z"): ClusterSnapshot {
+  const name = "my-etcd-2";
+  const { previous: _, ...template } = snapshot.peers.find(({ metadata }) => metadata.name === name)!.spec;
+  const restarted = withPeer(snapshot, name, { spec: { previous: templateIn(template) } });
+  const endpoints = new Map(restarted.endpoints).set(name, unknown("connection refused"));
+  return withPod({ ...restarted, endpoints }, name, { metadata: { creationTimestamp: sinceText }, status: STARTING });
+}
+/** The first member is rolled back, and its old pod has been hanging for this long. */
+const hanging = (ms: number, replicas = 1) =>
+  silentFor(
+    withTurn(
+      withStop(
+        withCanary(withRunning(wanting(NEWER, { replicas, down: ["my-etcd-0"] }), "my-etcd-0"), "my-etcd-0"),
+        "my-etcd-0",
+      ),
+      "my-etcd-0",
+      OLD,
+    ),
+    "my-etcd-0",
+    ms,
+  );
+/**
+ * The first member has restarted with the wanted template and serves clients, but its pod has not been Ready for this
+ * long.
+ */
+const unready = (ms: number) =>
+  unfitFor(withUpdate(withPod(withRestarted(wanted, "my-etcd-2"), "my-etcd-2", NOT_READY)), "my-etcd-2", ms);
+const stopped = withStop(canary, "my-etcd-2");
+/** The template from before TLS was switched off. */
+const LIMITED = withResources({ limits: { cpu: "1" } });
+const HAD_TLS = { ...OLD, version: "3.6.15", tls: HAS.both };
+/** The member has an outdated pending restart, and still shows a Secret that is gone. */
+const leftShowing = (snapshot: ClusterSnapshot, name: string) =>
+  withTurn(madeFrom(snapshot, name, HAD_TLS), name, { ...OLD, version: "3.6.15" }, { previous: HAD_TLS });
+const ended = (containerStatuses: readonly object[]) => ({ status: { containerStatuses } });
+/** The snapshot in which the container of the first member has ended with this output. */
+const withWords = (snapshot: ClusterSnapshot, message: string) =>
+  withPod(snapshot, "my-etcd-2", ended([{ name: "etcd", state: { terminated: { exitCode: 1, message } } }]));
+const say = (message: string, reason = "PodPending", since = "11:00:00") => ({
+  conditions: [
+    {
+      type: "Ready",
+      status: "False" as "True" | "False",
+      reason,
+      message,
+      observedGeneration: 1,
+      lastTransitionTime: `2026-01-01T${since}Z`,
+    },
+  ],
+});
+const notTakenOver = withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false });
+
+function unanswered(snapshot: ClusterSnapshot, name: string): ClusterSnapshot {
+  return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([each]) => each !== name)) };
+}
+
+/** A learner that was added by hand and has started. */
+const LEARNER = { ...THEIRS, isLearner: true };
+
+/** The update began at this time, and one member's data is not converted yet. */
+const converting = (since: string) => withUpdate(downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"), { since });
+
+const cases: Readonly<Record<string, readonly Case[]>> = {
+  "no-version-path": [
+    { name: "allows an older patch release", given: cluster({ spec: { version: "3.6.1" } }), says: undefined },
+    { name: "allows the previous minor", given: cluster({ spec: { version: "3.5.35" } }), says: undefined },
+    {
+      name: "reports why there is no path, and for which release",
+      given: cluster({ spec: { version: "3.4.1" } }),
+      says: {
+        next: "remark",
+        because:
+          "spec.version is refused: from 3.6.16 to 3.4.1 is a downgrade by more than one minor version; go to 3.5 first; it is 3.4.1, and the cluster runs 3.6.16",
+      },
+    },
+  ],
+  "raft-snapshot-first": [
+    { name: "needs no snapshots within a minor", given: settled, says: undefined },
+    { name: "needs none when all members have them", given: wanting(NEXT_MINOR), says: undefined },
+    {
+      name: "enables etcd's downgrade to force snapshots",
+      given: unread,
+      says: {
+        next: "step",
+        because: `${FIRST}: the raft log of my-etcd-0 may have entries of etcd 3.5, which etcd 3.7 cannot read; etcd's downgrade to 3.5 forces the snapshots, and is cancelled then`,
+        step: { do: "enableDowngrade", to: "3.5" },
+      },
+    },
+    {
+      name: "needs none after the update to that release was stopped",
+      given: withStop(unread, "my-etcd-2"),
+      says: undefined,
+    },
+    { name: "needs none for a refused spec", given: refusing(unread), says: undefined },
+    {
+      name: "waits for a joining member",
+      given: withArrival(unread, "my-etcd-3", "started"),
+      says: { next: "wait", because: `${FIRST} once my-etcd-3 has its vote`, recheckAfterMs: 10_000 },
+    },
+    {
+      name: "waits for a member that is not Ready, and warns later",
+      given: unfitFor(withPod(unread, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
+      says: { next: "wait", because: `${FIRST} once my-etcd-1 has a Ready pod`, warn: true },
+    },
+    {
+      name: "data in the older format is waited for first: it would pass for converted",
+      given: saying(unread, "my-etcd-1", { storageVersion: "3.5.0" }),
+      says: {
+        next: "wait",
+        because: `${FIRST}; that begins when the data of my-etcd-1 is in the format of the release that it runs`,
+        recheckAfterMs: 500,
+      },
+    },
+    {
+      name: "names the member without a snapshot while the downgrade is enabled",
+      given: withReadableEntries(downgrading(unread), ["my-etcd-0"]),
+      says: {
+        next: "wait",
+        because: `${FIRST}; not done yet: the raft log of my-etcd-1 may have entries of etcd 3.5, which etcd 3.7 cannot read`,
+        recheckAfterMs: 500,
+      },
+    },
+  ],
+  "move-leader-to-newest": [
+    { name: "keeps the leader when no member joins", given: halfway, says: undefined },
+    {
+      name: "moves the leadership to 3.7 for a joining member",
+      given: withArrival(halfway, "my-etcd-3", "added"),
+      says: {
+        next: "step",
+        because:
+          "my-etcd-3 is joining and may not get raft entries of etcd 3.5 from my-etcd-0, which leads with etcd 3.6; my-etcd-2 takes over",
+        step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" },
+      },
+    },
+    {
+      name: "does so for an intent, too",
+      given: withArrival(halfway, "my-etcd-3", "intended"),
+      says: { next: "step", step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" } },
+    },
+    {
+      name: "keeps the leader when no member runs 3.7",
+      given: withArrival(unread, "my-etcd-3", "added"),
+      says: undefined,
+    },
+    {
+      name: "keeps a leader that runs 3.7",
+      given: withArrival(saying(halfway, "my-etcd-0", { version: "3.7.1" }), "my-etcd-3", "added"),
+      says: undefined,
+    },
+    {
+      name: "keeps a leader with an unknown release",
+      given: withArrival(saying(halfway, "my-etcd-0", { version: "mine" }), "my-etcd-3", "added"),
+      says: undefined,
+    },
+    {
+      name: "does not choose an unhealthy member",
+      given: withArrival(saying(halfway, "my-etcd-2", { leaderId: undefined }), "my-etcd-3", "added"),
+      says: undefined,
+    },
+  ],
+  "enable-downgrade": [
+    { name: "does nothing for the running release", given: settled, says: undefined },
+    {
+      name: "enables the downgrade to the previous minor",
+      given: back,
+      says: {
+        next: "step",
+        because: "members can go back to etcd 3.5 once etcd's own downgrade is enabled",
+        step: { do: "enableDowngrade", to: "3.5" },
+      },
+    },
+    {
+      name: "needs no downgrade while a member runs that minor",
+      given: answering(back, "3.5.30"),
+      says: undefined,
+    },
+    {
+      name: "enables nothing for a stopped update",
+      given: withStop(back, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "enables nothing for a refused spec",
+      given: wanting({ ...BEFORE, etcd: { extraArgs: { "max-txn-op": "1" } } }),
+      says: undefined,
+    },
+    {
+      name: "waits for a joining member, also one that was added by hand",
+      given: withArrival(back, "my-etcd-3", "started"),
+      says: {
+        next: "wait",
+        because: "the downgrade to etcd 3.5 begins once my-etcd-3 has its vote",
+        recheckAfterMs: 10_000,
+        warn: false,
+      },
+    },
+    {
+      name: "warns when that takes long",
+      given: withUpdate(withArrival(back, "my-etcd-3", "started"), { since: "2026-01-01T11:50:00Z" }),
+      says: { next: "wait", because: /once my-etcd-3 has its vote$/, recheckAfterMs: 10_000, warn: true },
+    },
+    {
+      name: "does not wait for a started learner that was added by hand",
+      given: withMember(back, LEARNER),
+      says: { next: "step", step: { do: "enableDowngrade", to: "3.5" } },
+    },
+    {
+      name: "waits for a learner that was added by hand and has not started",
+      given: withMember(back, { ...LEARNER, name: "", clientUrls: [] }),
+      says: { next: "wait", because: /has its vote$/, warn: false },
+    },
+    {
+      name: "data in the older format is waited for first: it would pass for converted",
+      given: saying(back, "my-etcd-1", { storageVersion: "3.5.0" }),
+      says: {
+        next: "wait",
+        because:
+          "the downgrade to etcd 3.5 begins when the data of my-etcd-1 is in the format of the release that it runs",
+        recheckAfterMs: 500,
+      },
+    },
+    {
+      name: "waits for an intent, too",
+      given: withArrival(back, "my-etcd-3", "intended"),
+      says: {
+        next: "wait",
+        because: "the downgrade to etcd 3.5 begins once my-etcd-3 has its vote",
+        recheckAfterMs: 10_000,
+        warn: false,
+      },
+    },
+    {
+      name: "does not wait for a member that an update may fix",
+      given: unreadyFor(back, "my-etcd-1", 600_000),
+      says: { next: "step", step: { do: "enableDowngrade", to: "3.5" } },
+    },
+    {
+      name: "waits for a member that is not Ready",
+      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 20_000),
+      says: {
+        next: "wait",
+        because: "the downgrade to etcd 3.5 begins once my-etcd-1 has a Ready pod",
+        recheckAfterMs: 2_000,
+        warn: false,
+      },
+    },
+    {
+      name: "rechecks soon after a restart",
+      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 0),
+      says: { next: "wait", recheckAfterMs: 500 },
+    },
+    {
+      name: "warns about a member that is unfit for long",
+      given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
+      says: { next: "wait", warn: true },
+    },
+    {
+      name: "waits for unconverted data, and names the member",
+      given: downgrading(downgrading(back), ["my-etcd-1"], "3.6.0"),
+      says: {
+        next: "wait",
+        because:
+          "members go back to etcd 3.5 when their data has been converted: my-etcd-1 has its data in the format of 3.6.0",
+        recheckAfterMs: 500,
+        warn: false,
+      },
+    },
+    {
+      name: "rechecks often at first",
+      given: converting("2026-01-01T12:00:00Z"),
+      says: { next: "wait", recheckAfterMs: 500, warn: false },
+    },
+    {
+      name: "rechecks less often later",
+      given: converting("2026-01-01T11:59:40Z"),
+      says: { next: "wait", recheckAfterMs: 2_000, warn: false },
+    },
+    {
+      name: "warns when the conversion takes long",
+      given: converting("2026-01-01T11:50:00Z"),
+      says: { next: "wait", recheckAfterMs: 10_000, warn: true },
+    },
+    {
+      name: "does not warn early, nor because of a slow clock",
+      given: converting("2026-01-01T12:09:59Z"),
+      says: { next: "wait", warn: false },
+    },
+    {
+      name: "does not count time since an earlier edit",
+      given: withUpdate(converting("2026-01-01T11:50:00Z"), { revision: "0", since: "2026-01-01T11:00:00Z" }),
+      says: { next: "wait", recheckAfterMs: 500, warn: false },
+    },
+    { name: "is done when all data is converted", given: downgrading(back), says: undefined },
+    {
+      name: "waits until another downgrade is cancelled",
+      given: saying(back, "my-etcd-0", { downgradeTo: "3.4.0" }),
+      says: undefined,
+    },
+  ],
+  "cancel-downgrade": [
+    { name: "does nothing without an enabled downgrade", given: settled, says: undefined },
+    { name: "keeps the downgrade that the spec asks for", given: downgrading(back), says: undefined },
+    {
+      name: "cancels a downgrade that the spec does not ask for, if one member reports it",
+      given: downgrading(settled, ["my-etcd-2"]),
+      says: {
+        next: "step",
+        because: "the downgrade to etcd 3.5 is cancelled: spec.version is 3.6.16",
+        step: { do: "cancelDowngrade", to: "3.5" },
+      },
+    },
+    {
+      name: "ignores the report of a member without a leader",
+      given: saying(downgrading(settled, ["my-etcd-2"]), "my-etcd-2", { leaderId: undefined }),
+      says: undefined,
+    },
+    {
+      name: "ignores an unreadable release",
+      given: saying(settled, "my-etcd-2", { downgradeTo: "there" }),
+      says: undefined,
+    },
+    {
+      name: "cancels one for snapshots when the release is refused",
+      given: downgrading(cluster({ spec: { version: "3.9.0" } })),
+      says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
+    },
+    {
+      name: "cancels one for snapshots when a flag is refused",
+      given: downgrading(refusing(unread)),
+      says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
+    },
+    {
+      name: "keeps it for a refused release while a voter runs its minor",
+      given: answering(downgrading(cluster({ spec: { version: "3.9.0" } })), "3.5.30"),
+      says: undefined,
+    },
+    {
+      name: "keeps it for a refused release that is older than the running one",
+      given: downgrading(cluster({ spec: { version: "3.4.1" } })),
+      says: undefined,
+    },
+    {
+      name: "keeps it for a refused flag when the spec asks for the older minor",
+      given: downgrading(refusing(back)),
+      says: undefined,
+    },
+    {
+      name: "keeps it for a refused flag while a voter runs its minor",
+      given: answering(downgrading(refusing(settled)), "3.5.30"),
+      says: undefined,
+    },
+    {
+      name: "keeps it with a started learner that was added by hand",
+      given: withMember(downgrading(back), LEARNER),
+      says: undefined,
+    },
+    {
+      name: "cancels it for a learner that has not started",
+      given: withMember(downgrading(back), { ...LEARNER, name: "", clientUrls: [] }),
+      says: { next: "step", because: /etcd lets no member join during a downgrade/ },
+    },
+    {
+      name: "cancels it for a joining member",
+      given: downgrading(withArrival(back, "my-etcd-3", "added")),
+      says: {
+        next: "step",
+        because:
+          "the downgrade to etcd 3.5 is cancelled: etcd lets no member join during a downgrade, and my-etcd-3 has to join",
+      },
+    },
+    {
+      name: "cancels it for an intent, too",
+      given: downgrading(withArrival(back, "my-etcd-3", "intended")),
+      says: { next: "step", because: /and my-etcd-3 has to join$/ },
+    },
+    {
+      name: "cancels it for an intent, also with a refused spec",
+      given: downgrading(withArrival(cluster({ spec: { version: "3.9.0" } }), "my-etcd-3", "added")),
+      says: { next: "step", because: /and my-etcd-3 has to join$/ },
+    },
+  ],
+  "refused-spec": [
+    { name: "does nothing for a valid spec", given: cluster(), says: undefined },
+    {
+      name: "refuses a pod template with reserved fields",
+      given: cluster({ stage: "new", spec: { podTemplate: { spec: { hostNetwork: true } } } }),
+      says: {
+        next: "wait",
+        because:
+          "spec.podTemplate.spec.hostNetwork is true; it must be false or left out: members on one node would take each other's ports",
+      },
+    },
+    {
+      name: "reports an invalid shape",
+      given: cluster({ spec: { etcd: { extraArgs: { "max-txn-ops": 5 as never } } } }),
+      says: { next: "remark", because: "spec.etcd.extraArgs.max-txn-ops is 5; it must be a text" },
+    },
+    {
+      name: "lets running members keep their templates and continue",
+      given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
+      says: {
+        next: "remark",
+        because: 'spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
+      },
+    },
+    {
+      name: "checks flags against the release that members would run",
+      given: cluster({ spec: { version: "3.8.0", etcd: { extraArgs: { "watch-progress-notify-interval": "10m" } } } }),
+      says: undefined,
+    },
+  ],
+  "drop-previous-template": [
+    {
+      name: "drops the previous template of a working member",
+      given: hadBefore(cluster()),
+      says: {
+        ...gives("my-etcd-1", OLD.version),
+        lacks: PREVIOUS,
+        because: "my-etcd-1 works with its new template: the previous one is dropped",
+      },
+    },
+    { name: "does nothing without a previous template", given: cluster(), says: undefined },
+    { name: "keeps it before the restart", given: withTurn(wanting(NEWER), "my-etcd-1"), says: undefined },
+    {
+      name: "keeps it while the member is unfit",
+      given: withPod(hadBefore(cluster()), "my-etcd-1", NOT_READY),
+      says: undefined,
+    },
+    {
+      name: "keeps it while the member does not answer",
+      given: hadBefore(cluster({ down: ["my-etcd-1"] })),
+      says: undefined,
+    },
+    {
+      name: "keeps it until the update is recorded as proven",
+      given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"))),
+      says: undefined,
+    },
+    {
+      name: "drops it once the update is proven",
+      given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"), { proven: true })),
+      says: { ...gives("my-etcd-1", NEWER.version), lacks: PREVIOUS },
+    },
+    {
+      name: "drops it for a template from an earlier update",
+      given: hadBefore(withUpdate(wanting(NEWER))),
+      says: { ...gives("my-etcd-1", OLD.version), lacks: PREVIOUS },
+    },
+    {
+      name: "keeps it when the EtcdPeer has no member",
+      given: hadBefore(withoutMember(cluster(), "my-etcd-1")),
+      says: undefined,
+    },
+  ],
+  "stop-update": [
+    { name: "does nothing before the first restart", given: turned, says: undefined },
+    { name: "gives the canary its start timeout", given: silentFor(canary, "my-etcd-2", 599_999), says: undefined },
+    {
+      name: "stops the update, with the reason",
+      given: late,
+      says: {
+        because:
+          "my-etcd-2 did not become healthy and ready within 600 s of its restart: it has no running pod; it is rolled back",
+        step: { do: "stopUpdate", name: "my-etcd-2", message: "it has no running pod" },
+      },
+    },
+    { name: "stops it only once", given: withStop(late, "my-etcd-2"), says: undefined },
+    {
+      name: "does not judge the update by a member without a claim",
+      given: withoutClaims(late, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "judges the update by the next failing member",
+      given: withoutClaims(withCanary(late, "my-etcd-1"), "my-etcd-1"),
+      says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
+    },
+    {
+      name: "does not count time before the update",
+      given: withUpdate(late, { since: "2026-01-01T11:50:01Z" }),
+      says: undefined,
+    },
+    {
+      name: "does not count time before the pod was created",
+      given: withPod(late, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
+      says: undefined,
+    },
+    {
+      name: "counts time with the wanted template across pods",
+      given: triedFor(remade(late), "my-etcd-2", 600_000),
+      says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
+    },
+    {
+      name: "counts the same time as for one pod",
+      given: triedFor(remade(late), "my-etcd-2", 599_999),
+      says: undefined,
+    },
+    {
+      name: "counts all time in one pod",
+      given: withUpdate(late, { since: "2026-01-01T11:50:00Z" }),
+      says: { next: "step" },
+    },
+    {
+      name: "works with a slow clock",
+      given: withUpdate(late, { since: "2026-01-01T12:09:59Z" }),
+      says: undefined,
+    },
+    {
+      name: "works with a clock that is far behind",
+      given: withUpdate(late, { since: "2026-01-01T12:10:00Z" }),
+      says: { next: "step" },
+    },
+    {
+      name: "does nothing for a proven update",
+      given: withUpdate(late, { proven: true }),
+      says: undefined,
+    },
+    {
+      name: "does nothing while the kubelet reports the canary Ready",
+      given: withPod(late, "my-etcd-2", { status: { conditions: [{ type: "Ready", status: "True" }] } }),
+      says: undefined,
+    },
+    {
+      name: "gives a canary without a pod its time",
+      given: withoutPod(silentFor(canary, "my-etcd-2", 599_999), "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "no pod at all",
+      given: podlessFor(late, 600_000),
+      says: { step: { message: "its pod is not created" } },
+    },
+    {
+      name: "does not count unfit time before the restart",
+      given: podlessFor(late, 599_999),
+      says: undefined,
+    },
+    {
+      name: "does not count earlier templates for a missing pod",
+      given: triedFor(podlessFor(late, 10_000), "my-etcd-2", 600_000),
+      says: undefined,
+    },
+    {
+      name: "does nothing when the update began later",
+      given: withUpdate(podlessFor(late, 600_000), { since: "2026-01-01T11:50:01Z" }),
+      says: undefined,
+    },
+    {
+      name: "reports why there is no pod",
+      given: withPeer(podlessFor(late, 600_000), "my-etcd-2", { status: say("exceeded quota: few") }),
+      says: { step: { message: "exceeded quota: few" } },
+    },
+    {
+      name: "reports no missing-pod reason with a pod",
+      given: withPeer(late, "my-etcd-2", { status: say("exceeded quota: few") }),
+      says: { step: { message: "it has no running pod" } },
+    },
+    {
+      name: "a container that has ended, with its last words",
+      given: withWords(late, "unknown flag"),
+      says: {
+        step: {
+          message: "container etcd ended: no reason given with exit code 1 (unknown flag)",
+        },
+      },
+    },
+    {
+      name: "a container that has ended without a word",
+      given: withWords(late, ""),
+      says: { step: { message: "container etcd ended: no reason given with exit code 1" } },
+    },
+    {
+      name: "many words, shortened to a line",
+      given: withWords(late, `first\n${"y ".repeat(500)}`),
+      says: { step: { message: expect.stringMatching(/exit code 1 \((y ){149}y…\)$/) } },
+    },
+    {
+      name: "a container that runs, and does not answer",
+      given: { ...late, endpoints: new Map(late.endpoints).set("my-etcd-2", unknown("connection refused")) },
+      says: { step: { message: "connection refused" } },
+    },
+    {
+      name: "a member that answers, and stays far behind the others",
+      given: withUpdate(
+        unfitFor(
+          saying(
+            saying(withRestarted(wanted, "my-etcd-2"), "my-etcd-2", { raftIndex: 0, raftAppliedIndex: 0 }),
+            "my-etcd-0",
+            { raftIndex: 1_001 },
+          ),
+          "my-etcd-2",
+          600_000,
+        ),
+      ),
+      says: { step: { message: "it has not caught up" } },
+    },
+    { name: "a member that answers, and is not ready yet", given: unready(599_999), says: undefined },
+    {
+      name: "a member that answers, and never becomes ready",
+      given: unready(600_000),
+      says: { step: { message: "it answers, but its pod is not Ready" } },
+    },
+  ],
+  "roll-back-member": [
+    { name: "does nothing when no update was stopped", given: canary, says: undefined },
+    {
+      name: "rolls back to the previous template",
+      given: stopped,
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 did not come up, and is rolled back to its previous template: etcd 3.6.16",
+      },
+    },
+    {
+      name: "uses the previous template of its EtcdPeer, whatever others run",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+      says: gives("my-etcd-2", "3.6.15"),
+    },
+    {
+      name: "uses the template of a healthy member without a previous one",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }),
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 did not come up, and gets the template of a healthy member: etcd 3.6.16",
+      },
+    },
+    {
+      name: "uses the template of a healthy member when a previous Secret is gone",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: HAD_TLS } }),
+      says: { ...gives("my-etcd-2", "3.6.16"), lacks: "step.peer.spec.tls" },
+    },
+    {
+      name: "reports why no rollback is possible",
+      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
+        spec: { previous: HAD_TLS },
+      }),
+      says: {
+        next: "remark",
+        because:
+          "my-etcd-0 did not come up, and is rolled back to its previous template: etcd 3.6.15; that is held back: Secret my-etcd-peer-tls is not known to be for EtcdClusters",
+      },
+    },
+    {
+      name: "keeps trusting the new CA after a rotation",
+      given: followed(NEWER.version),
+      says: {
+        step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: bundle(OWN, NEXT) } } } } },
+        because: "my-etcd-0 did not come up, and is rolled back to its previous template: etcd 3.6.16",
+      },
+    },
+    {
+      name: "rolls back as before while the new CA has signed nothing",
+      given: followed(NEWER.version, OWN),
+      says: { step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: OWN.pem } } } } } },
+    },
+    {
+      name: "handles a rollback that differs only in trust",
+      given: followed(OLD.version),
+      says: {
+        next: "remark",
+        because:
+          "my-etcd-0 did not come up, and is rolled back to its previous template: etcd 3.6.16; that is held back: my-etcd-0 would not trust the CA that signed the certificate in Secret my-etcd-peer-tls, which is in use",
+      },
+    },
+    {
+      name: "reports the stop after the rollback",
+      given: withTurn(stopped, "my-etcd-2", OLD),
+      says: {
+        next: "remark",
+        because:
+          "the update has stopped, because my-etcd-2 did not come up: it ended; change the spec to start a new update",
+      },
+    },
+    {
+      name: "cancels outdated pending restarts",
+      given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }),
+      says: gives("my-etcd-0", "3.6.16"),
+    },
+    {
+      name: "does not block on a pending restart with a missing Secret",
+      given: leftShowing(stopped, "my-etcd-0"),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "gives that member no template of another: it did not fail",
+      given: withTurn(leftShowing(stopped, "my-etcd-0"), "my-etcd-2", OLD),
+      says: { next: "remark", because: /^the update has stopped, because my-etcd-2 did not come up/ },
+    },
+    {
+      name: "rolls back other failed members after the blamed one",
+      given: withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "rolls them back once the blamed one is done",
+      given: withTurn(withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", OLD),
+      says: {
+        ...gives("my-etcd-1", "3.6.16"),
+        because: "my-etcd-1 did not come up, and is rolled back to its previous template: etcd 3.6.16",
+      },
+    },
+    {
+      name: "gives a member that never ran the template of a healthy one",
+      given: withPeer(
+        withStop(
+          withCanary(withStraggler(wanting(NEWER, { down: ["my-etcd-2"] }), { started: false }), "my-etcd-2"),
+          "my-etcd-2",
+        ),
+        "my-etcd-2",
+        { spec: { previous: { ...OLD, version: "3.6.15" } } },
+      ),
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 did not come up, and gets the template of a healthy member: etcd 3.6.16",
+      },
+    },
+    {
+      name: "needs a known revision for that",
+      given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }, { previous: { ...OLD, version: "3.6.14" } }),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "keeps a pod with the failed template in that case",
+      given: withTurn(
+        madeFrom(stopped, "my-etcd-0", NEWER),
+        "my-etcd-0",
+        { ...OLD, version: "3.6.15" },
+        { previous: NEWER },
+      ),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "keeps the template when the member works after all",
+      given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
+      says: { next: "remark" },
+    },
+    {
+      name: "rolls back a member that never becomes Ready",
+      given: withStop(unready(600_000), "my-etcd-2"),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "keeps a proven template of a briefly unfit member",
+      given: withUpdate(unready(600_000), { proven: true, stopped: { member: "my-etcd-2", message: "it ended" } }),
+      says: { next: "remark" },
+    },
+    {
+      name: "rolls back one that left the quorum",
+      given: withUpdate(canary, { proven: true, stopped: { member: "my-etcd-2", message: "it ended" } }),
+      says: gives("my-etcd-2", "3.6.16"),
+    },
+    {
+      name: "skips a removed member",
+      given: withoutPeers(stopped, "my-etcd-2"),
+      says: { next: "remark" },
+    },
+    {
+      name: "forgets the stop when the spec changes",
+      given: {
+        ...stopped,
+        cluster: { ...stopped.cluster, spec: { ...stopped.cluster.spec, version: "3.6.18" } },
+      },
+      says: undefined,
+    },
+  ],
+  "update-stopped": [
+    { name: "does nothing when every member runs", given: wanted, says: undefined },
+    {
+      name: "updates a member that is down",
+      given: down,
+      says: {
+        ...gives("my-etcd-1", "3.6.17", "3.6.16"),
+        because: "my-etcd-1 is down; its next pod runs etcd 3.6.17 as the spec asks",
+      },
+    },
+    { name: "does nothing for a member with the wanted template", given: withTurn(down, "my-etcd-1"), says: undefined },
+    {
+      name: "rolls it back when the spec is refused",
+      given: refusing(withTurn(down, "my-etcd-1")),
+      says: {
+        ...gives("my-etcd-1", "3.6.16"),
+        because: "my-etcd-1 is down; its next pod runs etcd 3.6.16, which is not what the spec asks for",
+      },
+    },
+    {
+      name: "updates all but an unreachable release",
+      given: withCrashing(
+        ran(wanting({ ...OLD, version: "3.4.1", podTemplate: LIMITED }, { down: ["my-etcd-1"] })),
+        "my-etcd-1",
+      ),
+      says: {
+        ...gives("my-etcd-1", "3.6.16"),
+        because: "my-etcd-1 is down; its next pod runs etcd 3.6.16, which is not what the spec asks for",
+      },
+    },
+    {
+      name: "skips a member that answers, whatever the kubelet reports",
+      given: withCrashing(wanted, "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "skips a member that participates in the quorum",
+      given: withCrashing(unpublished(wanted, "my-etcd-1"), "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "skips an EtcdPeer that is being deleted",
+      given: changedPeer(down, "my-etcd-1", { deletionTimestamp: "2026-01-01T12:00:00Z" }),
+      says: undefined,
+    },
+    {
+      name: "skips a running member without an answer",
+      given: sickFor(withRunning(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 60_000),
+      says: undefined,
+    },
+    {
+      name: "updates a member with a stuck pod",
+      given: withPod(sickFor(ran(wanting(NEWER, { down: ["my-etcd-1"] })), "my-etcd-1", 10_000), "my-etcd-1", {
+        status: STARTING,
+      }),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "gives a missing pod some time",
+      given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 9_999),
+      says: undefined,
+    },
+    {
+      name: "updates after that time",
+      given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 10_000),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "waits for the restart of a container",
+      given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 9_999),
+      says: undefined,
+    },
+    {
+      name: "keeps the template of a waking member without a pod",
+      given: sickFor(withoutPod(withSleep(down, WOKEN), "my-etcd-1"), "my-etcd-1", 60_000),
+      says: undefined,
+    },
+    {
+      name: "keeps it while a waking member waits for a volume",
+      given: withPod(sickFor(withSleep(down, WOKEN), "my-etcd-1", 60_000), "my-etcd-1", { status: STARTING }),
+      says: undefined,
+    },
+    {
+      name: "keeps it while a waking member waits for a node",
+      given: withPod(withSleep(down, WOKEN), "my-etcd-1", { status: { conditions: UNSCHEDULED } }),
+      says: undefined,
+    },
+    {
+      name: "updates a waking member that cannot start",
+      given: withSleep(down, WOKEN),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "updates it after the wake-up time",
+      given: sickFor(withoutPod(withSleep(down, SLEPT_LONG_AGO), "my-etcd-1"), "my-etcd-1", 60_000),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "updates an initial member that never answered",
+      given: recording(down, OLD.version, undefined, OLD.version),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "waits until the revision of the pod is recorded",
+      given: madeFrom(down, "my-etcd-1", undefined),
+      says: undefined,
+    },
+    {
+      name: "skips an EtcdPeer without a member",
+      given: withCrashing(
+        { ...wanted, members: unknown("no leader"), cluster: withoutFounder(wanted, "my-etcd-1") },
+        "my-etcd-1",
+      ),
+      says: undefined,
+    },
+    {
+      name: "updates none beside the canary",
+      given: withCrashing(
+        withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
+        "my-etcd-1",
+      ),
+      says: undefined,
+    },
+    {
+      name: "updates all without a quorum",
+      given: withCrashing(
+        withCanary(ran(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] })), "my-etcd-2"),
+        "my-etcd-1",
+      ),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "skips an EtcdPeer with another member ID",
+      given: withPeer(down, "my-etcd-1", { spec: { memberID: "abc" } }),
+      says: undefined,
+    },
+    {
+      name: "skips a New bootstrap section that may not be used",
+      given: withPeer(down, "my-etcd-1", { spec: { bootstrap: BOOTSTRAP } }),
+      says: undefined,
+    },
+    {
+      name: "updates a New bootstrap section that may be used",
+      given: withPod(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0"), "my-etcd-1", {
+        status: STARTING,
+      }),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "updates an Existing bootstrap section",
+      given: withPeer(down, "my-etcd-1", { spec: { bootstrap: { ...BOOTSTRAP, initialClusterState: "Existing" } } }),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "does not give out a failed template",
+      given: withStop(down, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "keeps the first previous template across edits",
+      given: withTurn(withCrashing(ran(wanting(NEWEST, { down: ["my-etcd-1"] })), "my-etcd-1"), "my-etcd-1", NEWER),
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "rolls back to the last working template",
+      given: withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+      says: gives("my-etcd-1", "3.6.17", "3.6.15"),
+    },
+    {
+      name: "rolls back a member with a refused pod",
+      given: sickFor(
+        withoutPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1"),
+        "my-etcd-1",
+        10_000,
+      ),
+      says: gives("my-etcd-1", "3.6.17", "3.6.15"),
+    },
+    {
+      name: "records no previous template for a rollback",
+      given: withPeer(ran(withCrashing(stopped, "my-etcd-2")), "my-etcd-2", { spec: { previous: undefined } }),
+      says: { ...gives("my-etcd-2", "3.6.16"), lacks: PREVIOUS },
+    },
+  ],
+  "restart-stopped": [
+    {
+      name: "leaves restarts to people with OnDelete",
+      given: withTurn(
+        withCrashing(ran(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1"),
+        "my-etcd-1",
+      ),
+      says: undefined,
+    },
+    {
+      name: "restarts a member for a rollback with OnDelete",
+      given: withCrashing(
+        withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2"),
+        "my-etcd-2",
+      ),
+      says: restarts("my-etcd-2"),
+    },
+    { name: "leaves a running member alone", given: turned, says: undefined },
+    { name: "does nothing without a pod", given: withoutPod(turned, "my-etcd-2"), says: undefined },
+    { name: "restarts a pod that is down", given: withTurn(down, "my-etcd-1"), says: restarts("my-etcd-1") },
+    {
+      name: "restarts a pod that is stuck",
+      given: withPod(withTurn(down, "my-etcd-1"), "my-etcd-1", { status: STARTING }),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "keeps a pod with the current template",
+      given: withCrashing(canary, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "keeps it also when it is stuck",
+      given: withPod(canary, "my-etcd-2", { status: STARTING }),
+      says: undefined,
+    },
+    {
+      name: "waits for the ReplicaSet",
+      given: withTurn(down, "my-etcd-1", NEWER, { isTakenOver: false }),
+      says: undefined,
+    },
+    {
+      name: "waits for a newer template",
+      given: withTurn(down, "my-etcd-1", { ...OLD, version: "3.6.18" }),
+      says: undefined,
+    },
+    { name: "restarts the only member when it hangs", given: hanging(600_000), says: restarts("my-etcd-0") },
+    { name: "not before its timeout", given: hanging(599_999), says: undefined },
+    {
+      name: "not before its pod is old enough",
+      given: withPod(hanging(600_000), "my-etcd-0", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
+      says: undefined,
+    },
+    {
+      name: "not when the kubelet reports it Ready",
+      given: withPod(hanging(600_000), "my-etcd-0", { status: { conditions: [{ type: "Ready", status: "True" }] } }),
+      says: undefined,
+    },
+    {
+      name: "not one of two, which the other may need",
+      given: hanging(600_000, 2),
+      says: undefined,
+    },
+    {
+      name: "restarts the first possible one",
+      given: withTurn(
+        withTurn(
+          withCrashing(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1"), "my-etcd-2"),
+          "my-etcd-1",
+          NEWER,
+          { isTakenOver: false },
+        ),
+        "my-etcd-2",
+      ),
+      says: restarts("my-etcd-2"),
+    },
+  ],
+  "restart-member": [
+    { name: "leaves restarts to people with OnDelete", given: withTurn(asked, "my-etcd-2"), says: undefined },
+    { name: "leaves several restarts to people", given: allTurned(asked), says: undefined },
+    {
+      name: "restarts a member for a rollback with OnDelete",
+      given: withTurn(withStop(madeFrom(asked, "my-etcd-2", NEWER), "my-etcd-2"), "my-etcd-2", OLD),
+      says: {
+        ...restarts("my-etcd-2"),
+        because: "my-etcd-2 restarts with etcd 3.6.16, which is not what the spec asks for",
+      },
+    },
+    {
+      name: "starts with the last one after a change from OnDelete",
+      given: allTurned(wanted),
+      says: { ...restarts("my-etcd-2"), because: "my-etcd-2 restarts with etcd 3.6.17 as the spec asks" },
+    },
+    {
+      name: "continues once the restarted member is Ready",
+      given: withPod(madeFrom(allTurned(wanted), "my-etcd-2", NEWER), "my-etcd-2", notReady),
+      says: { next: "wait", because: /^my-etcd-1 restarts once my-etcd-2 has a Ready pod$/ },
+    },
+    {
+      name: "prefers a member outside the quorum",
+      given: allTurned(wanting(NEWER, { down: ["my-etcd-1"] })),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "restarts a member that is not Ready itself",
+      given: withPod(turned, "my-etcd-2", notReady),
+      says: restarts("my-etcd-2"),
+    },
+    { name: "does nothing without a pending restart", given: wanted, says: undefined },
+    { name: "restarts the member with a pending restart", given: turned, says: restarts("my-etcd-2") },
+    {
+      name: "waits for the ReplicaSet",
+      given: withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false }),
+      says: {
+        next: "wait",
+        because: "ReplicaSet my-etcd-2 does not have the new pod template of my-etcd-2 yet",
+        warn: false,
+      },
+    },
+    {
+      name: "rechecks soon without an event",
+      given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:41Z" }),
+      says: { next: "wait", recheckAfterMs: 2_000 },
+    },
+    {
+      name: "rechecks without a recorded update",
+      given: notTakenOver,
+      says: { next: "wait", recheckAfterMs: 2_000 },
+    },
+    {
+      name: "rechecks less often, every ten seconds at last",
+      given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:10Z" }),
+      says: { next: "wait", recheckAfterMs: 5_000 },
+    },
+    {
+      name: "waits however long that takes",
+      given: withUpdate(notTakenOver, { since: "2026-01-01T11:00:00Z" }),
+      says: { next: "wait", recheckAfterMs: 10_000 },
+    },
+    {
+      name: "reports what blocks the ReplicaSet",
+      given: withPeer(notTakenOver, "my-etcd-2", { status: say("replica-set: denied", "StepRefused", "11:50:01") }),
+      says: {
+        next: "wait",
+        because: "ReplicaSet my-etcd-2 does not have the new pod template of my-etcd-2 yet: replica-set: denied",
+        warn: false,
+      },
+    },
+    {
+      name: "warns when that takes long",
+      given: withPeer(notTakenOver, "my-etcd-2", { status: say("replica-set: denied", "StepRefused", "11:50:00") }),
+      says: { next: "wait", warn: true },
+    },
+    {
+      name: "ignores other conditions of the EtcdPeer",
+      given: withPeer(notTakenOver, "my-etcd-2", {
+        status: {
+          conditions: say("all is well", "StepRefused").conditions.map((each) => ({ ...each, type: "Other" })),
+        },
+      }),
+      says: { next: "wait", because: / does not have the new pod template of \S+ yet$/ },
+    },
+    {
+      name: "ignores a pending pod",
+      given: withPeer(notTakenOver, "my-etcd-2", { status: say("no node") }),
+      says: { next: "wait", because: / does not have the new pod template of \S+ yet$/, warn: false },
+    },
+    {
+      name: "ignores an earlier failure",
+      given: withPeer(notTakenOver, "my-etcd-2", {
+        status: {
+          conditions: say("all is well", "MemberHealthy").conditions.map((each) => ({ ...each, status: "True" })),
+        },
+      }),
+      says: { next: "wait", because: / does not have the new pod template of \S+ yet$/, warn: false },
+    },
+    {
+      name: "does not wait for a member that an update may fix",
+      given: unreadyFor(turned, "my-etcd-1", 600_000),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "waits for it at first",
+      given: unreadyFor(turned, "my-etcd-1", 599_999),
+      says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 has a Ready pod" },
+    },
+    {
+      name: "waits for a member with an etcd container that is not ready",
+      given: withPod(unreadyFor(turned, "my-etcd-1", 600_000), "my-etcd-1", {
+        status: { containerStatuses: [{ name: "etcd", ready: false, state: { running: {} } }] },
+      }),
+      says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 has a Ready pod" },
+    },
+    {
+      name: "restarts such a member first",
+      given: unreadyFor(allTurned(wanted), "my-etcd-1", 600_000),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "does not wait for such a member in a rollback",
+      given: unreadyFor(
+        withStop(withTurn(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2", OLD), "my-etcd-2"),
+        "my-etcd-1",
+        600_000,
+      ),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "never restarts with a failed template",
+      given: withPeer(withStop(turned, "my-etcd-1"), "my-etcd-2", { spec: { previous: undefined } }),
+      says: undefined,
+    },
+    {
+      name: "waits until the PodDisruptionBudget is observed",
+      given: { ...turned, budget: { ...turned.budget!, metadata: { ...turned.budget!.metadata, generation: 2 } } },
+      says: { next: "wait", because: /PodDisruptionBudget blocks evictions/ },
+    },
+    {
+      name: "does not block scaling up",
+      given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-2", NEWER, { isTakenOver: false }),
+      says: undefined,
+    },
+    {
+      name: "waits for an intent to join",
+      given: withArrival(turned, "my-etcd-3", "intended"),
+      says: undefined,
+    },
+    {
+      name: "waits for a newer template first",
+      given: withTurn(wanted, "my-etcd-2", { ...OLD, version: "3.6.18" }),
+      says: undefined,
+    },
+    { name: "does nothing after the restart", given: canary, says: undefined },
+    {
+      name: "does not delete a terminating pod again",
+      given: withPod(turned, "my-etcd-2", { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } }),
+      says: undefined,
+    },
+    {
+      name: "skips a member without an EtcdPeer",
+      given: withoutPeers(turned, "my-etcd-2"),
+      says: undefined,
+    },
+    {
+      name: "waits for the third member when three are wanted",
+      given: withTurn(wanting(NEWER, { replicas: 2, spec: { replicas: 3 } }), "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "restarts one of two when two are wanted",
+      given: withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"),
+      says: restarts("my-etcd-1"),
+    },
+    {
+      name: "restarts one of three when five are wanted",
+      given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-2"),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "moves the leadership before the leader restarts",
+      given: withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"),
+      says: { step: { do: "moveLeader", from: "my-etcd-2", to: "my-etcd-0" } },
+    },
+    {
+      name: "restarts a leader that does not answer",
+      given: unanswered(withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"), "my-etcd-2"),
+      says: restarts("my-etcd-2"),
+    },
+    {
+      name: "prefers a leader with the wanted template",
+      given: saying(withTurn(withUpdated(wanted, "my-etcd-2"), "my-etcd-0"), "my-etcd-1", { raftAppliedIndex: 20 }),
+      says: { step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" } },
+    },
+    {
+      name: "prefers the most advanced member as leader next",
+      given: saying(withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"), "my-etcd-2", {
+        raftAppliedIndex: 20,
+      }),
+      says: { step: { do: "moveLeader", to: "my-etcd-2" } },
+    },
+    {
+      name: "prefers the lowest ordinal as leader last",
+      given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+      says: { step: { do: "moveLeader", to: "my-etcd-1" } },
+    },
+    {
+      name: "moves no leadership without a healthy member",
+      given: withTurn(wanting(NEWER, { replicas: 1 }), "my-etcd-0"),
+      says: restarts("my-etcd-0"),
+    },
+    {
+      name: "restarts the leader last",
+      given: withTurn(withTurn(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-2"), "my-etcd-0"),
+      says: restarts("my-etcd-0"),
+    },
+  ],
+  "update-member": [
+    { name: "does nothing without a change", given: settled, says: undefined },
+    {
+      name: "updates the last member first, and records its previous template",
+      given: wanted,
+      says: {
+        ...gives("my-etcd-2", "3.6.17", "3.6.16"),
+        because: "my-etcd-2 is updated next: it gets etcd 3.6.17 instead of 3.6.16; 2 more members follow",
+      },
+    },
+    {
+      name: "names the changed fields of the same release",
+      given: wanting({
+        ...OLD,
+        image: { repository: "example.test/other" },
+        podTemplate: withResources({ limits: { cpu: "1" } }),
+        etcd: { extraArgs: { "max-txn-ops": "5" } },
+      }),
+      says: {
+        because: "my-etcd-2 is updated next: it gets its new image and etcd and podTemplate; 2 more members follow",
+      },
+    },
+    {
+      name: "names changed trust as tls",
+      given: withMade(secured(), { clientCA: { next: NEXT }, server: { trust: bundle(OWN, NEXT) } }),
+      says: { because: "my-etcd-2 is updated next: it gets its new tls; 2 more members follow" },
+    },
+    {
+      name: "cancels a pending restart when the spec is refused",
+      given: refusing(withTurn(wanted, "my-etcd-2")),
+      says: {
+        ...gives("my-etcd-2", "3.6.16"),
+        because: "my-etcd-2 does not restart with its outdated template, and keeps the one that it runs: etcd 3.6.16",
+      },
+    },
+    {
+      name: "continues with the member before it",
+      given: withUpdated(wanted, "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "updates the leader last",
+      given: withUpdated(wanting(NEWER, { leader: "my-etcd-1" }), "my-etcd-2"),
+      says: gives("my-etcd-0", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "ignores a leader that was added by hand",
+      given: withMember(wanting(NEWER), THEIRS),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "skips a member without an EtcdPeer",
+      given: withoutPeers(wanted, "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.17"),
+    },
+    {
+      name: "gives no partial update while data is unconverted",
+      given: wanting({ ...BEFORE, podTemplate: withResources({ limits: { cpu: "1" } }) }),
+      says: undefined,
+    },
+    {
+      name: "waits for an unfit member, rechecking often",
+      given: canary,
+      says: { next: "wait", because: "the update of my-etcd-1 waits until my-etcd-2 is healthy", recheckAfterMs: 500 },
+    },
+    {
+      name: "rechecks an unfit member less often later",
+      given: silentFor(canary, "my-etcd-2", 599_999),
+      says: { next: "wait", recheckAfterMs: 10_000, warn: false },
+    },
+    {
+      name: "warns about a member that is unfit for longer than the timeout",
+      given: withUpdate(unready(600_000), { proven: true }),
+      says: {
+        next: "wait",
+        because: "the update of my-etcd-1 waits until my-etcd-2 has a Ready pod",
+        recheckAfterMs: 10_000,
+        warn: true,
+      },
+    },
+    {
+      name: "replaces the template of a pending restart first, and keeps its previous one",
+      given: withTurn(wanting(NEWEST), "my-etcd-0", NEWER),
+      says: gives("my-etcd-0", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "cancels it when the old template is wanted again",
+      given: withPeer(wanted, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+      says: gives("my-etcd-2", "3.6.17", "3.6.15"),
+    },
+    {
+      name: "waits until the next member is fit itself",
+      given: withPod(wanted, "my-etcd-2", NOT_READY),
+      says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 has a Ready pod" },
+    },
+    {
+      name: "updates it after a time when only readiness is missing",
+      given: unreadyFor(wanted, "my-etcd-2", 600_000),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "updates it first then",
+      given: unreadyFor(wanted, "my-etcd-0", 600_000),
+      says: gives("my-etcd-0", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "even when the others are in the same state",
+      given: each.reduce((given, name) => unreadyFor(given, name, 600_000), wanted),
+      says: gives("my-etcd-2", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "waits for an updated member that is not Ready",
+      given: unreadyFor(withUpdate(withUpdated(wanted, "my-etcd-2"), { proven: true }), "my-etcd-2", 600_000),
+      says: { next: "wait", because: "the update of my-etcd-1 waits until my-etcd-2 has a Ready pod" },
+    },
+    {
+      name: "updates a recently restarted member that is not Ready first",
+      given: withPod(madeFrom(withTurn(wanting(NEWEST), "my-etcd-1", NEWER), "my-etcd-1", NEWER), "my-etcd-1", {
+        ...NOT_READY,
+        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+      }),
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "gives a recently restarted Ready member no precedence",
+      given: withPod(madeFrom(withTurn(wanting(NEWEST), "my-etcd-1", NEWER), "my-etcd-1", NEWER), "my-etcd-1", {
+        metadata: { creationTimestamp: "2026-01-01T11:50:01Z" },
+      }),
+      says: gives("my-etcd-2", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "updates a recently restarted member outside the quorum first, and keeps its working template",
+      given: tried,
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "also before an outdated pending restart",
+      given: withTurn(tried, "my-etcd-2", NEWER),
+      says: gives("my-etcd-1", "3.6.18", "3.6.16"),
+    },
+    {
+      name: "updates a member that is unfit for a minute with its old template",
+      given: {
+        ...unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
+        memberTimeoutMs: 86_400_000,
+      },
+      says: gives("my-etcd-1", "3.6.18", "3.6.17"),
+    },
+    {
+      name: "or for a tenth of a short timeout",
+      given: {
+        ...unfitFor(
+          withPod(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", {
+            metadata: { creationTimestamp: "2026-01-01T11:59:00Z" },
+          }),
+          "my-etcd-1",
+          10_000,
+        ),
+        memberTimeoutMs: 100_000,
+      },
+      says: gives("my-etcd-1", "3.6.18", "3.6.17"),
+    },
+    {
+      name: "gives a member time to start before the next TLS stage",
+      given: comingUp(trusting),
+      says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 is healthy" },
+    },
+    {
+      name: "for as long as most starts take",
+      given: comingUp(trusting, "2026-01-01T11:59:30Z"),
+      says: {
+        step: { do: "replacePeer" },
+        because: "my-etcd-2 is updated next: it gets its new tls; 2 more members follow",
+      },
+    },
+    {
+      name: "unless its container has ended",
+      given: withCrashing(comingUp(trusting), "my-etcd-2"),
+      says: { step: { do: "replacePeer" } },
+    },
+    {
+      name: "or its pod does not exist yet",
+      given: withoutPod(comingUp(trusting), "my-etcd-2"),
+      says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 is healthy" },
+    },
+    {
+      name: "does not wait when other fields change",
+      given: comingUp(wanting(NEWEST)),
+      says: gives("my-etcd-2", "3.6.18"),
+    },
+    {
+      name: "also when TLS changes with them",
+      given: comingUp(wantingToo(trusting, { podTemplate: withResources({ limits: { cpu: "1" } }) })),
+      says: { because: "my-etcd-2 is updated next: it gets its new tls and podTemplate; 2 more members follow" },
+    },
+    {
+      name: "also when the release changes with TLS",
+      given: comingUp(wantingToo(trusting, { version: NEWEST.version })),
+      says: { because: "my-etcd-2 is updated next: it gets etcd 3.6.18 instead of 3.6.16; 2 more members follow" },
+    },
+    {
+      name: "waits while another member is unfit",
+      given: withPod(tried, "my-etcd-0", NOT_READY),
+      says: { next: "wait", because: "the update of my-etcd-1 waits until my-etcd-0 has a Ready pod" },
+    },
+    {
+      name: "waits for a member that restarted long ago and left the quorum",
+      given: withPod(tried, "my-etcd-1", { metadata: { creationTimestamp: "2026-01-01T11:50:00Z" } }),
+      says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-1 is healthy" },
+    },
+    {
+      name: "waits for a starting member with an old template",
+      given: unfitFor(
+        withPeer(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-0", {
+          spec: { previous: NEWER },
+        }),
+        "my-etcd-1",
+        59_999,
+      ),
+      says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-1 is healthy" },
+    },
+    {
+      name: "updates it when that takes long",
+      given: unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
+      says: { next: "step", step: { do: "replacePeer", live: { metadata: { name: "my-etcd-1" } } } },
+    },
+    {
+      name: "words the message for OnDelete",
+      given: asked,
+      says: {
+        ...gives("my-etcd-2", "3.6.17", "3.6.16"),
+        because:
+          "the next pod of my-etcd-2 gets etcd 3.6.17 instead of 3.6.16 once its current pod is deleted; 2 more members follow",
+      },
+    },
+    {
+      name: "does not wait for earlier members with OnDelete",
+      given: withTurn(asked, "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.17", "3.6.16"),
+    },
+    {
+      name: "names the pods that people have to delete",
+      given: allTurned(asked),
+      says: {
+        next: "wait",
+        because:
+          "my-etcd-0, my-etcd-1, my-etcd-2 get what the spec asks for when their pods are deleted: spec.updateStrategy.type is OnDelete",
+        recheckAfterMs: 10_000,
+      },
+    },
+    {
+      name: "names a single one",
+      given: withTurn(withUpdated(asked, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
+      says: { next: "wait", because: /^my-etcd-0 gets what the spec asks for when its pod is deleted: / },
+    },
+    {
+      name: "does not name them while a member is down",
+      given: allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })),
+      says: undefined,
+    },
+    {
+      name: "cancels a pending restart while a member is down",
+      given: withTurn(cluster({ down: ["my-etcd-1"] }), "my-etcd-0", NEWER),
+      says: gives("my-etcd-0", "3.6.16"),
+    },
+    {
+      name: "cancels pending restarts after a stop",
+      given: withStop(madeFrom(allTurned(asked), "my-etcd-2", NEWER), "my-etcd-2"),
+      says: gives("my-etcd-1", "3.6.16"),
+    },
+    {
+      name: "updates no member after a stop",
+      given: withStop(wanted, "my-etcd-2"),
+      says: undefined,
+    },
+  ],
+};
+
+/** The cluster without this member among its initial ones. */
+function withoutFounder({ cluster: object }: ClusterSnapshot, name: string): ClusterSnapshot["cluster"] {
+  const identity = object.status!.identity!;
+  const initialMembers = identity.initialMembers.filter((member) => member.name !== name);
+  return { ...object, status: { ...object.status, identity: { ...identity, initialMembers } } };
+}
+
+for (const [rule, said] of Object.entries(cases)) {
+  describe(`${rule} alone`, () => {
+    for (const { name, given, says } of said) {
+      test(name, () => {
+        const opinion = CLUSTER_RULES.find((each) => each.name === rule)!.decide(given);
+        if (says === undefined) return expect(opinion).toBeUndefined();
+        const { because, lacks, ...rest } = says as { because?: string | RegExp; lacks?: string };
+        expect(opinion).toMatchObject(rest);
+        if (lacks !== undefined) expect(opinion).not.toHaveProperty(lacks);
+        if (because !== undefined) expect(opinion).toMatchObject({ because: expect.stringMatching(because) });
+      });
+    }
+  });
+}

@@ -1,0 +1,753 @@
+import { describe, expect, test } from "vitest";
+import { CLIENT_TLS_VOLUME } from "#api/names.ts";
+import { type MemberTemplate, revisionOf } from "#api/revision.ts";
+import { type KnownMember, memberNamed } from "#cluster/members/members.ts";
+import { type ClusterSnapshot, peerNamed } from "#cluster/snapshot.ts";
+import { cluster, unpublished, withArrival } from "#kit/snapshots/cluster.ts";
+import { THEIRS, withMember, withoutClaims, withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
+import {
+  answering,
+  BEFORE,
+  downgrading,
+  madeFrom,
+  NEWER,
+  NEXT_MINOR,
+  OLD,
+  ON_DELETE,
+  recording,
+  refusing,
+  saying,
+  wanting,
+  withCanary,
+  withCrashing,
+  withoutPod,
+  withPeer,
+  withPod,
+  withRelease,
+  withRunning,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/snapshots/cluster-rolling.ts";
+import { HAS } from "#kit/snapshots/cluster-switch.ts";
+import { secured, tlsSpec } from "#kit/snapshots/cluster-tls.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { othersDown, restartBlocker } from "./fitness.ts";
+import {
+  awaitsManualRestart,
+  canary,
+  hasPendingRestart,
+  isAboutToRestart,
+  isStartingWithUpdate,
+  isTemplateReady,
+  isUpdated,
+  nextTemplate,
+  rollbackTemplates,
+  stoppedUpdate,
+  wantedRevision,
+  wantedTemplate,
+  whyRefused,
+} from "./rolling.ts";
+
+const settled = cluster();
+const LIMITED = withResources({ limits: { cpu: "1" } });
+const wanted = wanting(NEWER);
+const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+const going = { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } };
+
+function memberIn(snapshot: ClusterSnapshot, name: string): KnownMember {
+  return memberNamed(snapshot, name)!;
+}
+
+/** The container of a member that started without its data. */
+const EMPTIED = {
+  status: {
+    containerStatuses: [
+      {
+        name: "etcd",
+        state: { waiting: { reason: "CrashLoopBackOff" } },
+        lastState: { terminated: { exitCode: 1, message: "couldn't find local name" } },
+      },
+    ],
+  },
+};
+
+describe("the wanted template", () => {
+  const cases: { name: string; given: ClusterSnapshot; version: string }[] = [
+    { name: "is that of the spec", given: wanting(NEXT_MINOR), version: "3.7.1" },
+    {
+      name: "has the running release when there is no path",
+      given: cluster({ spec: { version: "3.4.1" } }),
+      version: "3.6.16",
+    },
+    {
+      name: "has the previous minor, whatever it needs",
+      given: cluster({ spec: { version: "3.5.35" } }),
+      version: "3.5.35",
+    },
+    {
+      name: "has the release of most EtcdPeers, whatever a member still runs",
+      given: answering(cluster({ spec: { version: "3.4.1" } }), "3.6.1"),
+      version: "3.6.16",
+    },
+    {
+      name: "has a reachable release when that of most EtcdPeers is not",
+      given: ["my-etcd-0", "my-etcd-1"].reduce(
+        (given, name) => withPeer(given, name, { spec: { version: "3.4.1" } }),
+        answering(cluster({ spec: { version: "3.3.1" } }), "3.6.16", "3.6.16", "3.6.16"),
+      ),
+      version: "3.6.16",
+    },
+    {
+      name: "has the release that most members run when there is no upgrade path",
+      given: answering(cluster({ spec: { version: "3.3.1" } }), "3.3.1", "3.7.0", "3.7.0"),
+      version: "3.7.0",
+    },
+  ];
+  for (const { name, given, version } of cases) test(name, () => expect(wantedTemplate(given).version).toBe(version));
+
+  test("is always the podTemplate of the spec", () => {
+    const podTemplate = withResources({ limits: { cpu: "1" } });
+    expect(wantedTemplate(cluster({ spec: { version: "3.4.1", podTemplate } }))).toEqual({
+      version: "3.6.16",
+      podTemplate,
+    });
+  });
+});
+
+// A digest is the image of one release. With the digest of a release that members cannot run, and the version that they
+// run, an image would start that no guard has judged.
+describe("the image by digest", () => {
+  const image = { repository: "registry.example/etcd", digest: `sha256:${"a".repeat(64)}` };
+  const others = { repository: "registry.example/etcd", digest: `sha256:${"b".repeat(64)}` };
+  const running = (given: ClusterSnapshot): ClusterSnapshot => ({
+    ...given,
+    peers: given.peers.map((peer) => ({ ...peer, spec: { ...peer.spec, image: others } })),
+  });
+
+  test("is used with its own release", () => {
+    expect(wantedTemplate(running(cluster({ spec: { version: NEWER.version, image } }))).image).toEqual(image);
+  });
+
+  test("stays that of the running release while members cannot move to spec.version", () => {
+    const given = running(cluster({ spec: { version: "3.4.1", image } }));
+    expect(wantedTemplate(given)).toMatchObject({ version: "3.6.16", image: others });
+    const [peer] = given.peers;
+    expect(nextTemplate(given, peer!)).toMatchObject({ version: "3.6.16", image: others });
+  });
+});
+
+test("keeps the URL of a member that returns from TLS while others need it", () => {
+  const tried = withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0");
+  const given = withPeer(tried, "my-etcd-0", { spec: { previous: { ...OLD, tls: HAS.reached } } });
+  const [first] = rollbackTemplates(given, peerNamed(given, "my-etcd-0")!);
+  expect(first).toMatchObject({ version: "3.6.16", tls: { peer: { scheme: "http" } } });
+});
+
+describe("the next template of a member", () => {
+  const stopped = withStop(withCanary(wanted, "my-etcd-2"), "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; of?: string; version: string }[] = [
+    { name: "is the wanted one", given: wanted, version: "3.6.17" },
+    { name: "is its own after a stop", given: stopped, of: "my-etcd-1", version: "3.6.16" },
+    { name: "is the previous one for a failed member", given: stopped, version: "3.6.16" },
+    {
+      name: "is its own for a member that works",
+      given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
+      version: "3.6.17",
+    },
+    {
+      name: "is that of a healthy member without a previous one",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }),
+      version: "3.6.16",
+    },
+    {
+      name: "is neither the failed template nor that of an unhealthy member",
+      given: madeFrom(
+        withPeer(
+          withPeer(withUpdated(stopped, "my-etcd-0"), "my-etcd-2", { spec: { previous: undefined } }),
+          "my-etcd-1",
+          { spec: { version: "3.6.15" } },
+        ),
+        "my-etcd-1",
+        { ...OLD, version: "3.6.15" },
+      ),
+      version: "3.6.15",
+    },
+    {
+      name: "is not one that a healthy member has not started with",
+      given: withTurn(withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-0", {
+        ...OLD,
+        version: "3.6.15",
+      }),
+      version: "3.6.16",
+    },
+    {
+      name: "is the running one for a healthy member with a pending restart",
+      given: withTurn(stopped, "my-etcd-1"),
+      of: "my-etcd-1",
+      version: "3.6.16",
+    },
+    {
+      name: "is not that of an unhealthy member",
+      given: withPeer(
+        withPeer(answering(stopped, undefined, "3.6.16"), "my-etcd-2", { spec: { previous: undefined } }),
+        "my-etcd-0",
+        { spec: { version: "3.6.15" } },
+      ),
+      version: "3.6.16",
+    },
+    {
+      name: "is not an unreachable release",
+      given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.5.35" } } }),
+      version: "3.6.16",
+    },
+    {
+      name: "is not a release that needs a downgrade, although a voter reports its minor",
+      given: withRelease(
+        withPeer(answering(stopped, "3.5.35", "3.5.35"), "my-etcd-2", {
+          spec: { previous: { ...OLD, version: "3.5.20" } },
+        }),
+        "my-etcd-2",
+        "3.6.16",
+      ),
+      version: "3.5.35",
+    },
+    {
+      name: "is its own for a member that never ran, without a path",
+      given: withPeer(
+        withoutPod(withStraggler(cluster({ spec: { version: "3.4.1" } }), { started: false }), "my-etcd-2"),
+        "my-etcd-2",
+        { spec: { version: "3.6.15" } },
+      ),
+      version: "3.6.15",
+    },
+    {
+      name: "is its own when all run the same",
+      given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
+        spec: { previous: undefined },
+      }),
+      of: "my-etcd-0",
+      version: "3.6.17",
+    },
+  ];
+  for (const { name, given, of = "my-etcd-2", version } of cases)
+    test(name, () => expect(nextTemplate(given, peerNamed(given, of)!).version).toBe(version));
+
+  describe("with a downgrade by a minor", () => {
+    const back = wanting(BEFORE);
+    /** The canary does not run with this, and then an older minor with other limits is requested. */
+    const stuck = (given: MemberTemplate) => {
+      const asked = wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] });
+      return withCrashing(madeFrom(withTurn(asked, "my-etcd-2", given), "my-etcd-2", given), "my-etcd-2");
+    };
+    const cases: { name: string; given: ClusterSnapshot; of?: string; next: MemberTemplate }[] = [
+      { name: "is its own until the downgrade is enabled", given: back, next: OLD },
+      {
+        name: "includes the other changes only with the release",
+        given: wanting({ ...BEFORE, podTemplate: LIMITED }),
+        next: OLD,
+      },
+      {
+        name: "is given at once to a member that is down",
+        given: withCrashing(
+          recording(
+            wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
+            "3.6.16",
+            "3.6.16",
+            "3.6.16",
+          ),
+          "my-etcd-2",
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "is given at once when its pod is refused",
+        given: withoutPod(
+          recording(
+            wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
+            "3.6.16",
+            "3.6.16",
+            "3.6.16",
+          ),
+          "my-etcd-2",
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "is the running one without a previous template",
+        given: withPeer(withTurn(back, "my-etcd-2"), "my-etcd-2", { spec: { previous: undefined } }),
+        next: OLD,
+      },
+      {
+        name: "is the running one after a cancelled downgrade",
+        given: withTurn(wanting({ ...BEFORE, podTemplate: LIMITED }), "my-etcd-2"),
+        next: OLD,
+      },
+      {
+        name: "is its own while data is still being converted back",
+        given: saying(wanting(NEXT_MINOR), "my-etcd-0", { storageVersion: "3.5.0" }),
+        next: OLD,
+      },
+      {
+        name: "cancels a pending restart with the previous minor then",
+        given: saying(withTurn(wanting(NEXT_MINOR), "my-etcd-2", BEFORE), "my-etcd-0", { storageVersion: "3.5.0" }),
+        next: OLD,
+      },
+      {
+        name: "gives a member that is down all but the release",
+        given: saying(
+          withCrashing(
+            recording(
+              wanting({ ...NEXT_MINOR, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
+              "3.6.16",
+              "3.6.16",
+              "3.6.16",
+            ),
+            "my-etcd-2",
+          ),
+          "my-etcd-0",
+          { storageVersion: "3.5.0" },
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "gives it the release that it ran last",
+        given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.16"),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "ignores a previous template that never worked",
+        given: recording(
+          withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
+          "3.6.16",
+          "3.6.16",
+          "3.6.16",
+        ),
+        next: { ...OLD, podTemplate: LIMITED },
+      },
+      {
+        name: "ignores a reported release without a known image",
+        given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.18"),
+        next: { ...NEWER, podTemplate: LIMITED },
+      },
+      {
+        name: "uses it when it was given before",
+        given: recording(
+          withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.18" } } }),
+          "3.6.16",
+          "3.6.16",
+          "3.6.18",
+        ),
+        next: { ...OLD, version: "3.6.18", podTemplate: LIMITED },
+      },
+      {
+        name: "uses the release of another minor that it ran",
+        given: recording(
+          withTurn(wanting(OLD, { down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }), "my-etcd-2", NEWER),
+          "3.6.16",
+          "3.6.16",
+          "3.7.1",
+        ),
+        next: NEXT_MINOR,
+      },
+      {
+        name: "keeps the given release when it has run",
+        given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.17"),
+        next: { ...NEWER, podTemplate: LIMITED },
+      },
+      { name: "is the wanted one when its data is converted", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
+      { name: "ignores the data of other members", given: downgrading(back, ["my-etcd-1"]), next: OLD },
+      {
+        name: "cancels a pending restart when the downgrade was cancelled",
+        given: withTurn(back, "my-etcd-2"),
+        next: OLD,
+      },
+      {
+        name: "cancels a pending restart when an older minor is requested first",
+        given: { ...withTurn(wanting(NEXT_MINOR), "my-etcd-2"), cluster: back.cluster },
+        next: OLD,
+      },
+      {
+        name: "keeps its template while it is silent",
+        given: recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        next: BEFORE,
+      },
+      {
+        name: "keeps it while etcd runs without an answer",
+        given: withRunning(recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2"),
+        next: BEFORE,
+      },
+      {
+        name: "updates a member that failed to start with it",
+        given: recording(withStop(withCanary(back, "my-etcd-2"), "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
+        next: OLD,
+      },
+      {
+        name: "rolls back a failed minor upgrade while others speak the old one",
+        given: withStop(withCanary(wanting(NEXT_MINOR), "my-etcd-2"), "my-etcd-2"),
+        next: OLD,
+      },
+      {
+        name: "keeps the new minor when the cluster may speak it",
+        given: withStop(
+          withPod(withUpdated(wanting(NEXT_MINOR, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", notReady),
+          "my-etcd-0",
+        ),
+        of: "my-etcd-0",
+        next: NEXT_MINOR,
+      },
+    ];
+    for (const { name, given, of = "my-etcd-2", next } of cases)
+      test(name, () => expect(nextTemplate(given, peerNamed(given, of)!)).toEqual(next));
+  });
+
+  describe("when the spec is refused during an update", () => {
+    const half = withUpdated(wanting(NEXT_MINOR), "my-etcd-2");
+    const editing = (spec: Partial<ClusterSnapshot["cluster"]["spec"]>): ClusterSnapshot => ({
+      ...half,
+      cluster: { ...half.cluster, spec: { ...half.cluster.spec, ...spec } },
+    });
+    const next = (given: ClusterSnapshot) => given.peers.map((peer) => nextTemplate(given, peer));
+
+    test("each member keeps its release and gets the other changes", () => {
+      const given = editing({ version: "3.9.0", podTemplate: LIMITED });
+      expect(next(given)).toEqual([OLD, OLD, NEXT_MINOR].map((own) => ({ ...own, podTemplate: LIMITED })));
+    });
+
+    test("a pending restart with another release is cancelled, and gets the other changes", () => {
+      const editedTo = (podTemplate: typeof LIMITED) => {
+        const turned = withTurn(wanting(NEXT_MINOR, { replicas: 1 }), "my-etcd-0");
+        const spec = { ...turned.cluster.spec, version: "3.9.0", podTemplate };
+        return { ...turned, cluster: { ...turned.cluster, spec } };
+      };
+      expect(next(editedTo(OLD.podTemplate))).toEqual([OLD]);
+      const limited = { ...OLD, podTemplate: LIMITED };
+      expect(next(editedTo(LIMITED))).toEqual([limited]);
+      // The pending restart is not cancelled a second time.
+      expect(next(withTurn(editedTo(LIMITED), "my-etcd-0", limited, { previous: OLD }))).toEqual([limited]);
+    });
+
+    test("a release from before the releases in use were known is dropped", () => {
+      const EARLY = { ...OLD, version: "3.5.21" };
+      const said = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => {
+        const running = madeFrom(withPeer(given, name, { spec: { version: EARLY.version } }), name, EARLY);
+        return saying(running, name, { version: EARLY.version });
+      }, wanting(NEWER));
+      const given = withTurn(said, "my-etcd-2", NEWER);
+      expect(next(given)).toEqual([EARLY, EARLY, EARLY]);
+      // The same for a member that is down.
+      expect(next(withoutPod(given, "my-etcd-2")).at(-1)).toEqual(EARLY);
+      // A member that runs a release unreachable for the others keeps it.
+      const runs = saying(madeFrom(given, "my-etcd-2", NEWER), "my-etcd-2", { version: NEWER.version });
+      expect(next(runs).map(({ version }) => version)).toEqual(["3.5.21", "3.5.21", "3.6.17"]);
+    });
+
+    test("a member that never ran keeps its template", () => {
+      const FAILED = { ...OLD, version: "3.6.99" };
+      const straggler = withStraggler(cluster({ spec: { version: "3.9.0" } }), { started: false });
+      const had = withPeer(withCrashing(straggler, "my-etcd-2"), "my-etcd-2", { spec: FAILED });
+      const given = (version: string) => madeFrom(withTurn(had, "my-etcd-2", { ...OLD, version }), "my-etcd-2", FAILED);
+      const of = (snapshot: ClusterSnapshot) => nextTemplate(snapshot, peerNamed(snapshot, "my-etcd-2")!);
+      expect(of(given("3.6.17"))).toEqual(NEWER);
+      // An unreachable release is replaced by that of the others.
+      expect(of(given("3.4.1"))).toEqual(OLD);
+      expect(of(withoutPod(given("3.4.1"), "my-etcd-2"))).toEqual(OLD);
+      expect(of(refusing(given("3.6.17")))).toEqual(NEWER);
+      // Its pod may still start with the old template.
+      const starting = withPod(given("3.6.17"), "my-etcd-2", { status: { containerStatuses: [] } });
+      const young = withPod(starting, "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T12:00:00Z" } });
+      expect(of(young)).toEqual(FAILED);
+    });
+
+    test("each member keeps its template when the spec is refused", () => {
+      expect(next(editing({ etcd: { extraArgs: { "max-txn-op": "1" } } }))).toEqual([OLD, OLD, NEXT_MINOR]);
+    });
+
+    test("reserved fields for TLS are refused when members have TLS", () => {
+      const podTemplate = { spec: { volumes: [{ name: CLIENT_TLS_VOLUME, emptyDir: {} }] } };
+      const none = tlsSpec({ peer: { provider: "None" }, client: { provider: "None" } });
+      const [secure, without] = [secured(), cluster({ spec: { tls: none } })].map((snapshot) => ({
+        ...snapshot,
+        cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, podTemplate } },
+      }));
+      expect(whyRefused(without!)).toEqual([]);
+      expect(whyRefused(secure!)).toEqual([expect.stringContaining("this volume holds the member's certificates")]);
+    });
+
+    const of = (given: ClusterSnapshot) => nextTemplate(given, peerNamed(given, "my-etcd-2")!);
+
+    test("a pending restart is cancelled", () => {
+      expect(of(refusing(withTurn(wanted, "my-etcd-2")))).toEqual(OLD);
+    });
+
+    test("without a previous template it stays", () => {
+      expect(of(refusing(withTurn(wanted, "my-etcd-2", NEWER, { previous: BEFORE })))).toEqual(NEWER);
+    });
+
+    const tried = withCanary(wanted, "my-etcd-2");
+
+    test("the canary is judged to the end", () => {
+      expect(of(refusing(tried))).toEqual(NEWER);
+      expect(canary(refusing(tried))?.name).toBe("my-etcd-2");
+    });
+
+    test("a rollback is recorded until it is done", () => {
+      expect(of(refusing(withStop(tried, "my-etcd-2")))).toEqual(OLD);
+      const back = refusing(withTurn(withStop(tried, "my-etcd-2"), "my-etcd-2", OLD));
+      expect(stoppedUpdate(back)).toBeDefined();
+      expect(stoppedUpdate(madeFrom(back, "my-etcd-2", OLD))).toBeUndefined();
+    });
+
+    test("an update without any member is over", () => {
+      expect(wantedRevision(refusing(withUpdate(wanted)))).toBe(revisionOf(OLD));
+      expect(wantedRevision(refusing(tried))).toBe(revisionOf(NEWER));
+      expect(wantedRevision(refusing(withTurn(withUpdate(wanted), "my-etcd-2")))).toBe(revisionOf(NEWER));
+    });
+
+    test("an update without any member is over, whatever other templates exist", () => {
+      const some = withUpdated(wanting({ ...OLD, podTemplate: LIMITED }), "my-etcd-2");
+      const spec = { ...some.cluster.spec, etcd: { extraArgs: { "max-txn-op": "1" } } };
+      const given = { ...some, cluster: { ...some.cluster, spec } };
+      expect(next(given)).toEqual([OLD, OLD, { ...OLD, podTemplate: LIMITED }]);
+    });
+  });
+
+  test("a template without a healthy member is no rollback", () => {
+    const others = ["my-etcd-0", "my-etcd-2"];
+    const down = cluster({ down: ["my-etcd-1"], spec: NEWER });
+    const tried = others.reduce((given, name) => madeFrom(withPeer(given, name, { spec: NEWER }), name, NEWER), down);
+    const given = withStop(withCanary(tried, "my-etcd-2"), "my-etcd-2");
+    const peer = peerNamed(withPeer(given, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-2")!;
+    expect(nextTemplate(given, { ...peer, spec: { ...peer.spec, previous: undefined } }).version).toBe("3.6.17");
+  });
+
+  test("a stop holds only for the failed revision", () => {
+    expect(stoppedUpdate(stopped)).toEqual({ member: "my-etcd-2", message: "it ended" });
+    expect(stoppedUpdate(withUpdate(wanted))).toBeUndefined();
+    expect(stoppedUpdate(settled)).toBeUndefined();
+    expect(stoppedUpdate(withUpdate(wanted, { revision: "0", stopped: { member: "a", message: "" } }))).toBeUndefined();
+  });
+});
+
+describe("a restart waits for a person", () => {
+  const asked = wanting(NEWER, { spec: ON_DELETE });
+  const turned = withTurn(asked, "my-etcd-2");
+  const back = withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; waits: boolean; restarts: boolean }[] = [
+    { name: "with OnDelete and a pending restart", given: turned, waits: true, restarts: false },
+    { name: "not with RollingUpdate", given: withTurn(wanted, "my-etcd-2"), waits: false, restarts: true },
+    {
+      name: "also after a stop, with the failed template",
+      given: withStop(turned, "my-etcd-1"),
+      waits: true,
+      restarts: false,
+    },
+    { name: "not without a pending restart", given: asked, waits: false, restarts: false },
+    { name: "not without a pod", given: withoutPod(turned, "my-etcd-2"), waits: false, restarts: false },
+    { name: "not in a rollback", given: back, waits: false, restarts: true },
+    {
+      name: "not in a rollback of another failed member",
+      given: withStop(back, "my-etcd-1"),
+      waits: false,
+      restarts: true,
+    },
+    {
+      name: "after a stop of another update",
+      given: withUpdate(back, { revision: "0123456789abcdef", stopped: { member: "my-etcd-2", message: "" } }),
+      waits: true,
+      restarts: false,
+    },
+    {
+      name: "no member restarts with a failed template",
+      given: withStop(withTurn(wanted, "my-etcd-2"), "my-etcd-1"),
+      waits: false,
+      restarts: false,
+    },
+    {
+      name: "not for a member that never ran",
+      given: withStraggler(turned, { started: false }),
+      waits: false,
+      restarts: true,
+    },
+  ];
+  for (const { name, given, waits, restarts } of cases) {
+    test(name, () => {
+      const peer = peerNamed(given, "my-etcd-2")!;
+      expect(awaitsManualRestart(given, peer)).toBe(waits);
+      expect(isAboutToRestart(given, peer)).toBe(restarts);
+    });
+  }
+});
+
+describe("a restart is pending", () => {
+  const turned = withTurn(wanted, "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+    { name: "when the pod has another template than the EtcdPeer", given: turned, is: true },
+    { name: "not with the same template", given: wanted, is: false },
+    { name: "not without a pod", given: withoutPod(turned, "my-etcd-2"), is: false },
+    { name: "not with a terminating pod", given: withPod(turned, "my-etcd-2", going), is: false },
+    { name: "not without a recorded revision", given: madeFrom(turned, "my-etcd-2", undefined), is: false },
+  ];
+  for (const { name, given, is } of cases)
+    test(name, () => expect(hasPendingRestart(given, peerNamed(given, "my-etcd-2")!)).toBe(is));
+
+  test("is possible once the ReplicaSet has the template", () => {
+    const peer = peerNamed(turned, "my-etcd-2")!;
+    expect(isTemplateReady(peer)).toBe(true);
+    expect(isTemplateReady({ ...peer, status: { revision: revisionOf(OLD) } })).toBe(false);
+    expect(isTemplateReady(peerNamed(settled, "my-etcd-2")!)).toBe(false);
+  });
+});
+
+describe("a fit member", () => {
+  const cases: { name: string; given: ClusterSnapshot; why: string | undefined }[] = [
+    { name: "is healthy, Ready, has caught up, and has a recorded revision", given: settled, why: undefined },
+    { name: "answers", given: cluster({ down: ["my-etcd-2"] }), why: "is healthy" },
+    { name: "serves clients", given: unpublished(settled, "my-etcd-2"), why: "is healthy" },
+    { name: "is ready", given: withPod(settled, "my-etcd-2", notReady), why: "has a Ready pod" },
+    { name: "has a pod", given: withoutPod(settled, "my-etcd-2"), why: "has a Ready pod" },
+    { name: "stays", given: withPod(settled, "my-etcd-2", going), why: "has a Ready pod" },
+    {
+      name: "may be a thousand entries behind",
+      given: saying(settled, "my-etcd-0", { raftIndex: 1_010 }),
+      why: undefined,
+    },
+    {
+      name: "may not be more",
+      given: saying(settled, "my-etcd-0", { raftIndex: 1_011 }),
+      why: "has caught up with the others",
+    },
+    {
+      name: "is compared with the most advanced member by applied index",
+      given: saying(saying(settled, "my-etcd-1", { raftIndex: 5_000 }), "my-etcd-2", { raftIndex: 5_000 }),
+      why: "has caught up with the others",
+    },
+    {
+      name: "is not compared with a silent member",
+      given: answering(saying(settled, "my-etcd-0", { raftIndex: 5_000 }), undefined),
+      why: undefined,
+    },
+    {
+      name: "has a pod with a recorded template revision",
+      given: madeFrom(settled, "my-etcd-2", undefined),
+      why: "has a pod with a recorded template revision",
+    },
+  ];
+  for (const { name, given, why } of cases)
+    test(name, () => expect(restartBlocker(given, memberIn(given, "my-etcd-2"))).toBe(why));
+
+  test("is updated with the wanted template", () => {
+    const updated = withUpdated(wanted, "my-etcd-2");
+    const isDone = (given: ClusterSnapshot) => isUpdated(given, memberIn(given, "my-etcd-2"));
+    expect(isDone(updated)).toBe(true);
+    expect(isDone(wanted)).toBe(false);
+    expect(isDone(withPod(updated, "my-etcd-2", notReady))).toBe(false);
+    expect(isDone(withoutPod(updated, "my-etcd-2"))).toBe(false);
+  });
+});
+
+describe("the canary", () => {
+  const tried = withCanary(wanted, "my-etcd-2");
+  const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
+    { name: "does not exist without an update", given: cluster({ down: ["my-etcd-2"] }), is: undefined },
+    { name: "is a member that restarted with the wanted template", given: tried, is: "my-etcd-2" },
+    {
+      name: "is a member with a pod just deleted for the update",
+      given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2")),
+      is: "my-etcd-2",
+    },
+    {
+      name: "does not exist without a recorded or for a finished update",
+      given: withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"),
+      is: undefined,
+    },
+    {
+      name: "does not exist for a proven update",
+      given: withUpdate(withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"), { proven: true }),
+      is: undefined,
+    },
+    { name: "is not a member with a pending restart", given: withUpdate(withTurn(wanted, "my-etcd-2")), is: undefined },
+    { name: "ends when the member is fit", given: withUpdated(wanted, "my-etcd-2"), is: undefined },
+    { name: "ends when another member is fit", given: withUpdated(tried, "my-etcd-0"), is: undefined },
+    {
+      name: "ends when the wanted template changes",
+      given: { ...tried, cluster: wanting({ ...OLD, version: "3.6.18" }).cluster },
+      is: undefined,
+    },
+    {
+      name: "is not a member that always had the template",
+      given: withPeer(tried, "my-etcd-2", { spec: { previous: undefined } }),
+      is: undefined,
+    },
+    { name: "is not a member that lost its claim", given: withoutClaims(tried, "my-etcd-2"), is: undefined },
+    {
+      name: "is not a member with an empty volume",
+      given: withPod(tried, "my-etcd-2", EMPTIED),
+      is: undefined,
+    },
+    {
+      name: "is the next member then",
+      given: withoutClaims(withCanary(tried, "my-etcd-1"), "my-etcd-1"),
+      is: "my-etcd-2",
+    },
+    { name: "is not a member without an EtcdPeer", given: withoutPeers(tried, "my-etcd-2"), is: undefined },
+    { name: "is not a member after its rollback", given: withTurn(tried, "my-etcd-2", OLD), is: undefined },
+    {
+      name: "is not a member after the old template is wanted again",
+      given: { ...tried, cluster: settled.cluster },
+      is: undefined,
+    },
+    {
+      name: "is not a learner",
+      given: withPeer(withArrival(wanting(NEWER), "my-etcd-3", "added"), "my-etcd-3", {
+        spec: { ...NEWER, previous: OLD },
+      }),
+      is: undefined,
+    },
+  ];
+  for (const { name, given, is } of cases) test(name, () => expect(canary(given)?.name).toBe(is));
+});
+
+describe("a member is starting with the update", () => {
+  const made = (given: ClusterSnapshot, creationTimestamp: string) =>
+    withPod(given, "my-etcd-2", { metadata: { creationTimestamp } });
+  const updated = withUpdated(withUpdate(wanted), "my-etcd-2");
+  const unnoted = madeFrom(settled, "my-etcd-2", undefined);
+  const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+    { name: "when its pod is new", given: made(updated, "2026-01-01T11:50:01Z"), is: true },
+    { name: "not with an old pod", given: made(updated, "2026-01-01T11:50:00Z"), is: false },
+    {
+      name: "not with another template",
+      given: made(withUpdate(wanted), "2026-01-01T11:59:00Z"),
+      is: false,
+    },
+    {
+      name: "not without a recorded revision or an update",
+      given: made(unnoted, "2026-01-01T11:59:00Z"),
+      is: false,
+    },
+    { name: "not without a pod", given: withoutPod(updated, "my-etcd-2"), is: false },
+    {
+      name: "not without its claim",
+      given: withoutClaims(made(updated, "2026-01-01T11:59:00Z"), "my-etcd-2"),
+      is: false,
+    },
+    {
+      name: "not with an empty volume",
+      given: withPod(made(updated, "2026-01-01T11:59:00Z"), "my-etcd-2", EMPTIED),
+      is: false,
+    },
+  ];
+  for (const { name, given, is } of cases)
+    test(name, () => expect(isStartingWithUpdate(given, memberIn(given, "my-etcd-2"))).toBe(is));
+});
+
+test("othersDown: managed voters outside the quorum", () => {
+  const names = (given: ClusterSnapshot) => othersDown(given, "my-etcd-2").map(({ name }) => name);
+  expect(names(settled)).toEqual([]);
+  expect(names(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }))).toEqual(["my-etcd-1"]);
+  expect(names(unpublished(settled, "my-etcd-1"))).toEqual([]);
+  expect(names(withMember(settled, THEIRS))).toEqual([]);
+  expect(names(withArrival(settled, "my-etcd-3", "added"))).toEqual([]);
+});

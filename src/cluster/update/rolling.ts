@@ -1,0 +1,364 @@
+import { whyNotNetworkPolicy } from "#api/network-peers.ts";
+import { askedIn, type MemberTemplate, revisionOf, templateIn } from "#api/revision.ts";
+import { whyNotShape } from "#api/shape.ts";
+import { hasTls } from "#api/tls.ts";
+import { ETCD_CLUSTERS } from "#api/v1beta1/cluster.ts";
+import type { EtcdPeer } from "#api/v1beta1/peer.ts";
+import { health, type KnownMember, memberNamed, ownVoters, participatesInQuorum } from "#cluster/members/members.ts";
+import { hasLostData, unfitForMs, unreadyForMs } from "#cluster/members/patience.ts";
+import { isDown, isYoung } from "#cluster/members/standstill.ts";
+import { type ClusterSnapshot, peerNamed, remembered } from "#cluster/snapshot.ts";
+import { whyOwnSecrets } from "#cluster-tls/check/own-secrets.ts";
+import { trustingAs } from "#cluster-tls/check/trusted.ts";
+import { memberTls } from "#cluster-tls/member-tls.ts";
+import { asReached } from "#cluster-tls/switch/scheme.ts";
+import { whyTlsSwitched } from "#cluster-tls/switch/switched-tls.ts";
+import { isOlderMinor, isSameMinor, whyNoPath } from "#etcd/version.ts";
+import { missingReadiness, restartBlocker } from "./fitness.ts";
+import { whyNotSpec } from "./refused-spec.ts";
+import { versionOfData, versionsInUse, whyNoPathTo, whyNotYet } from "./version-path.ts";
+import { runningRevision, runningVersion, templateOfMost, withReleaseOf, withVersion } from "./versions.ts";
+
+// How a running cluster is updated:
+// - The spec of each EtcdPeer holds the template of its member. The cluster controller writes the new template to one
+//   EtcdPeer at a time.
+// - The ReplicaSet of that EtcdPeer takes the template over without touching the pod. The cluster controller then
+//   restarts the pod and waits until the member has caught up.
+// - The first member with a new template is the canary. If it does not become healthy in time, it is rolled back and
+//   the update stops.
+// - With OnDelete, every EtcdPeer gets the new template as soon as possible, and people delete the pods. A pending
+//   restart then blocks nothing.
+
+/** The template in the spec of the EtcdPeer. */
+export function templateOf({ spec }: EtcdPeer): MemberTemplate {
+  return templateIn(spec);
+}
+
+/**
+ * The template that the update aims at: what the spec asks for. The release is replaced by the running one when no
+ * member can move to `spec.version`. For a refused spec it is the template of most members.
+ */
+export const wantedTemplate = remembered((snapshot): MemberTemplate => {
+  return whyRefused(snapshot).length === 0 ? askedTemplate(snapshot) : templateOfMost(snapshot);
+});
+
+/** Why the spec is refused for all members: one sentence for each reason. */
+export const whyRefused = remembered((snapshot): readonly string[] => {
+  // An object with an invalid shape cannot be checked further.
+  const why = whyNotShape(snapshot.cluster.spec, ETCD_CLUSTERS.kind);
+  if (why !== undefined) return [why];
+  const { metadata, spec } = snapshot.cluster;
+  return [
+    ...whyTlsSwitched(snapshot),
+    ...whyOwnSecrets(snapshot.cluster),
+    ...whyNotNetworkPolicy(spec.networkPolicy).map(({ field, message }) => `${field}: ${message}`),
+    ...whyNotSpec(
+      { ...spec, tls: hasTls(spec) ? spec.tls : undefined },
+      askedTemplate(snapshot).version,
+      metadata.name,
+    ),
+  ];
+});
+
+const askedTemplate = remembered((snapshot): MemberTemplate => {
+  const { version } = snapshot.cluster.spec;
+  const running = runningVersion(snapshot);
+  const possible = [version, running, ...versionsInUse(snapshot)].find(
+    (each) => whyNoPathTo(snapshot, each) === undefined,
+  );
+  const asked = askedIn(snapshot.cluster.spec, memberTls(snapshot));
+  return withReleaseOf(asked, withVersion(templateOfMost(snapshot), possible ?? running));
+});
+
+/**
+ * The revision that the update aims at. While the spec is refused, it is that of the recorded update, as long as a
+ * member has it. The canary is then still judged, and rolled back if it fails.
+ */
+export const wantedRevision = remembered((snapshot): string => {
+  const { update } = snapshot.cluster.status ?? {};
+  const isJudged = update !== undefined && whyRefused(snapshot).length > 0 && isInUse(snapshot, update.revision);
+  return isJudged ? update.revision : revisionOf(wantedTemplate(snapshot));
+});
+
+function isInUse({ peers, pods }: ClusterSnapshot, revision: string): boolean {
+  return peers.some(
+    (peer) => revisionOf(templateOf(peer)) === revision || runningRevision(pods.get(peer.metadata.name)) === revision,
+  );
+}
+
+/**
+ * The template that the member gets next: the wanted one, unless the member cannot run it yet or the update to it was
+ * stopped.
+ */
+export function nextTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
+  return asReached(snapshot, peer, nextRequested(snapshot, peer));
+}
+
+function nextRequested(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
+  const own = templateOf(peer);
+  const stopped = stoppedUpdate(snapshot);
+  if (stopped === undefined) {
+    // A refused spec may arrive in the middle of an update: each member keeps what it runs until the spec is corrected.
+    return whyRefused(snapshot).length > 0 ? (templateToReturnTo(snapshot, peer) ?? own) : nextWanted(snapshot, peer);
+  }
+  const wanted = wantedRevision(snapshot);
+  if (revisionOf(own) !== wanted) return templateToKeepRunning(snapshot, peer) ?? own;
+  if (hasComeUp(snapshot, peer)) return own;
+  return rollbackCandidates(snapshot, peer)[0] ?? own;
+}
+
+/**
+ * The templates for a rollback of this member, best first: its previous one, then that of a healthy member. The
+ * previous template may not trust a rotated CA. So each template is also offered with the trust that the member has
+ * now.
+ */
+export function rollbackTemplates(snapshot: ClusterSnapshot, peer: EtcdPeer): readonly MemberTemplate[] {
+  const own = templateOf(peer);
+  const back = rollbackCandidates(snapshot, peer);
+  const reached = (template: MemberTemplate) => asReached(snapshot, peer, template);
+  const trusting = back.map((template) => reached(trustingAs(template, own)));
+  return [...back.map(reached), ...trusting.filter((template) => revisionOf(template) !== revisionOf(own))];
+}
+
+/**
+ * The templates for a rollback before TLS is adapted: the previous one, and that of a healthy member. Only releases
+ * that the member can move to are included.
+ */
+function rollbackCandidates(
+  snapshot: ClusterSnapshot,
+  { metadata: { name }, spec }: EtcdPeer,
+): readonly MemberTemplate[] {
+  const own = [spec.previous, provenTemplate(snapshot, wantedRevision(snapshot))];
+  // A member that never ran has no previous template that is known to work.
+  const hasNeverRun = memberNamed(snapshot, name)?.hasStarted === false;
+  const back = (hasNeverRun ? own.toReversed() : own).filter((each) => each !== undefined);
+  return back.filter(
+    ({ version }) => whyNoPathTo(snapshot, version) === undefined && whyNotYet(snapshot, name, version) === undefined,
+  );
+}
+
+/**
+ * The template that the pod still runs, when its pending restart is outdated. `undefined` without a pending restart, or
+ * when the pod runs the template that failed.
+ */
+function templateToKeepRunning(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
+  const running = runningRevision(snapshot.pods.get(peer.metadata.name));
+  return running === wantedRevision(snapshot) ? undefined : templateStillRun(snapshot, peer);
+}
+
+/** The template that the pod still runs while its restart with a new template is pending. */
+export function templateStillRun({ pods }: ClusterSnapshot, { metadata, spec }: EtcdPeer): MemberTemplate | undefined {
+  const { previous } = spec;
+  const isUnused = previous !== undefined && runningRevision(pods.get(metadata.name)) === revisionOf(previous);
+  return isUnused ? previous : undefined;
+}
+
+/**
+ * The template that the pod still runs, when its restart is pending. `undefined` for a member that never ran: it keeps
+ * its new template, because it cannot start with the old one.
+ */
+function templateToReturnTo(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
+  return versionOfData(snapshot, peer.metadata.name) === undefined ? undefined : templateStillRun(snapshot, peer);
+}
+
+/**
+ * The part of the wanted template that the member can get now. It keeps its own release while no member can move to the
+ * wanted one.
+ */
+function nextWanted(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate {
+  const wanted = wantedTemplate(snapshot);
+  const { name } = peer.metadata;
+  // No member can move to `spec.version`: each keeps the release that it runs. A release that the EtcdPeer got before
+  // the releases in use were known is not kept if the member cannot move to it.
+  if (wanted.version !== snapshot.cluster.spec.version) {
+    const from = versionOfData(snapshot, name);
+    const kept = templateToReturnTo(snapshot, peer) ?? peer.spec;
+    const why = from === undefined ? whyNoPathTo(snapshot, kept.version) : whyNoPath(from, kept.version);
+    return why === undefined ? withReleaseOf(wanted, kept) : wanted;
+  }
+  if (whyNotYet(snapshot, name, wanted.version) === undefined) return wanted;
+  const own = withReleaseOf(wanted, peer.spec);
+  // A running member gets no partial update: it would have to restart again for the release. For a member that is down,
+  // this costs nothing.
+  const runsNothing = !snapshot.pods.has(name) || isDown(snapshot, name);
+  // A pending restart with an outdated template is cancelled.
+  if (!runsNothing)
+    return replacementForOlderMinor(snapshot, peer) ?? templateStillRun(snapshot, peer) ?? templateOf(peer);
+  // The outdated release in its EtcdPeer may be what keeps the member down: it gets the release that it ran last.
+  const ranLast = versionOfData(snapshot, name);
+  const isBack = ranLast !== undefined && own.version !== wanted.version && hasImage(snapshot, ranLast, own.version);
+  return isBack ? { ...wanted, version: ranLast } : own;
+}
+
+/**
+ * Whether an image with this release as its tag is known. An image may report another release of the same minor than
+ * its tag.
+ */
+function hasImage({ peers }: ClusterSnapshot, told: string, given: string): boolean {
+  const names = peers.flatMap(({ spec }) => [spec.version, spec.previous?.version]);
+  return names.includes(told) || !isSameMinor(told, given);
+}
+
+/**
+ * The template for a healthy member with an older minor in its EtcdPeer that it cannot run any more, because the
+ * downgrade was cancelled.
+ */
+function replacementForOlderMinor(snapshot: ClusterSnapshot, peer: EtcdPeer): MemberTemplate | undefined {
+  const { name } = peer.metadata;
+  const told = versionOfData(snapshot, name);
+  const member = memberNamed(snapshot, name);
+  const isWell = member !== undefined && health(snapshot, member).is === "healthy";
+  if (!isWell || told === undefined || !isOlderMinor(peer.spec.version, told)) return undefined;
+  return templateToKeepRunning(snapshot, peer) ?? { ...wantedTemplate(snapshot), version: told };
+}
+
+/**
+ * Whether the member works with the template of the stopped update after all. Once some member has been fit with it,
+ * participating in the quorum is enough.
+ */
+function hasComeUp(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  if (hasPendingRestart(snapshot, peer)) return false;
+  const member = memberNamed(snapshot, peer.metadata.name);
+  const isFit = member !== undefined && restartBlocker(snapshot, member) === undefined;
+  return isFit || (snapshot.cluster.status?.update?.proven === true && isWell(snapshot, peer));
+}
+
+function isWell(snapshot: ClusterSnapshot, { metadata }: EtcdPeer): boolean {
+  const member = memberNamed(snapshot, metadata.name);
+  return member !== undefined && participatesInQuorum(snapshot, member);
+}
+
+/** The template of a healthy member, other than the one that failed. */
+function provenTemplate(snapshot: ClusterSnapshot, tried: string): MemberTemplate | undefined {
+  return snapshot.peers
+    .filter((peer) => isWell(snapshot, peer) && !hasPendingRestart(snapshot, peer))
+    .map(templateOf)
+    .find((template) => revisionOf(template) !== tried);
+}
+
+export function isOutdated(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return revisionOf(templateOf(peer)) !== revisionOf(nextTemplate(snapshot, peer));
+}
+
+/** The stop of the current update, if it was stopped. */
+export function stoppedUpdate(snapshot: ClusterSnapshot): { member: string; message: string } | undefined {
+  const update = snapshot.cluster.status?.update;
+  return update?.revision === wantedRevision(snapshot) ? update.stopped : undefined;
+}
+
+/** Whether a restart is pending: the pod was made from another template than the one in the EtcdPeer. */
+export function hasPendingRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  const pod = snapshot.pods.get(peer.metadata.name);
+  const running = runningRevision(pod);
+  if (pod?.metadata.deletionTimestamp !== undefined || running === undefined) return false;
+  return running !== revisionOf(templateOf(peer));
+}
+
+/**
+ * A member with a proven template is late, perhaps by its template, when it is unfit for a tenth of its start timeout,
+ * or for a minute. Smaller: a slow start looks like a fault. Larger: a correction waits longer.
+ */
+const LATE_PART = 1 / 10;
+const LATE_MS = 60_000;
+
+/**
+ * Whether a new template may fix a member that is still within its start timeout. It is not up or not Ready, and its
+ * own template is new, or it is late.
+ */
+export function mayNeedNewTemplate(snapshot: ClusterSnapshot, { metadata, spec }: EtcdPeer): boolean {
+  const member = ownVoters(snapshot).find(({ name }) => name === metadata.name);
+  if (member === undefined || !isYoung(snapshot, member)) return false;
+  const isLate = unfitForMs(snapshot, member) >= Math.min(LATE_PART * snapshot.memberTimeoutMs, LATE_MS);
+  if (spec.previous === undefined && !isLate) return false;
+  return !participatesInQuorum(snapshot, member) || missingReadiness(snapshot, member) !== undefined;
+}
+
+/**
+ * The template that the member last worked with: the previous one while it is on record
+ * (rules/drop-previous-template.ts).
+ */
+export function lastGood(peer: EtcdPeer): MemberTemplate {
+  return peer.spec.previous ?? templateOf(peer);
+}
+
+/**
+ * Whether the pending restart waits until a person deletes the pod. The operator restarts members that it rolls back,
+ * or that never ran, without waiting.
+ */
+export function awaitsManualRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  if (!isOnDelete(snapshot) || !hasPendingRestart(snapshot, peer)) return false;
+  const hasNeverRun = memberNamed(snapshot, peer.metadata.name)?.hasStarted === false;
+  const isPutBack = stoppedUpdate(snapshot) !== undefined && !hasFailedTemplate(snapshot, peer);
+  return !hasNeverRun && !isPutBack;
+}
+
+/** Whether people, not the operator, restart members for an update. */
+export function isOnDelete({ cluster }: ClusterSnapshot): boolean {
+  return cluster.spec.updateStrategy.type === "OnDelete";
+}
+
+/** Whether the operator restarts the member as soon as possible. No member restarts with a template that failed. */
+export function isAboutToRestart(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return (
+    hasPendingRestart(snapshot, peer) && !awaitsManualRestart(snapshot, peer) && !hasFailedTemplate(snapshot, peer)
+  );
+}
+
+function hasFailedTemplate(snapshot: ClusterSnapshot, peer: EtcdPeer): boolean {
+  return stoppedUpdate(snapshot) !== undefined && revisionOf(templateOf(peer)) === wantedRevision(snapshot);
+}
+
+/** Whether the next pod gets the template of the EtcdPeer: the EtcdPeer controller has written it to the ReplicaSet. */
+export function isTemplateReady(peer: EtcdPeer): boolean {
+  return peer.status?.revision === revisionOf(templateOf(peer));
+}
+
+/** Whether the member is fit and runs the wanted template. */
+export function isUpdated(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const running = runningRevision(snapshot.pods.get(member.name));
+  return running === wantedRevision(snapshot) && restartBlocker(snapshot, member) === undefined;
+}
+
+/**
+ * Whether a new template may fix the member: for long it has lacked only the readiness of a sidecar, and its template
+ * is outdated. Other members do not wait for it, because it participates in the quorum.
+ */
+export function mayBeFixedByRestart(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  const running = runningRevision(snapshot.pods.get(member.name));
+  const isLate = unreadyForMs(snapshot, member) >= snapshot.memberTimeoutMs;
+  return isLate && running !== wantedRevision(snapshot) && missingReadiness(snapshot, member) === "beside etcd";
+}
+
+/**
+ * The first member that was restarted with the wanted template, until a member has been fit with it. `update.proven`
+ * records that, so an outage does not start the trial again. A member that lost its data is not a canary: it is
+ * replaced.
+ */
+export function canary(snapshot: ClusterSnapshot): KnownMember | undefined {
+  const wanted = wantedRevision(snapshot);
+  const update = snapshot.cluster.status?.update;
+  const voters = ownVoters(snapshot);
+  if (update?.revision !== wanted || update.proven || voters.some((member) => isUpdated(snapshot, member)))
+    return undefined;
+  return voters.find((member) => {
+    const { name } = member;
+    const peer = peerNamed(snapshot, name);
+    const pod = snapshot.pods.get(name);
+    const isRestarted = (pod === undefined || runningRevision(pod) === wanted) && !hasLostData(snapshot, member);
+    return peer?.spec.previous !== undefined && revisionOf(templateOf(peer)) === wanted && isRestarted;
+  });
+}
+
+/**
+ * Whether the member is starting with the template of the update. It then has the start timeout of the canary, however
+ * short `spec.replacement.after` is. The health log counts that time across pods.
+ */
+export function isStartingWithUpdate(snapshot: ClusterSnapshot, member: KnownMember): boolean {
+  return runsUpdate(snapshot, member) && isYoung(snapshot, member) && !hasLostData(snapshot, member);
+}
+
+/** Whether the member's pod was made from the template of the recorded update. */
+export function runsUpdate({ cluster, pods }: ClusterSnapshot, { name }: KnownMember): boolean {
+  const running = runningRevision(pods.get(name));
+  return running !== undefined && running === cluster.status?.update?.revision;
+}

@@ -1,0 +1,201 @@
+import { expect, test } from "vitest";
+import type { UpdateStatus } from "#api/v1beta1/cluster.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import {
+  madeFrom,
+  NEWER,
+  OLD,
+  ON_DELETE,
+  refusing,
+  wanting,
+  withCanary,
+  withoutPod,
+  withPod,
+  withStop,
+  withTurn,
+  withUpdate,
+  withUpdated,
+} from "#kit/snapshots/cluster-rolling.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { wantedRevision } from "./rolling.ts";
+import { isUpdating, updateStatus, waitingForDeletion } from "./update-status.ts";
+
+const settled = cluster();
+const wanted = wanting(NEWER);
+const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
+const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+const STOPPED = { member: "my-etcd-2", message: "it ended" };
+
+const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> | undefined }[] = [
+  { name: "all run what is wanted", given: settled, is: undefined },
+  {
+    name: "the update has just begun",
+    given: wanted,
+    is: {
+      revision: wantedRevision(wanted),
+      from: "3.6.16",
+      to: "3.6.17",
+      updated: [],
+      proven: false,
+      since: "2026-01-01T12:00:00Z",
+    },
+  },
+  {
+    name: "the update is recorded",
+    given: withUpdate(wanted, { since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
+    is: { from: "3.6.15", since: "2026-01-01T11:30:00Z" },
+  },
+  {
+    name: "another update is recorded",
+    given: withUpdate(wanted, { revision: "0123456789abcdef", since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
+    is: { revision: wantedRevision(wanted), from: "3.6.16", since: "2026-01-01T12:00:00Z" },
+  },
+  {
+    name: "the spec is refused while a member has the template",
+    given: refusing(withCanary(wanted, "my-etcd-2")),
+    is: { revision: wantedRevision(wanted), to: "3.6.17", since: "2026-01-01T11:30:00Z" },
+  },
+  { name: "the spec is refused before a member has the template", given: refusing(withUpdate(wanted)), is: undefined },
+  { name: "a restart is pending", given: withTurn(wanted, "my-etcd-2"), is: { updated: [] } },
+  {
+    name: "a member has restarted",
+    given: withCanary(wanted, "my-etcd-2"),
+    is: { updated: [], waitingFor: "my-etcd-2" },
+  },
+  {
+    name: "a member is fit with it",
+    given: withUpdated(wanted, "my-etcd-2"),
+    is: { updated: ["my-etcd-2"], proven: true },
+  },
+  {
+    name: "a member was fit with it and is not any more",
+    given: withUpdate(withCanary(wanted, "my-etcd-2"), { proven: true }),
+    is: { updated: [], proven: true },
+  },
+  {
+    name: "a member was fit with another update",
+    given: withUpdate(wanted, { revision: "0123456789abcdef", proven: true }),
+    is: { updated: [], proven: false },
+  },
+  {
+    name: "people restart members",
+    given: withTurn(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-0"),
+    is: { updated: [], waitingForDeletion: ["my-etcd-0", "my-etcd-2"] },
+  },
+  {
+    name: "all EtcdPeers have it, and one pod is old",
+    given: madeFrom(withUpdated(wanted, ...all), "my-etcd-0", OLD),
+    is: { updated: ["my-etcd-1", "my-etcd-2"] },
+  },
+  {
+    name: "the last one has restarted, and is not ready yet",
+    given: withPod(withUpdated(withUpdate(wanted), ...all), "my-etcd-0", notReady),
+    is: { updated: ["my-etcd-1", "my-etcd-2"], waitingFor: "my-etcd-0" },
+  },
+  { name: "all members are updated", given: withUpdated(withUpdate(wanted), ...all), is: undefined },
+  { name: "a member is not Ready long after", given: withPod(settled, "my-etcd-0", notReady), is: undefined },
+  { name: "a member has no pod long after", given: withoutPod(settled, "my-etcd-0"), is: undefined },
+  {
+    name: "pods of an earlier operator release have no revision",
+    given: all.reduce((given, name) => madeFrom(given, name, undefined), settled),
+    is: undefined,
+  },
+  { name: "it is being formed", given: cluster({ stage: "starting", spec: NEWER }), is: undefined },
+  {
+    name: "it was stopped",
+    given: withStop(wanted, "my-etcd-2"),
+    is: { to: "3.6.17", updated: [], stopped: STOPPED, since: "2026-01-01T11:30:00Z" },
+  },
+  {
+    name: "it was stopped, and one member works with it after all",
+    given: withUpdated(withStop(wanted, "my-etcd-2"), "my-etcd-2"),
+    is: { updated: ["my-etcd-2"], stopped: STOPPED },
+  },
+  {
+    name: "it was stopped, and all members work with it after all",
+    given: withUpdated(withStop(wanted, "my-etcd-2"), ...all),
+    is: undefined,
+  },
+  {
+    name: "it was stopped, and the old is wanted again",
+    given: withUpdate(settled, { revision: wantedRevision(wanted), stopped: STOPPED }),
+    is: undefined,
+  },
+  {
+    name: "the version is not reachable",
+    given: cluster({ spec: { version: "3.4.1" } }),
+    is: undefined,
+  },
+  {
+    name: "the version is not reachable, and the pod template changes",
+    given: cluster({ spec: { version: "3.4.1", podTemplate: withResources({ limits: { cpu: "1" } }) } }),
+    is: { from: "3.6.16", to: "3.6.16" },
+  },
+  {
+    name: "the downgrade is not enabled yet",
+    given: cluster({ spec: { version: "3.5.35" } }),
+    is: { from: "3.6.16", to: "3.5.35", updated: [], proven: false },
+  },
+  {
+    name: "a downgrade was stopped, and the canary rolled back",
+    given: withStop(cluster({ spec: { version: "3.5.35" } }), "my-etcd-2"),
+    is: { to: "3.5.35", updated: [], stopped: STOPPED },
+  },
+  {
+    name: "a downgrade has an invalid spec",
+    given: cluster({ spec: { version: "3.5.35", etcd: { extraArgs: { "max-txn-op": "1" } } } }),
+    is: undefined,
+  },
+];
+
+for (const { name, given, is } of cases) {
+  test(`update status: when ${name}, it is ${is === undefined ? "absent" : "present"}`, () => {
+    const status = updateStatus(given);
+    if (is === undefined) expect(status).toBeUndefined();
+    else expect(status).toMatchObject(is);
+  });
+}
+
+test("update status: absent facts are left out", () => {
+  expect(updateStatus(wanted)).not.toHaveProperty("waitingFor");
+  expect(updateStatus(wanted)).not.toHaveProperty("stopped");
+  expect(updateStatus(withTurn(wanted, "my-etcd-2"))).not.toHaveProperty("waitingForDeletion");
+});
+
+test("update status: a stop is forgotten when something else is wanted", () => {
+  const { update } = withStop(wanted, "my-etcd-2").cluster.status!;
+  const other = withUpdate(wanting({ ...OLD, version: "3.6.18" }), update);
+  const status = updateStatus(other);
+  expect(status).toMatchObject({ to: "3.6.18", since: "2026-01-01T12:00:00Z" });
+  expect(status).not.toHaveProperty("stopped");
+});
+
+const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
+  { name: "there is no change", given: settled, is: false },
+  { name: "there is a change", given: wanted, is: true },
+  { name: "the EtcdPeer has it, and the pod is old", given: withTurn(settled, "my-etcd-1", NEWER), is: true },
+  { name: "it was stopped", given: withStop(wanted, "my-etcd-2"), is: false },
+  {
+    name: "a downgrade was stopped",
+    given: withStop(cluster({ spec: { version: "3.5.35" } }), "my-etcd-2"),
+    is: false,
+  },
+  {
+    name: "a rolled-back member has not restarted yet",
+    given: withStop(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2"),
+    is: true,
+  },
+  { name: "the cluster is being formed", given: cluster({ stage: "starting", spec: NEWER }), is: false },
+  { name: "a pod has no revision", given: madeFrom(settled, "my-etcd-1", undefined), is: false },
+];
+
+for (const { name, given, is } of updating)
+  test(`updating: when ${name}, ${is ? "members are" : "no member is"}`, () => expect(isUpdating(given)).toBe(is));
+
+test("no member waits for people while the cluster forms", () => {
+  const turned = withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2");
+  expect(waitingForDeletion(turned)).toEqual(["my-etcd-2"]);
+  const forming = cluster({ stage: "starting", spec: { ...NEWER, ...ON_DELETE } }).cluster;
+  expect(waitingForDeletion({ ...turned, cluster: forming })).toEqual([]);
+});

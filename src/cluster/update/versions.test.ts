@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { versionSchema } from "#api/common-schema.ts";
+import { templateIn } from "#api/revision.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { isRelease } from "#etcd/version.ts";
+import { cluster } from "#kit/snapshots/cluster.ts";
+import { madeFrom, OLD, withPeer, withRelease, withTurn } from "#kit/snapshots/cluster-rolling.ts";
+import { withResources } from "#kit/snapshots/pod-template.ts";
+import { runningVersion, templateFor, versionOf } from "./versions.ts";
+
+interface Given {
+  /** Releases in the EtcdPeers, from my-etcd-0 on. */
+  readonly peers: readonly string[];
+  /** Releases of members in the status, from my-etcd-0 on. */
+  readonly told?: readonly string[];
+  /** The release of the cluster in the status. */
+  readonly whole?: string;
+}
+
+function running({ peers, told = [], whole }: Given): ClusterSnapshot {
+  const settled = cluster({ replicas: Math.max(peers.length, 1), spec: { version: "3.7.0" } });
+  const members = told.map((version, n) => {
+    return { name: `my-etcd-${n}`, id: `${n}`, healthy: true, leader: false, learner: false, version };
+  });
+  const status = { ...settled.cluster.status, members, ...(whole === undefined ? {} : { version: whole }) };
+  const made = peers.map((version, n) => ({ ...settled.peers[n]!, spec: { ...settled.peers[n]!.spec, version } }));
+  return { ...settled, cluster: { ...settled.cluster, status }, peers: made };
+}
+
+test.each<[string, Given, string]>([
+  ["that of most members, when they are the last", { peers: ["3.5.30", "3.6.16", "3.6.16"] }, "3.6.16"],
+  ["that of most members, when they are the first", { peers: ["3.6.16", "3.6.16", "3.5.30"] }, "3.6.16"],
+  ["the oldest of equals", { peers: ["3.6.16", "3.5.30"] }, "3.5.30"],
+  ["that of the only EtcdPeer, not another reported patch", { peers: ["3.5.30"], told: ["3.5.35"] }, "3.5.30"],
+  ["the reported one, when the only EtcdPeer has another minor", { peers: ["3.5.30"], told: ["3.6.16"] }, "3.6.16"],
+  [
+    "the reported ones, when EtcdPeers have another minor",
+    { peers: ["3.5.30", "3.6.16", "3.6.16"], told: ["3.7.1", "3.6.16", "3.6.16"] },
+    "3.6.16",
+  ],
+  ["the reported one without EtcdPeers", { peers: [], told: ["3.6.16", "3.5.30", "3.5.30"], whole: "3.7.3" }, "3.5.30"],
+  ["custom builds are no release", { peers: [], told: ["mine", "mine", "3.6.16"], whole: "3.7.3" }, "3.6.16"],
+  ["that of the cluster status without reports of members", { peers: [], whole: "3.6.2" }, "3.6.2"],
+  ["that of the spec without any report", { peers: [] }, "3.7.0"],
+])("versions: new members get %s", (_what, given, version) => {
+  expect(runningVersion(running(given))).toBe(version);
+});
+
+test.each<[string, Given, string]>([
+  ["its EtcdPeer has, not what it reported", { peers: ["3.6.16", "3.5.30", "3.6.16"], told: ["", "3.6.16"] }, "3.5.30"],
+  ["it reported, not what others did", { peers: ["3.6.16"], told: ["3.6.16", "3.5.30"] }, "3.5.30"],
+  ["the cluster runs, when it reported a custom build", { peers: ["3.6.16"], told: ["3.6.16", "mine"] }, "3.6.16"],
+  ["the cluster runs, when it reported nothing", { peers: ["3.6.16"], told: ["3.6.30"] }, "3.6.16"],
+])("versions: a member keeps what %s", (_what, given, version) => {
+  expect(versionOf(running(given), "my-etcd-1")).toBe(version);
+});
+
+describe("versions: a recreated EtcdCluster", () => {
+  /** The claims have these releases; spec.version is 3.7.0. */
+  const alone = (...releases: readonly string[]): ClusterSnapshot => {
+    const given = cluster({ spec: { version: "3.7.0" } });
+    return {
+      ...releases.reduce((before, release, n) => withRelease(before, `my-etcd-${n}`, release), given),
+      peers: [],
+    };
+  };
+
+  test("starts each member with the release of its claim", () => {
+    const given = alone("3.5.35", "3.6.16", "3.6.16");
+    expect(["my-etcd-0", "my-etcd-1"].map((name) => versionOf(given, name))).toEqual(["3.5.35", "3.6.16"]);
+  });
+
+  test("gives new members the release of most claims, ignoring invalid ones", () => {
+    expect(runningVersion(alone("3.5.35", "3.6.16", "3.6.16"))).toBe("3.6.16");
+    expect(runningVersion(alone("latest", "latest", "3.6.16"))).toBe("3.6.16");
+    expect(versionOf(alone("latest", "3.6.16", "3.6.16"), "my-etcd-0")).toBe("3.6.16");
+  });
+
+  test("runs spec.version when no claim has a release", () => {
+    expect(runningVersion(alone())).toBe("3.7.0");
+    expect(versionOf(alone(), "my-etcd-0")).toBe("3.7.0");
+  });
+
+  test("prefers what members answered since", () => {
+    const given = alone("3.5.35", "3.5.35", "3.5.35");
+    const members = [{ name: "my-etcd-0", id: "1", healthy: true, leader: false, learner: false, version: "3.6.16" }];
+    const status = { ...given.cluster.status, members };
+    const told = { ...given, cluster: { ...given.cluster, status } };
+    expect(runningVersion(told)).toBe("3.6.16");
+    expect(versionOf(told, "my-etcd-0")).toBe("3.6.16");
+  });
+
+  test("uses a tag for another release than spec.version, and the digest for spec.version", () => {
+    const digest = `sha256:${"a".repeat(64)}`;
+    const given = alone("3.5.35", "3.7.0", "3.7.0");
+    const image = { repository: "registry.example/etcd", digest };
+    const pinned = { ...given, cluster: { ...given.cluster, spec: { ...given.cluster.spec, image } } };
+    expect(templateFor(pinned, "my-etcd-0").image).toEqual({ repository: "registry.example/etcd" });
+    expect(templateFor(pinned, "my-etcd-1").image).toEqual(image);
+  });
+});
+
+test("versions: every version that the schema allows can be compared", () => {
+  const rules = versionSchema.meta()?.["x-kubernetes-validations"] as { rule: string }[] | undefined;
+  const pattern = /^self\.matches\('(\^3.+\$)'\)$/.exec(rules?.[0]?.rule ?? "")?.[1] ?? "";
+  const accepted = fc.stringMatching(new RegExp(pattern), { maxLength: 32 });
+  fc.assert(
+    fc.property(accepted, accepted, (peer, told) => {
+      expect(isRelease(peer)).toBe(true);
+      expect([peer, told]).toContain(runningVersion(running({ peers: [peer, told], told: [told, peer] })));
+    }),
+  );
+});
+
+describe("versions: a new member gets flags and release of most members", () => {
+  const flags = (name: string) => ({ etcd: { extraArgs: { [name]: "10m" } } });
+  const old = { ...OLD, version: "3.5.35", ...flags("experimental-corrupt-check-time") };
+  const next = { ...OLD, version: "3.6.16", ...flags("corrupt-check-time") };
+  const whole = cluster({ spec: next });
+  const before = whole.peers.reduce(
+    (given, { metadata: { name } }) => madeFrom(withPeer(given, name, { spec: old }), name, old),
+    whole,
+  );
+  const updated = (snapshot: ClusterSnapshot, name: string) => madeFrom(withTurn(snapshot, name, next), name, next);
+  const telling = (snapshot: ClusterSnapshot, ...versions: readonly string[]): ClusterSnapshot => {
+    const members = versions.map((version, n) => ({ name: `my-etcd-${n}`, version })) as never;
+    const { cluster, peers } = snapshot;
+    return {
+      ...snapshot,
+      peers: peers.slice(0, versions.length),
+      cluster: { ...cluster, status: { ...cluster.status, members } },
+    };
+  };
+
+  test("also during an update, with a lost member", () => {
+    const half = withTurn(updated(before, "my-etcd-0"), "my-etcd-1", next);
+    expect(templateFor(telling(half, "3.6.16", "3.5.35"), "my-etcd-3")).toEqual(templateIn(old));
+  });
+
+  test("the template from before the update ends with it", () => {
+    const done = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(updated, before);
+    expect(templateFor(telling(done, "3.6.16", "3.6.16", "3.6.16"), "my-etcd-3")).toEqual(templateIn(next));
+  });
+
+  test("also when an image reports another release than its tag", () => {
+    const called = telling({ ...before, cluster: { ...before.cluster, spec: whole.cluster.spec } }, "3.6.1", "3.6.1");
+    expect(templateFor(called, "my-etcd-3")).toEqual({ ...templateIn(old), version: "3.6.1" });
+  });
+});
+
+test("versions: a member keeps its podTemplate, and a new one gets that of most members", () => {
+  const settled = cluster({ replicas: 5, spec: { podTemplate: { metadata: { annotations: { is: "asked for" } } } } });
+  const few = withResources({ limits: { cpu: "1" } });
+  const most = withResources({ limits: { cpu: "2" } });
+  const given = (templates: readonly object[]): ClusterSnapshot => ({
+    ...settled,
+    peers: templates.map((podTemplate, n) => ({
+      ...settled.peers[n]!,
+      spec: { ...settled.peers[n]!.spec, podTemplate },
+    })),
+  });
+  const mixed = given([few, most, most]);
+  expect(templateFor(mixed, "my-etcd-0").podTemplate).toEqual(few);
+  expect(templateFor(mixed, "my-etcd-1").podTemplate).toEqual(most);
+  expect(templateFor(mixed, "my-etcd-9").podTemplate).toEqual(most);
+  expect(templateFor(given([most, most, few]), "my-etcd-9").podTemplate).toEqual(most);
+  expect(templateFor(given([]), "my-etcd-9").podTemplate).toEqual(settled.cluster.spec.podTemplate);
+});

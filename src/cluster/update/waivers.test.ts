@@ -1,0 +1,250 @@
+import { describe, expect, test } from "vitest";
+import { WAIVE_ANNOTATION } from "#api/names.ts";
+import { CLUSTER_RULES, planCluster } from "#cluster/plan.ts";
+import { progressing } from "#cluster/readiness/progressing.ts";
+import type { ClusterSnapshot } from "#cluster/snapshot.ts";
+import { clusterStatus } from "#cluster/status.ts";
+import { cluster, NOW } from "#kit/snapshots/cluster.ts";
+import {
+  madeFrom,
+  NEWER,
+  saying,
+  wanting,
+  withCanary,
+  withPod,
+  withRestarted,
+  withTurn,
+  withUpdate,
+} from "#kit/snapshots/cluster-rolling.ts";
+
+const SOON = "2026-01-01T12:00:01Z"; // one second after the snapshots were taken
+const OVER = "2026-01-01T12:00:00Z";
+
+/** The snapshot with this waiver. */
+function waiving(snapshot: ClusterSnapshot, text: string): ClusterSnapshot {
+  const metadata = { ...snapshot.cluster.metadata, annotations: { [WAIVE_ANNOTATION]: text } };
+  return { ...snapshot, cluster: { ...snapshot.cluster, metadata } };
+}
+
+const NOT_READY = { status: { conditions: [{ type: "Ready", status: "False" }] } };
+
+/** An update of five members that has not begun, with a fault of my-etcd-1. */
+const FIVE = wanting(NEWER, { replicas: 5 });
+const UNREADY = withPod(FIVE, "my-etcd-1", NOT_READY);
+const BEHIND = ["my-etcd-0", "my-etcd-2", "my-etcd-3", "my-etcd-4"].reduce(
+  (given, name) => saying(given, name, { raftIndex: 5_000, raftAppliedIndex: 5_000 }),
+  FIVE,
+);
+const DOWN = wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] });
+
+function turned(snapshot: ClusterSnapshot): ClusterSnapshot {
+  return withTurn(snapshot, "my-etcd-4");
+}
+
+function unsettled(snapshot: ClusterSnapshot): ClusterSnapshot {
+  const { budget } = snapshot;
+  return { ...snapshot, budget: { ...budget, status: { observedGeneration: 0 } } as typeof budget };
+}
+
+interface Case {
+  readonly name: string;
+  readonly given: ClusterSnapshot;
+  /** Waivers that help, and waivers that do not. */
+  readonly waiver: string;
+  /** The rule or guard that decides without the waiver, and with it. */
+  readonly says: readonly [string, string];
+}
+
+describe("waivers: what an update does not wait for", () => {
+  const cases: readonly Case[] = [
+    {
+      name: "a pod that is not Ready, for an update",
+      given: UNREADY,
+      waiver: "members-ready",
+      says: ["wait update-member", "step update-member"],
+    },
+    {
+      name: "a pod that is not ready, for a restart",
+      given: turned(UNREADY),
+      waiver: "members-ready",
+      says: ["wait restart-member", "step restart-member"],
+    },
+    {
+      name: "a member that lags behind, for an update",
+      given: BEHIND,
+      waiver: "members-caught-up",
+      says: ["wait update-member", "step update-member"],
+    },
+    {
+      name: "a member that lags behind, for a restart",
+      given: turned(BEHIND),
+      waiver: "members-caught-up",
+      says: ["wait restart-member", "step restart-member"],
+    },
+    {
+      name: "a member that is down, for an update",
+      given: DOWN,
+      waiver: "members-healthy",
+      says: ["wait update-member", "step update-member"],
+    },
+    {
+      name: "a member that is down, for a restart",
+      given: turned(DOWN),
+      waiver: "members-healthy",
+      says: ["wait one-at-a-time", "step restart-member"],
+    },
+    {
+      name: "a PodDisruptionBudget that is not observed yet",
+      given: unsettled(turned(FIVE)),
+      waiver: "evictions-held-back",
+      says: ["wait restart-member", "step restart-member"],
+    },
+  ];
+  const saidBy = (snapshot: ClusterSnapshot) => {
+    const plan = planCluster(snapshot);
+    return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}`;
+  };
+  const because = (snapshot: ClusterSnapshot) => {
+    const plan = planCluster(snapshot);
+    return plan.next === "settled" ? "" : plan.because;
+  };
+  for (const { name, given, waiver, says } of cases) {
+    const others = ["members-healthy", "members-ready", "members-caught-up", "evictions-held-back"].filter(
+      (each) => each !== waiver,
+    );
+    test(name, () => {
+      expect(saidBy(given)).toBe(says[0]);
+      expect(saidBy(waiving(given, `${waiver} until ${SOON}`))).toBe(says[1]);
+    });
+    test(`${name}: the event names the waiver and its end`, () => {
+      const all = [waiver, ...others].map((each) => `${each} until ${SOON}`).join();
+      for (const text of [`${waiver} until ${SOON}`, all])
+        expect(
+          because(waiving(given, text))
+            .split("; ")
+            .filter((part) => part.includes("waived")),
+        ).toEqual([`${waiver} is waived until ${SOON}`]);
+    });
+    test(`${name}: an expired waiver has no effect`, () =>
+      expect(saidBy(waiving(given, `${waiver} until ${OVER}`))).toBe(says[0]));
+    test(`${name}: other waivers have no effect`, () => {
+      expect(saidBy(waiving(given, others.map((each) => `${each} until ${SOON}`).join()))).toBe(says[0]);
+    });
+  }
+
+  test("a step that needs two waivers names both", () => {
+    const both = withPod(BEHIND, "my-etcd-1", NOT_READY);
+    expect(saidBy(waiving(both, `members-ready until ${SOON}`))).toBe("wait update-member");
+    const given = waiving(both, `members-ready until ${SOON},members-caught-up until ${SOON}`);
+    expect(because(given)).toMatch(/members-ready is waived until .*; members-caught-up is waived until/);
+  });
+
+  test("an unused waiver is not named", () => {
+    expect(because(waiving(FIVE, `members-ready until ${SOON}`))).toMatch(/; 4 more members follow$/);
+  });
+
+  test("the quorum is kept, whatever is waived", () => {
+    const two = waiving(
+      wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }),
+      `members-healthy until ${SOON}`,
+    );
+    expect(saidBy(two)).toBe("wait restart-keeps-quorum");
+    expect(saidBy(turned(two))).toBe("wait restart-keeps-quorum");
+  });
+
+  test("a granted eviction is waited for, whatever is waived", () => {
+    const given = unsettled(turned(FIVE));
+    const status = { observedGeneration: 0, disruptedPods: { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" } };
+    const granted = { ...given, budget: { ...given.budget, status } as unknown as typeof given.budget };
+    expect(saidBy(waiving(granted, `evictions-held-back until ${SOON}`))).toBe("wait restart-member");
+  });
+
+  test("a PodDisruptionBudget without the extra pod is waited for, too", () => {
+    const given = { ...turned(FIVE), budget: FIVE.budget };
+    const rule = CLUSTER_RULES.find(({ name }) => name === "restart-member")!;
+    expect(rule.decide(waiving(given, `evictions-held-back until ${SOON}`))?.next).toBe("wait");
+  });
+
+  test("a waiver for more than 7 days is ignored and reported", () => {
+    const given = waiving(UNREADY, "members-ready until 2026-01-08T12:00:01Z");
+    expect(saidBy(given)).toBe("wait update-member");
+    expect(progressing({ snapshot: given, plan: planCluster(given), members: [], own: [] }).message).toMatch(
+      /waive is ignored: .* would hold for too long; it must end within 7 days$/,
+    );
+    expect(saidBy(waiving(UNREADY, "members-ready until 2026-01-08T12:00:00Z"))).toBe("step update-member");
+  });
+
+  test("a pod without a recorded revision is waited for", () => {
+    const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `members-ready until ${SOON}`);
+    expect(saidBy(given)).toBe("wait update-member");
+  });
+});
+
+describe("waivers: none covers the canary", () => {
+  const all = ["members-healthy", "members-ready", "members-caught-up"].map((each) => `${each} until ${SOON}`).join();
+  const says = (snapshot: ClusterSnapshot) => {
+    const plan = planCluster(waiving(snapshot, all));
+    return plan.next === "settled" ? "settled" : `${plan.next} ${plan.rule}: ${plan.because}`;
+  };
+  const crashed = withCanary(FIVE, "my-etcd-4");
+  const unready = withUpdate(withPod(withRestarted(FIVE, "my-etcd-4"), "my-etcd-4", NOT_READY));
+  const late = saying(withUpdate(withRestarted(FIVE, "my-etcd-4")), "my-etcd-0", { raftIndex: 5_000 });
+  const seven = withCanary(wanting(NEWER, { replicas: 7, down: ["my-etcd-1"] }), "my-etcd-6");
+  const cases: { name: string; given: ClusterSnapshot; because: RegExp }[] = [
+    {
+      name: "for an update, when it does not answer",
+      given: crashed,
+      because: /^wait update-member: the update of my-etcd-3 waits until my-etcd-4 is healthy$/,
+    },
+    {
+      name: "for an update, when it is not Ready",
+      given: unready,
+      because: /^wait update-member: the update of my-etcd-3 waits until my-etcd-4 has a Ready pod$/,
+    },
+    {
+      name: "for an update, when it lags behind",
+      given: late,
+      because: /^wait update-member: the update of my-etcd-3 waits until my-etcd-4 has caught up with the others$/,
+    },
+    {
+      name: "for a restart, when it is not ready",
+      given: withTurn(unready, "my-etcd-3"),
+      because: /^wait restart-member: my-etcd-3 restarts once my-etcd-4 has a Ready pod$/,
+    },
+    {
+      name: "for a restart, when it does not answer, whatever others do",
+      given: withTurn(seven, "my-etcd-5"),
+      because: /^wait one-at-a-time: .*my-etcd-6 does not participate in the quorum/,
+    },
+    {
+      name: "but a proven update treats it like all others",
+      given: withUpdate(crashed, { proven: true }),
+      because: /^step update-member: my-etcd-3 is updated next.*; members-healthy is waived until/,
+    },
+  ];
+  for (const { name, given, because } of cases) test(name, () => expect(says(given)).toMatch(because));
+});
+
+describe("waivers: what is reported", () => {
+  const status = (text: string, snapshot = cluster()) => clusterStatus(waiving(snapshot, text), { next: "settled" });
+  const message = (text: string) =>
+    progressing({ snapshot: waiving(cluster(), text), plan: { next: "settled" }, members: [], own: [] }).message;
+
+  test("the status has active waivers with their end", () => {
+    const text = `members-ready until ${SOON}, members-healthy until ${OVER}, members-caught-up until 2026-01-01T14:00:00+01:00`;
+    expect(status(text).waivers).toEqual([
+      { check: "members-ready", until: SOON },
+      { check: "members-caught-up", until: "2026-01-01T13:00:00Z" },
+    ]);
+    expect(status(`members-ready until ${OVER}`)).not.toHaveProperty("waivers");
+    expect(NOW).toBe(Date.parse(OVER));
+  });
+
+  test("Progressing names them and the ignored ones", () => {
+    expect(message(`members-ready until ${SOON}`)).toBe(`there is nothing to do; waived: members-ready until ${SOON}`);
+    expect(message(`members-ready until ${OVER}`)).toBe("there is nothing to do");
+    expect(message(`keep-quorum until ${SOON}`)).toMatch(
+      /^there is nothing to do; etcd\.improbable\.io\/waive is ignored: "keep-quorum" cannot be waived; only these can/,
+    );
+  });
+});

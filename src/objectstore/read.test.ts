@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { StoreError } from "./error.ts";
+import { translator } from "./failure.ts";
+import { PATIENCE, Requests } from "./patience.ts";
+import { type Opened, read, replaced } from "./read.ts";
+
+const never = new AbortController().signal;
+const patience = { ...PATIENCE, attempts: 3, backoff: { firstMs: 0, maxMs: 0, factor: 2, jitter: 0 } };
+
+/**
+ * Reads an object of ten bytes over connections that break after every two.
+ * @param versions version in the store at each attempt
+ * @param refuses whether the store refuses a version other than the requested one, or sends it
+ */
+async function readWith(versions: readonly string[], refuses = true) {
+  const asked: { from: number; version: string | undefined }[] = [];
+  const open = (from: number, version: string | undefined): Promise<Opened> => {
+    const now = versions[Math.min(asked.length, versions.length - 1)]!;
+    asked.push({ from, version });
+    if (refuses && version !== undefined && version !== now) throw replaced("get a");
+    async function* body() {
+      yield Buffer.from(now.repeat(2));
+      await Promise.resolve();
+      if (from < 8) throw new StoreError("Unreachable", "the connection broke");
+    }
+    return Promise.resolve({ version: now, bytes: 10 - from, body: body() });
+  };
+  const chunks: Uint8Array[] = [];
+  try {
+    const requests = new Requests(
+      patience,
+      translator([], () => undefined),
+    );
+    for await (const chunk of read("get a", 0, requests, never, open)) chunks.push(chunk);
+  } catch (thrown) {
+    assert.ok(thrown instanceof StoreError, String(thrown));
+    return { asked, text: Buffer.concat(chunks).toString(), reason: thrown.reason };
+  }
+  return { asked, text: Buffer.concat(chunks).toString(), reason: undefined };
+}
+
+test("a read that breaks requests the rest of the same version", async () => {
+  const { asked, text, reason } = await readWith(["A"]);
+  assert.deepEqual({ text, reason }, { text: "AAAAAAAAAA", reason: undefined });
+  assert.deepEqual(
+    asked.map(({ from, version }) => `${from} ${version}`),
+    ["0 undefined", "2 A", "4 A", "6 A", "8 A"],
+  );
+});
+
+test.each([
+  ["refuses another version", true],
+  ["ignores the requested version", false],
+])(
+  "an object replaced during the read is refused, without a byte of the new one, by a store that %s",
+  async (_, refuses) => {
+    const { text, reason } = await readWith(["A", "A", "B"], refuses);
+    assert.deepEqual({ text, reason }, { text: "AAAA", reason: "NoSuchObject" });
+  },
+);

@@ -1,0 +1,277 @@
+import { generateKeyPairSync } from "node:crypto";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { mountToken } from "#kit/pods/pod-token.ts";
+import { GOOGLE_TOKEN, startGoogleCloud, workloadIdentity } from "#kit/servers/google-cloud.ts";
+import { credentialsDir, removeTemporaryDirs } from "#kit/servers/store-server.ts";
+import type { StoreLocation } from "#objectstore/location.ts";
+import { openStore } from "#objectstore/open.ts";
+import { PATIENCE } from "#objectstore/patience.ts";
+
+// An attacker writes the Secret with the credentials or chooses the endpoint, and records all requests on a server.
+// Files of the agent's pod and tokens of its service account must not get there.
+
+const SECRET = "PRIVATE-KEY-OF-ANOTHER-SECRET";
+const TOKEN = "TOKEN-OF-THE-SERVICE-ACCOUNT";
+const signal = new AbortController().signal;
+const patience = { ...PATIENCE, attempts: 1 };
+
+let received = "";
+const recorder = createServer((request, response) => {
+  received += `${request.method} ${request.url} ${JSON.stringify(request.headers)} `;
+  request.on("data", (bytes: Buffer) => {
+    received += bytes.toString();
+  });
+  request.on("end", () => {
+    const body = { access_token: "x", expires_in: 3600, token_type: "Bearer", issued_token_type: "x" };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+});
+await new Promise<void>((done) => recorder.listen(0, "127.0.0.1", done));
+const ATTACKER = `http://127.0.0.1:${(recorder.address() as { port: number }).port}`;
+const google = await startGoogleCloud({ known: TOKEN });
+const token = mountToken(TOKEN);
+const victim = join(credentialsDir({ "tls.key": SECRET }), "tls.key");
+const PEM = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
+
+afterAll(async () => {
+  token.remove();
+  removeTemporaryDirs();
+  recorder.closeAllConnections();
+  recorder.close();
+  await google.stop();
+});
+beforeEach(() => {
+  received = "";
+});
+
+/** Reads an object from the store. @returns the message of the refusal, or "asked" */
+async function ask(location: StoreLocation, files?: Readonly<Record<string, string>>): Promise<string> {
+  try {
+    const directory = files === undefined ? {} : { credentialsDir: credentialsDir(files) };
+    const store = await openStore(location, { ...directory, patience });
+    await store.head("a", { signal });
+    return "asked";
+  } catch (thrown) {
+    return (thrown as Error).message;
+  }
+}
+
+const bucket: StoreLocation = { store: "gcs", bucket: "backups" };
+const json = (fields: object) => JSON.stringify(fields);
+const REGIONAL = "https://sts.europe-west3.rep.googleapis.com/v1/token";
+const IMPERSONATE = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts";
+
+describe("an attacker's credentials.json sends no file and no token to another server", () => {
+  test.each<[string, string, RegExp]>([
+    [
+      "a file of the pod to the attacker's server",
+      workloadIdentity(victim, { token_url: ATTACKER }),
+      /^token_url .*sts\.goog/,
+    ],
+    [
+      "a file of the pod, with the library's other spelling of the field",
+      json({ ...JSON.parse(workloadIdentity(victim)), tokenUrl: ATTACKER }),
+      /file/,
+    ],
+    ["the pod's token to the attacker's server", workloadIdentity(token.file, { token_url: ATTACKER }), /^token_url/],
+    [
+      "a file of the pod to Google",
+      workloadIdentity(victim),
+      /^credential_source\.file .* below \/var\/run\/secrets\//,
+    ],
+    [
+      "a path out of the token folder",
+      workloadIdentity(`/var/run/secrets/../../..${victim}`),
+      /^credential_source\.file/,
+    ],
+    [
+      "a bucket of googleapis.com",
+      workloadIdentity(token.file, { token_url: "https://storage.googleapis.com/upload/storage/v1/b/x/o" }),
+      /^token_url/,
+    ],
+    [
+      "a host with a similar ending",
+      workloadIdentity(token.file, { token_url: "https://sts.evilgoogleapis.com/v1/token" }),
+      /^token_url/,
+    ],
+    [
+      "Google without TLS",
+      workloadIdentity(token.file, { token_url: "http://sts.googleapis.com/v1/token" }),
+      /^token_url/,
+    ],
+    [
+      "a token from a URL",
+      workloadIdentity(token.file, { credential_source: { url: `${ATTACKER}/token` } }),
+      /^credential_source .* has url/,
+    ],
+    [
+      "a program",
+      workloadIdentity(token.file, { credential_source: { executable: { command: "cat" } } }),
+      /^credential_source .* has executable/,
+    ],
+    [
+      "a certificate",
+      workloadIdentity(token.file, { credential_source: { certificate: { certificate_config_location: victim } } }),
+      /^credential_source .* has certificate/,
+    ],
+    [
+      "an AWS credential source",
+      workloadIdentity(token.file, { credential_source: { environment_id: "aws1", url: ATTACKER } }),
+      /^credential_source .* has environment_id/,
+    ],
+    [
+      "impersonation by the attacker's server",
+      workloadIdentity(token.file, { service_account_impersonation_url: `${ATTACKER}/x:generateAccessToken` }),
+      /^service_account_impersonation_url/,
+    ],
+    [
+      "impersonation with the attacker's path",
+      workloadIdentity(token.file, { service_account_impersonation_url: `${IMPERSONATE}/a/../b:generateAccessToken` }),
+      /^service_account_impersonation_url/,
+    ],
+    [
+      "a type that calls servers",
+      json({ type: "gdch_service_account", token_uri: ATTACKER }),
+      /^type .*"gdch_service_account"/,
+    ],
+    ["a type that impersonates", json({ type: "impersonated_service_account", source_credentials: {} }), /^type /],
+    ["a type that runs programs", json({ type: "external_account_authorized_user", token_url: ATTACKER }), /^type /],
+  ])("%s", async (_what, file, says) => {
+    expect(await ask(bucket, { "credentials.json": file })).toMatch(says);
+    expect(received).toBe("");
+  });
+
+  test("the same file, named by the pod's environment", async () => {
+    const files = credentialsDir({ "credentials.json": workloadIdentity(victim, { token_url: ATTACKER }) });
+    vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", join(files, "credentials.json"));
+    onTestFinished(() => void vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", ""));
+    expect(await ask(bucket)).toMatch(/token_url in .*credentials\.json is "http:/);
+    expect(received).toBe("");
+  });
+
+  test.each([
+    ["token_uri", json({ type: "service_account", client_email: "a@b", private_key: PEM, token_uri: ATTACKER })],
+    [
+      "universe_domain",
+      json({ type: "service_account", client_email: "a@b", private_key: PEM, universe_domain: "evil.test" }),
+    ],
+    ["proxies and agents", workloadIdentity(token.file, { transporterOptions: { proxy: ATTACKER } })],
+    [
+      "a different universe",
+      workloadIdentity(token.file, { universe_domain: "evil.test", cloud_resource_manager_url: ATTACKER }),
+    ],
+    [
+      "a user's token",
+      json({ type: "authorized_user", client_id: "a", client_secret: "b", refresh_token: "c", token_uri: ATTACKER }),
+    ],
+  ])("%s: the field is ignored, and Google issues the token", async (_what, file) => {
+    const before = google.requests.length;
+    expect(await ask(bucket, { "credentials.json": file })).toMatch(/HTTP 404/);
+    expect(received).toBe("");
+    const asked = google.requests.slice(before);
+    expect([...new Set(asked.map(({ host }) => host))]).toEqual([
+      expect.stringMatching(/^(?:sts|oauth2)\./),
+      "storage.googleapis.com",
+    ]);
+    expect(asked.at(-1)?.authorization).toBe(`Bearer ${GOOGLE_TOKEN}`);
+  });
+
+  test("a workload identity as Google generates it is accepted", async () => {
+    const impersonation = {
+      service_account_impersonation_url: `${IMPERSONATE}/a@b.iam.gserviceaccount.com:generateAccessToken`,
+    };
+    const before = google.requests.length;
+    await ask(bucket, { "credentials.json": workloadIdentity(token.file, impersonation) });
+    expect(google.requests.slice(before).map(({ host }) => host)).toContain("iamcredentials.googleapis.com");
+    expect(await ask(bucket, { "credentials.json": workloadIdentity(token.file, { token_url: REGIONAL }) })).toMatch(
+      /ENOTFOUND|no token/,
+    );
+  });
+
+  test("a field that is missing or has the wrong type is named", async () => {
+    const refusals = [
+      [{ token_url: [ATTACKER] }, /has no token_url/],
+      [{ credential_source: victim }, /credential_source .* may be an object/],
+      [{ credential_source: {} }, /has no credential_source\.file/],
+      [{ credential_source: { file: [victim] } }, /has no credential_source\.file/],
+      [
+        { credential_source: { file: token.file, format: { type: "xml" } } },
+        /credential_source\.format\.type .*"xml"; it may be "text" or "json"/,
+      ],
+      [
+        { credential_source: { file: token.file, format: { type: "json" } } },
+        /has no credential_source\.format\.subject_token_field_name/,
+      ],
+    ] as const;
+    for (const [fields, says] of refusals) {
+      expect(await ask(bucket, { "credentials.json": workloadIdentity(token.file, fields) })).toMatch(says);
+    }
+  });
+});
+
+describe("an attacker's endpoint", () => {
+  test("gets no token of a Google identity, neither from a Secret nor from the pod", async () => {
+    const file = { "credentials.json": workloadIdentity(token.file) };
+    const metadata = createServer((_request, response) => {
+      const body = JSON.stringify({ access_token: TOKEN, expires_in: 3600, token_type: "Bearer" });
+      response.writeHead(200, { "content-type": "application/json", "metadata-flavor": "Google" }).end(body);
+    });
+    await new Promise<void>((done) => metadata.listen(0, "127.0.0.1", done));
+    vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${(metadata.address() as { port: number }).port}`);
+    onTestFinished(() => {
+      vi.stubEnv("GCE_METADATA_HOST", "");
+      metadata.closeAllConnections();
+      metadata.close();
+    });
+    for (const files of [file, undefined]) {
+      received = "";
+      expect(await ask({ ...bucket, endpoint: ATTACKER }, files)).toBe("asked");
+      expect(received).toContain("GET /storage/v1/b/backups/o/a");
+      expect(received).not.toContain("authorization");
+      expect(received).not.toContain(TOKEN);
+    }
+  });
+
+  test("gets no token of an Azure identity", async () => {
+    vi.stubEnv("AZURE_CLIENT_ID", "client");
+    vi.stubEnv("AZURE_TENANT_ID", "tenant");
+    vi.stubEnv("AZURE_FEDERATED_TOKEN_FILE", token.file);
+    vi.stubEnv("AZURE_AUTHORITY_HOST", ATTACKER);
+    const azure: StoreLocation = { store: "azure", account: "attacker", container: "backups" };
+    for (const endpoint of [ATTACKER, "https://evil.test", "https://blob.core.windows.net.evil.test"]) {
+      expect(await ask({ ...azure, endpoint })).toMatch(
+        /endpoint is .*; with the pod's workload identity it may be https:/,
+      );
+    }
+    // The tenant comes from an annotation of the service account.
+    expect(await ask(azure)).toMatch(/AZURE_AUTHORITY_HOST is "http:.*; it may be an https:\/\/ URL/);
+    vi.stubEnv("AZURE_AUTHORITY_HOST", "");
+    for (const tenant of [ATTACKER, "//evil.test/x", "a/b", "a?b", "..\\evil.test"]) {
+      vi.stubEnv("AZURE_TENANT_ID", tenant);
+      expect(await ask(azure)).toMatch(/AZURE_TENANT_ID is .*; it may be a UUID or a domain/);
+    }
+    expect(received).toBe("");
+  });
+
+  test("gets no AWS web identity and no secret key, and a region cannot contain a host", async () => {
+    const s3 = { store: "s3", bucket: "backups", pathStyle: true } as const;
+    const keys = { AWS_ACCESS_KEY_ID: "AKIAEXAMPLE", AWS_SECRET_ACCESS_KEY: SECRET };
+    await ask({ ...s3, endpoint: ATTACKER }, keys);
+    expect(received).toContain("AKIAEXAMPLE");
+    expect(received).not.toContain(SECRET);
+    received = "";
+    vi.stubEnv("AWS_WEB_IDENTITY_TOKEN_FILE", token.file);
+    vi.stubEnv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/tests");
+    onTestFinished(() => {
+      vi.stubEnv("AWS_WEB_IDENTITY_TOKEN_FILE", "");
+      vi.stubEnv("AWS_ROLE_ARN", "");
+    });
+    expect(await ask({ ...s3, endpoint: ATTACKER })).not.toBe("asked");
+    for (const region of [`x@${new URL(ATTACKER).host}/#`, "evil.test", "evil.test/", "a b", ""]) {
+      expect(await ask({ ...s3, region })).toMatch(/region is .*; it may be up to 63 letters/);
+    }
+    expect(received).not.toContain(TOKEN);
+  });
+});

@@ -1,0 +1,121 @@
+import { expect } from "vitest";
+import { BACKUP_DESTINATION_LABEL, SCHEDULE_LABEL } from "#api/names.ts";
+import { NO_TLS } from "#api/tls.ts";
+import type { EtcdBackup } from "#api/v1beta1/backup.ts";
+import type { EtcdRestore } from "#api/v1beta1/restore.ts";
+import type { EtcdBackupSchedule } from "#api/v1beta1/schedule.ts";
+import { eventually, kubectl, UserCluster } from "#kit/e2e/e2e.ts";
+import { UserBackups } from "#kit/e2e/user-backups.ts";
+import { asRoot } from "./root-login.ts";
+
+/** Time for an archive pod to start and to report its progress, in milliseconds. */
+const ARCHIVED_MS = 180_000;
+/** Time for a restore that replays every change of the test, in milliseconds. */
+const RESTORED_MS = 400_000;
+/** How long `expectAllBack` may take, in milliseconds. */
+export const BACK_MS = RESTORED_MS + 200_000;
+
+/** Archives every change of a cluster with a schedule, after one backup, while the test changes the cluster. */
+export class ArchivedHistory {
+  readonly #cluster: UserCluster;
+  /** Written keys and their revisions. */
+  readonly #markers = new Map<string, number>();
+  /** The only backup, made before these changes. */
+  readonly #backupName: string;
+
+  /** Starts the schedule: it makes a backup, and archives every change from then on. */
+  static async start(cluster: UserCluster): Promise<ArchivedHistory> {
+    const { namespace, name: clusterName } = cluster;
+    await make(namespace, {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "backups", labels: { [BACKUP_DESTINATION_LABEL]: "true" } },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    });
+    const backupTemplate = { source: { clusterName }, destination: { volume: { claimName: "backups" } } };
+    await make(namespace, {
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdBackupSchedule",
+      metadata: { name: "yearly" },
+      spec: { schedule: "0 0 1 1 *", verifyEvery: 1, archive: { maxAgeSeconds: 2 }, backupTemplate },
+    });
+    const backupName = await eventually(async () => {
+      const { archive, lastSuccessful } = await toldOf(cluster);
+      const isCovered = BigInt(lastSuccessful?.revision ?? 0) >= BigInt(archive?.from ?? Number.MAX_SAFE_INTEGER) - 1n;
+      expect(isCovered, JSON.stringify({ archive, lastSuccessful })).toBe(true);
+      return lastSuccessful?.name ?? "";
+    }, ARCHIVED_MS);
+    return new ArchivedHistory(cluster, backupName);
+  }
+
+  private constructor(cluster: UserCluster, backupName: string) {
+    this.#cluster = cluster;
+    this.#backupName = backupName;
+  }
+
+  get markers(): readonly string[] {
+    return [...this.#markers.keys()];
+  }
+
+  /** The schedule's own backup is verified, too. */
+  async expectScheduledVerified(): Promise<void> {
+    await new UserBackups(this.#cluster).untilReason(this.#backupName, "Verified", "Verified", ARCHIVED_MS);
+  }
+
+  /** Writes a new key, and waits until the archive has stored it. */
+  async expectStored(marker: string): Promise<void> {
+    const args = [...(await asRoot(this.#cluster)), "put", marker, marker, "-w", "json"];
+    const text = await this.#cluster.etcdctl("my-etcd-0", ...args);
+    const { header } = JSON.parse(text) as { header: { revision: number } };
+    this.#markers.set(marker, header.revision);
+    await eventually(async () => {
+      const { archive } = await toldOf(this.#cluster);
+      expect(Number(archive?.revision ?? 0), JSON.stringify(archive)).toBeGreaterThanOrEqual(header.revision);
+    }, ARCHIVED_MS);
+  }
+
+  /**
+   * Restores a cluster to the last written key, and checks that it has all of them. The archive must have no gap: after
+   * a gap the schedule would have made a second backup.
+   * @param spec of the restored cluster; without TLS by default
+   */
+  async expectAllBack(spec: object = { tls: NO_TLS }): Promise<void> {
+    const { namespace } = this.#cluster;
+    const { items } = await this.#cluster.json<{ items: EtcdBackup[] }>("get", "etcdbackups", "-l", SCHEDULE_LABEL);
+    const backups = items.filter(({ spec }) => spec.archive === undefined);
+    expect(backups.map(({ metadata }) => metadata.name)).toEqual([this.#backupName]);
+    await make(namespace, {
+      apiVersion: "etcd.improbable.io/v1beta1",
+      kind: "EtcdRestore",
+      metadata: { name: "back" },
+      spec: {
+        source: { backupName: this.#backupName },
+        until: { revision: String(Math.max(...this.#markers.values())) },
+        clusterTemplate: { clusterName: "again", spec: { replicas: 1, ...spec } },
+      },
+    });
+    await eventually(async () => {
+      const { status } = await this.#cluster.json<EtcdRestore>("get", "etcdrestore", "back");
+      expect(status?.phase, JSON.stringify(status)).toBe("Completed");
+    }, RESTORED_MS);
+    const again = new UserCluster(namespace, "again");
+    await again.untilReady();
+    for (const marker of this.markers) {
+      await eventually(async () => {
+        const login = await asRoot(again);
+        const read = await again.etcdctl("again-0", ...login, "get", marker, "--print-value-only");
+        expect(read.trim()).toBe(marker);
+      });
+    }
+  }
+}
+
+async function make(namespace: string, manifest: { metadata: object } & Record<string, unknown>): Promise<void> {
+  const object = { ...manifest, metadata: { ...manifest.metadata, namespace } };
+  await kubectl.run(["apply", "-f", "-"], { input: JSON.stringify(object) });
+}
+
+async function toldOf(cluster: UserCluster) {
+  const { status = {} } = await cluster.json<EtcdBackupSchedule>("get", "etcdbackupschedule", "yearly");
+  return status as Partial<NonNullable<EtcdBackupSchedule["status"]>>;
+}

@@ -1,6 +1,0 @@
-/** Everything that a stream hands out until its end. */
-export async function allOf<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const each of stream) all.push(each);
-  return all;
-}
