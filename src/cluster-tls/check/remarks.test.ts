@@ -8,7 +8,7 @@ import { certificateRequest, trustMap } from "#cluster-tls/issue/desired/certifi
 import { sideOf } from "#cluster-tls/read/purposes.ts";
 import { born, NOW } from "#kit/snapshots/cluster.ts";
 import { withoutPeers, withStraggler } from "#kit/snapshots/cluster-changes.ts";
-import { goingTo, made, NEXT, secured, unissued, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
+import { bundle, goingTo, made, NEXT, OWN, secured, unissued, withMade, withSeen } from "#kit/snapshots/cluster-tls.ts";
 import { clientsTrusting, leaving, seenToo, turnedClients } from "#kit/snapshots/cluster-turn.ts";
 import type { Certificate, ConfigMap } from "#kube/kinds.ts";
 
@@ -124,6 +124,11 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [
       `issue-ca: ${CA} cannot be used to sign: its ca.crt lacks the CA that signed Secret my-etcd-peer-tls; add that CA (from spec.tls.peer.trust of an EtcdPeer). Or restore the previous CA. Or delete the Secret: then a new CA is created, and members restart to trust both`,
     ],
+  },
+  {
+    name: "nothing of a new CA that members do not trust yet, while its Secret trusts the previous one too",
+    given: withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } }),
+    told: [],
   },
   {
     name: "the pods that a lost CA waits for",

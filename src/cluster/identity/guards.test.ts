@@ -1,3 +1,4 @@
+import { expect, test } from "vitest";
 import { RESTORED_FROM } from "#api/names.ts";
 import { present } from "#base/observed.ts";
 import { intendedPeer, joiningPeer, newPeer } from "#cluster/members/desired/peer.ts";
@@ -342,4 +343,11 @@ promised(guards, {
       is: "forbidden",
     },
   ],
+});
+
+test("the refusal of an identity of another namespace asks people to restore a backup", () => {
+  const step = { do: "recordIdentity", identity: { ...identity, token: "prod/my-etcd/uid-of-cluster" } } as const;
+  expect(guards.identityIsHere.forbids(cluster({ stage: "new" }), step)).toMatch(
+    /^status.identity has .*restore a backup/,
+  );
 });

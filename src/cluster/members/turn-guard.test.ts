@@ -15,6 +15,8 @@ const five1Down = fiveDown(["my-etcd-1"]);
 
 const five1DownTurned = withTurn(five1Down, "my-etcd-2", NEWER);
 
+const intended = withArrival(settled, "my-etcd-3", "intended");
+
 const turned = withTurn(wanting(NEWER), "my-etcd-1");
 
 const asked = withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-1");
@@ -43,6 +45,12 @@ promised(guards, {
       name: "the member of an intent is added",
       given: withArrival(settled, "my-etcd-3", "intended"),
       step: STEPS.addLearner,
+      is: "allowed",
+    },
+    {
+      name: "the EtcdPeer of an intent may change while another member is leaving",
+      given: withRemoval(intended, "my-etcd-2", "replacement"),
+      step: giving(intended, "my-etcd-3"),
       is: "allowed",
     },
     {
