@@ -433,7 +433,7 @@ describe("health log: how long earlier attempts to add a member took", () => {
   const [SECOND, TEN] = [1_000, 10_000];
 
   test("does not count the current attempt", () => {
-    expect(triesOf([trying, 0], [trying, TEN])).toBe(0);
+    expect(triesOf([trying, 0], [trying, TEN], [trying, TEN])).toBe(0);
   });
   test("adds up attempts that were removed before they started", () => {
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, SECOND])).toBe(TEN);
