@@ -13,6 +13,7 @@ const USERS = [
   "auth",
   "backup",
   "brought-secrets",
+  "evictions",
   "metrics",
   "network-policy",
   "point-in-time",
