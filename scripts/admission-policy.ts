@@ -211,12 +211,12 @@ export const VALIDATIONS: readonly Validation[] = [
   },
   {
     expression: `!variables.isClaim || !variables.deletes || !('${QUARANTINE_LABEL}' in variables.oldLabels)`,
-    message: "claims that were put aside are deleted by people only",
+    message: "quarantined claims are deleted by people only",
   },
   {
     // Otherwise the operator could remove the label first and then delete the claim.
     expression: `!variables.changesClaim || !('${QUARANTINE_LABEL}' in variables.oldLabels) || variables.labels[?'${QUARANTINE_LABEL}'] == variables.oldLabels[?'${QUARANTINE_LABEL}']`,
-    message: "claims that were put aside are taken back by people only",
+    message: "quarantined claims are taken back by people only",
   },
   {
     // No pod template may read a Secret. Secrets of spec.bootstrap.fromBackup are only for Jobs, which job-policy.ts

@@ -3,11 +3,11 @@ import { doneWord, failingStatus, statusWith, type Word, wordOf } from "#access/
 import { absent, type Observed, present } from "#base/observed.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
-import { type Aside, type Plan, step, wait } from "#runtime/decide.ts";
+import { type Plan, type Report, step, wait } from "#runtime/decide.ts";
 
 const REASONS = { "await-etcd": "EtcdUnreachable", "name-taken": "NameTaken" } as const;
-const aside = (is: Aside["is"], code?: string): Aside => ({ rule: "add", because: "b", is, ...(code && { code }) });
-const settled = (...all: Aside[]): Plan<object> => ({ next: "settled", aside: all });
+const reports = (is: Report["is"], code?: string): Report => ({ rule: "add", because: "b", is, ...(code && { code }) });
+const settled = (...all: Report[]): Plan<object> => ({ next: "settled", reports: all });
 const said = (plan: Plan<object>) => {
   const word = wordOf(plan, REASONS);
   return word && `${word.status} ${word.reason} ${word.message}`;
@@ -19,12 +19,12 @@ test.each<[string, Plan<object>, string | undefined]>([
   ["a wait", wait("other", "w", 1), "False Waiting w"],
   ["a wait with its own reason", wait("name-taken", "w", 1), "False NameTaken w"],
   ["a wait for etcd is Unknown", wait("await-etcd", "w", 1), "Unknown EtcdUnreachable w"],
-  ["a refused step", settled(aside("refused")), "False StepRefused add: b"],
-  ["a step refused because the name is taken", settled(aside("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
-  ["a refused step comes before a wait", { ...wait("other", "w", 1), aside: [aside("refused")] }, "False StepRefused add: b"],
-  ["a step that is retried", settled(aside("putOff")), undefined],
-  ["a notice", settled(aside("remark"), aside("putOff")), undefined],
-  ["a refused step among others", settled(aside("putOff"), aside("refused", "KubeForbidden")), "False StepRefused add: b"],
+  ["a refused step", settled(reports("refused")), "False StepRefused add: b"],
+  ["a step refused because the name is taken", settled(reports("refused", "KubeAlreadyExists")), "False NameTaken add: b"],
+  ["a refused step comes before a wait", { ...wait("other", "w", 1), reports: [reports("refused")] }, "False StepRefused add: b"],
+  ["a step that is retried", settled(reports("delayed")), undefined],
+  ["a notice", settled(reports("notice"), reports("delayed")), undefined],
+  ["a refused step among others", settled(reports("delayed"), reports("refused", "KubeForbidden")), "False StepRefused add: b"],
 ])("the condition's text: %s", (_, plan, expected) => expect(said(plan)).toBe(expected)); // biome-ignore format: a table
 
 test("the condition has the generation, and keeps its time while its status is the same", () => {

@@ -19,7 +19,7 @@ export interface Word {
  * @param reasons by the rule that waits
  */
 export function wordOf<Step>(plan: Plan<Step>, reasons: Readonly<Record<string, Word["reason"]>>): Word | undefined {
-  const refused = plan.aside?.find(({ is }) => is === "refused");
+  const refused = plan.reports?.find(({ is }) => is === "refused");
   if (refused !== undefined) {
     const reason = refused.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
     return { status: "False", reason, message: `${refused.rule}: ${refused.because}` };

@@ -250,14 +250,14 @@ for (const { name, given, expect: wanted, because = "" } of cases) {
 test("backup plan: without a pending verification no rule considers it", () => {
   const quiet = [verified({ spec: { verify: false } }), verifying("succeeded", undefined, "True")];
   for (const snapshot of quiet) expect(planBackup({ ...snapshot, verifying: undefined })).toEqual({ next: "settled" });
-  expect(planBackup(verified({ stage: "running", status: { phase: "BackingUp" } }))).not.toHaveProperty("aside");
+  expect(planBackup(verified({ stage: "running", status: { phase: "BackingUp" } }))).not.toHaveProperty("reports");
 });
 
 test("backup plan: a refused Job is shown, and nothing is awaited", () => {
   const plan = planBackup(backup({ stage: "new" }), () => ({ because: "quota", forMs: 1_000, isBrief: false }));
   expect(plan).toMatchObject({
     next: "settled",
-    aside: [{ rule: "create-job", because: "quota" }],
+    reports: [{ rule: "create-job", because: "quota" }],
     recheckAfterMs: 1_000,
   });
 });

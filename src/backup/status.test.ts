@@ -191,7 +191,10 @@ describe("during a verification", () => {
   });
 
   test("the result is shown, even when a step is refused", () => {
-    const plan = { ...planBackup(during("succeeded")), aside: [{ rule: "r", because: "no", is: "refused" }] } as never;
+    const plan = {
+      ...planBackup(during("succeeded")),
+      reports: [{ rule: "r", because: "no", is: "refused" }],
+    } as never;
     expect(statusOf(during("succeeded"), plan).conditions).toMatchObject([{ status: "True", reason: "Verified" }]);
   });
 
@@ -350,9 +353,9 @@ describe("what blocks the plan is shown:", () => {
   test("but an unknown operator image fails no backup", () => {
     const given = afterMs(600_000);
     expect(statusOf({ ...given, agentImage: undefined }).phase).toBe("BackingUp");
-    expect(statusOf(given, { ...planBackup(given), aside: [] }).phase).toBe("BackingUp");
-    const putOff = planBackup(given, () => ({ ...refused(), triedForMs: 600_000, isBrief: true }));
-    expect(statusOf(given, putOff).phase).toBe("BackingUp");
+    expect(statusOf(given, { ...planBackup(given), reports: [] }).phase).toBe("BackingUp");
+    const delayed = planBackup(given, () => ({ ...refused(), triedForMs: 600_000, isBrief: true }));
+    expect(statusOf(given, delayed).phase).toBe("BackingUp");
   });
 
   test("but not a request to come again later", () => {
@@ -378,7 +381,7 @@ describe("what blocks the plan is shown:", () => {
 
   test("and not for a backup that has failed", () => {
     const snapshot = backup({ stage: "failed" });
-    const plan: Plan<BackupStep> = { ...planBackup(snapshot), aside: [{ rule: "r", because: "b", is: "refused" }] };
+    const plan: Plan<BackupStep> = { ...planBackup(snapshot), reports: [{ rule: "r", because: "b", is: "refused" }] };
     expect(conditionsOf(snapshot, plan)).toEqual({ Complete: "False NoSpace", Failed: "True NoSpace" });
   });
 });

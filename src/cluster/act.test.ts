@@ -214,8 +214,8 @@ describe("an identity is recorded only when the API server has the same claims a
     expect(await recorded(returning, adopted, kept)).toEqual([asked, "replace"]);
     expect(await recorded(fresh, founders, [])).toEqual([asked, "replace"]);
     // Quarantined claims are ignored, whether or not a cache has them.
-    const aside = { ...first!, metadata: { ...first!.metadata, labels: { [QUARANTINE_LABEL]: "why" } } };
-    expect(await recorded(fresh, founders, [aside])).toEqual([asked, "replace"]);
+    const quarantined = { ...first!, metadata: { ...first!.metadata, labels: { [QUARANTINE_LABEL]: "why" } } };
+    expect(await recorded(fresh, founders, [quarantined])).toEqual([asked, "replace"]);
   });
 
   const changed = (change: object, spec: object = {}) => ({

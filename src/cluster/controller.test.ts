@@ -5,7 +5,7 @@ import { absent } from "#base/observed.ts";
 import { Keyring } from "#certificates/keyring.ts";
 import { trustMap } from "#cluster-tls/issue/desired/certificates.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
-import { glancing } from "#kit/snapshots/cluster-glanced.ts";
+import { withQuickChecks } from "#kit/snapshots/cluster-at-rest.ts";
 import { WHOLE } from "#kit/snapshots/cluster-rested.ts";
 import { unissued } from "#kit/snapshots/cluster-tls.ts";
 import { etcdBackup } from "#kit/snapshots/etcd-backup.ts";
@@ -120,14 +120,14 @@ test("dry runs are limited in rate: the next observation has the last answer", (
 });
 
 test("quick checks follow an observation only when the status is up to date", async () => {
-  const { reads, asked } = glancing();
+  const { reads, asked } = withQuickChecks();
   const controller = clusterController({} as never, { ...reads, kube: {}, identities: new Keyring() } as never);
   const look = async (status: EtcdClusterStatus) => {
     const snapshot = { ...WHOLE };
     await controller.writeStatus(snapshot, status, signal).catch(() => undefined);
     controller.restMs!(snapshot, { next: "settled" });
     const before = asked.length;
-    for (let n = 0; n < 3; n++) await controller.glance!(KEY, signal);
+    for (let n = 0; n < 3; n++) await controller.quickCheck!(KEY, signal);
     return asked.length - before;
   };
   const { status } = WHOLE.cluster;

@@ -9,8 +9,8 @@ import { AuthReads } from "#cluster/auth/reads.ts";
 import { Monitoring } from "#cluster/exposure/monitoring.ts";
 import { Forecasts } from "#cluster/forecast/forecasts.ts";
 import { HealthLog } from "#cluster/members/health-log.ts";
-import { Glances } from "#cluster/observe/glances.ts";
 import { type ClusterReads, observeCluster } from "#cluster/observe/observe.ts";
+import { QuickChecks } from "#cluster/observe/quick-checks.ts";
 import { restMs } from "#cluster/observe/rest.ts";
 import { BindingTimes } from "#cluster-tls/read/binding-times.ts";
 import { AUTHORITY_OF } from "#cluster-tls/read/purposes.ts";
@@ -106,7 +106,7 @@ export function clusterController(
     silences: new Silences(reads.clock, ETCD_CONTAINER),
     monitoring,
   };
-  const glances = new Glances({ reads, certificates, healthLog: memory.healthLog });
+  const quickChecks = new QuickChecks({ reads, certificates, healthLog: memory.healthLog });
   /** Snapshots for which the stored status is up to date. */
   const told = new WeakSet<ClusterSnapshot>();
   const forecasts = new Forecasts(reads.clock);
@@ -120,10 +120,10 @@ export function clusterController(
   return {
     name: "cluster",
     stageOf: (key) => clusterStage(reads.clusters.get(key)),
-    glance: (key, signal) => glances.glance(key, signal),
+    quickCheck: (key, signal) => quickChecks.quickCheck(key, signal),
     restMs: (snapshot, plan) => {
-      glances.note(snapshot, told.has(snapshot) ? plan : undefined);
-      return restMs(snapshot, glances.settled, reads.clock.monotonicMs());
+      quickChecks.note(snapshot, told.has(snapshot) ? plan : undefined);
+      return restMs(snapshot, quickChecks.settled, reads.clock.monotonicMs());
     },
     isRoutine: (rule, step, snapshot) =>
       ROUTINE.has(`${rule} ${step.do}`) ||

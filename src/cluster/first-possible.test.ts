@@ -31,7 +31,7 @@ test.each<[string, ClusterSnapshot]>([
   ["also in a cluster without a quorum, which is reported separately", { ...cluster(), members: unknown("no leader") }],
 ])("when guards forbid all steps, the reason for the first one is a notice %s", (_, given) => {
   expect(firstPossible(given, [give(given, "my-etcd-0", GONE), give(given, "my-etcd-1", GONE)])).toMatchObject({
-    next: "remark",
+    next: "notice",
     rule: "roll-back-member",
     because: /^my-etcd-0 gets it; that is held back: Secret .+ is not known to be for EtcdClusters$/,
   });

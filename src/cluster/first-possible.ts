@@ -1,4 +1,4 @@
-import { forbiddenBy, type Opinion, type Proposal, remark } from "#runtime/decide.ts";
+import { forbiddenBy, notice, type Opinion, type Proposal } from "#runtime/decide.ts";
 import { CLUSTER_GUARDS } from "./guards.ts";
 import type { ClusterSnapshot } from "./snapshot.ts";
 import type { ClusterStep } from "./step.ts";
@@ -13,7 +13,7 @@ export function firstPossible(
 ): Opinion<ClusterStep> | undefined {
   const [first] = proposals;
   if (first === undefined) return undefined;
-  const held = () => remark(first.rule, `${first.because}; that is held back: ${whyForbidden(snapshot, first)}`);
+  const held = () => notice(first.rule, `${first.because}; that is held back: ${whyForbidden(snapshot, first)}`);
   return possibleOne(snapshot, proposals) ?? held();
 }
 

@@ -57,9 +57,9 @@ import type { ClusterStep } from "./step.ts";
  * Rules in the order of the plan: first those with a notice, then the deciding one, also when a guard holds it back.
  */
 function speakers(plan: Plan<ClusterStep>): readonly string[] {
-  const remarks = (plan.aside ?? []).map(({ rule }) => rule);
-  if (plan.next === "settled") return [...remarks, "deleting"];
-  return [...remarks, /\(held back: (.+)\)$/.exec(plan.because)?.[1] ?? plan.rule];
+  const notices = (plan.reports ?? []).map(({ rule }) => rule);
+  if (plan.next === "settled") return [...notices, "deleting"];
+  return [...notices, /\(held back: (.+)\)$/.exec(plan.because)?.[1] ?? plan.rule];
 }
 
 /** Has the member run an earlier release before its current template. */

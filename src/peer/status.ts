@@ -94,7 +94,7 @@ function ready(snapshot: PeerSnapshot, plan: Plan<PeerStep>): Verdict {
   const { peer } = snapshot;
   if (peer.metadata.deletionTimestamp !== undefined)
     return no("Deleting", "the member's pod is being stopped; its claim is kept");
-  const setback = plan.aside?.find(({ is }) => is !== "putOff");
+  const setback = plan.reports?.find(({ is }) => is !== "delayed");
   if (setback !== undefined)
     return no(
       setback.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused",

@@ -59,7 +59,7 @@ export interface Subject {
 }
 
 /**
- * One controller. Only `observe`, `glance`, `act` and the two write methods do I/O; `plan` and `status` are pure.
+ * One controller. Only `observe`, `quickCheck`, `act` and the two write methods do I/O; `plan` and `status` are pure.
  * The pass (pass.ts) is the only caller.
  */
 export interface Controller<Snapshot, Step extends { readonly do: string }, Status> {
@@ -73,7 +73,7 @@ export interface Controller<Snapshot, Step extends { readonly do: string }, Stat
    * A cheap check of an object at rest, which reads little and decides nothing.
    * @returns milliseconds until the next check; undefined: a full pass is needed. Default: always a full pass.
    */
-  glance?(key: Key, signal: AbortSignal): Promise<number | undefined>;
+  quickCheck?(key: Key, signal: AbortSignal): Promise<number | undefined>;
   /**
    * At start, the first passes of settled objects are spaced by this many milliseconds, so that less urgent controllers
    * leave room for others.

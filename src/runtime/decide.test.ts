@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decide, type Guard, lackingIn, type Rest, type Rule, remark, step, wait } from "#runtime/decide.ts";
+import { decide, type Guard, lackingIn, notice, type Rest, type Rule, step, wait } from "#runtime/decide.ts";
 
 const silent: Rule<number, string> = { name: "silent", decide: () => undefined };
 const doubling: Rule<number, string> = {
@@ -35,13 +35,13 @@ const REST: Rest = { because: "exceeded quota", code: "KubeForbidden", forMs: 70
 const doublingRests = (rule: string) => (rule === "doubling" ? REST : undefined);
 
 test("decide: a deferred step is listed, retried in time, and lets the next rule decide", () => {
-  const aside = [{ rule: "doubling", because: "exceeded quota", code: "KubeForbidden", is: "refused" }];
+  const reports = [{ rule: "doubling", because: "exceeded quota", code: "KubeForbidden", is: "refused" }];
   expect(decide([doubling, waiting], [], 1, doublingRests)).toMatchObject({
     rule: "waiting",
     recheckAfterMs: 100,
-    aside,
+    reports,
   });
-  expect(decide([doubling], [], 1, doublingRests)).toEqual({ next: "settled", recheckAfterMs: 700, aside });
+  expect(decide([doubling], [], 1, doublingRests)).toEqual({ next: "settled", recheckAfterMs: 700, reports });
 });
 
 test("decide: guards do not check a deferred step, so a forbidden one does not block the next rule", () => {
@@ -70,13 +70,13 @@ test("decide: lackingIn() returns the first deferral that lasts longer than mome
 
 test("decide: a step that etcd asked to retry is listed as put off", () => {
   const plan = decide([doubling], [], 1, () => ({ because: "not now", forMs: 700, isBrief: true }));
-  const aside = [{ rule: "doubling", because: "not now", is: "putOff" }];
-  expect(plan).toEqual({ next: "settled", recheckAfterMs: 700, aside });
+  const reports = [{ rule: "doubling", because: "not now", is: "delayed" }];
+  expect(plan).toEqual({ next: "settled", recheckAfterMs: 700, reports });
 });
 
-test("decide: a remark does not block the next rule", () => {
-  const remarking: Rule<number, string> = { name: "remarking", decide: () => remark("remarking", "mind the step") };
-  const aside = [{ rule: "remarking", because: "mind the step", is: "remark" }];
-  expect(decide([remarking, doubling], [], 1)).toMatchObject({ next: "step", rule: "doubling", aside });
-  expect(decide([remarking], [], 1)).toEqual({ next: "settled", aside });
+test("decide: a notice does not block the next rule", () => {
+  const noticing: Rule<number, string> = { name: "noticing", decide: () => notice("noticing", "mind the step") };
+  const reports = [{ rule: "noticing", because: "mind the step", is: "notice" }];
+  expect(decide([noticing, doubling], [], 1)).toMatchObject({ next: "step", rule: "doubling", reports });
+  expect(decide([noticing], [], 1)).toEqual({ next: "settled", reports });
 });

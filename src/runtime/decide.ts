@@ -1,7 +1,7 @@
 // What may a rule return?
 // - A step: do this now.
 // - A wait: no rule below this one may act yet.
-// - A remark: users should know this, and the next rule decides all the same.
+// - A notice: users should know this, and the next rule decides all the same.
 // What happens to a step that fails?
 //   It is deferred for a while (setbacks.ts), and the next rule decides. So a Service that a quota rejects does not
 //   keep a lost member from being replaced. A rule that `holds` is the exception: while its step is deferred no rule
@@ -9,8 +9,8 @@
 
 /** What one pass is going to do. `rule` names the rule or guard that decided; `because` is one sentence for users. */
 export type Plan<Step> = (Proposal<Step> | Wait | Settled) & {
-  /** Deferred steps and remarks, in the order of the rules; undefined when there are none. */
-  readonly aside?: readonly Aside[];
+  /** Deferred steps and notices, in the order of the rules; undefined when there are none. */
+  readonly reports?: readonly Report[];
 };
 
 export interface Proposal<Step> {
@@ -29,7 +29,7 @@ export interface Wait {
   /** Whether to publish an event of type Warning. */
   readonly warn: boolean;
   /** The deferred step of this rule, when that is why the rule holds everything below it. */
-  readonly held?: Aside;
+  readonly held?: Report;
 }
 
 interface Settled {
@@ -39,26 +39,26 @@ interface Settled {
 }
 
 /** A notice for users. The next rule decides all the same. */
-interface Remark {
-  readonly next: "remark";
+interface Notice {
+  readonly next: "notice";
   readonly rule: string;
   readonly because: string;
 }
 
-/** A deferred step, or a remark. */
-export interface Aside {
+/** A deferred step, or a notice. */
+export interface Report {
   /** The rule that proposed it. */
   readonly rule: string;
   readonly because: string;
-  /** Error code of the failed step (base/error.ts); undefined for a remark, and for a step that has no effect. */
+  /** Error code of the failed step (base/error.ts); undefined for a notice, and for a step that has no effect. */
   readonly code?: string;
   /** For how long the step has been tried without success, in milliseconds; undefined when unknown. */
   readonly triedForMs?: number;
   /**
-   * remark: still to be published as an event. refused: the failure was published already. putOff: etcd asked for a
+   * notice: still to be published as an event. refused: the failure was published already. delayed: etcd asked for a
    * retry within moments.
    */
-  readonly is: "remark" | "refused" | "putOff";
+  readonly is: "notice" | "refused" | "delayed";
 }
 
 /** Why and for how long a step is not retried. */
@@ -87,7 +87,7 @@ export interface Rule<Snapshot, Step> {
   decide(snapshot: Snapshot): Opinion<Step> | undefined;
 }
 
-export type Opinion<Step> = Proposal<Step> | Wait | Settled | Remark;
+export type Opinion<Step> = Proposal<Step> | Wait | Settled | Notice;
 
 /** One named invariant. Returns why this step would break it. Pure, total, without clock. */
 export interface Guard<Snapshot, Step> {
@@ -110,39 +110,39 @@ export function decide<Snapshot, Step>(
   snapshot: Snapshot,
   resting: Resting<Step> = NOTHING_RESTS,
 ): Plan<Step> {
-  const aside: Aside[] = [];
+  const reports: Report[] = [];
   let soonestMs = Number.POSITIVE_INFINITY;
   for (const { name, holds, decide: opinionOn } of rules) {
     const opinion = opinionOn(snapshot);
     if (opinion === undefined) continue;
-    if (opinion.next === "remark") {
-      aside.push({ rule: name, because: opinion.because, is: "remark" });
+    if (opinion.next === "notice") {
+      reports.push({ rule: name, because: opinion.because, is: "notice" });
       continue;
     }
-    if (opinion.next !== "step") return withAside(opinion, aside, soonestMs);
+    if (opinion.next !== "step") return withReports(opinion, reports, soonestMs);
     const rest = resting(name, opinion.step);
-    if (rest === undefined) return withAside(guarded(guards, snapshot, opinion), aside, soonestMs);
+    if (rest === undefined) return withReports(guarded(guards, snapshot, opinion), reports, soonestMs);
     const { forMs } = rest;
     const left = asideOf(name, rest);
-    if (holds) return withAside({ ...wait(name, rest.because, forMs), held: left }, aside, soonestMs);
+    if (holds) return withReports({ ...wait(name, rest.because, forMs), held: left }, reports, soonestMs);
     soonestMs = Math.min(soonestMs, forMs);
-    aside.push(left);
+    reports.push(left);
   }
-  return withAside({ next: "settled" }, aside, soonestMs);
+  return withReports({ next: "settled" }, reports, soonestMs);
 }
 
-function asideOf(rule: string, { because, code, triedForMs, isBrief }: Rest): Aside {
+function asideOf(rule: string, { because, code, triedForMs, isBrief }: Rest): Report {
   const known = { ...(code === undefined ? {} : { code }), ...(triedForMs === undefined ? {} : { triedForMs }) };
-  return { rule, because, is: isBrief ? "putOff" : "refused", ...known };
+  return { rule, because, is: isBrief ? "delayed" : "refused", ...known };
 }
 
 /**
- * The first deferred step or remark that does not pass within moments. A step that holds everything below it comes
+ * The first deferred step or notice that does not pass within moments. A step that holds everything below it comes
  * last.
  */
-export function lackingIn<Step>(plan: Plan<Step>): Aside | undefined {
+export function lackingIn<Step>(plan: Plan<Step>): Report | undefined {
   const held = plan.next === "wait" && plan.held !== undefined ? [plan.held] : [];
-  return [...(plan.aside ?? []), ...held].find(({ is }) => is !== "putOff");
+  return [...(plan.reports ?? []), ...held].find(({ is }) => is !== "delayed");
 }
 
 function guarded<Snapshot, Step>(
@@ -170,12 +170,12 @@ export function forbiddenBy<Snapshot, Step>(
 }
 
 /** @param soonestMs time until the first deferred step may be retried */
-function withAside<Step>(
+function withReports<Step>(
   plan: Proposal<Step> | Wait | Settled,
-  aside: readonly Aside[],
+  reports: readonly Report[],
   soonestMs: number,
 ): Plan<Step> {
-  const told = aside.length === 0 ? {} : { aside };
+  const told = reports.length === 0 ? {} : { reports };
   if (plan.next === "step" || soonestMs === Number.POSITIVE_INFINITY) return { ...plan, ...told };
   return { ...plan, ...told, recheckAfterMs: Math.min(plan.recheckAfterMs ?? soonestMs, soonestMs) };
 }
@@ -188,6 +188,6 @@ export function wait(rule: string, because: string, recheckAfterMs: number, opti
   return { next: "wait", rule, because, recheckAfterMs, warn: options.warn ?? false };
 }
 
-export function remark(rule: string, because: string): Remark {
-  return { next: "remark", rule, because };
+export function notice(rule: string, because: string): Notice {
+  return { next: "notice", rule, because };
 }

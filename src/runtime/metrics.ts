@@ -57,10 +57,10 @@ export function createMetrics(registry: Registry = new Registry()) {
       buckets: SECONDS_BUCKETS,
       registers,
     }),
-    asides: new Counter({
-      name: `${PREFIX}asides_total`,
-      help: "Wants that a pass could not satisfy and that let the next rule speak, by rule and by why: remark, refused or putOff.",
-      labelNames: ["controller", "rule", "why"],
+    reports: new Counter({
+      name: `${PREFIX}reports_total`,
+      help: "Notices and deferred steps of passes, by rule and kind: notice, refused or delayed.",
+      labelNames: ["controller", "rule", "kind"],
       registers,
     }),
     unwatchedSeconds: new Counter({

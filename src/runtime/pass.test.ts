@@ -63,10 +63,10 @@ test("pass: a settled object gets its status written and rests", async () => {
 
 test("pass: when the quick check suffices nothing is observed, and the next pass comes at the time that it returns", async () => {
   const { controller, pass } = toy();
-  controller.glancing = () => Promise.resolve(4_321);
+  controller.withQuickChecks = () => Promise.resolve(4_321);
   expect(await pass.run(KEY, never)).toEqual({ is: "after", ms: 4_321 });
   expect(controller.asked).toEqual([]);
-  controller.glancing = () => Promise.reject(new OperatorError("Cancelled", "the pass is over"));
+  controller.withQuickChecks = () => Promise.reject(new OperatorError("Cancelled", "the pass is over"));
   expect(await pass.run(KEY, AbortSignal.abort())).toEqual({ is: "withBackoff" });
 });
 
@@ -80,12 +80,12 @@ test("pass: a wait is rechecked at its time, and published only when it warns", 
   expect(told).toEqual(["Warning no-paint: there is no paint"]);
 });
 
-const ASIDE = { rule: "paint", because: "no brush", is: "refused" } as const;
+const REPORT = { rule: "paint", because: "no brush", is: "refused" } as const;
 
 test.each<[string, Partial<Plan<ToyStep>>, object]>([
-  ["makes its rule hold all below it", { held: ASIDE }, { isResting: true }],
-  ["was rejected", { aside: [ASIDE] }, { isResting: true }],
-  ["is only a remark", { aside: [{ ...ASIDE, is: "remark" }] }, {}],
+  ["makes its rule hold all below it", { held: REPORT }, { isResting: true }],
+  ["was rejected", { reports: [REPORT] }, { isResting: true }],
+  ["is only a notice", { reports: [{ ...REPORT, is: "notice" }] }, {}],
 ])("pass: reports whether a step is deferred: one that %s", async (_which, more, says) => {
   const { controller, pass } = toy();
   controller.plan = () => ({ ...wait("dry", "it dries", 1_234), ...more }) as Plan<ToyStep>;
@@ -240,7 +240,7 @@ test("pass: a deferred step is retried when its pause is over", async () => {
   await pass.run(KEY, never);
   const next = await pass.run(KEY, never);
   expect(next.is === "after" && next.ms > 0 && next.ms <= 500).toBe(true);
-  expect(controller.asked.at(-1)).toBe("status: settled, aside: paint");
+  expect(controller.asked.at(-1)).toBe("status: settled, reports: paint");
 });
 
 test("pass: a step that is reverted each time is made ever more rarely", async () => {

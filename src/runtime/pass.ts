@@ -126,7 +126,7 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
   async #pass(key: Key, signal: AbortSignal, stop: AbortSignal): Promise<Requeue> {
     this.#setbacks.sweep();
-    const restMs = await this.#controller.glance?.(key, signal);
+    const restMs = await this.#controller.quickCheck?.(key, signal);
     if (restMs !== undefined) return { is: "after", ms: restMs };
     const text = keyText(key);
     const seen = await this.#controller.observe(key, signal);
@@ -207,10 +207,10 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
   #report(key: Key, snapshot: Snapshot, plan: Plan<Step>, outcome: Outcome): void {
     const { log, metrics, tell } = this.#tools;
     const controller = this.#controller.name;
-    for (const { rule, because, is } of plan.aside ?? []) {
-      metrics.asides.inc({ controller, rule, why: is });
-      log.debug({ namespace: key.namespace, name: key.name, rule, because }, "stands aside");
-      if (is !== "remark") continue; // The event of the failed step has reported it.
+    for (const { rule, because, is } of plan.reports ?? []) {
+      metrics.reports.inc({ controller, rule, kind: is });
+      log.debug({ namespace: key.namespace, name: key.name, rule, because }, "notice or deferred step");
+      if (is !== "notice") continue; // The event of the failed step has reported it.
       tell(this.#controller.subject(snapshot), { type: "Warning", reason: rule, action: "Wait", note: because });
     }
     if (plan.next === "settled") return;
@@ -262,5 +262,5 @@ export class Pass<Snapshot, Step extends { readonly do: string }, Status> {
 
 function restingIn<Step>(plan: Plan<Step>): { isResting?: true } {
   const held = plan.next === "wait" && plan.held !== undefined;
-  return held || plan.aside?.some(({ is }) => is !== "remark") === true ? { isResting: true } : {};
+  return held || plan.reports?.some(({ is }) => is !== "notice") === true ? { isResting: true } : {};
 }

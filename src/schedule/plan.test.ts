@@ -157,7 +157,7 @@ test("an object is not lost while it cannot be marked: the EtcdBackup stays", ()
   const plan = planSchedule(schedule({ spec: keepLast, backups: [older, newer] }), (rule) =>
     rule === "release-object" ? rest : undefined,
   );
-  expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, aside: [{ rule: "release-object" }] });
+  expect(plan).toMatchObject({ next: "settled", recheckAfterMs: 60_000, reports: [{ rule: "release-object" }] });
 });
 
 test("no object is marked while a marked EtcdBackup cannot be deleted", () => {
@@ -166,7 +166,7 @@ test("no object is marked while a marked EtcdBackup cannot be deleted", () => {
   const plan = planSchedule(schedule({ spec: keepLast, backups }), (rule) =>
     rule === "delete-backup" ? rest : undefined,
   );
-  expect(plan).toMatchObject({ next: "settled", aside: [{ rule: "delete-backup" }] });
+  expect(plan).toMatchObject({ next: "settled", reports: [{ rule: "delete-backup" }] });
 });
 
 test("deletions are in favour of the latest good backup of the same etcd", () => {
@@ -191,12 +191,12 @@ test("an archive of an earlier schedule of the name is shown with what to do abo
     "spec.archive waits: EtcdBackup nightly-changes exists, and was not made by this schedule; delete it and a new one is created, which keeps what is stored";
   const plan = planSchedule(snapshot);
   expect(planText(plan, stepText)).toBe("create-backup: createBackup nightly-20260101-120000");
-  expect(plan.aside).toEqual([{ rule: "begin-archive", because, is: "remark" }]);
+  expect(plan.reports).toEqual([{ rule: "begin-archive", because, is: "notice" }]);
   expect(scheduleStatus(snapshot, plan).conditions).toMatchObject([
     { type: "BackupReady" },
     { type: "Ready", status: "False", reason: "NameTaken", message: `begin-archive: ${because}` },
   ]);
-  expect(planSchedule({ ...due(), archiveNamesake }).aside).toBeUndefined();
+  expect(planSchedule({ ...due(), archiveNamesake }).reports).toBeUndefined();
 });
 
 test("no run is verified while another verification runs", () => {

@@ -114,18 +114,18 @@ describe("conditions", () => {
 
   test("a refused step and a taken name are shown", () => {
     const snapshot = schedule({ status: STATUS });
-    const aside = (code: string) => [{ rule: "create-backup", because: "no", code, is: "refused" as const }];
+    const reports = (code: string) => [{ rule: "create-backup", because: "no", code, is: "refused" as const }];
     const ready = (plan: Parameters<typeof scheduleStatus>[1]) =>
       scheduleStatus(snapshot, plan).conditions?.find(({ type }) => type === "Ready");
-    expect(ready({ next: "settled", aside: aside("KubeForbidden") })).toMatchObject({
+    expect(ready({ next: "settled", reports: reports("KubeForbidden") })).toMatchObject({
       status: "False",
       reason: "StepRefused",
       message: "create-backup: no",
       observedGeneration: 1,
       lastTransitionTime: rfc3339(NOW),
     });
-    expect(ready({ next: "settled", aside: aside("KubeAlreadyExists") })?.reason).toBe("NameTaken");
-    expect(ready({ next: "settled", aside: [{ ...aside("x")[0]!, is: "putOff" }] })?.reason).toBe("Scheduled");
+    expect(ready({ next: "settled", reports: reports("KubeAlreadyExists") })?.reason).toBe("NameTaken");
+    expect(ready({ next: "settled", reports: [{ ...reports("x")[0]!, is: "delayed" }] })?.reason).toBe("Scheduled");
     const taken = { next: "wait", rule: "name-taken", because: "b", recheckAfterMs: 1, warn: true } as const;
     expect(ready(taken)).toMatchObject({ status: "False", reason: "NameTaken", message: "b" });
     expect(ready({ ...taken, rule: "await-backup" })?.reason).toBe("Scheduled");

@@ -109,11 +109,11 @@ function conditionsOf(snapshot: ScheduleSnapshot, plan: Plan<ScheduleStep>): Con
 
 /** What keeps the plan from being executed. */
 function hindrance(plan: Plan<ScheduleStep>, { archiveNamesake }: ScheduleSnapshot): Word | undefined {
-  const lack = plan.aside?.find(({ is }) => is !== "putOff");
+  const lack = plan.reports?.find(({ is }) => is !== "delayed");
   if (lack !== undefined) {
-    const remarked = archiveNamesake === undefined ? "ArchivePlaceTaken" : "NameTaken";
+    const noticed = archiveNamesake === undefined ? "ArchivePlaceTaken" : "NameTaken";
     const refused = lack.code === "KubeAlreadyExists" ? "NameTaken" : "StepRefused";
-    const reason = lack.is === "remark" ? remarked : refused;
+    const reason = lack.is === "notice" ? noticed : refused;
     return { isTrue: false, reason, message: `${lack.rule}: ${lack.because}` };
   }
   if (plan.next !== "wait" || plan.rule !== "name-taken") return undefined;

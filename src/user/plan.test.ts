@@ -215,7 +215,7 @@ test.each([
   ["not when the cluster does not exist", look({ bound: {}, with: { cluster: undefined } }), undefined, "False ClusterNotFound"],
 ] as const)("user: a late renewal is reported: %s", (_, given, because, shows) => {
   const plan = planUser(given);
-  expect(plan.aside).toEqual(because && [{ rule: "binding-expires", because, is: "remark" }]);
+  expect(plan.reports).toEqual(because && [{ rule: "binding-expires", because, is: "notice" }]);
   const [ready] = userStatus(given, plan).conditions ?? [];
   expect(`${ready?.status} ${ready?.reason}`).toBe(shows);
 }); // biome-ignore format: a table

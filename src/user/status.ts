@@ -57,7 +57,7 @@ function readyWord(snapshot: UserSnapshot, plan: Plan<UserStep>): Word {
   // Publishing CAs is the only step of a refused user. If that fails, too, both messages are shown.
   const refusal = refusalOf(snapshot);
   if (refusal !== undefined) {
-    const step = plan.aside?.find(({ is }) => is === "refused");
+    const step = plan.reports?.find(({ is }) => is === "refused");
     const message = step === undefined ? refusal : `${refusal}; ${step.rule}: ${step.because}`;
     return { status: "False", reason: "SpecRefused", message };
   }

@@ -361,7 +361,7 @@ const CASES: readonly Case[] = [
     of: PERSISTENT_VOLUME_CLAIMS,
     was: QUARANTINED,
     write: "delete",
-    says: "claims that were put aside are deleted by people only",
+    says: "quarantined claims are deleted by people only",
   },
   ...[null, "false"].map(
     (label): Case => ({
@@ -369,7 +369,7 @@ const CASES: readonly Case[] = [
       of: PERSISTENT_VOLUME_CLAIMS,
       was: QUARANTINED,
       write: { patch: { metadata: { labels: { "etcd.improbable.io/quarantined": label } } } },
-      says: "claims that were put aside are taken back by people only",
+      says: "quarantined claims are taken back by people only",
     }),
   ),
   {

@@ -9,7 +9,7 @@ import { graveText, lateText } from "./late.ts";
 import { tlsReady } from "./tls-ready.ts";
 
 // Certificates and CAs with an overdue renewal. Those of users and of cert-manager:
-// src/cluster-tls/check/remarks.test.ts.
+// src/cluster-tls/check/notices.test.ts.
 
 const DAY_MS = 86_400_000;
 const settled = secured();

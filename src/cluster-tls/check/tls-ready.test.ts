@@ -507,7 +507,7 @@ describe("TLSReady", () => {
     );
     expect(judged(all)?.message.split("kubectl")).toHaveLength(2);
     const refused = { rule: "issue-ca", because: forbidden("create", "secrets"), is: "refused" } as const;
-    const verdict = judged(first, { next: "settled", aside: [refused] });
+    const verdict = judged(first, { next: "settled", reports: [refused] });
     expect(verdict).toMatchObject({ status: "False", reason: "RightMissing" });
     expect(verdict?.message).toMatch(/^issue-ca: the operator may not create secrets in namespace foo; .*kubectl/);
   });
@@ -554,21 +554,21 @@ describe("TLSReady", () => {
 
   test("reports refused steps", () => {
     const refused = { rule: "issue-certificate", because: "a quota", is: "refused" } as const;
-    expect(judged(first, { next: "settled", aside: [refused] })).toEqual({
+    expect(judged(first, { next: "settled", reports: [refused] })).toEqual({
       status: "False",
       reason: "StepRefused",
       message: "issue-certificate: a quota",
     });
-    expect(judged(first, { next: "settled", aside: [{ ...refused, is: "remark" }] })?.reason).toBe(
+    expect(judged(first, { next: "settled", reports: [{ ...refused, is: "notice" }] })?.reason).toBe(
       "CertificatesPending",
     );
-    expect(judged(first, { next: "settled", aside: [{ ...refused, rule: "pod-monitor" }] })?.reason).toBe(
+    expect(judged(first, { next: "settled", reports: [{ ...refused, rule: "pod-monitor" }] })?.reason).toBe(
       "CertificatesPending",
     );
-    expect(judged(settled, { next: "settled", aside: [refused] })?.reason).toBe("CertificatesValid");
+    expect(judged(settled, { next: "settled", reports: [refused] })?.reason).toBe("CertificatesValid");
     const one = withSeen(settled, { peer: absent });
     for (const rule of ["issue-ca", "issue-certificate", "certificate-request", "publish-client-secret", "rotate-ca"])
-      expect(judged(one, { next: "settled", aside: [{ ...refused, rule }] })?.reason).toBe("StepRefused");
+      expect(judged(one, { next: "settled", reports: [{ ...refused, rule }] })?.reason).toBe("StepRefused");
   });
 
   test("reports why the operator does not create a missing Secret", () => {

@@ -27,7 +27,7 @@ export function tlsReady({ snapshot: given, plan }: Pick<Case, "snapshot" | "pla
   const wrong = [...formerFaults(snapshot), ...purposes.flatMap((purpose) => faultOf(snapshot, purpose) ?? [])];
   const revoked = revokedFault(snapshot);
   const faults = revoked === undefined ? wrong : [...wrong, revoked];
-  const refused = plan.aside?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
+  const refused = plan.reports?.find(({ rule, is }) => MAKERS.has(rule) && is === "refused");
   if (refused !== undefined && faults.length > 0) {
     const right = missingRightText(refused.because);
     return {

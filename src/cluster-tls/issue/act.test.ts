@@ -392,7 +392,7 @@ describe("a CA rotation", () => {
     const lost = withSeen(members, { peer: { is: "absent" } });
     const told = (all: Secrets) => {
       const plan = planCluster(all.seenBy(lost));
-      return plan.aside?.map(({ rule, because }) => `${rule}: ${because}`);
+      return plan.reports?.map(({ rule, because }) => `${rule}: ${because}`);
     };
     const WHY =
       "issue-ca: Secret foo/my-etcd-peer-tls, the peer certificate of members, is missing and is not created: my-etcd-0, my-etcd-1, my-etcd-2 would not trust the CA in Secret my-etcd-peer-ca; restore the Secret. Or put into Secret my-etcd-peer-ca the tls.crt, tls.key and ca.crt of the CA that they trust. If both are lost, restore a backup into another EtcdCluster";

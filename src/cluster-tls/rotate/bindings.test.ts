@@ -107,7 +107,7 @@ describe("a CA rotation and the bindings of EtcdUsers:", () => {
     ["all certificates have been from the new CA for slightly less", knownFor(sinceHour(switched), { knownForMs: 3_599_999 }, "server"), `${DROPS}${its} has ${HAVE}`, false],
   ] as const)("a warning names the binding that delays the rotation: %s", (_, given, because, isTold) => {
     const snapshot = with_(given, {});
-    expect(planCluster(snapshot).aside).toEqual(isTold ? [{ rule: "ca-rotation-blocked", because, is: "remark" }] : undefined);
+    expect(planCluster(snapshot).reports).toEqual(isTold ? [{ rule: "ca-rotation-blocked", because, is: "notice" }] : undefined);
     // The condition reports it at once, and no other status does.
     expect(tlsReady({ snapshot, plan: planCluster(snapshot) })).toMatchObject({ status: "True", message: expect.stringContaining(because) });
     expect(missing({ snapshot, plan: planCluster(snapshot) })).toBeUndefined();
@@ -119,17 +119,17 @@ describe("a CA rotation and the bindings of EtcdUsers:", () => {
     const { metadata } = held.cluster;
     const annotations = { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" };
     const paused = { ...held, cluster: { ...held.cluster, metadata: { ...metadata, annotations } } };
-    expect(planCluster(paused)).toMatchObject({ rule: "paused", aside: [{ rule: "ca-rotation-blocked" }] });
+    expect(planCluster(paused)).toMatchObject({ rule: "paused", reports: [{ rule: "ca-rotation-blocked" }] });
     const ending = withMade(held, { peer: { isOurs: false, lastsMs: 1 } });
-    expect(planCluster(ending).aside).toMatchObject([
+    expect(planCluster(ending).reports).toMatchObject([
       { rule: "certificate-expires" },
       { rule: "ca-rotation-blocked" },
       {},
     ]);
     const unmanaged = { roles: { count: 1, names: ["theirs"] } };
     const both = withAuth(paused, { unmanaged });
-    const aside = [{ rule: "ca-rotation-blocked" }, { rule: "unmanaged-names" }];
-    expect(planCluster(both)).toMatchObject({ rule: "paused", aside });
+    const reports = [{ rule: "ca-rotation-blocked" }, { rule: "unmanaged-names" }];
+    expect(planCluster(both)).toMatchObject({ rule: "paused", reports });
   });
 
   test("other missing conditions are reported elsewhere", () => {

@@ -80,7 +80,7 @@ test("running members stay without missing certificates, and new members wait", 
   const one = cluster({ replicas: 1 });
   const asks = unissued({ replicas: 1 });
   const given = { ...one, cluster: { ...one.cluster, spec: asks.cluster.spec }, certificates: asks.certificates };
-  expect(awaitCertificates.decide(given)?.next).toBe("remark");
+  expect(awaitCertificates.decide(given)?.next).toBe("notice");
   expect(awaitCertificates.decide({ ...given, peers: [] })?.next).toBe("wait");
 });
 
@@ -219,7 +219,7 @@ describe("during a provider change", () => {
   test("another owner's Secret is reported where the operator issues, and only there", () => {
     const foreign = withMade(certified, { server: { isOurs: false } });
     expect(issueCertificate.decide(foreign)).toMatchObject({
-      next: "remark",
+      next: "notice",
       because: expect.stringContaining("my-etcd-server-tls"),
     });
     expect(issueCertificate.decide(certified)).toBeUndefined();
@@ -286,7 +286,7 @@ describe("during a provider change", () => {
     // Another owner's ConfigMap is not overwritten.
     const foreign = born<ConfigMap>(trustMap(spoilt, ""));
     const theirMap = { ...foreign, metadata: { ...foreign.metadata, ownerReferences: [] } };
-    expect(trustMapRule.decide(seenToo(spoilt, { trustMap: present(theirMap) }))?.next).toBe("remark");
+    expect(trustMapRule.decide(seenToo(spoilt, { trustMap: present(theirMap) }))?.next).toBe("notice");
   });
 });
 

@@ -153,8 +153,8 @@ describe("AuthReady", () => {
   test.each(["root-secret", "root-password", "administrators", "switch-auth"])(
     "a refused step of %s is reported",
     (rule) => {
-      const aside = [{ rule, because: "a quota says no", is: "refused" as const }];
-      const verdict = authReady({ snapshot: guarded({ state: PREPARED }), plan: { next: "settled", aside } });
+      const reports = [{ rule, because: "a quota says no", is: "refused" as const }];
+      const verdict = authReady({ snapshot: guarded({ state: PREPARED }), plan: { next: "settled", reports } });
       expect(verdict?.reason).toBe("StepRefused");
     },
   );
@@ -165,17 +165,17 @@ describe("AuthReady", () => {
 
   test("a refused step is reported first", () => {
     const snapshot = guarded({ state: PREPARED });
-    const aside = [{ rule: "root-secret", because: "a quota says no", is: "refused" as const }];
-    expect(authReady({ snapshot, plan: { next: "settled", aside } })).toEqual({
+    const reports = [{ rule: "root-secret", because: "a quota says no", is: "refused" as const }];
+    expect(authReady({ snapshot, plan: { next: "settled", reports } })).toEqual({
       status: "False",
       reason: "StepRefused",
       message: "root-secret: a quota says no",
     });
     const others = [
       { rule: "scale-up", because: "a quota says no", is: "refused" as const },
-      { rule: "root-secret", because: "moments", is: "putOff" as const },
+      { rule: "root-secret", because: "moments", is: "delayed" as const },
     ];
-    expect(authReady({ snapshot, plan: { next: "settled", aside: others } })?.reason).toBe("AuthPending");
+    expect(authReady({ snapshot, plan: { next: "settled", reports: others } })?.reason).toBe("AuthPending");
   });
 
   test.each([

@@ -22,7 +22,7 @@ export function authReady({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
   if (wanted === undefined && cluster.status?.auth === undefined) return forgotten(cluster);
   const hindrance = hindranceOf(snapshot);
   const state = stateOf(snapshot);
-  const refused = plan.aside?.find(({ rule, is }) => RULES.has(rule) && is === "refused");
+  const refused = plan.reports?.find(({ rule, is }) => RULES.has(rule) && is === "refused");
   if (refused !== undefined) return no("StepRefused", `${refused.rule}: ${refused.because}`);
   if (hindrance !== undefined || state === undefined) {
     const { reason, message } = hindrance ?? { reason: "AuthUnknown", message: "etcd did not answer" };

@@ -300,13 +300,13 @@ test.each<{ given: ClusterSnapshot; says: string }>([
     says: "Secret my-etcd-root: its password is empty",
   },
 ])("a notice to people: $says", ({ given, says }) => {
-  expect(planCluster(given).aside).toContainEqual({ rule: "administrators", because: says, is: "remark" });
+  expect(planCluster(given).reports).toContainEqual({ rule: "administrators", because: says, is: "notice" });
 });
 
 test("an EtcdUser that takes the name of the operator's user prevents no work", () => {
   const given = guarded({ user: "ops", operators: ["ops"], holders: { ops: "app" }, secret: undefined });
   expect(planCluster(given)).toMatchObject({ next: "step", rule: "root-secret" });
-  expect(planCluster(given).aside).toBeUndefined();
+  expect(planCluster(given).reports).toBeUndefined();
 });
 
 test("a mere wait is reported by the condition, not by an event", () => {
@@ -315,7 +315,7 @@ test("a mere wait is reported by the condition, not by an event", () => {
     guarded({ state: unknown("no answer") }),
     running(guarded()),
   ])
-    expect(planCluster(given).aside).toBeUndefined();
+    expect(planCluster(given).reports).toBeUndefined();
 });
 
 test("a missing status write is rechecked after five seconds", () => {

@@ -71,18 +71,18 @@ describe("users and roles of etcd without an object", () => {
 
 describe("unmanaged names are reported", () => {
   const because = 'etcd has 1 user that no EtcdUser names: "ann"; they are left alone';
-  const remarked = [{ rule: "unmanaged-names", because, is: "remark" }];
+  const noticed = [{ rule: "unmanaged-names", because, is: "notice" }];
   test.each<[string, ClusterSnapshot, object[] | undefined, Unmanaged | undefined]>([
-    ["when they are first seen", guarded({ unmanaged: users("ann") }), remarked, users("ann")],
-    ["when there are new ones", guarded({ unmanaged: users("ann"), toldUnmanaged: users("bob") }), remarked, users("ann")],
+    ["when they are first seen", guarded({ unmanaged: users("ann") }), noticed, users("ann")],
+    ["when there are new ones", guarded({ unmanaged: users("ann"), toldUnmanaged: users("bob") }), noticed, users("ann")],
     ["once, and not again when the status has them", guarded({ unmanaged: users("ann"), toldUnmanaged: users("ann") }), undefined, users("ann")],
     ["not when there are none", guarded({ unmanaged: {} }), undefined, undefined],
     ["not by an event when none are left", guarded({ unmanaged: {}, toldUnmanaged: users("ann") }), undefined, undefined],
     ["as before while etcd does not answer", guarded({ toldUnmanaged: users("ann") }), undefined, users("ann")],
     ["not for a cluster without authentication", secured(), undefined, undefined],
-  ])("%s", (_, snapshot, aside, status) => {
+  ])("%s", (_, snapshot, reports, status) => {
     const plan = planCluster(snapshot);
-    expect(plan.aside).toEqual(aside);
+    expect(plan.reports).toEqual(reports);
     expect(authStatus(snapshot).auth?.unmanaged).toEqual(status);
   });
 

@@ -34,7 +34,7 @@ for (const [rule, field] of Object.entries(objects)) {
   test(`${rule}: a wrong object is corrected`, () =>
     expect(said(rule, with_(otherwise(live, { ours: true })))).toMatch("replace"));
   test(`${rule}: an object with another owner is reported, and never changed`, () =>
-    expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("remark"));
+    expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("notice"));
 }
 
 const unwanted = cluster({ spec: { disruptionBudget: "None" } });
@@ -60,7 +60,7 @@ test("network-policy: an object with another owner is reported, and never change
   const seeing = (live: NetworkPolicy) => said("network-policy", { ...wanted, networkPolicy: live });
   expect(seeing(made)).toBe("nothing");
   expect(seeing(otherwise(made, { ours: true }))).toBe("replaceNetworkPolicy");
-  expect(seeing(otherwise(made, { ours: false }))).toBe("remark");
+  expect(seeing(otherwise(made, { ours: false }))).toBe("notice");
 });
 
 describe("await-network-policy: no member is created", () => {
@@ -151,7 +151,7 @@ test("a refused NetworkPolicy prevents members", () => {
   const refused = { because: "quota", forMs: 1_000, isBrief: false };
   const plan = planCluster(given, (rule) => (rule === "network-policy" ? refused : undefined));
   expect(plan).toMatchObject({ next: "wait", rule: "await-network-policy" });
-  expect(plan.aside).toMatchObject([{ rule: "network-policy", is: "refused" }]);
+  expect(plan.reports).toMatchObject([{ rule: "network-policy", is: "refused" }]);
 });
 
 test("a NetworkPolicy with additions of a webhook does not prevent the first member", () => {

@@ -3,7 +3,7 @@ import { takenText } from "#cluster/owned.ts";
 import { type ClusterSnapshot, isOwned } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import type { Draft, Service } from "#kube/kinds.ts";
-import { type Opinion, remark, step } from "#runtime/decide.ts";
+import { notice, type Opinion, step } from "#runtime/decide.ts";
 
 /** The step that creates or corrects the Service. One with another owner is left alone and reported. */
 export function keepService(
@@ -13,7 +13,7 @@ export function keepService(
 ): Opinion<ClusterStep> | undefined {
   const { name } = wanted.metadata;
   if (live === undefined) return step(rule, `Service ${name} ${because}`, { do: "createService", service: wanted });
-  if (!isOwned(snapshot, live)) return remark(rule, takenText(live));
+  if (!isOwned(snapshot, live)) return notice(rule, takenText(live));
   if (!serviceDiffers(live, wanted)) return undefined;
   return step(rule, `Service ${name} differs from what is wanted`, { do: "replaceService", live, service: wanted });
 }

@@ -12,7 +12,7 @@ export function monitored({ snapshot, plan }: Pick<Case, "snapshot" | "plan">): 
   if (seen === undefined)
     return { status: "Unknown", reason: "Waiting", message: "the API server has not been asked yet" };
   if (seen.is === "unknown") return { status: "Unknown", reason: "Waiting", message: seen.why };
-  const hindered = plan.aside?.find(({ rule, is }) => rule === "pod-monitor" && is === "refused");
+  const hindered = plan.reports?.find(({ rule, is }) => rule === "pod-monitor" && is === "refused");
   if (hindered !== undefined) return no("StepRefused", hindered.because);
   const isOurs = seen.is === "present" && isOwned(snapshot, seen.value);
   if (!isWanted)

@@ -47,7 +47,7 @@ test("reports why the cluster does not sleep", () => {
   const why =
     "claims my-etcd-0, my-etcd-2 are being deleted, and their data is lost when their pods end: 1 of 3 members would be left with data; make a backup and restore the previous spec.replicas. With three or more members, then delete their pods one after another: each member is replaced";
   expect(whySleepHeld(most)).toBe(why);
-  expect(startSleep.decide(most)).toMatchObject({ next: "remark", because: `members continue to run: ${why}` });
+  expect(startSleep.decide(most)).toMatchObject({ next: "notice", because: `members continue to run: ${why}` });
   expect(whySleepHeld(withDyingClaims(tired(), "my-etcd-0"))).toBeUndefined();
 });
 
@@ -57,7 +57,7 @@ test("with replicas 0 and members held awake, no member is replaced, and advice 
     next: "wait",
     rule: "sleep-keeps-members",
     because: expect.stringContaining("the membership changes only when it is 1 or more (held back: replace-lost)"),
-    aside: [{ rule: "start-sleep", because: expect.stringContaining("restore the previous spec.replicas") }],
+    reports: [{ rule: "start-sleep", because: expect.stringContaining("restore the previous spec.replicas") }],
   });
   expect(planCluster(wanted(lost, 3))).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
   expect(sleepKeepsMembers.forbids(tired(), STEPS.removeMember)).toContain("is to sleep as it is");
@@ -128,7 +128,7 @@ test("a restart that is not possible is proposed without scaling: its guard repo
   const joined = withMember({ ...stopped, members: cluster({ replicas: 2 }).members }, THEIRS);
   const held = withDyingClaims(joined, "my-etcd-1");
   expect(restartStopped.decide(held)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
-  expect(restartStopped.decide(wanted(held, 3))).toMatchObject({ next: "remark" });
+  expect(restartStopped.decide(wanted(held, 3))).toMatchObject({ next: "notice" });
   const tiring = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
   const asleep = wanted(withDyingClaims(tiring, "my-etcd-0", "my-etcd-1"), 0);
   expect(restartStopped.decide(asleep)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
@@ -164,8 +164,8 @@ test("while scaling down, a pod that is down and must stay blocks only itself", 
   const why = "1 of 2 members would be left with claims that stay";
   const plan = planCluster(withAlarms(going, { type: "NOSPACE", id: "ff" }));
   expect(plan).toMatchObject({ rule: "disarm-alarm" });
-  expect(plan.aside).toContainEqual(
-    expect.objectContaining({ rule: "restart-stopped", is: "remark", because: expect.stringContaining(why) }),
+  expect(plan.reports).toContainEqual(
+    expect.objectContaining({ rule: "restart-stopped", is: "notice", because: expect.stringContaining(why) }),
   );
 });
 

@@ -361,10 +361,10 @@ test("health log: a quick check covers as much time as an observation at rest", 
   const rests = calm(healthy);
   log.look(KEY, rests, 0);
   expect(log.settled).toBe(1);
-  log.glanced(KEY, 60_000);
-  log.glanced(KEY, 120_000);
+  log.quicklyChecked(KEY, 60_000);
+  log.quicklyChecked(KEY, 120_000);
   expect(gaps).toEqual([]);
-  log.glanced(KEY, 190_000);
+  log.quicklyChecked(KEY, 190_000);
   expect(gaps).toEqual([7_000]);
   expect(log.settled).toBe(1);
   const histories = log.look(KEY, down, 250_000);
@@ -376,10 +376,10 @@ test("health log: a quick check covers as much time as an observation at rest", 
 test("health log: a quick check has no effect on a cluster that is not at rest or unknown", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
-  log.glanced(KEY, 0);
+  log.quicklyChecked(KEY, 0);
   expect(log.settled).toBe(0);
   log.look(KEY, down, 0);
-  log.glanced(KEY, 10_000);
+  log.quicklyChecked(KEY, 10_000);
   log.look(KEY, down, 20_000);
   expect(gaps).toEqual([5_000]);
 });

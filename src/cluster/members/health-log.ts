@@ -140,7 +140,7 @@ export class HealthLog {
   }
 
   /** Records that a cluster at rest is unchanged: no time is counted. @param atMs monotonic */
-  glanced(key: Key, atMs: number): void {
+  quicklyChecked(key: Key, atMs: number): void {
     const last = this.#clusters.get(keyText(key));
     if (last?.isSettled !== true) return;
     this.#reportGap(last, atMs);

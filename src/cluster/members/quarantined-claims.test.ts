@@ -7,18 +7,22 @@ import { quarantineStatus } from "./quarantined-claims.ts";
 const settled = cluster();
 
 /** A claim that was quarantined at this time. */
-function aside(name: string, at: string | undefined) {
+function quarantined(name: string, at: string | undefined) {
   const its = claim(name, at === undefined ? {} : { [QUARANTINE_TIME_ANNOTATION]: at });
   return { ...its, metadata: { ...its.metadata, labels: { [QUARANTINE_LABEL]: "true" } } };
 }
-const statusOf = (...more: ReturnType<typeof aside>[]) => quarantineStatus({ claims: [...settled.claims, ...more] });
+const statusOf = (...more: ReturnType<typeof quarantined>[]) =>
+  quarantineStatus({ claims: [...settled.claims, ...more] });
 
 test("quarantined claims: claims of members do not count", () => {
   expect(statusOf()).toEqual({});
 });
 
 test("quarantined claims: the status has their number and the oldest time", () => {
-  const [first, second] = [aside("my-etcd-7", "2026-01-02T00:00:00Z"), aside("my-etcd-8", "2026-01-01T00:00:00Z")];
+  const [first, second] = [
+    quarantined("my-etcd-7", "2026-01-02T00:00:00Z"),
+    quarantined("my-etcd-8", "2026-01-01T00:00:00Z"),
+  ];
   const quarantinedClaims = { count: 2, oldestAt: "2026-01-01T00:00:00Z" };
   expect(statusOf(first, second)).toEqual({ quarantinedClaims });
   expect(statusOf(second, first)).toEqual({ quarantinedClaims });
@@ -28,7 +32,7 @@ test("quarantined claims: the status has their number and the oldest time", () =
 });
 
 test("quarantined claims: a missing or invalid time does not count", () => {
-  expect(statusOf(aside("my-etcd-7", undefined))).toEqual({ quarantinedClaims: { count: 1 } });
-  const [bad, good] = [aside("my-etcd-7", "yesterday"), aside("my-etcd-8", "2026-01-01T00:00:00Z")];
+  expect(statusOf(quarantined("my-etcd-7", undefined))).toEqual({ quarantinedClaims: { count: 1 } });
+  const [bad, good] = [quarantined("my-etcd-7", "yesterday"), quarantined("my-etcd-8", "2026-01-01T00:00:00Z")];
   expect(statusOf(bad, good)).toEqual({ quarantinedClaims: { count: 2, oldestAt: "2026-01-01T00:00:00Z" } });
 });

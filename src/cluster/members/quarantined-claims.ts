@@ -7,10 +7,10 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 export function quarantineStatus({
   claims,
 }: Pick<ClusterSnapshot, "claims">): Pick<EtcdClusterStatus, "quarantinedClaims"> {
-  const aside = claims.filter(({ metadata }) => metadata.labels?.[QUARANTINE_LABEL] !== undefined);
-  if (aside.length === 0) return {};
-  const times = aside.map(({ metadata }) => Date.parse(metadata.annotations?.[QUARANTINE_TIME_ANNOTATION] ?? ""));
+  const quarantined = claims.filter(({ metadata }) => metadata.labels?.[QUARANTINE_LABEL] !== undefined);
+  if (quarantined.length === 0) return {};
+  const times = quarantined.map(({ metadata }) => Date.parse(metadata.annotations?.[QUARANTINE_TIME_ANNOTATION] ?? ""));
   const [oldestMs] = times.filter((ms) => !Number.isNaN(ms)).sort((a, b) => a - b);
   const oldest = oldestMs === undefined ? {} : { oldestAt: rfc3339(oldestMs) };
-  return { quarantinedClaims: { count: aside.length, ...oldest } };
+  return { quarantinedClaims: { count: quarantined.length, ...oldest } };
 }

@@ -27,12 +27,12 @@ import { saying, UNREADY_BESIDE, withPod } from "#kit/snapshots/cluster-rolling.
 import { asleep, tired, wanted, woken } from "#kit/snapshots/cluster-sleep.ts";
 import type { KubeObject, NetworkPolicy } from "#kube/kinds.ts";
 import {
-  glancesAfter,
   isAtRest,
   isCalledSettled,
   isSettled,
   LOOKS_APART_MS,
   MINUTELY_MS,
+  quickChecksAfter,
   restMs,
   settledMs,
 } from "./rest.ts";
@@ -192,7 +192,7 @@ describe("quick checks after an observation", () => {
     { settled: 290, expected: 4 },
     { settled: 10_000, expected: 4 },
   ])("are $expected with $settled clusters at rest", ({ settled, expected }) => {
-    expect(glancesAfter(settled)).toBe(expected);
+    expect(quickChecksAfter(settled)).toBe(expected);
   });
 
   test("end within the time between two observations", () => {

@@ -22,13 +22,13 @@ import { isCalledReady } from "./client-address.ts";
 // Why less often in a larger fleet?
 //   An observation costs the same for each cluster, and what may be a minute old need not cost a core.
 // And when even one observation a minute is too much?
-//   Four of five are glances (glances.ts): one member, in rotation, is asked about all of them. What only a member
+//   Four of five are quick checks (quick-checks.ts): one member, in rotation, is asked about all of them. What only a member
 //   itself knows, such as its
 //   lag, is then at most five minutes old.
 // And a cluster that sleeps?
 //   It is at rest once its members have stopped: there is no member to query, and everything that wakes it is watched.
 // Does an old observation decide anything?
-//   No. Every observation queries all members; only the interval at rest is longer. A glance only decides that no
+//   No. Every observation queries all members; only the interval at rest is longer. A quick check only decides that no
 //   observation is needed.
 
 /**
@@ -51,12 +51,12 @@ const EACH_MS = 200;
 /** Tolerance for a timer that fires early, in milliseconds: without it, the same slot would be used twice. */
 const EARLY_MS = 500;
 
-/** Glances after each observation when intervals are longest. More: what only each member knows is noticed later. */
+/** Quick checks after each observation when intervals are longest. More: what only each member knows is noticed later. */
 const GLANCES = 4;
-/** Longest time between two observations, in milliseconds, including glances and delays. */
+/** Longest time between two observations, in milliseconds, including quick checks and delays. */
 export const LOOKS_APART_MS = (GLANCES + 1) * (LONGEST_REST_MS + 5_000);
 
-/** How long an observation or a glance covers a cluster at rest, in milliseconds: the longest interval and a delay. */
+/** How long an observation or a quick check covers a cluster at rest, in milliseconds: the longest interval and a delay. */
 export const REST_VOUCHED_MS = LONGEST_REST_MS + 5_000;
 
 /**
@@ -137,9 +137,9 @@ export function isCalledSettled(parts: CachedParts): boolean {
 }
 
 /**
- * How many glances may follow an observation of a cluster at rest, 0 or more. @param settled number of clusters at rest
+ * How many quick checks may follow an observation of a cluster at rest, 0 or more. @param settled number of clusters at rest
  */
-export function glancesAfter(settled: number): number {
+export function quickChecksAfter(settled: number): number {
   return settled * EACH_MS < LONGEST_REST_MS ? 0 : GLANCES;
 }
 

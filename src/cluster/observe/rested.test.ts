@@ -38,7 +38,7 @@ describe("a quick check may follow an observation", () => {
     expect(restedAt(given, SETTLED)).toMatchObject({ versions: expect.any(String), urls: expect.any(String) });
   });
 
-  const aside = [{ rule: "no-space", because: "it is full", is: "remark" }] as const;
+  const reports = [{ rule: "no-space", because: "it is full", is: "notice" }] as const;
   const binding = { user: "bob" } as never;
   const ending = (leftMs: number) => calm(withMade(secured(), { peer: { lastsMs: leftMs } }));
   const renewal = 30 * 86_400_000;
@@ -47,7 +47,7 @@ describe("a quick check may follow an observation", () => {
       name: "a condition is waited for",
       plan: { next: "wait", rule: "r", because: "b", recheckAfterMs: 1, warn: false },
     },
-    { name: "a notice is given", plan: { next: "settled", aside } },
+    { name: "a notice is given", plan: { next: "settled", reports } },
     { name: "it is not at rest", given: cluster({ down: ["my-etcd-1"] }) },
     { name: "a condition is wrong", given: withCondition("Degraded", "True") },
     { name: "users are being read", given: withoutRecord(calm(guarded())) },

@@ -12,7 +12,7 @@ import { type CachedParts, versionsOf } from "./cached-parts.ts";
 import { isCalledSettled, isSettled, LOOKS_APART_MS } from "./rest.ts";
 
 /**
- * The state of a cluster at rest that a glance compares. Strings instead of objects: replaced objects would stay in
+ * The state of a cluster at rest that a quick check compares. Strings instead of objects: replaced objects would stay in
  * memory.
  */
 export interface Rested {
@@ -24,7 +24,7 @@ export interface Rested {
   readonly urls?: string;
 }
 
-/** The state after an observation; undefined when no glance may follow. */
+/** The state after an observation; undefined when no quick check may follow. */
 export function restedAt(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): Rested | undefined {
   const { cluster, members, certificates } = snapshot;
   const leader = leaderOf(snapshot);
@@ -42,7 +42,7 @@ export function restedAt(snapshot: ClusterSnapshot, plan: Plan<ClusterStep>): Re
 }
 
 function isForNothing(plan: Plan<ClusterStep>): boolean {
-  return plan.next === "settled" && plan.aside === undefined;
+  return plan.next === "settled" && plan.reports === undefined;
 }
 
 /** The state according to the status; undefined when the status or the caches show a problem. */

@@ -7,7 +7,7 @@ import { DAY_MS } from "#kit/snapshots/certificates.ts";
 import { NOW } from "#kit/snapshots/cluster.ts";
 import { guarded, PREPARED } from "#kit/snapshots/cluster-auth.ts";
 import { secured } from "#kit/snapshots/cluster-tls.ts";
-import type { Aside, Plan } from "#runtime/decide.ts";
+import type { Plan, Report } from "#runtime/decide.ts";
 import { missing, ONLY_TOLD, REASON_OF_RULE } from "./hindrance.ts";
 import { progressing } from "./progressing.ts";
 
@@ -22,30 +22,31 @@ const ending: ClusterSnapshot = {
   takenAtMs: NOW + 75 * DAY_MS,
 };
 
-const told: Aside = { rule: "certificate-expires", because: "it ends", is: "remark" };
-const revoked: Aside = { rule: "secret-access-missing", because: "the operator may not get secrets", is: "remark" };
-const taken: Aside = { rule: "trust-map", because: "it is not this cluster's", is: "remark" };
-const refused: Aside = { rule: "pod-monitor", because: "a webhook says no", is: "refused" };
-const exists: Aside = { rule: "pod-monitor", because: "it is there", code: "KubeAlreadyExists", is: "refused" };
-const putOff: Aside = { rule: "pod-monitor", because: "it is asked to come again", is: "putOff" };
+const told: Report = { rule: "certificate-expires", because: "it ends", is: "notice" };
+const revoked: Report = { rule: "secret-access-missing", because: "the operator may not get secrets", is: "notice" };
+const taken: Report = { rule: "trust-map", because: "it is not this cluster's", is: "notice" };
+const refused: Report = { rule: "pod-monitor", because: "a webhook says no", is: "refused" };
+const exists: Report = { rule: "pod-monitor", because: "it is there", code: "KubeAlreadyExists", is: "refused" };
+const delayed: Report = { rule: "pod-monitor", because: "it is asked to come again", is: "delayed" };
 
-const cases: { name: string; aside: readonly Aside[] | undefined; lacks: readonly [string, string] | undefined }[] = [
-  { name: "nothing without notices", aside: undefined, lacks: undefined },
-  { name: "no certificate that expires later", aside: [told], lacks: undefined },
-  { name: "no right that is needed only to read again", aside: [revoked], lacks: undefined },
-  { name: "no step that is delayed for moments", aside: [putOff], lacks: undefined },
-  { name: "a taken name, with its own reason", aside: [taken], lacks: ["NameTaken", "it is not this cluster's"] },
-  { name: "a refused step", aside: [refused], lacks: ["StepRefused", "pod-monitor: a webhook says no"] },
-  { name: "an object that exists already", aside: [exists], lacks: ["NameTaken", "pod-monitor: it is there"] },
-  {
-    name: "all problems together",
-    aside: [told, taken, putOff, refused],
-    lacks: ["NameTaken", "it is not this cluster's; pod-monitor: a webhook says no"],
-  },
-];
+const cases: { name: string; reports: readonly Report[] | undefined; lacks: readonly [string, string] | undefined }[] =
+  [
+    { name: "nothing without notices", reports: undefined, lacks: undefined },
+    { name: "no certificate that expires later", reports: [told], lacks: undefined },
+    { name: "no right that is needed only to read again", reports: [revoked], lacks: undefined },
+    { name: "no step that is delayed for moments", reports: [delayed], lacks: undefined },
+    { name: "a taken name, with its own reason", reports: [taken], lacks: ["NameTaken", "it is not this cluster's"] },
+    { name: "a refused step", reports: [refused], lacks: ["StepRefused", "pod-monitor: a webhook says no"] },
+    { name: "an object that exists already", reports: [exists], lacks: ["NameTaken", "pod-monitor: it is there"] },
+    {
+      name: "all problems together",
+      reports: [told, taken, delayed, refused],
+      lacks: ["NameTaken", "it is not this cluster's; pod-monitor: a webhook says no"],
+    },
+  ];
 
-test.each(cases)("what is missing: $name", ({ aside, lacks }) => {
-  const found = missing({ snapshot: ending, plan: { next: "settled", ...(aside === undefined ? {} : { aside }) } });
+test.each(cases)("what is missing: $name", ({ reports, lacks }) => {
+  const found = missing({ snapshot: ending, plan: { next: "settled", ...(reports === undefined ? {} : { reports }) } });
   expect(found && [found.reason, found.message]).toEqual(lacks);
 });
 
@@ -71,7 +72,7 @@ function progressingOf(plan: Plan<never>) {
 
 test("a cluster with expiring user-provided certificates is settled and not Ready", () => {
   const plan = planCluster(ending);
-  expect(plan).toMatchObject({ next: "settled", aside: [{ rule: "certificate-expires", is: "remark" }] });
+  expect(plan).toMatchObject({ next: "settled", reports: [{ rule: "certificate-expires", is: "notice" }] });
   const { conditions } = clusterStatus(ending, plan);
   const of = (type: string) => conditions?.find((each) => each.type === type);
   expect([of("Ready"), of("Progressing")]).toMatchObject([
@@ -81,7 +82,7 @@ test("a cluster with expiring user-provided certificates is settled and not Read
 });
 
 test("a mere notice is not reported as a step not done", () => {
-  expect(progressingOf({ next: "settled", aside: [told, putOff] })).toMatchObject({
+  expect(progressingOf({ next: "settled", reports: [told, delayed] })).toMatchObject({
     status: "True",
     message: "pod-monitor: not yet: it is asked to come again",
   });
@@ -92,7 +93,7 @@ test("a mere notice is not reported as a step not done", () => {
       because: "one is down",
       recheckAfterMs: 1,
       warn: false,
-      aside: [told, refused],
+      reports: [told, refused],
     }),
   ).toEqual({
     status: "True",

@@ -3,7 +3,7 @@ import { hindranceOf } from "#cluster/auth/hindrance.ts";
 import { CLUSTER_RULES } from "#cluster/plan.ts";
 import { haveAllFailed } from "#cluster/update/first-backup.ts";
 import { tlsReady } from "#cluster-tls/check/tls-ready.ts";
-import type { Aside } from "#runtime/decide.ts";
+import type { Report } from "#runtime/decide.ts";
 import type { Case } from "./verdict.ts";
 
 interface Hindrance {
@@ -67,18 +67,18 @@ function ofCertificates(given: Pick<Case, "plan" | "snapshot">): Hindrance | und
 }
 
 /** What is wanted and not done now, for whatever reason. */
-export function notDone({ plan }: Pick<Case, "plan">): readonly Aside[] {
-  return (plan.aside ?? []).filter(({ rule }) => !ONLY_TOLD.has(rule));
+export function notDone({ plan }: Pick<Case, "plan">): readonly Report[] {
+  return (plan.reports ?? []).filter(({ rule }) => !ONLY_TOLD.has(rule));
 }
 
 /**
  * What is wanted and missing because its step is refused, has no effect, or its name is taken; other work continues.
  */
 export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | undefined {
-  const lacking = notDone(given).filter(({ is }) => is !== "putOff");
+  const lacking = notDone(given).filter(({ is }) => is !== "delayed");
   const lacks = lacking.map(({ rule, because, code, is }) => ({
-    reason: reasonOf(is === "remark" ? reasonOfRemark(rule, given) : undefined, code),
-    message: is === "remark" ? because : `${rule}: ${because}`,
+    reason: reasonOf(is === "notice" ? reasonOfNotice(rule, given) : undefined, code),
+    message: is === "notice" ? because : `${rule}: ${because}`,
   }));
   const [first] = lacks;
   return first === undefined
@@ -87,7 +87,7 @@ export function missing(given: Pick<Case, "plan" | "snapshot">): Hindrance | und
 }
 
 /** Problems with users of etcd and with certificates have the reasons of AuthReady and TLSReady. */
-function reasonOfRemark(rule: string, given: Pick<Case, "plan" | "snapshot">): Reason | undefined {
+function reasonOfNotice(rule: string, given: Pick<Case, "plan" | "snapshot">): Reason | undefined {
   if (rule === "administrators") return hindranceOf(given.snapshot)?.reason;
   if (rule !== "await-certificates") return REASON_OF_RULE[rule];
   const told = tlsReady(given);

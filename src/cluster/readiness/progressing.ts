@@ -33,7 +33,7 @@ function judged(given: Case): Verdict {
   if (lack !== undefined && plan.next === "settled") return { status: "False", ...lack };
   const left = notDone(given);
   // In a settled cluster the missing parts were reported above.
-  const [putOff] = left;
+  const [delayed] = left;
   const changing = isWaking(snapshot)
     ? "Waking"
     : isChanging(snapshot)
@@ -41,14 +41,14 @@ function judged(given: Case): Verdict {
       : isForming(snapshot)
         ? "Forming"
         : "Waiting";
-  if (plan.next === "settled" && putOff !== undefined)
-    return { status: "True", reason: changing, message: `${putOff.rule}: not yet: ${putOff.because}` };
+  if (plan.next === "settled" && delayed !== undefined)
+    return { status: "True", reason: changing, message: `${delayed.rule}: not yet: ${delayed.because}` };
   const owed = plan.next === "settled" ? (unfulfilled(given)?.message ?? unfinishedText(snapshot)) : undefined;
   if (owed !== undefined) return { status: "True", reason: changing, message: owed };
-  const aside = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
+  const reports = left.map(({ rule, because }) => `; not done: ${rule}: ${because}`).join("");
   if (plan.next === "settled") return { status: "False", reason: "Settled", message: "there is nothing to do" };
   const message = `${plan.rule}: ${plan.because}`;
-  if (plan.next === "step") return { status: "True", reason: "Acting", message: `${message}${aside}` };
+  if (plan.next === "step") return { status: "True", reason: "Acting", message: `${message}${reports}` };
   if (isQuiet(snapshot)) return { status: "True", reason: "Forming", message: "members are starting" };
-  return { status: "True", reason: changing, message: `${message}${aside}` };
+  return { status: "True", reason: changing, message: `${message}${reports}` };
 }

@@ -55,7 +55,7 @@ const cases: {
   readonly given: ClusterSnapshot;
   readonly ready: Said;
   readonly progressing: Said;
-  readonly remarks?: readonly string[];
+  readonly notices?: readonly string[];
   /** Whether the message ends with these words. */
   readonly isAll?: boolean;
 }[] = [
@@ -64,14 +64,14 @@ const cases: {
     given: bringing,
     ready: ["False", "CertificateMissing", missingOf("their-server", "the server certificate of members")],
     progressing: ["False", "CertificateMissing", missingOf("their-operator", "the client certificate of the operator")],
-    remarks: ["await-certificates"],
+    notices: ["await-certificates"],
   },
   {
     name: "a user-provided Secret is forbidden",
     given: withSeen(toTheirPeer, { peer: unknown(NO_RIGHT) }),
     ready: ["False", "RightMissing", "TLS (peer) waits: the operator may not get secrets in namespace foo"],
     progressing: ["False", "RightMissing", "TLS (peer) waits: the operator may not get secrets in namespace foo"],
-    remarks: ["await-certificates"],
+    notices: ["await-certificates"],
   },
   {
     name: "user-provided certificates do not match",
@@ -82,7 +82,7 @@ const cases: {
       "TLS (client) waits: Secret their-operator: the CA that signed its tls.crt",
     ],
     progressing: ["False", "CertificatesChanging", "so members would reject the operator"],
-    remarks: ["await-certificates"],
+    notices: ["await-certificates"],
   },
   {
     name: "a user-provided Secret could not be read",
@@ -128,9 +128,9 @@ function rootUnread(snapshot: ClusterSnapshot): ClusterSnapshot {
   return auth === undefined ? snapshot : { ...snapshot, auth: { ...auth, rootSecret: unknown(NO_RIGHT) } };
 }
 
-test.each(cases)("an unfulfilled spec is not Ready: $name", ({ given, ready, progressing, remarks, isAll }) => {
+test.each(cases)("an unfulfilled spec is not Ready: $name", ({ given, ready, progressing, notices, isAll }) => {
   const plan = planCluster(given);
-  expect([plan.next, plan.aside?.map(({ rule }) => rule)]).toEqual(["settled", remarks]);
+  expect([plan.next, plan.reports?.map(({ rule }) => rule)]).toEqual(["settled", notices]);
   for (const [type, [status, reason, words]] of [
     ["Ready", ready],
     ["Progressing", progressing],

@@ -227,7 +227,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "reports why there is no path, and for which release",
       given: cluster({ spec: { version: "3.4.1" } }),
       says: {
-        next: "remark",
+        next: "notice",
         because:
           "spec.version is refused: from 3.6.16 to 3.4.1 is a downgrade by more than one minor version; go to 3.5 first; it is 3.4.1, and the cluster runs 3.6.16",
       },
@@ -553,13 +553,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "reports an invalid shape",
       given: cluster({ spec: { etcd: { extraArgs: { "max-txn-ops": 5 as never } } } }),
-      says: { next: "remark", because: "spec.etcd.extraArgs.max-txn-ops is 5; it must be a text" },
+      says: { next: "notice", because: "spec.etcd.extraArgs.max-txn-ops is 5; it must be a text" },
     },
     {
       name: "lets running members keep their templates and continue",
       given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
       says: {
-        next: "remark",
+        next: "notice",
         because: 'spec.etcd.extraArgs: "max-txn-op" is not a flag of etcd 3.6; did you mean max-txn-ops?',
       },
     },
@@ -795,7 +795,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         spec: { previous: HAD_TLS },
       }),
       says: {
-        next: "remark",
+        next: "notice",
         because:
           "my-etcd-0 did not come up, and is rolled back to its previous template: etcd 3.6.15; that is held back: Secret my-etcd-peer-tls is not known to be for EtcdClusters",
       },
@@ -817,7 +817,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "handles a rollback that differs only in trust",
       given: followed(OLD.version),
       says: {
-        next: "remark",
+        next: "notice",
         because:
           "my-etcd-0 did not come up, and is rolled back to its previous template: etcd 3.6.16; that is held back: my-etcd-0 would not trust the CA that signed the certificate in Secret my-etcd-peer-tls, which is in use",
       },
@@ -826,7 +826,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       name: "reports the stop after the rollback",
       given: withTurn(stopped, "my-etcd-2", OLD),
       says: {
-        next: "remark",
+        next: "notice",
         because:
           "the update has stopped, because my-etcd-2 did not come up: it ended; change the spec to start a new update",
       },
@@ -844,7 +844,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "gives that member no template of another: it did not fail",
       given: withTurn(leftShowing(stopped, "my-etcd-0"), "my-etcd-2", OLD),
-      says: { next: "remark", because: /^the update has stopped, because my-etcd-2 did not come up/ },
+      says: { next: "notice", because: /^the update has stopped, because my-etcd-2 did not come up/ },
     },
     {
       name: "rolls back other failed members after the blamed one",
@@ -892,7 +892,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "keeps the template when the member works after all",
       given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
-      says: { next: "remark" },
+      says: { next: "notice" },
     },
     {
       name: "rolls back a member that never becomes Ready",
@@ -902,7 +902,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "keeps a proven template of a briefly unfit member",
       given: withUpdate(unready(600_000), { proven: true, stopped: { member: "my-etcd-2", message: "it ended" } }),
-      says: { next: "remark" },
+      says: { next: "notice" },
     },
     {
       name: "rolls back one that left the quorum",
@@ -912,7 +912,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     {
       name: "skips a removed member",
       given: withoutPeers(stopped, "my-etcd-2"),
-      says: { next: "remark" },
+      says: { next: "notice" },
     },
     {
       name: "forgets the stop when the spec changes",

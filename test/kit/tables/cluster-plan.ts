@@ -38,10 +38,10 @@ export function rulesIn(folder: string): readonly string[] {
 
 function deciders(snapshot: ClusterSnapshot): readonly string[] {
   const plan = planCluster(snapshot);
-  const remarks = (plan.aside ?? []).map(({ rule }) => rule);
-  if (plan.next !== "settled") return [...remarks, plan.rule];
+  const notices = (plan.reports ?? []).map(({ rule }) => rule);
+  if (plan.next !== "settled") return [...notices, plan.rule];
   // The rule `deleting` returns `settled`, and a settled plan names no rule.
-  return snapshot.cluster.metadata.deletionTimestamp === undefined ? remarks : [...remarks, "deleting"];
+  return snapshot.cluster.metadata.deletionTimestamp === undefined ? notices : [...notices, "deleting"];
 }
 
 function stepText(step: ClusterStep): string {

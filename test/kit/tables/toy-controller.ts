@@ -34,11 +34,11 @@ export class ToyController implements Controller<number, ToyStep, string> {
 
   stageOf = (_key: Key): Stage => "settled";
   firstLooksApartMs = 0;
-  /** The result of `glance`: for how long the key needs no pass, or undefined. */
-  glancing: () => Promise<number | undefined> = () => Promise.resolve(undefined);
+  /** The result of `quickCheck`: for how long the key needs no pass, or undefined. */
+  withQuickChecks: () => Promise<number | undefined> = () => Promise.resolve(undefined);
 
-  async glance(): Promise<number | undefined> {
-    return await this.glancing();
+  async quickCheck(): Promise<number | undefined> {
+    return await this.withQuickChecks();
   }
 
   async observe(key: Key, signal: AbortSignal): Promise<Observed<number>> {
@@ -63,8 +63,8 @@ export class ToyController implements Controller<number, ToyStep, string> {
   }
 
   status(_snapshot: number, plan: Plan<ToyStep>): string {
-    const aside = plan.aside?.map(({ rule }) => rule) ?? [];
-    return [plan.next, ...(aside.length === 0 ? [] : [`aside: ${aside.join(" ")}`])].join(", ");
+    const reports = plan.reports?.map(({ rule }) => rule) ?? [];
+    return [plan.next, ...(reports.length === 0 ? [] : [`reports: ${reports.join(" ")}`])].join(", ");
   }
 
   writeStatus(_snapshot: number, status: string): Promise<undefined> {

@@ -114,7 +114,7 @@ export class OperatorProcess {
   /** Number of passes by controller and key. */
   readonly looks = new Map<string, number>();
   /** Number of passes that ended after the quick check, by controller and key, for controllers that have one. */
-  readonly glances = new Map<string, number>();
+  readonly quickChecks = new Map<string, number>();
   readonly #parts: Parts;
   readonly #clock: ProcessClock;
   /** Checked again when a change is sent, as in src/kube/call.ts. */
@@ -273,10 +273,10 @@ export class OperatorProcess {
     const looks = new WeakMap<Snapshot, number>();
     return {
       ...real,
-      glance: async (key, signal) => {
-        const restMs = await real.glance?.(key, signal);
+      quickCheck: async (key, signal) => {
+        const restMs = await real.quickCheck?.(key, signal);
         const name = `${real.name} ${keyText(key)}`;
-        if (restMs !== undefined) this.glances.set(name, (this.glances.get(name) ?? 0) + 1);
+        if (restMs !== undefined) this.quickChecks.set(name, (this.quickChecks.get(name) ?? 0) + 1);
         return restMs;
       },
       observe: async (key, signal) => {
@@ -290,7 +290,7 @@ export class OperatorProcess {
       },
       plan: (snapshot, resting) => {
         const plan = real.plan(snapshot, resting);
-        const told = (plan.aside ?? []).flatMap(({ rule, is }) => (is === "remark" ? [rule] : []));
+        const told = (plan.reports ?? []).flatMap(({ rule, is }) => (is === "notice" ? [rule] : []));
         for (const rule of [plan.next === "settled" ? "settled" : plan.rule, ...told])
           happened({ is: "decided", controller: real.name, rule });
         return plan;

@@ -26,11 +26,11 @@ export const restingClusterIsPolled: Story = async () => {
   const of = await resting();
   const name = `cluster ${NAMESPACE}/${CLUSTER}`;
   const looks = () => of.world.operator?.looks.get(name) ?? 0;
-  const glances = () => of.world.operator?.glances.get(name) ?? 0;
-  const before = { looks: looks(), glances: glances() };
+  const quickChecks = () => of.world.operator?.quickChecks.get(name) ?? 0;
+  const before = { looks: looks(), quickChecks: quickChecks() };
   await of.forMs(10 * 60_000);
   const made = looks() - before.looks;
-  const all = made + glances() - before.glances;
+  const all = made + quickChecks() - before.quickChecks;
   const isAsPromised = all >= 10 && all <= MOST_LOOKS && made >= 2 && made <= MOST_WHOLE_LOOKS;
   return isAsPromised ? undefined : `${made} observations and ${all - made} quick checks in ten minutes`;
 };

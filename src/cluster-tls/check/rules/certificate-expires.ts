@@ -1,7 +1,7 @@
 import type { ClusterRule } from "#cluster/step.ts";
 import { lateText } from "#cluster-tls/check/late.ts";
 import { renewalTroubles } from "#cluster-tls/issue/renewal.ts";
-import { remark } from "#runtime/decide.ts";
+import { notice } from "#runtime/decide.ts";
 
 /**
  * Reports a certificate or CA that is about to expire although it should have been renewed long ago, or that
@@ -11,6 +11,6 @@ export const certificateExpires: ClusterRule = {
   name: "certificate-expires",
   decide(snapshot) {
     const told = [lateText(snapshot) ?? [], renewalTroubles(snapshot)].flat();
-    return told.length === 0 ? undefined : remark("certificate-expires", told.join("; "));
+    return told.length === 0 ? undefined : notice("certificate-expires", told.join("; "));
   },
 };

@@ -1,6 +1,6 @@
 import type { ClusterRule } from "#cluster/step.ts";
 import { revokedFault } from "#cluster-tls/check/fault.ts";
-import { remark } from "#runtime/decide.ts";
+import { notice } from "#runtime/decide.ts";
 
 /**
  * Reports that the operator lost the right to read Secrets in the namespace, with the right and the command that grants
@@ -10,6 +10,6 @@ export const secretAccessMissing: ClusterRule = {
   name: "secret-access-missing",
   decide(snapshot) {
     const fault = revokedFault(snapshot);
-    return fault?.reason === "RightMissing" ? remark("secret-access-missing", fault.message) : undefined;
+    return fault?.reason === "RightMissing" ? notice("secret-access-missing", fault.message) : undefined;
   },
 };

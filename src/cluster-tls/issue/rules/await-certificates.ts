@@ -6,7 +6,7 @@ import { memberTls } from "#cluster-tls/member-tls.ts";
 import { REFUSED_MS } from "#cluster-tls/read/answers.ts";
 import { SHOWN_ON, SIDES } from "#cluster-tls/read/purposes.ts";
 import { whyForPeople } from "#cluster-tls/switch/course.ts";
-import { remark, wait } from "#runtime/decide.ts";
+import { notice, wait } from "#runtime/decide.ts";
 
 /** Recheck interval, in milliseconds: Secrets are not watched. */
 const RECHECK_MS = 2_000;
@@ -21,7 +21,7 @@ export const awaitCertificates: ClusterRule = {
     const fault = faultOf(snapshot, SHOWN_ON[side]);
     // Members that run without TLS stay managed until their certificates exist.
     if (snapshot.peers.length > 0)
-      return remark("await-certificates", `TLS (${side}) waits: ${fault?.message ?? "certificates are being read"}`);
+      return notice("await-certificates", `TLS (${side}) waits: ${fault?.message ?? "certificates are being read"}`);
     const recheckMs = fault?.reason === "RightMissing" ? REFUSED_MS : RECHECK_MS;
     return wait("await-certificates", fault?.message ?? "certificates are being read", recheckMs, {
       warn: fault?.isForPeople === true,
@@ -38,5 +38,5 @@ function whatPeopleOwe(snapshot: ClusterSnapshot): ReturnType<ClusterRule["decid
     const why = whyForPeople(snapshot, side);
     return why === undefined ? [] : [`TLS (${side}) waits: ${why}`];
   });
-  return waits.length === 0 ? undefined : remark("await-certificates", waits.join("; "));
+  return waits.length === 0 ? undefined : notice("await-certificates", waits.join("; "));
 }

@@ -5,7 +5,7 @@ import { certificateRequest, requestDiffers } from "#cluster-tls/issue/desired/c
 import { leavesOf, SIDES } from "#cluster-tls/read/purposes.ts";
 import { isForeign, seen } from "#cluster-tls/read/usable.ts";
 import { NOT_SERVED, notFilledText, WHAT_FOR } from "#cluster-tls/read/words.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /** Creates a Certificate for each Secret with provider CertManager; cert-manager fills and renews it. */
 export const certificateRequestRule: ClusterRule = {
@@ -30,6 +30,6 @@ export const certificateRequestRule: ClusterRule = {
       else if (requestDiffers(live, request))
         return step("certificate-request", because, { do: "replaceRequest", purpose, live, request });
     }
-    return told === undefined ? undefined : remark("certificate-request", told);
+    return told === undefined ? undefined : notice("certificate-request", told);
   },
 };

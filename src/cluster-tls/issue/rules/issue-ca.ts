@@ -12,7 +12,7 @@ import {
   WHAT_FOR,
 } from "#cluster-tls/read/words.ts";
 import type { Pod } from "#kube/kinds.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /**
  * Creates a CA of the cluster's own for each side with provider Operator. A lost CA is replaced, and the old one stays
@@ -42,7 +42,7 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
     const name = secretNameOf(cluster, purpose);
     // Their EtcdPeers are recreated (recreate-peer); through those they will trust the CA.
     const left = leftTrusting(snapshot, side);
-    if (left.size > 0) return remark("issue-ca", `Secret ${namespace}/${name} is missing, ${waitsForText(left)}`);
+    if (left.size > 0) return notice("issue-ca", `Secret ${namespace}/${name} is missing, ${waitsForText(left)}`);
     // CAs of another source are left out: members trust both until no certificate of that source is in use.
     const isLost = isInUse(snapshot, SHOWN_ON[side]);
     const trust = isLost ? united(...trustInUse(snapshot, side)) : "";
@@ -55,16 +55,16 @@ function opinionOn(snapshot: ClusterSnapshot, side: Side) {
   const found = seen(snapshot, purpose);
   if (found === undefined) return undefined;
   const { secretName, trouble } = found;
-  if (!isOurs(snapshot, found)) return remark("issue-ca", foreignSecretText(namespace, secretName));
+  if (!isOurs(snapshot, found)) return notice("issue-ca", foreignSecretText(namespace, secretName));
   const lost = lostPair(snapshot, side);
-  if (trouble !== undefined) return remark("issue-ca", brokenAuthorityText(namespace, secretName, trouble, lost));
+  if (trouble !== undefined) return notice("issue-ca", brokenAuthorityText(namespace, secretName, trouble, lost));
   const forgotten = forgottenBy(snapshot, side, found);
   if (forgotten !== undefined)
-    return remark("issue-ca", forgetfulText(namespace, secretName, side, forgotten.secretName));
+    return notice("issue-ca", forgetfulText(namespace, secretName, side, forgotten.secretName));
   const doubting = lost === undefined ? [] : withoutTrust(snapshot, side, [found.fingerprint], found.trust);
   if (doubting.length === 0) return undefined;
   const subject = `Secret ${namespace}/${lost}, ${WHAT_FOR[SHOWN_ON[side]]},`;
-  return remark("issue-ca", lostPairText(subject, secretName, doubting));
+  return notice("issue-ca", lostPairText(subject, secretName, doubting));
 }
 
 /** The Secret of members, when it is missing. They keep their files, but cannot learn of a new CA from it. */

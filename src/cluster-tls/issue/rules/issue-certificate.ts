@@ -8,7 +8,7 @@ import { isIssuedHere, isOurs, seen } from "#cluster-tls/read/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster-tls/read/words.ts";
 import { bothIn, type Course, courses } from "#cluster-tls/switch/course.ts";
 import { formerTls } from "#cluster-tls/switch/former.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /**
  * Issues and renews the certificates of members, the operator and applications with provider Operator. etcd reads them
@@ -25,7 +25,7 @@ export const issueCertificate: ClusterRule = {
       .find((each) => each && !isOurs(snapshot, each));
     const told =
       foreign &&
-      remark("issue-certificate", foreignSecretText(snapshot.cluster.metadata.namespace, foreign.secretName));
+      notice("issue-certificate", foreignSecretText(snapshot.cluster.metadata.namespace, foreign.secretName));
     return due.find((each) => each !== undefined) ?? told;
   },
 };

@@ -11,7 +11,7 @@ import { isOurs, usable } from "#cluster-tls/read/usable.ts";
 import { foreignSecretText, WHAT_FOR } from "#cluster-tls/read/words.ts";
 import { bothIn, courses, hasBegun } from "#cluster-tls/switch/course.ts";
 import { formerTls } from "#cluster-tls/switch/former.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /**
  * Publishes the certificate that cert-manager issued for applications, with the CAs to trust and the endpoints. The
@@ -30,7 +30,7 @@ export const publishClientSecret: ClusterRule = {
     if (found.is === "absent") return step("publish-client-secret", tells, { ...what, facts: undefined });
     const facts = found.value;
     if (!isOurs(snapshot, facts))
-      return remark("publish-client-secret", foreignSecretText(namespace, facts.secretName));
+      return notice("publish-client-secret", foreignSecretText(namespace, facts.secretName));
     const ids = [...new Set(parsedIn(trust).map(idOf))];
     const isSame = facts.fingerprint === source.fingerprint && isSameData([...facts.trustIds].sort(), ids.sort());
     if (isSame && facts.trouble === undefined) return undefined;
@@ -38,7 +38,7 @@ export const publishClientSecret: ClusterRule = {
     if (doubting.length === 0) return step("publish-client-secret", tells, { ...what, facts });
     // They keep their certificate, and still get the CAs of members.
     const isTold = ids.every((id) => facts.trustIds.includes(id));
-    if (isTold) return remark("publish-client-secret", keptText(facts, source, doubting));
+    if (isTold) return notice("publish-client-secret", keptText(facts, source, doubting));
     const lacks = `Secret ${facts.secretName}: its ca.crt lacks a CA of members`;
     return step("publish-client-secret", lacks, { ...what, source: facts, facts, trust: united(facts.trust, trust) });
   },

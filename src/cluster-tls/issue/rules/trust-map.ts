@@ -7,7 +7,7 @@ import { united } from "#cluster-tls/check/trusted.ts";
 import { trustMap, trustMapDiffers } from "#cluster-tls/issue/desired/certificates.ts";
 import { usable } from "#cluster-tls/read/usable.ts";
 import { bothIn, courses } from "#cluster-tls/switch/course.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /** Keeps the ConfigMap with the CAs of the servers, for clients that use no client certificate. */
 export const trustMapRule: ClusterRule = {
@@ -24,7 +24,7 @@ export const trustMapRule: ClusterRule = {
     const tells = `ConfigMap ${wanted.metadata.name} lists the CAs that clients have to trust`;
     if (found.is === "absent") return step("trust-map", tells, { do: "createTrustMap", map: wanted });
     const live = found.value;
-    if (!isOwned(snapshot, live)) return remark("trust-map", takenText(live));
+    if (!isOwned(snapshot, live)) return notice("trust-map", takenText(live));
     if (!trustMapDiffers(live, wanted)) return undefined;
     return step("trust-map", tells, { do: "replaceTrustMap", live, map: wanted });
   },

@@ -1,7 +1,7 @@
 import type { ClusterRule } from "#cluster/step.ts";
 import { SIDES } from "#cluster-tls/read/purposes.ts";
 import { rotationWait } from "#cluster-tls/rotate/rotation.ts";
-import { remark } from "#runtime/decide.ts";
+import { notice } from "#runtime/decide.ts";
 
 /**
  * How long a binding may delay a rotation before an event reports it, in milliseconds. A guess: longer than what passes
@@ -17,6 +17,6 @@ export const caRotationBlocked: ClusterRule = {
   name: "ca-rotation-blocked",
   decide(snapshot) {
     const told = SIDES.flatMap((side) => rotationWait(snapshot, side, LONG_MS) ?? []);
-    return told.length === 0 ? undefined : remark("ca-rotation-blocked", told.join("; "));
+    return told.length === 0 ? undefined : notice("ca-rotation-blocked", told.join("; "));
   },
 };

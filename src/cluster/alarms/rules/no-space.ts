@@ -1,7 +1,7 @@
 import { noSpaceText } from "#cluster/alarms/no-space.ts";
 import { fullMembers } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { remark } from "#runtime/decide.ts";
+import { notice } from "#runtime/decide.ts";
 
 /**
  * Reports that a database has reached its quota: etcd refuses every write until a person frees space. All other rules
@@ -12,6 +12,6 @@ export const noSpace: ClusterRule = {
   decide(snapshot) {
     const full = fullMembers(snapshot);
     if (full.length === 0) return undefined;
-    return remark("no-space", noSpaceText(full));
+    return notice("no-space", noSpaceText(full));
   },
 };

@@ -5,7 +5,7 @@ import type { AuthState } from "#cluster/auth/seen.ts";
 import { isAdministrator, isOnRecord, operatorUsers } from "#cluster/auth/users.ts";
 import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { remark, step, wait } from "#runtime/decide.ts";
+import { notice, step, wait } from "#runtime/decide.ts";
 
 /** Fallback when the write of the status has no event, in milliseconds. */
 const RECORDED_MS = 5_000;
@@ -20,7 +20,7 @@ export const administrators: ClusterRule = {
   decide(snapshot) {
     const { cluster, auth } = snapshot;
     const hindrance = hindranceOf(snapshot);
-    if (hindrance?.isForPeople) return remark("administrators", hindrance.message);
+    if (hindrance?.isForPeople) return notice("administrators", hindrance.message);
     const state = stateOf(snapshot);
     const user = auth?.user;
     if (isAuthWanted(cluster.spec) !== true || state === undefined || !user) return undefined;

@@ -1,7 +1,7 @@
 import { isSameData } from "#base/hash.ts";
 import { unmanagedText } from "#cluster/auth/unmanaged.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { remark } from "#runtime/decide.ts";
+import { notice } from "#runtime/decide.ts";
 
 /**
  * Reports users and roles in etcd that no EtcdUser and no EtcdRole names. They are left alone. One event reports them;
@@ -13,6 +13,6 @@ export const unmanagedNames: ClusterRule = {
     const unmanaged = auth?.unmanaged;
     if (unmanaged === undefined || isSameData(unmanaged, cluster.status?.auth?.unmanaged ?? {})) return undefined;
     const told = unmanagedText(unmanaged);
-    return told === undefined ? undefined : remark("unmanaged-names", told);
+    return told === undefined ? undefined : notice("unmanaged-names", told);
   },
 };

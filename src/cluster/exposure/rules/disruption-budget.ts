@@ -2,7 +2,7 @@ import { budgetDiffers, disruptionBudget, hasNoBudget } from "#cluster/exposure/
 import { takenText } from "#cluster/owned.ts";
 import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /**
  * Creates and corrects the PodDisruptionBudget, so that evictions keep the quorum. Deletes it when
@@ -24,7 +24,7 @@ export const disruptionBudgetRule: ClusterRule = {
     const what = minAvailable === 0 ? "lets drains evict the only member" : `keeps ${minAvailable} members available`;
     const keeps = `PodDisruptionBudget ${wanted.metadata.name} ${what}`;
     if (live === undefined) return step("disruption-budget", keeps, { do: "createBudget", budget: wanted });
-    if (!isOwned(snapshot, live)) return remark("disruption-budget", takenText(live));
+    if (!isOwned(snapshot, live)) return notice("disruption-budget", takenText(live));
     if (!budgetDiffers(live, wanted)) return undefined;
     return step("disruption-budget", keeps, { do: "replaceBudget", live, budget: wanted });
   },

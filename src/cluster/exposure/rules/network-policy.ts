@@ -3,7 +3,7 @@ import { isPolicyWanted, networkPolicy, policyDiffers } from "#cluster/exposure/
 import { takenText } from "#cluster/owned.ts";
 import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /** Creates and corrects a NetworkPolicy that limits access to the members, when spec.networkPolicy asks for it. */
 export const networkPolicyRule: ClusterRule = {
@@ -22,7 +22,7 @@ export const networkPolicyRule: ClusterRule = {
     const wanted = networkPolicy(snapshot);
     const says = `NetworkPolicy ${wanted.metadata.name} limits access to the members`;
     if (live === undefined) return step("network-policy", says, { do: "createNetworkPolicy", policy: wanted });
-    if (!isOwned(snapshot, live)) return remark("network-policy", takenText(live));
+    if (!isOwned(snapshot, live)) return notice("network-policy", takenText(live));
     if (!policyDiffers(live, wanted)) return undefined;
     return step("network-policy", says, { do: "replaceNetworkPolicy", live, policy: wanted });
   },

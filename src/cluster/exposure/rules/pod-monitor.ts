@@ -3,7 +3,7 @@ import { isMonitorOnRecord, isMonitorWanted } from "#cluster/exposure/monitored.
 import { takenText } from "#cluster/owned.ts";
 import { isOwned } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
-import { remark, step } from "#runtime/decide.ts";
+import { notice, step } from "#runtime/decide.ts";
 
 /**
  * Creates and corrects a PodMonitor for the members' metrics, when spec.monitoring asks for it and the API server
@@ -29,7 +29,7 @@ export const podMonitorRule: ClusterRule = {
       const leads = `PodMonitor ${wanted.metadata.name} selects the members' metrics for Prometheus`;
       return step("pod-monitor", leads, { do: "createMonitor", monitor: wanted });
     }
-    if (!isOwned(snapshot, live)) return remark("pod-monitor", takenText(live));
+    if (!isOwned(snapshot, live)) return notice("pod-monitor", takenText(live));
     if (!monitorDiffers(live, wanted)) return undefined;
     const differs = `PodMonitor ${name} differs from what is wanted`;
     return step("pod-monitor", differs, { do: "replaceMonitor", live, monitor: wanted });

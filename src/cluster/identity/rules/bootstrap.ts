@@ -3,7 +3,7 @@ import { mayBootstrap } from "#cluster/members/members.ts";
 import { identityOf, isForming, peerNamed } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { whyNotFor } from "#cluster-tls/switch/newcomer.ts";
-import { remark, step, wait } from "#runtime/decide.ts";
+import { notice, step, wait } from "#runtime/decide.ts";
 
 /** Recheck interval, in milliseconds: no watch reports a change of a Secret. */
 const RECHECK_MS = 2_000;
@@ -23,7 +23,7 @@ export const bootstrap: ClusterRule = {
     if (identity === undefined || missing === undefined) return undefined;
     const why = all.flatMap(({ name }) => whyNotFor(snapshot, name) ?? []).join("; ");
     if (why !== "")
-      return isForming(snapshot) ? wait("bootstrap", why, RECHECK_MS, { warn: true }) : remark("bootstrap", why);
+      return isForming(snapshot) ? wait("bootstrap", why, RECHECK_MS, { warn: true }) : notice("bootstrap", why);
     const because = `${missing.name} is one of the ${identity.initialMembers.length} first members`;
     return step("bootstrap", because, { do: "createPeer", peer: newPeer(snapshot, identity, missing.name) });
   },

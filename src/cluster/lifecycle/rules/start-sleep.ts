@@ -6,7 +6,7 @@ import { knownMembers } from "#cluster/members/members.ts";
 import { type ClusterSnapshot, isForming } from "#cluster/snapshot.ts";
 import type { ClusterRule, ClusterStep } from "#cluster/step.ts";
 import { hasPendingRestart, templateStillRun } from "#cluster/update/rolling.ts";
-import { type Proposal, remark, step } from "#runtime/decide.ts";
+import { notice, type Proposal, step } from "#runtime/decide.ts";
 
 /**
  * Records that the cluster sleeps when spec.replicas is 0; then its members stop. The membership stays. Pending
@@ -19,7 +19,7 @@ export const startSleep: ClusterRule = {
     // A cluster that is forming completes that first: until then it is unknown which members have data.
     if (!isToSleep(snapshot.cluster) || isForming(snapshot)) return undefined;
     const why = whySleepHeld(snapshot);
-    if (why !== undefined) return remark("start-sleep", `members continue to run: ${why}`);
+    if (why !== undefined) return notice("start-sleep", `members continue to run: ${why}`);
     // A template that no guard allows to be withdrawn stays: sleep does not wait.
     const taken = possibleOne(snapshot, takenBack(snapshot));
     if (taken !== undefined) return taken;

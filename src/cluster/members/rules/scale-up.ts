@@ -8,7 +8,7 @@ import { sickForMs } from "#cluster/members/patience.ts";
 import { type ClusterSnapshot, identityOf, urlOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { whyNotFor } from "#cluster-tls/switch/newcomer.ts";
-import { remark, step, wait } from "#runtime/decide.ts";
+import { notice, step, wait } from "#runtime/decide.ts";
 import { retire } from "./delete-peer-of-removed.ts";
 
 /** Recheck intervals in milliseconds: etcd refuses to add a member while a voter is not connected. */
@@ -47,7 +47,7 @@ export const scaleUp: ClusterRule = {
       // Later rules continue: restarting the members with a CA bundle that trusts the new one may resolve it. An intent
       // is dropped, so that no member waits to trust it.
       return intent === undefined
-        ? remark("scale-up", because)
+        ? notice("scale-up", because)
         : step("scale-up", because, { do: "deletePeer", peer: intent });
     }
     const { unseenClaims } = snapshot;

@@ -1,7 +1,7 @@
 import { identityOf } from "#cluster/snapshot.ts";
 import type { ClusterRule } from "#cluster/step.ts";
 import { whyRefused } from "#cluster/update/rolling.ts";
-import { remark, wait } from "#runtime/decide.ts";
+import { notice, wait } from "#runtime/decide.ts";
 
 /** A fallback for a lost event, in milliseconds: an edit of the spec requeues the cluster at once. */
 const RECHECK_MS = 60_000;
@@ -14,6 +14,6 @@ export const refusedSpec: ClusterRule = {
     if (why === "") return undefined;
     return identityOf(snapshot) === undefined
       ? wait("refused-spec", why, RECHECK_MS, { warn: true })
-      : remark("refused-spec", why);
+      : notice("refused-spec", why);
   },
 };

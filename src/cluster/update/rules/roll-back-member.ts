@@ -14,7 +14,7 @@ import {
   stoppedUpdate,
 } from "#cluster/update/rolling.ts";
 import { trustingAs } from "#cluster-tls/check/trusted.ts";
-import { type Proposal, remark, step } from "#runtime/decide.ts";
+import { notice, type Proposal, step } from "#runtime/decide.ts";
 
 /** Rolls back the member that did not become healthy, and reports why the update has stopped. */
 export const rollBackMember: ClusterRule = {
@@ -38,7 +38,7 @@ export const rollBackMember: ClusterRule = {
     // The other failed members may be blocked. The blamed member waits for none of them, and neither do later rules.
     const first = possibleOne(snapshot, back(tried)) ?? firstPossible(snapshot, back(blamed));
     if (first !== undefined) return first;
-    return remark(
+    return notice(
       "roll-back-member",
       `the update has stopped, because ${stopped.member} did not come up: ${stopped.message}; change the spec to start a new update`,
     );

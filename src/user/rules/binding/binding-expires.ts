@@ -2,7 +2,7 @@ import { lifeOf } from "#api/tls.ts";
 import { rfc3339 } from "#base/timestamp.ts";
 import { isLate } from "#certificates/late.ts";
 import { isOverdue, requestWords } from "#certificates/request.ts";
-import { remark } from "#runtime/decide.ts";
+import { notice } from "#runtime/decide.ts";
 import { ownBinding, type UserSnapshot } from "#user/snapshot.ts";
 import type { UserRule } from "#user/step.ts";
 
@@ -14,7 +14,7 @@ export const bindingExpires: UserRule = {
   name: "binding-expires",
   decide(snapshot) {
     const notices = [...endingOf(snapshot), ...renewalTrouble(snapshot)];
-    return notices.length === 0 ? undefined : remark("binding-expires", notices.join("; "));
+    return notices.length === 0 ? undefined : notice("binding-expires", notices.join("; "));
   },
 };
 

@@ -31,8 +31,8 @@ const managed = secured({}, MANAGED, { isOurs: false });
 const managedClient = secured({}, { peer: { provider: "None" }, client: MANAGED.peer }, { isOurs: false });
 const request = born<Certificate>(certificateRequest(managed, "peer"));
 
-function remarks(snapshot: ClusterSnapshot): readonly string[] {
-  return (planCluster(snapshot).aside ?? []).map(({ rule, because }) => `${rule}: ${because}`);
+function notices(snapshot: ClusterSnapshot): readonly string[] {
+  return (planCluster(snapshot).reports ?? []).map(({ rule, because }) => `${rule}: ${because}`);
 }
 
 function at(snapshot: ClusterSnapshot, takenAtMs: number): ClusterSnapshot {
@@ -390,7 +390,7 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
 ];
 
 test.each(cases)("events about certificates: $name", ({ given, told }) => {
-  expect(remarks(given)).toEqual(told);
+  expect(notices(given)).toEqual(told);
 });
 
 test("events report what members wait for", () => {

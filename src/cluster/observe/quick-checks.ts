@@ -11,40 +11,40 @@ import type { Plan } from "#runtime/decide.ts";
 import { type CachedParts, CLUSTER_INDEX, cachedParts, versionsOf } from "./cached-parts.ts";
 import { MEMBER_DEADLINE_MS } from "./member-answer.ts";
 import type { ClusterReads } from "./observe.ts";
-import { glancesAfter, settledMs } from "./rest.ts";
+import { quickChecksAfter, settledMs } from "./rest.ts";
 import { isAsRested, type Rested, restedAt, restedByRecord } from "./rested.ts";
 
-// What is a glance?
+// What is a quick check?
 //   A cheap check of a cluster at rest, in a large fleet. It queries one member instead of all: same leader, same
 //   members, no alarm,
 //   according to a linearizable member list. It costs a third of an observation.
 // What does it decide?
 //   Only that no observation is needed. Any difference or missing answer causes a full observation at once.
 // And when the process has just started?
-//   Then the status counts instead of the last observation, for one glance. Unhealthy clusters among thousands are
+//   Then the status counts instead of the last observation, for one quick check. Unhealthy clusters among thousands are
 //   found in seconds, and the others are observed within a minute, spread evenly.
-// Which clusters have no glances?
+// Which clusters have no quick checks?
 //   Those with state that is neither watched nor reported by members: users of etcd, a PodMonitor, the forecast of an
 //   edit. And all in a
 //   fleet that is small enough for full observations: rest.ts.
 
-/** What is remembered for the next glances. */
+/** What is remembered for the next quick checks. */
 interface Noted {
   readonly rested: Rested;
   /** See `CertificateReads.newsOf`; undefined before the first observation. */
   readonly news?: number;
-  /** How many glances may follow before the next full observation. */
+  /** How many quick checks may follow before the next full observation. */
   readonly left: number;
 }
 
 interface Parts {
   readonly reads: ClusterReads;
   readonly certificates: Pick<CertificateReads, "look" | "newsOf">;
-  readonly healthLog: Pick<HealthLog, "settled" | "glanced">;
+  readonly healthLog: Pick<HealthLog, "settled" | "quicklyChecked">;
 }
 
-/** Glances at clusters at rest. A cache: after a start only the status counts. */
-export class Glances {
+/** Quick checks at clusters at rest. A cache: after a start only the status counts. */
+export class QuickChecks {
   readonly #parts: Parts;
   readonly #clusters = new Map<string, Noted>();
   /** Index of the next member to query, by cluster. */
@@ -66,7 +66,7 @@ export class Glances {
     const { namespace, name } = snapshot.cluster.metadata;
     const text = keyText({ namespace, name });
     if (!this.#turns.has(text)) this.#turns.set(text, 0);
-    const left = glancesAfter(this.settled);
+    const left = quickChecksAfter(this.settled);
     const rested = left === 0 || plan === undefined ? undefined : restedAt(snapshot, plan);
     if (rested === undefined) this.#clusters.delete(text);
     else this.#clusters.set(text, { rested, news: this.#parts.certificates.newsOf({ namespace, name }), left });
@@ -77,13 +77,13 @@ export class Glances {
    * @returns time until the next check, in milliseconds; undefined: a full observation is needed
    * @throws OperatorError Cancelled
    */
-  async glance(key: Key, signal: AbortSignal): Promise<number | undefined> {
+  async quickCheck(key: Key, signal: AbortSignal): Promise<number | undefined> {
     const text = keyText(key);
     const { reads, healthLog } = this.#parts;
     const turn = this.#turns.get(text) ?? 0;
     const isFirst = !this.#turns.has(text);
     const noted = this.#clusters.get(text);
-    // No other glance follows when this one fails for any reason.
+    // No other quick check follows when this one fails for any reason.
     this.#clusters.delete(text);
     const cluster = reads.clusters.get(key);
     if (cluster === undefined) {
@@ -93,7 +93,7 @@ export class Glances {
     this.#turns.set(text, turn);
     const inFleet = isFirst ? Math.max(this.settled, reads.fleetSize?.() ?? 0) : this.settled;
     const hasUsers = reads.users.byIndex(CLUSTER_INDEX, text).length > 0;
-    if (glancesAfter(inFleet) === 0 || hasUsers) return undefined;
+    if (quickChecksAfter(inFleet) === 0 || hasUsers) return undefined;
     const parts = cachedParts(reads, cluster);
     const last = isFirst ? onRecord(parts) : noted;
     if (last === undefined || last.left === 0 || versionsOf(parts) !== last.rested.versions) return undefined;
@@ -102,7 +102,7 @@ export class Glances {
     this.#turns.set(text, turn + 1);
     // Changes of watched objects wake the cluster and cause an observation.
     const nowMs = reads.clock.monotonicMs();
-    healthLog.glanced(key, nowMs);
+    healthLog.quicklyChecked(key, nowMs);
     if (!isFirst) this.#clusters.set(text, { ...last, left: last.left - 1 });
     return settledMs(cluster, inFleet, nowMs);
   }

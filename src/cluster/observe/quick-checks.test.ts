@@ -4,7 +4,7 @@ import type { ClusterSnapshot } from "#cluster/snapshot.ts";
 import type { ClusterStep } from "#cluster/step.ts";
 import { etcdUser } from "#kit/snapshots/access.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
-import { glancing, LARGE, type There } from "#kit/snapshots/cluster-glanced.ts";
+import { LARGE, type There, withQuickChecks } from "#kit/snapshots/cluster-at-rest.ts";
 import {
   IDS,
   LIST,
@@ -17,16 +17,16 @@ import {
   withLastPod,
 } from "#kit/snapshots/cluster-rested.ts";
 import type { Plan } from "#runtime/decide.ts";
-import { Glances } from "./glances.ts";
+import { QuickChecks } from "./quick-checks.ts";
 import { settledMs } from "./rest.ts";
 
 const KEY = { namespace: "foo", name: "my-etcd" };
 const SETTLED: Plan<ClusterStep> = { next: "settled" };
 function setup(given: Partial<There> = {}) {
-  const { there, reads, asked, clock } = glancing(given);
-  const glanced: number[] = [];
+  const { there, reads, asked, clock } = withQuickChecks(given);
+  const quicklyChecked: number[] = [];
   const looked: string[] = [];
-  const glances = new Glances({
+  const quickChecks = new QuickChecks({
     reads,
     certificates: {
       look: ({ metadata }) => {
@@ -35,38 +35,38 @@ function setup(given: Partial<There> = {}) {
       },
       newsOf: () => there.news,
     },
-    healthLog: { settled: 0, glanced: (_, atMs) => void glanced.push(atMs) },
+    healthLog: { settled: 0, quicklyChecked: (_, atMs) => void quicklyChecked.push(atMs) },
   });
-  const glance = () => glances.glance(KEY, new AbortController().signal);
-  return { there, glances, glance, asked, glanced, looked, clock };
+  const check = () => quickChecks.quickCheck(KEY, new AbortController().signal);
+  return { there, quickChecks, check, asked, quicklyChecked, looked, clock };
 }
 
 describe("quick checks", () => {
   test("dial each member in turn, four after each observation, and then leave the cluster until its turn", async () => {
-    const { glances, glance, asked, glanced, looked, clock } = setup();
+    const { quickChecks, check, asked, quicklyChecked, looked, clock } = setup();
     for (const turns of [4, 4]) {
-      glances.note(WHOLE, SETTLED);
+      quickChecks.note(WHOLE, SETTLED);
       for (let n = 0; n < turns; n++) {
         const nowMs = clock.monotonicMs();
-        expect(await glance()).toBe(settledMs(WHOLE.cluster, LARGE, nowMs));
+        expect(await check()).toBe(settledMs(WHOLE.cluster, LARGE, nowMs));
         await clock.advance(settledMs(WHOLE.cluster, LARGE, nowMs));
       }
-      expect(await glance()).toBeUndefined();
+      expect(await check()).toBeUndefined();
     }
     expect(asked).toEqual([0, 1, 2, 0, 1, 2, 0, 1].map((n) => NAMES[n]));
-    expect(glanced).toHaveLength(8);
+    expect(quicklyChecked).toHaveLength(8);
     expect(looked).toHaveLength(8);
   });
 
   test("end at the first difference, until the cluster has been observed", async () => {
-    const { there, glances, glance } = setup();
-    glances.note(WHOLE, SETTLED);
+    const { there, quickChecks, check } = setup();
+    quickChecks.note(WHOLE, SETTLED);
     there.status = { alarms: [{ memberId: undefined, type: "NOSPACE" }] };
-    expect(await glance()).toBeUndefined();
+    expect(await check()).toBeUndefined();
     there.status = {};
-    expect(await glance()).toBeUndefined();
-    glances.note(WHOLE, SETTLED);
-    expect(await glance()).toBeDefined();
+    expect(await check()).toBeUndefined();
+    quickChecks.note(WHOLE, SETTLED);
+    expect(await check()).toBeDefined();
   });
 
   const CHANGES: readonly { name: string; to: Partial<There> }[] = [
@@ -81,18 +81,18 @@ describe("quick checks", () => {
     { name: "an answer of another cluster", to: { fails: new OperatorError("EtcdWrongCluster", "it is another one") } },
   ];
   test.each(CHANGES)("request an observation after a change: $name", async ({ to }) => {
-    const { there, glances, glance, glanced } = setup();
-    glances.note(WHOLE, SETTLED);
+    const { there, quickChecks, check, quicklyChecked } = setup();
+    quickChecks.note(WHOLE, SETTLED);
     Object.assign(there, to);
-    expect(await glance()).toBeUndefined();
-    expect(glanced).toEqual([]);
+    expect(await check()).toBeUndefined();
+    expect(quicklyChecked).toEqual([]);
   });
 
   test("end with the pass", async () => {
     const fails = new OperatorError("Cancelled", "the pass is over");
-    const { glances, glance } = setup({ fails });
-    glances.note(WHOLE, SETTLED);
-    await expect(glance()).rejects.toBe(fails);
+    const { quickChecks, check } = setup({ fails });
+    quickChecks.note(WHOLE, SETTLED);
+    await expect(check()).rejects.toBe(fails);
   });
 
   const LOOKED: readonly { name: string; snapshot?: ClusterSnapshot; plan?: Plan<ClusterStep>; others?: number }[] = [
@@ -106,46 +106,46 @@ describe("quick checks", () => {
   test.each(LOOKED)(
     "do not follow an observation while $name",
     async ({ snapshot = WHOLE, plan = SETTLED, others = LARGE }) => {
-      const { there, glances, glance } = setup({ snapshot, others });
-      glances.note(snapshot, plan);
+      const { there, quickChecks, check } = setup({ snapshot, others });
+      quickChecks.note(snapshot, plan);
       there.others = LARGE;
-      expect(await glance()).toBeUndefined();
+      expect(await check()).toBeUndefined();
     },
   );
 
   test("follow an observation in a fleet with observations a minute apart", async () => {
-    const { glances, glance } = setup({ others: 290 });
-    glances.note(WHOLE, SETTLED);
-    expect(await glance()).toBeDefined();
+    const { quickChecks, check } = setup({ others: 290 });
+    quickChecks.note(WHOLE, SETTLED);
+    expect(await check()).toBeDefined();
   });
 
   const START = { others: 0, fleet: 290 };
   test("at the start of the process rely on the recorded status once", async () => {
-    const { glance, asked, clock } = setup(START);
-    expect(await glance()).toBe(settledMs(WHOLE.cluster, START.fleet, clock.monotonicMs()));
-    expect(await glance()).toBeUndefined();
+    const { check, asked, clock } = setup(START);
+    expect(await check()).toBe(settledMs(WHOLE.cluster, START.fleet, clock.monotonicMs()));
+    expect(await check()).toBeUndefined();
     expect(asked).toHaveLength(1);
   });
 
   test("at the start of the process use the number of clusters known to be at rest, if larger", async () => {
-    const { glance, clock } = setup({ others: LARGE, fleet: 0 });
-    expect(await glance()).toBe(settledMs(WHOLE.cluster, LARGE, clock.monotonicMs()));
+    const { check, clock } = setup({ others: LARGE, fleet: 0 });
+    expect(await check()).toBe(settledMs(WHOLE.cluster, LARGE, clock.monotonicMs()));
   });
 
   test("at the start of the process may be repeated when the cluster was gone in between", async () => {
-    const { there, glance } = setup(START);
-    expect(await glance()).toBeDefined();
+    const { there, check } = setup(START);
+    expect(await check()).toBeDefined();
     there.snapshot = { ...WHOLE, cluster: { ...WHOLE.cluster, metadata: { ...WHOLE.cluster.metadata, name: "gone" } } };
-    expect(await glance()).toBeUndefined();
+    expect(await check()).toBeUndefined();
     there.snapshot = WHOLE;
-    expect(await glance()).toBeDefined();
+    expect(await check()).toBeDefined();
   });
 
   test("do not follow an observation that was not noted", async () => {
-    const { there, glances, glance } = setup({ ...START, fleet: LARGE });
-    glances.note(WHOLE, { next: "wait", rule: "r", because: "b", recheckAfterMs: 1, warn: false });
+    const { there, quickChecks, check } = setup({ ...START, fleet: LARGE });
+    quickChecks.note(WHOLE, { next: "wait", rule: "r", because: "b", recheckAfterMs: 1, warn: false });
     there.others = LARGE;
-    expect(await glance()).toBeUndefined();
+    expect(await check()).toBeUndefined();
   });
 
   const pods = [...WHOLE.pods].map(([name, { status, ...pod }]) => {
@@ -162,7 +162,7 @@ describe("quick checks", () => {
     { name: "it has users", given: { users: [etcdUser()] } },
   ];
   test.each(AMISS)("at the start of the process request an observation: $name", async ({ given }) => {
-    const { glance } = setup({ ...START, ...given });
-    expect(await glance()).toBeUndefined();
+    const { check } = setup({ ...START, ...given });
+    expect(await check()).toBeUndefined();
   });
 });
