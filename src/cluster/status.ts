@@ -135,7 +135,7 @@ function memberStatus(snapshot: ClusterSnapshot, member: KnownMember): MemberSta
   const message = isOurs ? why : "not added by the operator: its vote counts, and the operator does not dial it";
   const recorded = snapshot.cluster.status?.members?.find((each) => each.id === id);
   const version = status?.version ?? recorded?.version; // The last known version counts until the member reports another.
-  const entriesFrom = isOurs ? raftEntriesFrom(snapshot, member) : undefined;
+  const entriesFrom = raftEntriesFrom(snapshot, member);
   return {
     name,
     id,

@@ -126,6 +126,13 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
+    name: "nothing of a new CA while members use the Secret of another provider",
+    given: withMade(goingTo(brought, { peer: { provider: "Operator" }, client: BROUGHT.client }), {
+      peerCA: { by: NEXT },
+    }),
+    told: [],
+  },
+  {
     name: "nothing of a new CA that members do not trust yet, while its Secret trusts the previous one too",
     given: withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } }),
     told: [],

@@ -45,8 +45,8 @@ export function withDowngrade(snapshot: ClusterSnapshot, to: string | undefined)
 function formatSpoken({ endpoints }: ClusterSnapshot): string | undefined {
   const versions = [...endpoints.values()].flatMap((seen) => (seen.is === "present" ? [seen.value.version] : []));
   if (!versions.every(isRelease)) return undefined;
-  const [oldest] = versions.sort((a, b) => Number(isOlderMinor(b, a)) - Number(isOlderMinor(a, b)));
-  return oldest === undefined ? undefined : `${minorOf(oldest)}.0`;
+  if (versions.length === 0) return undefined;
+  return `${minorOf(versions.reduce((oldest, each) => (isOlderMinor(each, oldest) ? each : oldest)))}.0`;
 }
 
 function tellsOfDowngrades(version: string): boolean {

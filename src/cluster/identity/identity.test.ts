@@ -119,6 +119,16 @@ test("adopt-claims: the message names only members that come back with data", ()
   });
 });
 
+test("adopt-claims: the message about later claims names only the members that these add", () => {
+  const given = returning();
+  const early = { ...given, claims: given.claims.slice(0, 2) };
+  const identity = adoptedIdentity(early);
+  const status = { identity } as NonNullable<ClusterSnapshot["cluster"]["status"]>;
+  expect(opinion("adopt-claims", { ...given, cluster: { ...given.cluster, status } })).toMatchObject({
+    because: "claims of the same cluster have appeared: my-etcd-2 come back with their data",
+  });
+});
+
 const FROM_BACKUP = { bootstrap: { fromBackup: { backupName: "nightly" } } };
 
 /** A new cluster and its EtcdRestore with these conditions. */

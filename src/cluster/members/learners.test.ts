@@ -119,6 +119,11 @@ test.each<[string, ClusterSnapshot, boolean]>([
   expect(hasYetToStart(given, learnerIn(given))).toBe(wanted);
 });
 
+test("learners: an initial member that has not started does not count as joining", () => {
+  const forming = cluster({ stage: "starting" });
+  expect(hasYetToStart(forming, knownMembers(forming)[0]!)).toBe(false);
+});
+
 function withSilent(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, endpoints: new Map([...snapshot.endpoints].filter(([name]) => name !== "my-etcd-3")) };
 }

@@ -32,6 +32,7 @@ import {
   withUnboundClaim,
   withUnboundLearner,
 } from "#kit/snapshots/cluster-changes.ts";
+import { recording, withRelease } from "#kit/snapshots/cluster-rolling.ts";
 
 // Each rule by itself, without the rules before it.
 
@@ -270,6 +271,19 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       name: "recreates the EtcdPeer of a member",
       given: withoutPeers(settled, "my-etcd-1"),
       expect: "createPeer my-etcd-1",
+    },
+    {
+      name: "proposes the first of several members when guards forbid all of them",
+      given: ["my-etcd-0", "my-etcd-1"].reduce(
+        (given, name) => withRelease(given, name, "3.4.1"),
+        recording(
+          withoutPeers(cluster({ down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }), "my-etcd-0", "my-etcd-1"),
+          undefined,
+          undefined,
+          "3.6.16",
+        ),
+      ),
+      expect: "createPeer my-etcd-0",
     },
     {
       name: "does not fence an initial member with a volume while the cluster forms",

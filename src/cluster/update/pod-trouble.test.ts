@@ -18,6 +18,14 @@ function withContainer(snapshot: ClusterSnapshot, name: string, container: Parti
   return { ...snapshot, pods: new Map([...snapshot.pods, [name, { ...pod, status }]]) };
 }
 
+/** The pod of this member runs etcd and has another container in this state. */
+function withSidecar(snapshot: ClusterSnapshot, name: string, container: Partial<Status>): ClusterSnapshot {
+  const pod = snapshot.pods.get(name)!;
+  const sidecar = { name: "sidecar", image: "", imageID: "", ready: false, restartCount: 0, ...container };
+  const status = { ...pod.status, containerStatuses: [...(pod.status?.containerStatuses ?? []), sidecar] };
+  return { ...snapshot, pods: new Map([...snapshot.pods, [name, { ...pod, status } as Pod]]) };
+}
+
 const PULL = { state: { waiting: { reason: "ErrImagePull", message: "quay.io/coreos/etcd:v3.6.99: not found" } } };
 const PULL_TEXT = "container etcd waits: ErrImagePull (quay.io/coreos/etcd:v3.6.99: not found)";
 const terminated = {
@@ -32,6 +40,7 @@ test.each<[string, ClusterSnapshot, string]>([
   ["nothing for a running pod", settled, ""],
   ["nothing for a missing pod", { ...settled, pods: new Map() }, ""],
   ["nothing for a container that is being created", withContainer(settled, "my-etcd-2", { state: { waiting: { reason: "ContainerCreating" } } }), ""],
+  ["a sidecar without an image beside a running etcd", withSidecar(settled, "my-etcd-2", PULL), `; my-etcd-2: ${PULL_TEXT.replace("container etcd", "container sidecar")}`],
   ["a missing image", withContainer(settled, "my-etcd-2", PULL), `; my-etcd-2: ${PULL_TEXT}`],
   ["the last words of etcd while it waits", withContainer(settled, "my-etcd-2", CRASH), "; my-etcd-2: container etcd waits: CrashLoopBackOff; it ended before with exit code 2 (Error): bad: no space left on device"],
   ["the last words of etcd that has ended", withContainer(settled, "my-etcd-2", { state: { terminated } }), "; my-etcd-2: container etcd ended: Error with exit code 2 (bad: no space left on device)"],

@@ -111,6 +111,11 @@ describe("a voter is not converted", () => {
     ["while its data is in an older format", told({ storageVersion: "3.5.0" }), "my-etcd-1"],
     ["while it reports no format", told({ storageVersion: undefined }), "my-etcd-1"],
     ["while its format cannot be read", told({ storageVersion: "mine" }), "my-etcd-1"],
+    [
+      "a member counts with the release that it reports, not with that of its EtcdPeer",
+      told({ version: "3.7.1", storageVersion: "3.7.0" }),
+      undefined,
+    ],
     ["a custom build counts as the release of its EtcdPeer", told({ version: "mine" }), undefined],
     ["while a custom build has older data", told({ version: "mine", storageVersion: "3.5.0" }), "my-etcd-1"],
     ["while a custom build has no EtcdPeer", withoutPeers(told({ version: "mine" }), "my-etcd-1"), "my-etcd-1"],

@@ -470,6 +470,11 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
+      name: "cancels a downgrade that the spec does not ask for, although a voter runs its minor",
+      given: answering(downgrading(settled), "3.5.30"),
+      says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
+    },
+    {
       name: "ignores the report of a member without a leader",
       given: saying(downgrading(settled, ["my-etcd-2"]), "my-etcd-2", { leaderId: undefined }),
       says: undefined,

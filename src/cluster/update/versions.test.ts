@@ -7,7 +7,7 @@ import { isRelease } from "#etcd/version.ts";
 import { cluster } from "#kit/snapshots/cluster.ts";
 import { madeFrom, OLD, withPeer, withRelease, withTurn } from "#kit/snapshots/cluster-rolling.ts";
 import { withResources } from "#kit/snapshots/pod-template.ts";
-import { runningVersion, templateFor, versionOf } from "./versions.ts";
+import { runningVersion, templateFor, versionOf, withReleaseOf } from "./versions.ts";
 
 interface Given {
   /** Releases in the EtcdPeers, from my-etcd-0 on. */
@@ -111,6 +111,12 @@ test("versions: every version that the schema allows can be compared", () => {
       expect([peer, told]).toContain(runningVersion(running({ peers: [peer, told], told: [told, peer] })));
     }),
   );
+});
+
+test("versions: an image with a tag stays when only its release changes", () => {
+  const image = { repository: "registry.example/etcd" };
+  const other = { ...OLD, version: "3.7.0", image: { repository: "other.example/etcd" } };
+  expect(withReleaseOf({ ...OLD, image }, other)).toEqual({ ...OLD, image, version: "3.7.0" });
 });
 
 describe("versions: a new member gets flags and release of most members", () => {

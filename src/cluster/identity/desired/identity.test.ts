@@ -180,6 +180,16 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
     expect: { unclear: "claim my-etcd-0 lacks the annotations with its cluster and member" },
   },
   {
+    name: "a claim with a cluster but without a member prevents adoption",
+    claims: [...kept, without(CLAIM_MEMBER_ID_ANNOTATION, claim("my-etcd-0", claimIdentity("c1", "m0")))],
+    expect: { unclear: "claim my-etcd-0 lacks the annotations with its cluster and member" },
+  },
+  {
+    name: "a single claim defines the identity of its cluster",
+    claims: [kept[0]!],
+    expect: { ...adopted, initialMembers: [{ name: "my-etcd-10", id: "m10", joined: true }] },
+  },
+  {
     name: "a claim without a token is of unknown origin",
     claims: [kept[0]!, without(CLAIM_CLUSTER_TOKEN_ANNOTATION, kept[1]!)],
     expect: { unclear: "claim my-etcd-9 lacks the annotations with its cluster and member" },
