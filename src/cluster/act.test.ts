@@ -71,21 +71,21 @@ describe("an EtcdPeer that may bootstrap", () => {
   // The API server has a different cluster, so every question ends in a conflict.
   const other = { ...forming.cluster, metadata: { ...forming.cluster.metadata, uid: "another" } };
 
-  test("is created without a question just after the Service, however long the cluster has waited in the queue", async () => {
+  test("is created without a live check within 30 s after its Service, however old the EtcdCluster is", async () => {
     expect(await writesOf(step, begun(29, 29), [other])).toEqual(["create"]);
   });
 
   test.each([
-    ["some time after its Service was created", begun(30, 30)],
+    ["with a Service that is 30 s old", begun(30, 30)],
     ["with a rewritten Ready condition", begun(3_600, 0)],
     ["with a recreated Service", begun(0, 3_600)],
     ["with timestamps from a wrong clock", begun(-31, -31)],
-    ["that has its claim", { ...begun(0, 0), claims: [claim("my-etcd-0")] }],
-  ])("is created only after a question in a cluster %s", async (_, given) => {
+    ["that has the member's claim", { ...begun(0, 0), claims: [claim("my-etcd-0")] }],
+  ])("is created only after a live check in a cluster %s", async (_, given) => {
     await expect(writesOf(step, given, [other])).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("is not created when the member has joined, whatever the cache shows", async () => {
+  test("is not created when the member has joined according to the API server", async () => {
     const initialMembers = identity.initialMembers.map((member) => ({ ...member, joined: true }));
     const now = {
       ...forming.cluster,
@@ -99,7 +99,7 @@ describe("an EtcdPeer that may bootstrap", () => {
   });
 });
 
-test("default TLS is written only to the spec version that was read, and changes nothing else", async () => {
+test("writeTls: patches only spec.tls, with the UID and resourceVersion that were read", async () => {
   const fresh = open(cluster({ stage: "new" }));
   const patches: unknown[] = [];
   const kube = {
@@ -132,7 +132,7 @@ describe("a backup before an upgrade", () => {
   const upgrade = wanting(NEXT_MINOR);
   const step: ClusterStep = { do: "createBackup", backup: firstBackup(upgrade, etcdBackupSchedule()) };
 
-  test("is made for the spec that the API server has", async () => {
+  test("is created when the EtcdCluster is as in the cache", async () => {
     expect(await writesOf(step, upgrade, [upgrade.cluster])).toEqual(["create"]);
   });
 
@@ -147,7 +147,7 @@ describe("a backup before an upgrade", () => {
   });
 });
 
-test("the first status reports no progress of members, however long the cluster has waited in the queue", async () => {
+test("recordIdentity: members in the first status have no message, however old the EtcdCluster is", async () => {
   const fresh = cluster({ stage: "new" });
   const creationTimestamp = new Date(fresh.takenAtMs - 3_600_000).toISOString();
   const waited = {
@@ -172,7 +172,7 @@ test("the first status reports no progress of members, however long the cluster 
   ]);
 });
 
-describe("an identity is recorded only when the API server has the same claims as the cache", () => {
+describe("recordIdentity: the API server must have the same claims as the cache", () => {
   const founders = newIdentity(cluster({ stage: "new" }));
   const keep = (bound: readonly string[]) =>
     founders.initialMembers.map(({ name, id }) => {
@@ -207,7 +207,7 @@ describe("an identity is recorded only when the API server has the same claims a
     return calls;
   }
 
-  test("all claims are read in one request", async () => {
+  test("all claims are read in one request, and quarantined claims are ignored", async () => {
     expect(adopted.initialMembers.map(({ joined }) => joined)).toEqual([true, true, false]);
     const labels = "app.kubernetes.io/managed-by=etcd-cluster-operator,etcd.improbable.io/cluster-name=my-etcd";
     const asked = `list persistentvolumeclaims foo ${labels}`;
@@ -234,13 +234,13 @@ describe("an identity is recorded only when the API server has the same claims a
     await expect(recorded(returning, adopted, live)).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("no member counts as new when its claim has a volume, and the cache does not show it yet", async () => {
+  test("no member is recorded as not joined when its claim has a volume that the cache does not show yet", async () => {
     const bound = { ...third!, spec: { volumeName: "volume-1" } };
     const known = { plural: "persistentvolumeclaims", name: "my-etcd-2" };
     await expect(recorded(returning, adopted, [...kept.slice(0, 2), bound])).rejects.toMatchObject({ known });
   });
 
-  test("nothing is formed or adopted while a claim exists that the cache does not show", async () => {
+  test("no identity is recorded while a claim exists that the cache does not show yet", async () => {
     const conflict = { code: "KubeConflict", message: "claim my-etcd-2 exists; the cache does not show it yet" };
     await expect(recorded(fresh, founders, [third!])).rejects.toMatchObject(conflict);
     const halved = cluster({ stage: "new", with: { claims: kept.slice(0, 2) } });
@@ -275,7 +275,7 @@ async function deletedBy(step: ClusterStep, now = cluster()) {
   return { deleted, written };
 }
 
-test("an unwanted PodDisruptionBudget is deleted with its UID and version: its name may belong to another object", async () => {
+test("deleteBudget: deletes the PodDisruptionBudget with its UID and resourceVersion as preconditions", async () => {
   const live = cluster().budget!;
   const { deleted, written } = await deletedBy({ do: "deleteBudget", live });
   const { namespace, name, uid, resourceVersion } = live.metadata;
@@ -284,7 +284,7 @@ test("an unwanted PodDisruptionBudget is deleted with its UID and version: its n
   expect(written).toMatchObject({ kind: "deleted", resource: { kind }, ref, uid });
 });
 
-test("an unwanted NetworkPolicy is deleted in the same way", async () => {
+test("deleteNetworkPolicy: deletes the NetworkPolicy with its UID and resourceVersion as preconditions", async () => {
   const live: NetworkPolicy = born(networkPolicy(cluster()));
   const { deleted, written } = await deletedBy({ do: "deleteNetworkPolicy", live });
   const { namespace, name, uid, resourceVersion } = live.metadata;
@@ -298,7 +298,7 @@ describe("a restart", () => {
   const pod = settled.pods.get("my-etcd-2")!;
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod };
 
-  test("deletes exactly the pod that was read, not its successor", async () => {
+  test("deletes the pod with its UID and resourceVersion as preconditions", async () => {
     const ref = { namespace: "foo", name: "my-etcd-2-abcde" };
     const { deleted, written } = await deletedBy(step);
     expect(deleted).toEqual([
@@ -308,17 +308,17 @@ describe("a restart", () => {
   });
 });
 
-test("a restart is put off when a member of the quorum no longer participates", async () => {
+test("a restart is put off when the other members no longer answer", async () => {
   const step: ClusterStep = { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! };
   const now = { ...cluster(), endpoints: new Map() };
   await expect(deletedBy(step, now)).rejects.toMatchObject({ code: "KubeConflict" });
 });
 
-describe("an update that is stopped", () => {
+describe("stopUpdate", () => {
   const tried = withUpdate(withCanary(wanting(NEWER), "my-etcd-2"));
   const step: ClusterStep = { do: "stopUpdate", name: "my-etcd-2", message: "it ended" };
 
-  test("is recorded in the status, which is otherwise unchanged", async () => {
+  test("records the stopped update in the status and changes nothing else", async () => {
     const written: KubeObject[] = [];
     const options: object[] = [];
     const replace = (_: Resource<KubeObject>, object: KubeObject, how: object) => {
@@ -351,14 +351,14 @@ describe("an update that is stopped", () => {
     ]);
   });
 
-  test("is not recorded when its first member has a new pod", async () => {
+  test("records nothing when the canary has another pod than in the cache", async () => {
     const list = () => Promise.resolve({ items: [] });
     const parts = { kube: { list }, etcd: {}, identities: noIdentities, issuer } as unknown as ClusterWrites;
     const acting = actOnCluster(parts, step, tried, new AbortController().signal);
     await expect(acting).rejects.toMatchObject({ code: "KubeConflict", known: { plural: "pods" } });
   });
 
-  test("is an update in progress", async () => {
+  test("throws when no update is in progress", async () => {
     await expect(writesOf(step, cluster(), [])).rejects.toThrow("under way");
   });
 });
@@ -391,7 +391,7 @@ describe("a downgrade", () => {
     expect(ended).toEqual({ kind: "external" });
   });
 
-  test("that is invalid is not enabled, and etcd's reason is reported", async () => {
+  test("that etcd calls invalid is not enabled, and etcd's reason is reported", async () => {
     const { asked, ended } = await askedBy(enable, cluster(), "VALIDATE");
     expect(asked).toHaveLength(1);
     expect(ended).toMatchObject({ code: "EtcdNotNow", message: expect.stringContaining("invalid downgrade target") });
@@ -409,8 +409,8 @@ describe("a downgrade", () => {
   });
 });
 
-describe("the record of a sleep", () => {
-  test("is written by two steps, for the version that was read", async () => {
+describe("status.sleep", () => {
+  test("is written by the steps fallAsleep and wakeUp", async () => {
     expect(await recorded({ do: "fallAsleep" }, tired())).toEqual({ since: "2026-01-01T12:00:00Z" });
     const given = wanted(asleep(), 3);
     expect(await recorded({ do: "wakeUp" }, given)).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });

@@ -33,7 +33,7 @@ function setup(live: EtcdCluster | undefined) {
   return { controller, written };
 }
 
-test("failing observations are written to the status once, beside its other content, until one succeeds", async () => {
+test("writeFailing: writes the failure to the status once and keeps its other content", async () => {
   const { controller, written } = setup({ ...settled.cluster, status: clusterStatus(settled, planCluster(settled)) });
   await controller.writeFailing(KEY, "it fails", signal);
   const [failing] = written;
@@ -61,7 +61,7 @@ test("failing observations are written to the status once, beside its other cont
   expect(told({ ...failing!, status: clusterStatus(next, planCluster(next)) })).toMatchObject({ reason: "Settled" });
 });
 
-test("a certificate object that was just written is not read: the response had its content", async () => {
+test("a certificate object is not read again after the controller has written it", async () => {
   const { cluster: live } = unissued({ stage: "recorded" });
   const reads: string[] = [];
   const find = (_: unknown, { name }: { name: string }) => {
@@ -90,7 +90,7 @@ test("a certificate object that was just written is not read: the response had i
   expect(reads).not.toContain("my-etcd-ca");
 });
 
-test("schedules, and backups before an upgrade, wake up their cluster", () => {
+test("schedules, and backups before an upgrade, requeue their cluster", () => {
   const key = { namespace: "foo", name: "my-etcd" };
   expect(clusterKeysForSchedule(etcdBackupSchedule())).toEqual([key]);
   const backupTemplate = { ...TEMPLATE, source: { endpoints: ["http://a:2379"] } };
@@ -101,7 +101,7 @@ test("schedules, and backups before an upgrade, wake up their cluster", () => {
   expect(clusterKeysForBackup({ ...backup, metadata })).toEqual([key]);
 });
 
-test("nothing is written for a missing cluster", async () => {
+test("writeFailing: writes nothing for a missing cluster", async () => {
   const { controller, written } = setup(undefined);
   expect(controller.subjectOf(KEY)).toBeUndefined();
   expect(await controller.writeFailing(KEY, "it fails", signal)).toBeUndefined();
@@ -109,7 +109,7 @@ test("nothing is written for a missing cluster", async () => {
   expect(setup(settled.cluster).controller.subjectOf(KEY)).toEqual(controller.subject(settled));
 });
 
-test("dry runs are limited in rate: the next observation has the last answer", () => {
+test("forecasts are limited in rate: the next observation has the previous forecast", () => {
   const { controller } = setup(undefined);
   const planOf = (spec: Partial<EtcdCluster["spec"]>) => {
     const given = cluster({ annotations: { [DRY_RUN_ANNOTATION]: "{}" }, spec });

@@ -19,17 +19,21 @@ function give(snapshot: ClusterSnapshot, name: string, template: Parameters<type
 }
 
 test.each<[string, ClusterSnapshot, string]>([
-  ["the first one that no guard forbids", cluster(), "my-etcd-1"],
-  ["also without a quorum", { ...cluster(), members: unknown("no leader") }, "my-etcd-1"],
-])("of several steps, the result is %s", (_, given, expected) => {
+  ["the first step that no guard forbids", cluster(), "my-etcd-1"],
+  [
+    "the first step that no guard forbids, even without a quorum",
+    { ...cluster(), members: unknown("no leader") },
+    "my-etcd-1",
+  ],
+])("firstPossible: of several steps, the result is %s", (_, given, expected) => {
   const all = [give(given, "my-etcd-0", GONE), give(given, "my-etcd-1", NEWER), give(given, "my-etcd-2", NEWER)];
   expect(firstPossible(given, all)).toMatchObject({ next: "step", because: `${expected} gets it` });
 });
 
 test.each<[string, ClusterSnapshot]>([
   ["in a cluster with a quorum", cluster()],
-  ["also in a cluster without a quorum, which is reported separately", { ...cluster(), members: unknown("no leader") }],
-])("when guards forbid all steps, the reason for the first one is a notice %s", (_, given) => {
+  ["in a cluster without a quorum", { ...cluster(), members: unknown("no leader") }],
+])("firstPossible: when guards forbid all steps, the result is a notice about the first step %s", (_, given) => {
   expect(firstPossible(given, [give(given, "my-etcd-0", GONE), give(given, "my-etcd-1", GONE)])).toMatchObject({
     next: "notice",
     rule: "roll-back-member",
@@ -37,6 +41,6 @@ test.each<[string, ClusterSnapshot]>([
   });
 });
 
-test("without steps there is no result", () => {
+test("firstPossible: without steps there is no result", () => {
   expect(firstPossible(cluster(), [])).toBeUndefined();
 });

@@ -38,38 +38,43 @@ const peerStep = (newPeerStep as unknown as { step: ClusterStep }).step;
 
 const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: ClusterStep }[] = [
   {
-    name: "anything before the identity is on record",
+    name: "creating a Service before the identity is recorded",
     guard: "identity-first",
     given: cluster({ stage: "new" }),
     step: { do: "createService", service: draft },
   },
   {
-    name: "an identity recorded for a cluster in another namespace",
+    name: "recording an identity of another namespace",
     guard: "identity-is-here",
     given: cluster({ stage: "new" }),
     step: { do: "recordIdentity", identity: { ...identity, token: "prod/my-etcd/uid" } },
   },
-  { name: "a second identity", guard: "identity-first", given: recorded, step: { do: "recordIdentity", identity } },
   {
-    name: "a cluster formed before its spec has a value for TLS",
+    name: "recording a second identity",
+    guard: "identity-first",
+    given: recorded,
+    step: { do: "recordIdentity", identity },
+  },
+  {
+    name: "recording an identity before spec.tls is set",
     guard: "tls-is-decided",
     given: open(cluster({ stage: "new" })),
     step: { do: "recordIdentity", identity },
   },
   {
-    name: "default TLS for an existing cluster without TLS",
+    name: "writing default TLS into an existing cluster",
     guard: "identity-first",
     given: open(recorded),
     step: { do: "writeTls", tls: DEFAULT_TLS },
   },
   {
-    name: "default TLS over a value of the user",
+    name: "writing default TLS over a spec.tls that a user set",
     guard: "tls-is-decided",
     given: cluster({ stage: "new" }),
     step: { do: "writeTls", tls: DEFAULT_TLS },
   },
   {
-    name: "an empty start of a cluster that is to be restored",
+    name: "an empty start of a cluster with spec.bootstrap",
     guard: "restored-first",
     given: cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } }),
     step: { do: "recordIdentity", identity },
@@ -91,7 +96,7 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     },
   },
   {
-    name: "flags that the operator reserves",
+    name: "creating an EtcdPeer with a flag that the operator reserves",
     guard: "runnable-only",
     given: starting,
     step: {
@@ -108,7 +113,7 @@ const forbidden: { name: string; guard: string; given: ClusterSnapshot; step: Cl
     step: { do: "recordJoined", names: ["my-etcd-0"] },
   },
   {
-    name: "putting a cluster with wanted members to sleep",
+    name: "putting a cluster with spec.replicas 3 to sleep",
     guard: "sleep-is-asked",
     given: cluster(),
     step: { do: "fallAsleep" },
@@ -142,7 +147,7 @@ forbidden.push(
     step: { do: "removeMember", ...m2! },
   },
   {
-    name: "releasing a claim without a member list",
+    name: "deleting an EtcdPeer without a member list",
     guard: "need-member-list",
     given: outage,
     step: { do: "deletePeer", peer: outage.peers[2]! },
@@ -164,37 +169,37 @@ forbidden.push(
     },
   },
   {
-    name: "removing the last spare voter when three are wanted",
+    name: "removing the last spare voter when spec.replicas is 3",
     guard: "keep-quorum",
     given: cluster(),
     step: { do: "removeMember", ...m1! },
   },
   {
-    name: "removing a recently sick voter that is the last spare one",
+    name: "removing the last spare voter when it has been sick for less than five seconds",
     guard: "keep-quorum",
     given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 4_000),
     step: { do: "removeMember", ...m1! },
   },
   {
-    name: "a second learner",
+    name: "adding a second learner",
     guard: "one-at-a-time",
     given: arriving,
     step: { do: "addLearner", name: "my-etcd-4", peerUrl: "http://my-etcd-4.my-etcd.foo.svc:2380" },
   },
   {
-    name: "a removal while a member arrives",
+    name: "removing a member while another member is joining",
     guard: "one-at-a-time",
     given: arriving,
     step: { do: "removeMember", ...m2! },
   },
   {
-    name: "a second removal",
+    name: "recording a second removal",
     guard: "one-at-a-time",
     given: withRemoval(cluster(), "my-etcd-1", "replacement"),
     step: { do: "markRemoval", peer: cluster().peers[2]!, removal: "scale-down" },
   },
   {
-    name: "a vote for an unfenced member",
+    name: "promoting a member with an unfenced EtcdPeer",
     guard: "fence-before-vote",
     given: arriving,
     step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
@@ -218,25 +223,25 @@ forbidden.push(
     step: { do: "disarmAlarm", id: m1!.id, type: "CORRUPT" },
   },
   {
-    name: "a removal while the member's pod is Ready",
+    name: "removing a lost member while its pod is Ready",
     guard: "no-sign-of-life",
     given: withRemoval({ ...lost, pods: cluster().pods }, "my-etcd-1", "replacement"),
     step: { do: "removeMember", ...m1! },
   },
   {
-    name: "giving up a participating member",
+    name: "recording the replacement of a participating member",
     guard: "no-sign-of-life",
     given: cluster(),
     step: { do: "markRemoval", peer: cluster().peers[1]!, removal: "replacement" },
   },
   {
-    name: "a first start in a cluster that has formed without the member",
+    name: "bootstrapping a member that the formed cluster does not list",
     guard: "bootstrap-once",
     given: withoutMember(straggler, "my-etcd-2"),
     step: { do: "createPeer", peer: straggler.peers[2]! },
   },
   {
-    name: "a scale-down below the wanted number",
+    name: "a scale-down below spec.replicas",
     guard: "asked-to-delete",
     given: withMember(cluster(), THEIRS),
     step: { do: "markRemoval", peer: cluster().peers[2]!, removal: "scale-down" },
@@ -248,7 +253,7 @@ forbidden.push(
     step: { do: "markRemoval", peer: cluster().peers[1]!, removal: "never-started" },
   },
   {
-    name: "a vote for a member with a pod that could bootstrap",
+    name: "promoting a member with an unfenced pod",
     guard: "fence-before-vote",
     given: withUnfencedPod(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
     step: { do: "promote", name: "my-etcd-3", id: memberIdFromHex("abcdef12345") },
@@ -294,13 +299,13 @@ forbidden.push(
     step: { do: "restartPod", name: "my-etcd-2", pod: cluster().pods.get("my-etcd-2")! },
   },
   {
-    name: "a second pending restart",
+    name: "giving a second member a pending restart",
     guard: "one-at-a-time",
     given: withTurn(wanting(NEWER), "my-etcd-1"),
     step: { do: "replacePeer", live: cluster().peers[2]!, peer: revisedPeer(cluster().peers[2]!, NEWER, OLD) },
   },
   {
-    name: "deleting data without a request",
+    name: "deleting the claim of a member without a recorded removal",
     guard: "asked-to-delete",
     given: withoutMember(cluster(), "my-etcd-2"),
     step: { do: "releaseClaim", peer: cluster().peers[2]!, finalizer: "etcdpeer.etcd.improbable.io/pvc-cleanup" },
@@ -346,7 +351,7 @@ forbidden.push(
     },
   },
   {
-    name: "issuing by a CA that members do not trust",
+    name: "issuing a certificate from a CA that members do not trust",
     guard: "trusted-first",
     given: secure,
     step: {
@@ -363,19 +368,19 @@ forbidden.push(
     step: { do: "rotateAuthority", side: "peer", phase: "drop", facts: peerCA.value },
   },
   {
-    name: "a peer certificate that other members do not trust yet",
+    name: "giving a member a peer certificate that other members do not trust yet",
     guard: "certificate-is-trusted",
     given: turned,
     step: givingPeer(turned, { secretName: "their-peer", trust: bundle(OWN, TLS_THEIRS) }),
   },
   {
-    name: "a bundle without the CAs of peer certificates in use",
+    name: "giving a member a CA bundle without the CA of peer certificates in use",
     guard: "trust-kept",
     given: secure,
     step: givingPeer(secure, { secretName: "my-etcd-peer-tls", trust: bundle(TLS_THEIRS) }),
   },
   {
-    name: "restarting a member that the others would reject",
+    name: "restarting a member with a peer certificate that other members would reject",
     guard: "members-trust-each-other",
     given: withMade(secure, { peer: { by: TLS_THEIRS } }),
     step: { do: "restartPod", name: "my-etcd-2", pod: secure.pods.get("my-etcd-2")! },
@@ -387,7 +392,7 @@ forbidden.push(
     step: { do: "issueAuthority", side: "peer", trust: "" },
   },
   {
-    name: "enabling authentication without a request",
+    name: "enabling authentication when spec.auth does not ask for it",
     guard: "auth-is-asked",
     given: secure,
     step: { do: "enableAuth" },
@@ -399,7 +404,7 @@ forbidden.push(
     step: { do: "enableAuth" },
   },
   {
-    name: "the administrator role for an application's user",
+    name: "granting the root role to the user of an EtcdUser",
     guard: "auth-is-asked",
     given: guarded({
       state: { ...PREPARED, operator: ["reader"] },
@@ -410,7 +415,7 @@ forbidden.push(
     step: { do: "grantRole", user: "app", asRoot: false },
   },
   {
-    name: "members that do not verify clients while authentication is on",
+    name: "a template without client certificates while authentication is on",
     guard: "login-stays",
     given: guarded({ recorded: true }),
     step: { do: "replacePeer", live: secure.peers[0]!, peer: revisedPeer(secure.peers[0]!, OLD, OLD) },
@@ -428,7 +433,7 @@ forbidden.push(
   },
 );
 
-test("cluster guards: each of them is in the list above", () => {
+test("cluster guards: each guard forbids a step in this file", () => {
   expect(
     CLUSTER_GUARDS.map(({ name }) => name).filter((name) => !forbidden.some(({ guard }) => guard === name)),
   ).toEqual([]);

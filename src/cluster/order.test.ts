@@ -106,17 +106,17 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["no-space", "no-version-path", "paused"],
-    so: "both are reported, also during a pause",
+    so: "a full database and a refused version are reported also during a pause",
     given: withAlarms(cluster({ spec: { version: "3.4.1" }, annotations: paused }), full),
   },
   {
     order: ["paused", "refused-spec"],
-    so: "a paused cluster asks for no change of its spec",
+    so: "a refused spec is not reported during a pause",
     given: cluster({ stage: "new", annotations: paused, spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }),
   },
   {
     order: ["refused-spec", "name-taken"],
-    so: "objects made from a refused spec would have to be deleted",
+    so: "a spec that cannot run is reported before anything is created from it",
     given: cluster({
       stage: "new",
       spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } },
@@ -125,7 +125,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["paused", "name-taken"],
-    so: "a paused cluster asks for no deletion",
+    so: "a taken name is not reported during a pause",
     given: cluster({ stage: "new", annotations: paused, with: { headlessService: theirs } }),
   },
   {
@@ -135,22 +135,22 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["asleep", "refused-spec"],
-    so: "a sleeping cluster creates nothing, whatever its spec",
+    so: "the spec of a sleeping cluster is not checked",
     given: withSleep(tired({ spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }), SLEEP),
   },
   {
     order: ["wake-up", "refused-spec"],
-    so: "the members' wake-up time starts first, whatever their spec",
+    so: "the wake-up is recorded even with a refused spec",
     given: withSleep(cluster({ spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }), SLEEP),
   },
   {
     order: ["wake-up", "await-wake-up"],
-    so: "the members' wake-up time starts before the wait for them",
+    so: "the wake-up is recorded before the operator waits for members",
     given: withSleep(cluster({ down: ["my-etcd-1"] }), SLEEP),
   },
   {
     order: ["fence", "start-sleep"],
-    so: "a sleeping member may lose its volume unnoticed",
+    so: "members are fenced before they sleep, since they may lose their volume unnoticed",
     given: cluster({ stage: "joined", spec: { replicas: 0 } }),
   },
   {
@@ -160,7 +160,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["cancel-downgrade", "await-wake-up"],
-    so: "no member wakes up into a downgrade that is not wanted",
+    so: "an unwanted downgrade is cancelled before all members are awake",
     given: downgrading(woken({ down: ["my-etcd-1"] }), ["my-etcd-0", "my-etcd-2"]),
   },
   {
@@ -170,17 +170,17 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["disruption-budget", "await-wake-up"],
-    so: "evictions are limited before the last member is up",
+    so: "the PodDisruptionBudget is created before the last member is awake",
     given: woken({ down: ["my-etcd-1"], with: { budget: undefined } }),
   },
   {
     order: ["name-taken", "adopt-claims"],
-    so: "no work is left half-done",
+    so: "no identity is adopted before names that another owner has are free",
     given: cluster({ stage: "new", with: { headlessService: theirs, claims: kept } }),
   },
   {
     order: ["restore-failed", "claims-unclear"],
-    so: "claims left unfilled by a failed restore are not an earlier cluster's",
+    so: "unfilled claims are explained by the failed restore",
     given: cluster({
       stage: "new",
       spec: { bootstrap: { fromBackup: { backupName: "nightly" } } },
@@ -194,57 +194,57 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["fence", "headless-service"],
-    so: "until then a member with lost data could vote",
+    so: "an unfenced member could vote after it has lost its data",
     given: cluster({ stage: "joined", with: { headlessService: undefined } }),
   },
   {
     order: ["bootstrap", "recreate-peer"],
-    so: "the first members start together",
+    so: "a first member that never started gets its EtcdPeer before a joined member",
     given: withoutPeers(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), "my-etcd-1", "my-etcd-2"),
   },
   {
     order: ["recreate-peer", "client-service"],
-    so: "a member is recreated before clients get a Service for it",
+    so: "an EtcdPeer is recreated before the client Service",
     given: withoutPeers(cluster({ with: { clientService: undefined } }), "my-etcd-1"),
   },
   {
     order: ["client-service", "disruption-budget"],
-    so: "the client Service comes before the eviction limit",
+    so: "the client Service is created before the PodDisruptionBudget",
     given: cluster({ with: { clientService: undefined, budget: undefined } }),
   },
   {
     order: ["disruption-budget", "pod-monitor"],
-    so: "the eviction limit comes before metrics",
+    so: "the PodDisruptionBudget is created before the PodMonitor",
     given: { ...monitoring(absent), budget: undefined },
   },
   {
     order: ["pod-monitor", "drop-previous-template"],
-    so: "previous templates disturb nothing until then",
+    so: "a previous template that is no longer needed can wait",
     given: hadBefore(monitoring(absent), "my-etcd-1"),
   },
   {
     order: ["drop-previous-template", "stop-update"],
-    so: "the template of a healthy member is dropped whatever becomes of an unhealthy one",
+    so: "a healthy member's previous template is dropped although another member's update fails",
     given: hadBefore(late, "my-etcd-0"),
   },
   {
     order: ["pod-monitor", "stop-update"],
-    so: "metrics matter in a failing update, too",
+    so: "the PodMonitor is created also while an update fails",
     given: { ...lateAndMonitored, podMonitor: absent },
   },
   {
     order: ["disruption-budget", "identify-member"],
-    so: "a pod without a vote is not Ready before the budget counts it",
+    so: "the PodDisruptionBudget counts a new learner before its pod can be Ready",
     given: { ...withIntent(added), budget: wanted5.budget },
   },
   {
     order: ["disruption-budget", "recreate-learner"],
-    so: "the same holds for a learner with a recreated EtcdPeer",
+    so: "the PodDisruptionBudget counts a learner before its EtcdPeer is recreated",
     given: { ...withOrphan(wanted5), budget: wanted5.budget },
   },
   {
     order: ["await-quorum", "data-differs"],
-    so: "no member need be removed while removal is impossible",
+    so: "without a quorum no member can be removed because its data differs",
     given: withAlarms(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), disputed),
   },
   {
@@ -254,37 +254,37 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["disarm-alarm", "delete-peer-of-removed"],
-    so: "etcd serves no requests until the alarm is disarmed",
+    so: "etcd refuses requests until the alarm CORRUPT is disarmed",
     given: withAlarms(withoutMember(settled, "my-etcd-2"), corruptAndGone),
   },
   {
     order: ["delete-peer-of-removed", "identify-member"],
-    so: "leftovers are deleted before new work begins",
+    so: "the EtcdPeer of a removed member is deleted before a new member gets its ID",
     given: withoutMember(withIntent(added), "my-etcd-2"),
   },
   {
     order: ["identify-member", "recreate-learner"],
-    so: "an intended member is identified before a second one gets an EtcdPeer",
+    so: "the member of an intent gets its ID before another learner gets an EtcdPeer",
     given: withBudget(withOrphan(withIntent(added))),
   },
   {
     order: ["recreate-learner", "withdraw-learner"],
-    so: "every member has an EtcdPeer before one is withdrawn",
+    so: "each learner has an EtcdPeer before a surplus learner is withdrawn",
     given: withBudget(withOrphan(withArrival(settled, "my-etcd-3", "added"))),
   },
   {
     order: ["promote-learner", "give-up-learner"],
-    so: "a late member that has caught up is not given up",
+    so: "an overdue learner that has caught up is promoted",
     given: withBudget(knownFor(withArrival(wanted5, "my-etcd-3", "synced"), LATER_ID, 700_000)),
   },
   {
     order: ["give-up-learner", "remove-member"],
-    so: "the late learner is handled first, and one-at-a-time holds it back during a removal",
+    so: "an overdue learner is given up before a recorded removal continues",
     given: withRemoval(knownFor(added, LATER_ID, 700_000), "my-etcd-1", "replacement"),
   },
   {
     order: ["await-learner", "replace-lost"],
-    so: "no other work begins while a member joins",
+    so: "no lost member is replaced while a learner is joining",
     given: sickFor(
       withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "added"),
       "my-etcd-1",
@@ -293,12 +293,12 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["disruption-budget", "stop-update"],
-    so: "evictions are possible after the restart, whatever its outcome",
+    so: "the PodDisruptionBudget allows evictions again after the restart, even of a failed canary",
     given: { ...late, budget: withTurn(wanted, "my-etcd-2").budget },
   },
   {
     order: ["stop-update", "update-stopped"],
-    so: "no second member gets a template with which the first one fails",
+    so: "the update stops before a second member gets the template with which the canary fails",
     given: withCrashing(
       withCrashing(silentFor(withCanary(noQuorum, "my-etcd-2"), "my-etcd-2", 600_000), "my-etcd-1"),
       "my-etcd-2",
@@ -306,7 +306,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["roll-back-member", "update-stopped"],
-    so: "the first restarted member is rolled back first",
+    so: "the canary is rolled back before other members get another template",
     given: withBudget(
       withStop(
         withCrashing(withCanary(withCrashing(withTurn(twoDown, "my-etcd-1"), "my-etcd-1"), "my-etcd-2"), "my-etcd-2"),
@@ -316,12 +316,12 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["update-stopped", "restart-stopped"],
-    so: "all members have their template before they start: they may need each other",
+    so: "all crashing members get their template before one of them restarts",
     given: withTurn(withCrashing(withCrashing(twoDown, "my-etcd-1"), "my-etcd-2"), "my-etcd-1"),
   },
   {
     order: ["restart-stopped", "await-members"],
-    so: "a first member that cannot start is not waited for",
+    so: "a first member that crashes is restarted with a corrected template while the cluster forms",
     given: withTurn(
       withCrashing(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0", "my-etcd-2"), "my-etcd-1"),
       "my-etcd-1",
@@ -329,7 +329,7 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["replace-lost", "restart-member"],
-    so: "an unhealthy cluster is repaired first",
+    so: "a lost member is replaced before a pending restart",
     given: withRunning(
       sickFor(withTurn(wanting(NEWER, { replicas: 5, down: ["my-etcd-1"] }), "my-etcd-2"), "my-etcd-1", 300_000),
       "my-etcd-1",
@@ -347,17 +347,17 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["scale-up", "update-member"],
-    so: "more members make the restarts safer",
+    so: "members are added before an update, since more members make restarts safer",
     given: wanting(NEWER, { spec: { replicas: 5 } }),
   },
   {
     order: ["scale-down", "update-member"],
-    so: "a member that is removed needs no restart",
+    so: "surplus members are removed before an update",
     given: wanting(NEWER, { spec: { replicas: 2 } }),
   },
   {
     order: ["backup-first", "update-member"],
-    so: "a backup starts before the wait for people",
+    so: "the backup before an upgrade starts before the wait for people to restart members",
     given: {
       ...withTurn(wanting(NEXT_MINOR, { spec: ON_DELETE }), "my-etcd-2", NEWER),
       schedules: [etcdBackupSchedule()],
@@ -365,12 +365,12 @@ const pairs: { order: readonly string[]; so: string; given: ClusterSnapshot }[] 
   },
   {
     order: ["update-member", "await-health"],
-    so: "the message names the member that delays the update",
+    so: "the message of the update names the unhealthy member that delays it",
     given: wanting(NEWER, { down: ["my-etcd-1"] }),
   },
   {
     order: ["replace-lost", "scale-down"],
-    so: "the claim of a lost member is kept, although fewer members are wanted",
+    so: "a lost member is replaced, which keeps its claim, although spec.replicas asks for fewer members",
     given: sickFor(cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
   },
 ];
@@ -413,7 +413,7 @@ const LATE_MS = secure.takenAtMs + 70 * 86_400_000;
 pairs.push(
   {
     order: ["no-version-path", "certificate-expires", "renew-in-pause", "paused"],
-    so: "certificates are reported and renewed during a pause",
+    so: "expiring certificates are reported and renewed during a pause",
     given: {
       ...secured({ spec: { version: "3.4.1" }, annotations: paused }),
       takenAtMs: LATE_MS,
@@ -421,7 +421,7 @@ pairs.push(
   },
   {
     order: ["headless-service", "network-policy"],
-    so: "a NetworkPolicy comes after the names that it protects",
+    so: "the headless Service is created before the NetworkPolicy",
     given: cluster({ stage: "recorded", spec: { networkPolicy: { enabled: true } } }),
   },
   {
@@ -435,7 +435,7 @@ pairs.push(
   },
   {
     order: ["network-policy", "await-network-policy", "bootstrap"],
-    so: "no unwanted connection is ever possible",
+    so: "no member is created while the NetworkPolicy has another owner",
     given: cluster({
       stage: "recorded",
       spec: { networkPolicy: { enabled: true } },
@@ -459,27 +459,27 @@ pairs.push(
   },
   {
     order: ["issue-certificate", "publish-client-secret"],
-    so: "certificates of members come before those of applications",
+    so: "certificates of members are issued before the client Secret is published",
     given: handingOut({ peer: absent }),
   },
   {
     order: ["publish-client-secret", "trust-map"],
-    so: "the published bundle includes the certificate of applications",
+    so: "the client Secret is published before the ConfigMap with the CA bundle",
     given: handingOut({ trustMap: absent }),
   },
   {
     order: ["disarm-alarm", "root-secret"],
-    so: "etcd serves no requests until the alarm is disarmed",
+    so: "etcd refuses requests until the alarm CORRUPT is disarmed",
     given: withAlarms(guarded({ state: NO_USERS, secret: undefined }), corruptAndGone),
   },
   {
     order: ["switch-auth", "cancel-downgrade"],
-    so: "authentication does not depend on the release",
+    so: "authentication is switched on before a downgrade is cancelled",
     given: downgrading(guarded({ state: PREPARED }), ["my-etcd-0", "my-etcd-2"]),
   },
   {
     order: ["await-learner", "update-member-url"],
-    so: "etcd's member list changes for one member at a time",
+    so: "a peer URL is not updated while a learner is joining",
     given: withArrival(
       { ...unlisted, cluster: { ...unlisted.cluster, spec: { ...unlisted.cluster.spec, replicas: 5 } } },
       "my-etcd-3",
@@ -488,32 +488,32 @@ pairs.push(
   },
   {
     order: ["update-member-url", "replace-lost"],
-    so: "a member may seem lost because its URL is wrong",
+    so: "an outdated peer URL is updated before a member is replaced that seems lost because of it",
     given: sickFor(silent(unlisted), "my-etcd-1", 300_000),
   },
   {
     order: ["await-health", "switch-tls"],
-    so: "an unreachable member is reported first",
+    so: "an unreachable member is reported before a switch to TLS continues",
     given: silent(switching({}, ["reached", "reached", "reached"])),
   },
   {
     order: ["headless-service", "issue-ca"],
-    so: "names come before certificates for them",
+    so: "the headless Service is created before certificates for its names",
     given: { ...unissued({ stage: "recorded" }) },
   },
   {
     order: ["issue-ca", "issue-certificate"],
-    so: "the signing CA comes first",
+    so: "a CA is created before the certificates that it signs",
     given: withSeen(secure, { peerCA: absent, server: absent }),
   },
   {
     order: ["issue-ca", "bootstrap"],
-    so: "members trust the CA from their first start",
+    so: "the CA is created before the first members start",
     given: unissued({ stage: "recorded", with: { headlessService: settled.headlessService } }),
   },
   {
     order: ["certificate-request", "issue-certificate"],
-    so: "requests to other issuers come first",
+    so: "certificates are requested from other issuers before the operator issues its own",
     given: (() => {
       const mixed = secured({}, { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } });
       return withSeen(
@@ -524,22 +524,22 @@ pairs.push(
   },
   {
     order: ["issue-certificate", "trust-map"],
-    so: "the bundle includes the new certificate",
+    so: "a certificate is issued before the ConfigMap with the CA bundle is written",
     given: { ...secure, certificates: { ...secure.certificates, application: absent, trustMap: absent } },
   },
   {
     order: ["issue-certificate", "recreate-peer"],
-    so: "a member starts with its certificate",
+    so: "a missing certificate is issued before an EtcdPeer is recreated",
     given: withSeen(withoutPeers(secure, "my-etcd-1"), { peer: absent }),
   },
   {
     order: ["issue-certificate", "await-quorum"],
-    so: "members with rejected certificates have no quorum",
+    so: "missing certificates are issued without a quorum, since they may be its cause",
     given: withSeen(secured({ down: ["my-etcd-1", "my-etcd-2"] }), { peer: absent }),
   },
   {
     order: ["issue-ca", "certificate-request"],
-    so: "the operator's own certificates come before requests",
+    so: "the operator's own CA is created before certificates are requested from other issuers",
     given: withSeen(
       { ...mixed, certificates: { ...mixed.certificates, requests: { peer: absent } } },
       { clientCA: absent },
@@ -547,22 +547,22 @@ pairs.push(
   },
   {
     order: ["trust-map", "await-certificates"],
-    so: "clients may get the bundle before members exist",
+    so: "the ConfigMap with the CA bundle is written although another certificate could not be read",
     given: { ...unread, certificates: { ...unread.certificates, trustMap: absent } },
   },
   {
     order: ["await-certificates", "bootstrap"],
-    so: "members are created with their certificates, or not at all",
+    so: "no member is created before its certificates were read",
     given: { ...unread, certificates: { ...unread.certificates, trustMap: unknownYet } },
   },
   {
     order: ["enable-downgrade", "rotate-ca"],
-    so: "a requested downgrade is not delayed",
+    so: "a requested downgrade is enabled before a CA rotation begins",
     given: rotatingToo({ ...secure, cluster: { ...secure.cluster, spec: { ...secure.cluster.spec, ...BEFORE } } }),
   },
   {
     order: ["rotate-ca", "backup-first"],
-    so: "the update after the backup includes both",
+    so: "a CA rotation begins before the backup, so that one update covers both",
     given: rotatingToo({
       ...secure,
       schedules: [etcdBackupSchedule()],
@@ -571,12 +571,12 @@ pairs.push(
   },
   {
     order: ["scale-up", "rotate-ca"],
-    so: "the rotation starts in a complete cluster",
+    so: "members are added before a CA rotation begins",
     given: rotatingToo(secured({ spec: { replicas: 5 } })),
   },
   {
     order: ["rotate-ca", "update-member"],
-    so: "members restart once for both",
+    so: "a CA rotation begins before an update, so that members restart once for both",
     given: rotatingToo({ ...secure, cluster: { ...secure.cluster, spec: { ...secure.cluster.spec, ...NEWER } } }),
   },
 );
@@ -588,7 +588,7 @@ function rotatingToo(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 for (const { order, so, given } of pairs) {
-  test(`cluster order: ${order.join(" speaks before ")}: ${so}`, () => {
+  test(`cluster order: ${order.join(" comes before ")}: ${so}`, () => {
     const having = CLUSTER_RULES.filter((rule) => rule.decide(given) !== undefined).map(({ name }) => name);
     expect(having.filter((name) => order.includes(name))).toEqual(order);
     const spoken = speakers(planCluster(given));

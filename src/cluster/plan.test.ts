@@ -7,12 +7,12 @@ import { CLUSTER_RULES, planCluster } from "./plan.ts";
 
 // Plans by subject: plan.test.ts in each folder.
 
-test("cluster plan: each rule is in a folder with tested plans", () => {
+test("cluster plan: each rule is in a folder with a plan.test.ts", () => {
   const folders = globSync("src/cluster*/**/*plan.test.ts").map(dirname);
   const tested = folders.flatMap(rulesIn);
   expect(CLUSTER_RULES.map(({ name }) => name).filter((name) => !tested.includes(name))).toEqual([]);
 });
 
-test("cluster plan: forming takes the same steps in the same order every time", () => {
+test("cluster plan: two equal snapshots of a new cluster give the same plan", () => {
   expect(planCluster(cluster({ stage: "new" }))).toEqual(planCluster(cluster({ stage: "new" })));
 });

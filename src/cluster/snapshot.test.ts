@@ -21,15 +21,15 @@ const settled = cluster();
 const { clusterID, initialMembers } = settled.cluster.status!.identity!;
 const [first, second] = initialMembers;
 
-describe("members of a young cluster have no message", () => {
+describe("isQuiet: a cluster", () => {
   const bornAtMs = NOW - 3_600_000;
   const starting = cluster({ stage: "starting" });
   test.each([
-    ["immediately after its start", starting, 0, true],
-    ["a moment later", starting, 4_999, true],
-    ["after five seconds", starting, 5_000, false],
-    ["with a clock that is behind", starting, -1, false],
-    ["unless it has formed", settled, 1_000, false],
+    ["is quiet immediately after it has begun to form", starting, 0, true],
+    ["is quiet 4.999 s after it has begun to form", starting, 4_999, true],
+    ["is not quiet five seconds after it has begun to form", starting, 5_000, false],
+    ["is not quiet when the clock is behind its creation time", starting, -1, false],
+    ["is not quiet when it has formed", settled, 1_000, false],
   ])("%s", (_when, given, ageMs, quiet) => {
     expect(isQuiet({ ...given, takenAtMs: bornAtMs + ageMs })).toBe(quiet);
   });
@@ -44,14 +44,14 @@ function madeAt<T extends ClusterSnapshot>(snapshot: T, made: string, service: s
   return { ...snapshot, cluster: of(snapshot.cluster, made), headlessService };
 }
 
-test("a cluster begins with its headless Service, or before that with its own creation", () => {
+test("begunAtMs: a cluster begins with its headless Service, or without one with its own creation", () => {
   const [made, begun] = ["2026-01-01T10:00:00Z", "2026-01-01T11:30:00Z"];
   const given = madeAt(settled, made, begun);
   expect(begunAtMs(given)).toBe(Date.parse(begun));
   expect(begunAtMs({ ...given, headlessService: undefined })).toBe(Date.parse(made));
 });
 
-test("a cluster that waited in the queue counts as young, and one without an identity does not", () => {
+test("isQuiet: an old EtcdCluster with a new headless Service is quiet only with an identity", () => {
   const starting = cluster({ stage: "starting" });
   const waited = madeAt(starting, "2026-01-01T00:00:00Z", new Date(starting.takenAtMs).toISOString());
   expect(isQuiet(waited)).toBe(true);
@@ -59,7 +59,7 @@ test("a cluster that waited in the queue counts as young, and one without an ide
   expect(isQuiet({ ...waited, cluster: { ...waited.cluster, status: unrecorded } })).toBe(false);
 });
 
-test("only the condition Ready of an EtcdPeer has its reason", () => {
+test("saidByPeer: the message is that of the EtcdPeer's condition Ready when it is False", () => {
   const condition = (type: string, status: "True" | "False", message: string) => {
     return { type, status, message, reason: "", observedGeneration: 1, lastTransitionTime: "2026-01-01T11:30:00Z" };
   };
@@ -71,13 +71,13 @@ test("only the condition Ready of an EtcdPeer has its reason", () => {
   expect(saidByPeer(saying(other, condition("Ready", "True", "well")), "my-etcd-0")).toBeUndefined();
 });
 
-test("a first member with a silent client port is not proved healthy by its metrics port: the ID may be another cluster's", () => {
+test("healthOf: a founder with a silent client port is unhealthy although its metrics port answers", () => {
   const endpoints = new Map([...settled.endpoints, ["my-etcd-1", unknown("silent")] as const]);
   const unpublished = new Map([["my-etcd-1", memberIdFromHex(second!.id)]]);
   expect(healthOf({ ...settled, endpoints, unpublished }, "my-etcd-1", second!.id)).toMatchObject({ is: "unhealthy" });
 });
 
-test("only recorded first members are founders", () => {
+test("isFounder: only members in the recorded identity are founders", () => {
   expect([first!.id, LATER_ID].map((id) => isFounder(settled.cluster, id))).toEqual([true, false]);
   expect(isFounder(cluster({ stage: "new" }).cluster, first!.id)).toBe(false);
 });
@@ -93,14 +93,14 @@ describe("alarms", () => {
   );
   const padded = (id: string) => corruptMembers(withAlarms(settled, { type: "CORRUPT", id }))[0];
 
-  test("each alarm is listed once, sorted by ID, by its type", () => {
+  test("are listed by type, sorted by member ID", () => {
     expect(corruptMembers(raised)).toEqual([padded("a"), padded("b")]);
     expect(fullMembers(raised)).toEqual([padded("c"), padded("d")]);
     expect(isDataDisputed(raised)).toBe(false);
     expect(isDataDisputed(withAlarms(settled, { type: "CORRUPT" }))).toBe(true);
   });
 
-  test("alarms of another cluster at a member's address are ignored", () => {
+  test("of another cluster that answers at a member's address are ignored", () => {
     const answer = (id: string) => present({ ...endpointStatus(id, second!.id, second!.id), alarms: OF_SECOND });
     const OF_SECOND = [{ type: "CORRUPT", memberId: memberIdFromHex(second!.id) }] as const;
     const withAnswer = (id: string) => ({ ...settled, endpoints: new Map([["my-etcd-1", answer(id)]]) });
@@ -109,7 +109,7 @@ describe("alarms", () => {
   });
 });
 
-test("a remembered result is computed once per snapshot, also when it is undefined", () => {
+test("remembered: a result is computed once per snapshot, even when it is undefined", () => {
   const asked: ClusterSnapshot[] = [];
   const answer = remembered((snapshot) => {
     asked.push(snapshot);

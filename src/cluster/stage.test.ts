@@ -14,22 +14,22 @@ const ready = (status: string, observedGeneration: number) => ({
 });
 
 test.each([
-  ["without an identity", {}, "new"],
-  ["that no member has joined", joined([false, false, false]), "underWay"],
-  ["that a minority has joined", joined([true, false, false]), "underWay"],
-  ["that a majority has joined", joined([true, true, false]), "finishing"],
-  ["with spec.replicas 0", joined([]), "underWay"],
-  ["that is ready", ready("True", 2), "settled"],
-  ["that is not ready", ready("False", 2), "finishing"],
-  ["that was ready before an edit", ready("True", 1), "finishing"],
+  ["without an identity is new", {}, "new"],
+  ["without joined members is underWay", joined([false, false, false]), "underWay"],
+  ["with a joined minority is underWay", joined([true, false, false]), "underWay"],
+  ["with a joined majority is finishing", joined([true, true, false]), "finishing"],
+  ["with an identity without members is underWay", joined([]), "underWay"],
+  ["that is Ready is settled", ready("True", 2), "settled"],
+  ["that is not Ready is finishing", ready("False", 2), "finishing"],
+  ["that was Ready before an edit is finishing", ready("True", 1), "finishing"],
 ] as const)("stage: a cluster %s", (_, status, stage) => {
   expect(clusterStage({ metadata: { generation: 2 }, status } as unknown as EtcdCluster)).toBe(stage);
 });
 
-test("stage: a cluster without a generation", () => {
+test("stage: a Ready cluster without a generation is settled", () => {
   expect(clusterStage({ metadata: {}, status: ready("True", 0) } as unknown as EtcdCluster)).toBe("settled");
 });
 
-test("stage: a missing cluster", () => {
+test("stage: a missing cluster is settled", () => {
   expect(clusterStage(undefined)).toBe("settled");
 });

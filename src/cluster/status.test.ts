@@ -164,7 +164,7 @@ function calledReady(snapshot: ClusterSnapshot, observedGeneration: number): Clu
 
 const cases: readonly Case[] = [
   {
-    name: "all members are healthy",
+    name: "Ready is True (AllMembersHealthy) when all members are healthy",
     given: settled,
     ready: ["True", "AllMembersHealthy", /^3 of 3 members are healthy voters$/],
     available: ["True", "QuorumAvailable", /^3 of 3 voters are healthy$/],
@@ -172,60 +172,60 @@ const cases: readonly Case[] = [
     progressing: ["False", "Settled"],
   },
   {
-    name: "a pod is not Ready",
+    name: "Ready is False (PodsNotReady) when a pod is not Ready",
     given: { ...settled, pods: new Map(settled.pods).set("my-etcd-1", pod("my-etcd-1", { ready: false })) },
     ready: ["False", "PodsNotReady", /does not lead to my-etcd-1 yet/],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "no member answers through the client Service",
+    name: "Ready is False (ClientServiceSilent) when no member answers through the client Service",
     given: { ...settled, throughService: unknown("connect: refused") },
     ready: ["False", "ClientServiceSilent", /^no member answers through the client Service yet: connect: refused$/],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "the client Service has an address, and has not been tried yet",
+    name: "Ready is False (ClientServiceSilent) when the client Service has an address and was not dialled yet",
     given: addressed("10.1.2.3"),
     ready: ["False", "ClientServiceSilent", /^the client Service has not been tested yet$/],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service was tried before, and the cluster has been Ready since",
+    name: "Ready is True (AllMembersHealthy) when the cluster was Ready and the client Service is not dialled again",
     given: calledReady(addressed("10.1.2.3"), 1),
     ready: ["True", "AllMembersHealthy"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service was tried before the last edit",
+    name: "Ready is False (ClientServiceSilent) when the client Service was dialled before the last edit",
     given: calledReady(addressed("10.1.2.3"), 0),
     ready: ["False", "ClientServiceSilent"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service has no cluster IP",
+    name: "Ready is True (AllMembersHealthy) when the client Service has no cluster IP to dial",
     given: addressed("None"),
     ready: ["True", "AllMembersHealthy"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service has an address, and a client was served",
+    name: "Ready is True (AllMembersHealthy) when a member answers through the address of the client Service",
     given: { ...addressed("10.1.2.3"), throughService: present(true) },
     ready: ["True", "AllMembersHealthy"],
     available: ["True", "QuorumAvailable"],
   },
   {
-    name: "the client Service has led to a member",
+    name: "Ready is True (AllMembersHealthy) when a member answers through the client Service",
     given: { ...settled, throughService: present(true) },
     ready: ["True", "AllMembersHealthy"],
   },
   {
-    name: "the number of members is even",
+    name: "Ready is True (AllMembersHealthy) when the number of members is even",
     given: cluster({ replicas: 4 }),
     ready: ["True", "AllMembersHealthy", /4 tolerate no more failures than 3/],
   },
   {
-    name: "it has just been created",
+    name: "Ready is False (Forming) when the cluster has just been created",
     given: { ...starting, takenAtMs: NOW - 3_600_000 + 1_000 },
     ready: ["False", "Forming", /^0 of 3 members have joined$/],
     available: ["False", "Forming"],
@@ -233,13 +233,13 @@ const cases: readonly Case[] = [
     progressing: ["True", "Forming", /^members are starting$/],
   },
   {
-    name: "it takes long to form, and a pod shows why",
+    name: "Ready is False (Forming) when the cluster takes long to form, and a pod has the reason",
     given: { ...starting, pods: new Map([...starting.pods, ["my-etcd-1", stuckPod]]) },
     ready: ["False", "Forming"],
     progressing: ["True", "Forming", /await-members: .*my-etcd-1: container etcd waits: ErrImagePull \(not found\)/],
   },
   {
-    name: "an EtcdPeer has the reason why its member does not start",
+    name: "Ready is False (Forming) when the cluster takes long to form, and an EtcdPeer has the reason",
     given: refused,
     ready: ["False", "Forming"],
     progressing: [
@@ -249,7 +249,7 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "one of three members is down",
+    name: "Ready is False (MembersUnhealthy) when one of three members is down",
     given: cluster({ down: ["my-etcd-1"] }),
     ready: ["False", "MembersUnhealthy", /^my-etcd-1: /],
     available: ["True", "QuorumAvailable", /^2 of 3/],
@@ -257,7 +257,7 @@ const cases: readonly Case[] = [
     progressing: ["True", "Waiting", /await-health: .*my-etcd-1/],
   },
   {
-    name: "a member answers, but has no leader",
+    name: "Ready is False (MembersUnhealthy) when a member answers, but has no leader",
     given: cluster({
       with: {
         endpoints: new Map([
@@ -269,14 +269,14 @@ const cases: readonly Case[] = [
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: it has no leader$/],
   },
   {
-    name: "a member participates and does not serve clients",
+    name: "Ready is False (MembersUnhealthy) when a member participates and does not serve clients",
     given: unpublished(settled, "my-etcd-1"),
     ready: ["False", "MembersUnhealthy", /^my-etcd-1: it takes part in the quorum, but does not serve clients$/],
     available: ["True", "QuorumAvailable", /^2 of 3/],
     progressing: ["True", "Waiting", /^await-health: waiting for my-etcd-1 to serve clients$/],
   },
   {
-    name: "a member is down, and the spec forbids replacement",
+    name: "Ready is False (MembersUnhealthy) when a member is down, and the spec forbids replacement",
     given: { ...cluster({ down: ["my-etcd-1"] }), replaceAfterMs: Number.POSITIVE_INFINITY },
     ready: ["False", "MembersUnhealthy"],
     degraded: [
@@ -286,13 +286,13 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "another process runs at a member's address and serves no clients",
+    name: "Ready is False (MembersUnhealthy) when another member ID answers at a member's address and does not serve clients",
     given: unpublished(settled, "my-etcd-1", "abc"),
     ready: ["False", "MembersUnhealthy", /^my-etcd-1: it runs as member abc instead of /],
     clusterIDMismatch: ["True", "OtherClusterAnswered", /^my-etcd-1: it runs as member abc/],
   },
   {
-    name: "the quorum is lost",
+    name: "Ready is False (QuorumLost) when the quorum is lost",
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"] }),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost", /^2 of 3 voters are needed; missing: my-etcd-0 \(.+\), my-etcd-2 \(.+\)$/],
@@ -300,7 +300,7 @@ const cases: readonly Case[] = [
     progressing: ["True", "Waiting", /^await-quorum: /],
   },
   {
-    name: "the quorum is lost, and claims of adopted members may be missing",
+    name: "Ready is False (QuorumLost) when the quorum is lost, and claims of adopted members may be missing",
     given: adopting(cluster({ down: ["my-etcd-0", "my-etcd-2"] })),
     ready: ["False", "QuorumLost"],
     available: [
@@ -310,7 +310,7 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "the quorum is lost, and a later claim is not adopted",
+    name: "Ready is False (QuorumLost) when the quorum is lost, and a later claim is not adopted",
     given: adopting(
       cluster({ down: ["my-etcd-0", "my-etcd-2"], with: { claims: [3, 4].map((n) => copyOf("f00", `my-etcd-${n}`)) } }),
     ),
@@ -322,13 +322,13 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "no member answers although pods are Ready",
+    name: "Ready is False (MembersUnreachable) when no member answers although pods are Ready",
     given: cutOff,
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but .*: connect: no route to host$/],
   },
   {
-    name: "a removal from four members has begun and no member answers: two of three may be enough",
+    name: "Ready is False (MembersUnreachable) when no member answers and two pods are Ready while four members may have become three",
     given: withRemoval(
       { ...cutOff, cluster: { ...cutOff.cluster, status: { ...cutOff.cluster.status, members: fourVoters } } },
       "my-etcd-2",
@@ -338,31 +338,31 @@ const cases: readonly Case[] = [
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
   },
   {
-    name: "no member answers, and voters that a person added may complete the quorum of two Ready pods",
+    name: "Ready is False (MembersUnreachable) when no member answers and voters added by hand may complete the quorum of two",
     given: withTheirs(cutOff),
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^2 pods are ready, but /],
   },
   {
-    name: "no member answers, and the only Ready pod may lack just voters that a person added",
+    name: "Ready is False (MembersUnreachable) when no member answers, and three voters added by hand may complete the quorum of one",
     given: withTheirs({ ...cutOff, pods: new Map([["my-etcd-0", pod("my-etcd-0", { ready: true })]]) }),
     ready: ["False", "MembersUnreachable"],
     available: ["Unknown", "MembersUnreachable", /^1 pods are ready, but /],
   },
   {
-    name: "no managed pod is Ready, and voters that a person added may be a quorum by themselves",
+    name: "Ready is False (QuorumLost) when no managed pod is Ready, and four voters added by hand may be a quorum",
     given: withTheirs({ ...cutOff, pods: new Map() }, 4),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost", /^4 of 7 voters are needed; /],
   },
   {
-    name: "no managed pod is Ready: voters that a person added do not serve the client Service",
+    name: "Ready is False (QuorumLost) when no managed pod is Ready, and three voters added by hand are no quorum",
     given: withTheirs({ ...cutOff, pods: new Map() }),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost", /^4 of 6 voters are needed; /],
   },
   {
-    name: "the requested version has no path",
+    name: "Ready is False (NoVersionPath) when spec.version is refused because no path leads to it",
     given: cluster({ spec: { version: "3.4.1" } }),
     ready: [
       "False",
@@ -373,14 +373,14 @@ const cases: readonly Case[] = [
     progressing: ["False", "NoVersionPath"],
   },
   {
-    name: "etcd does not have a requested flag",
+    name: "Ready is False (SpecRefused) when spec.etcd.extraArgs has a flag that etcd does not have",
     given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
     ready: ["False", "SpecRefused", /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of etcd 3\.6/],
     available: ["True", "QuorumAvailable"],
     progressing: ["False", "SpecRefused"],
   },
   {
-    name: "all EtcdPeers are gone, and etcd does not have a requested flag",
+    name: "Ready is False (QuorumLost) when all EtcdPeers are gone, and spec.etcd.extraArgs has a flag that etcd does not have",
     given: cluster({
       spec: { etcd: { extraArgs: { "max-txn-op": "1" } } },
       with: { peers: [], pods: new Map(), endpoints: new Map(), members: { is: "unknown", why: "nobody answers" } },
@@ -393,40 +393,40 @@ const cases: readonly Case[] = [
     progressing: ["False", "SpecRefused", /"max-txn-op" is not a flag of etcd 3\.6/],
   },
   {
-    name: "nothing exists yet, and etcd does not have a requested flag",
+    name: "Ready is False (SpecRefused) when nothing exists yet, and spec.etcd.extraArgs has a flag that etcd does not have",
     given: cluster({ stage: "new", spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
     ready: ["False", "SpecRefused", /^spec\.etcd\.extraArgs: "max-txn-op" is not a flag of etcd 3\.6/],
     available: ["False", "Forming"],
     progressing: ["False", "SpecRefused"],
   },
   {
-    name: "a new version is requested",
+    name: "Ready is False (Rolling) when spec.version has changed",
     given: wanting(NEWER),
     ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.17$/],
     available: ["True", "QuorumAvailable"],
     progressing: ["True", "Acting", /^update-member: my-etcd-2 is updated next: it gets etcd 3\.6\.17 instead of/],
   },
   {
-    name: "the pod template changes",
+    name: "Ready is False (Rolling) when spec.podTemplate has changed",
     given: wanting({ ...OLD, podTemplate: { metadata: { annotations: { a: "1" } } } }),
     ready: ["False", "Rolling", /^0 of 3 members run what the spec asks for, etcd 3\.6\.16$/],
     progressing: ["True", "Acting", /^update-member: my-etcd-2 is updated next: it gets its new podTemplate; 2 more/],
   },
   {
-    name: "the first member has restarted with the update, and the next one waits for it",
+    name: "Ready is False (Rolling) when the canary has restarted and the next member waits until it is healthy",
     given: withCanary(wanting(NEWER), "my-etcd-2"),
     ready: ["False", "Rolling", /^0 of 3 members/],
     available: ["True", "QuorumAvailable"],
     progressing: ["True", "Rolling", /^update-member: the update of my-etcd-1 waits until my-etcd-2 is healthy$/],
   },
   {
-    name: "the last member has a pending restart",
+    name: "Ready is False (Rolling) when the last member has a pending restart",
     given: withTurn(withUpdated(wanting(NEWER), "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
     ready: ["False", "Rolling", /^2 of 3 members run what the spec asks for/],
     progressing: ["True", "Acting", /^restart-member: my-etcd-0 leads and is about to restart; my-etcd-1 takes over$/],
   },
   {
-    name: "people have yet to restart the last members",
+    name: "Ready is True (AllMembersHealthy) when the last members have pending restarts with strategy OnDelete",
     given: withTurn(withTurn(withUpdated(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-1"), "my-etcd-0"),
     ready: [
       "True",
@@ -440,7 +440,7 @@ const cases: readonly Case[] = [
     ],
   },
   {
-    name: "it is paused while people have yet to restart a member: no drain waits for that",
+    name: "Ready is True (AllMembersHealthy) when the cluster is paused while members have pending restarts with strategy OnDelete",
     given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
       (given, name) => withTurn(given, name),
       wanting(NEWER, { spec: { ...ON_DELETE, paused: true } }),
@@ -449,42 +449,42 @@ const cases: readonly Case[] = [
     paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true$/],
   },
   {
-    name: "people restart members, and the first one is down",
+    name: "Ready is False (MembersUnhealthy) when the canary is down with strategy OnDelete",
     given: withCanary(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-0"), "my-etcd-2"),
     ready: ["False", "MembersUnhealthy", /^my-etcd-2: /],
     progressing: ["True", "Waiting", /^update-member: the update of my-etcd-1 waits until my-etcd-2 is healthy$/],
   },
   {
-    name: "all members are up to date",
+    name: "Ready is True (AllMembersHealthy) when all members are up to date",
     given: withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "all members are up to date, and the pod of the last one is not Ready",
+    name: "Ready is False (PodsNotReady) when the last updated member's pod is not Ready",
     given: withUpdate(withPod(withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1", "my-etcd-2"), "my-etcd-2", UNREADY_BESIDE)), // biome-ignore format: one thing
     ready: ["False", "PodsNotReady"],
     progressing: ["True", "Waiting", /^the update to etcd 3\.6\.17 ends once my-etcd-2 has a Ready pod$/],
   },
   {
-    name: "a pod is not Ready, and no member is updated",
+    name: "Ready is False (PodsNotReady) when a pod is not Ready while no update is in progress",
     given: withPod(settled, "my-etcd-2", UNREADY_BESIDE),
     ready: ["False", "PodsNotReady"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "members are updated while more are wanted",
+    name: "Ready is False (Scaling) when spec.version and spec.replicas have changed",
     given: wanting(NEWER, { spec: { replicas: 5 } }),
     ready: ["False", "Scaling", /^0 of 5 members run/],
     progressing: ["True", "Acting", /^scale-up: /],
   },
   {
-    name: "a lost member is replaced during an update",
+    name: "Ready is False (Replacing) when a lost member is replaced during an update",
     given: withRemoval(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", "replacement"),
     ready: ["False", "Replacing"],
   },
   {
-    name: "an update has stopped",
+    name: "Ready is False (UpdateStopped) when an update has stopped",
     given: withStop(wanting(NEWER), "my-etcd-2"),
     ready: [
       "False",
@@ -495,41 +495,41 @@ const cases: readonly Case[] = [
     progressing: ["False", "UpdateStopped"],
   },
   {
-    name: "more members are requested than exist",
+    name: "Ready is False (Scaling) when spec.replicas is larger than the number of members",
     given: cluster({ spec: { replicas: 5 } }),
     ready: ["False", "Scaling", /^3 healthy voters, 5 wanted$/],
     available: ["True", "QuorumAvailable"],
     degraded: ["True", "MembersMissing", /^3 of 5 wanted members have a vote$/],
   },
   {
-    name: "more members are requested, and an existing one is down",
+    name: "Ready is False (Scaling) when spec.replicas was raised and an existing member is down",
     given: cluster({ down: ["my-etcd-1"], spec: { replicas: 5 } }),
     ready: ["False", "Scaling"],
     degraded: ["True", "MembersUnhealthy", /^my-etcd-1: /],
   },
   {
-    name: "more members are requested, and the quorum is lost",
+    name: "Ready is False (QuorumLost) when spec.replicas was raised and the quorum is lost",
     given: cluster({ down: ["my-etcd-0", "my-etcd-2"], spec: { replicas: 5 } }),
     ready: ["False", "QuorumLost"],
     progressing: ["True", "Waiting"],
   },
   {
-    name: "etcd has removed a lost member",
+    name: "Ready is False (Replacing) when etcd has removed a lost member",
     given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "replacement"), "my-etcd-2")),
     ready: ["False", "Replacing", /^2 healthy voters, 3 wanted$/],
   },
   {
-    name: "etcd has removed a member that could not start",
+    name: "Ready is False (Replacing) when etcd has removed a member that could not start",
     given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "never-started"), "my-etcd-2")),
     ready: ["False", "Replacing"],
   },
   {
-    name: "etcd has removed an unwanted member, and now more are wanted",
+    name: "Ready is False (Scaling) when a member was removed by a scale-down, and spec.replicas was raised again",
     given: withBudget(withoutMember(withRemoval(settled, "my-etcd-2", "scale-down"), "my-etcd-2")),
     ready: ["False", "Scaling"],
   },
   {
-    name: "a person has added a member",
+    name: "Ready is True (AllMembersHealthy) when a voter was added by hand",
     given: oneTheirs,
     ready: ["True", "AllMembersHealthy", /^3 of 3 members are healthy voters$/],
     available: ["True", "QuorumAvailable", /^3 of 4 voters are healthy$/],
@@ -537,64 +537,64 @@ const cases: readonly Case[] = [
     progressing: ["False", "Settled"],
   },
   {
-    name: "a member's data differs",
+    name: "Ready is False (CorruptionAlarm) when a member has the alarm CORRUPT",
     given: withAlarms(settled, { type: "CORRUPT", id: "abc" }),
     ready: ["False", "CorruptionAlarm"],
     available: ["False", "CorruptionAlarm", /raised for member 0*abc: /],
   },
   {
-    name: "members' data differ, and it is unknown which copy is right",
+    name: "Ready is False (CorruptionAlarm) when the alarm CORRUPT is raised for no member in particular",
     given: withAlarms(settled, { type: "CORRUPT" }),
     ready: ["False", "CorruptionAlarm"],
     available: ["False", "CorruptionAlarm", /raised for no member in particular: /],
   },
   {
-    name: "a database is full",
+    name: "Ready is False (NoSpaceAlarm) when a member has the alarm NOSPACE",
     given: withAlarms(settled, { type: "NOSPACE", id: "abc" }),
     ready: ["False", "NoSpaceAlarm"],
     available: ["False", "NoSpaceAlarm"],
   },
   {
-    name: "the quorum is lost and an alarm is raised: the quorum is reported first",
+    name: "Ready is False (QuorumLost) when the quorum is lost and alarms are raised",
     given: withAlarms(lost, { type: "CORRUPT", id: "abc" }, { type: "NOSPACE", id: "abc" }),
     ready: ["False", "QuorumLost"],
     available: ["False", "QuorumLost"],
   },
   {
-    name: "it is paused",
+    name: "Ready is True (AllMembersHealthy) when the cluster is paused by its annotation",
     given: cluster({ annotations: { "etcd.improbable.io/paused": "true" } }),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Paused"],
     paused: ["True", "NoEditWaits", /^nothing is changed while the annotation etcd\.improbable\.io\/paused is "true"$/],
   },
   {
-    name: "it is paused while a member has a pending restart",
+    name: "Ready is False (Rolling) when the cluster is paused while a member has a pending restart",
     given: withTurn(wanting(NEWER, { annotations: { "etcd.improbable.io/paused": "true" } }), "my-etcd-2"),
     ready: ["False", "Rolling"],
     progressing: ["False", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
     paused: ["True", "Paused", /"true"; my-etcd-2 has yet to restart, and drains may have to wait for it$/],
   },
   {
-    name: "it is paused by its spec",
+    name: "Ready is True (AllMembersHealthy) when the cluster is paused by its spec",
     given: cluster({ spec: { paused: true } }),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Paused", /^nothing is changed while spec\.paused is true$/],
     paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true$/],
   },
   {
-    name: "it is paused by both spec and annotation",
+    name: "Ready is True (AllMembersHealthy) when the cluster is paused by both spec and annotation",
     given: cluster({ spec: { paused: true }, annotations: { "etcd.improbable.io/paused": "true" } }),
     ready: ["True", "AllMembersHealthy"],
     paused: ["True", "NoEditWaits", /^nothing is changed while spec\.paused is true and the annotation .* is "true"$/],
   },
   {
-    name: "the annotation is false",
+    name: "Ready is True (AllMembersHealthy) when the annotation for a pause is false",
     given: cluster({ annotations: { "etcd.improbable.io/paused": "false" } }),
     ready: ["True", "AllMembersHealthy"],
     progressing: ["False", "Settled"],
   },
   {
-    name: "it is paused, and its client Service has another owner",
+    name: "Ready is False (NameTaken) when the cluster is paused, and its client Service has another owner",
     given: cluster({
       annotations: { "etcd.improbable.io/paused": "true" },
       with: { clientService: foreignClientService },
@@ -602,27 +602,27 @@ const cases: readonly Case[] = [
     ready: ["False", "NameTaken", /Service my-etcd-client exists already/],
   },
   {
-    name: "its Service has another owner",
+    name: "Ready is False (NameTaken) when the headless Service of a new cluster has another owner",
     given: cluster({ stage: "new", with: { headlessService: foreign } }),
     ready: ["False", "NameTaken", /Service my-etcd exists already.*it has no controller/],
     progressing: ["False", "NameTaken"],
   },
   {
-    name: "a name turns out to be taken when it is used",
+    name: "Ready is False (NameTaken) when the API server refuses a Service because its name is taken",
     given: cluster({ stage: "recorded" }),
     resting: { "headless-service": TAKEN },
     ready: ["False", "NameTaken", /^headless-service: services my-etcd already exists$/],
     progressing: ["True", "Acting", /^bootstrap: .*; not done: headless-service: services my-etcd already exists$/],
   },
   {
-    name: "a step is refused while there is other work",
+    name: "Ready is False (StepRefused) when a step is refused while other steps are possible",
     given: cluster({ stage: "recorded" }),
     resting: { "headless-service": REFUSED },
     ready: ["False", "StepRefused", /^headless-service: exceeded quota: few$/],
     progressing: ["True", "Acting", /^bootstrap: .*; not done: headless-service: exceeded quota: few$/],
   },
   {
-    name: "two steps are refused, and there is nothing else to do",
+    name: "Ready is False (NameTaken) when two steps are refused and no other step is possible",
     given: cluster({ with: { headlessService: undefined, budget: undefined } }),
     resting: { "headless-service": TAKEN, "disruption-budget": REFUSED },
     ready: [
@@ -633,14 +633,14 @@ const cases: readonly Case[] = [
     progressing: ["False", "NameTaken", /^headless-service: .*; disruption-budget: exceeded quota: few$/],
   },
   {
-    name: "a step is undone each time",
+    name: "Ready is False (StepRefused) when another client undoes a step each time",
     given: cluster({ with: { budget: undefined } }),
     resting: { "disruption-budget": UNDONE },
     ready: ["False", "StepRefused", /^disruption-budget: done 3 times and wanted again: something undoes it$/],
     progressing: ["False", "StepRefused", /^disruption-budget: done 3 times/],
   },
   {
-    name: "a refused step blocks all others",
+    name: "Ready is False (StepRefused) when a step is refused that all other steps wait for",
     given: cluster({ stage: "joined" }),
     resting: { fence: REFUSED },
     ready: ["False", "StepRefused", /^fence: exceeded quota: few$/],
@@ -648,7 +648,7 @@ const cases: readonly Case[] = [
     progressing: ["False", "StepRefused", /^fence: exceeded quota: few$/],
   },
   {
-    name: "etcd delays a step for some moments",
+    name: "Ready is False (Scaling) when etcd puts a promotion off briefly",
     given: learning,
     resting: { "promote-learner": PUT_OFF },
     ready: ["False", "Scaling", /^3 healthy voters, 4 wanted$/],
@@ -657,14 +657,14 @@ const cases: readonly Case[] = [
     progressing: ["True", "Scaling", /^await-learner: .*; not done: promote-learner: etcd elects a leader$/],
   },
   {
-    name: "etcd delays the only step",
+    name: "Ready is False (Scaling) when etcd puts the only step off briefly",
     given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
     resting: { "remove-member": PUT_OFF },
     ready: ["False", "Scaling"],
     progressing: ["True", "Scaling", /^remove-member: not yet: etcd elects a leader$/],
   },
   {
-    name: "it is being deleted",
+    name: "Ready is False (Deleting) when the cluster is being deleted",
     given: cluster({ deleting: true }),
     ready: ["False", "Deleting"],
     available: ["True", "QuorumAvailable"],
@@ -692,7 +692,7 @@ test("cluster status: an identity is marked as adopting until etcd's member list
   expect(identityIn(cluster({ down: ["my-etcd-0", "my-etcd-2"] }))).not.toHaveProperty("adopting");
 });
 
-test("cluster status: figures of a healthy cluster", () => {
+test("cluster status: has replicas, readyReplicas, leader, version and members of a healthy cluster", () => {
   expect(statusOf(settled)).toMatchObject({
     observedGeneration: 1,
     replicas: 3,
@@ -707,7 +707,7 @@ test("cluster status: figures of a healthy cluster", () => {
   expect(conditionOf(statusOf(settled), "ClusterIDMismatch")).toBeUndefined();
 });
 
-test("cluster status: the figures count only managed healthy voters", () => {
+test("cluster status: ready and readyReplicas count only managed healthy voters", () => {
   const figures = (given: ClusterSnapshot) => {
     const { ready, readyReplicas } = statusOf(given);
     return [ready, readyReplicas];
@@ -727,13 +727,13 @@ test("cluster status: only the leader is marked as leader", () => {
   expect(status.members?.map(({ leader }) => leader)).toEqual([false, true, false]);
 });
 
-test("cluster status: unknown fields are absent", () => {
+test("cluster status: fields without a value are absent", () => {
   const status = statusOf(cluster({ stage: "new" }));
   for (const name of ["leader", "version", "identity"]) expect(status).not.toHaveProperty(name);
   expect(statusOf(settled).members?.[0]).not.toHaveProperty("message");
 });
 
-test("cluster status: the message of a member that a person added states that it is not dialled", () => {
+test("cluster status: the message of a voter that was added by hand states that the operator does not dial it", () => {
   expect(statusOf(oneTheirs).members?.map(({ message }) => message)).toEqual([
     undefined,
     undefined,
@@ -773,7 +773,7 @@ test("cluster status: Paused is False after a pause, and absent before the first
   expect(conditionOf(after, "Paused")).toMatchObject({ status: "False", reason: "NotPaused" });
 });
 
-test("cluster status: a forming cluster does not write the same conditions again, but any change", () => {
+test("mayWait: the status of a young cluster is not written again while all conditions have reason Forming", () => {
   const young = { ...starting, takenAtMs: NOW - 3_600_000 + 1_000 };
   const status = statusOf(young);
   const waits = (before: EtcdClusterStatus["conditions"], now = status, given = young) =>
@@ -788,7 +788,7 @@ test("cluster status: a forming cluster does not write the same conditions again
   expect(waits(withReason("StepRefused"), { ...status, conditions: withReason("StepRefused") })).toBe(false);
 });
 
-test("cluster status: a member of another cluster is ignored, and ClusterIDMismatch stays as False afterwards", () => {
+test("cluster status: a process of another cluster is reported in ClusterIDMismatch, which stays False afterwards", () => {
   const endpoints = (answer: typeof own) => new Map([...settled.endpoints, ["my-etcd-1", answer!]]);
   const during = statusOf({ ...settled, endpoints: endpoints(other) });
   expect(conditionOf(during, "ClusterIDMismatch")).toMatchObject({
@@ -808,7 +808,7 @@ test("cluster status: the message of a member that does not run comes from its E
   expect(messages).toEqual(["exceeded quota: few", "it has no running pod", "it has no running pod"]);
 });
 
-test("cluster plan: a young cluster waits quietly for its members, and warns when they are late", () => {
+test("cluster plan: await-members warns when the cluster has been forming for more than 30 s", () => {
   const planAt = (takenAtMs: number) => planCluster({ ...refused, takenAtMs });
   expect(planAt(NOW - 3_600_000 + 29_000)).toMatchObject({ rule: "await-members", warn: false });
   expect(planAt(NOW - 3_600_000 + 31_000)).toMatchObject({ rule: "await-members", warn: true });
@@ -819,7 +819,7 @@ test("cluster status: the identity is never dropped", () => {
     expect(statusOf(given).identity).toEqual(given.cluster.status?.identity);
 });
 
-test("cluster status: since is when a member was first seen sick, and is absent once it is healthy", () => {
+test("cluster status: a member's since is when it was first seen unhealthy, and is absent when it is healthy", () => {
   const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const since = (status: EtcdClusterStatus) => status.members?.find(({ name }) => name === "my-etcd-1")?.since;
   const before = statusOf(down);
@@ -830,7 +830,7 @@ test("cluster status: since is when a member was first seen sick, and is absent 
   expect(since(statusOf({ ...settled, cluster: { ...settled.cluster, status: before } }))).toBeUndefined();
 });
 
-test("cluster status: a recorded since counts up to two seconds before the member was last healthy", () => {
+test("cluster status: a recorded since is kept up to two seconds before the member was last healthy", () => {
   const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const later = { ...down, cluster: { ...down.cluster, status: statusOf(down) } };
   const since = (wellMsAgo: number) =>
@@ -839,13 +839,13 @@ test("cluster status: a recorded since counts up to two seconds before the membe
   expect(since(57_000)).toBe("2026-01-01T11:59:03Z");
 });
 
-test("cluster status: a participating member is not sick, and has no since", () => {
+test("cluster status: a participating member that does not serve clients has no since", () => {
   const member = statusOf(unpublished(settled, "my-etcd-1")).members?.find(({ name }) => name === "my-etcd-1");
   expect(member).toMatchObject({ healthy: false, message: "it takes part in the quorum, but does not serve clients" });
   expect(member).not.toHaveProperty("since");
 });
 
-test("cluster status: a restarted operator uses the recorded since", () => {
+test("cluster status: a restarted operator keeps the recorded since", () => {
   const down = sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 60_000);
   const before = statusOf(down);
   const later = { ...down, histories: new Map(), cluster: { ...down.cluster, status: before } };
@@ -853,7 +853,7 @@ test("cluster status: a restarted operator uses the recorded since", () => {
   expect(since).toBe("2026-01-01T11:59:00Z");
 });
 
-test("cluster status: an update is in the status until it ends", () => {
+test("cluster status: status.update has the progress of an update until the update ends", () => {
   expect(statusOf(settled)).not.toHaveProperty("update");
   const first = statusOf(wanting(NEWER));
   expect(first).toMatchObject({ update: { from: "3.6.16", to: "3.6.17", updated: [], since: "2026-01-01T12:00:00Z" } });
@@ -863,13 +863,13 @@ test("cluster status: an update is in the status until it ends", () => {
   expect(statusOf(done)).not.toHaveProperty("update");
 });
 
-test("cluster status: an unchanged cluster has an unchanged status, so nothing is written at rest", () => {
+test("cluster status: an unchanged cluster has an unchanged status", () => {
   const once = statusOf(settled);
   const again = { ...settled, takenAtMs: NOW + 60_000, cluster: { ...settled.cluster, status: once } };
   expect(statusOf(again)).toEqual(once);
 });
 
-test("cluster status: a failing observation is reported beside what is known, also for an unknown cluster", () => {
+test("failingStatus: conditions about the present become Unknown, and the rest of the status is kept", () => {
   const waiting = {
     ...settled.cluster,
     metadata: { ...settled.cluster.metadata, annotations: { "etcd.improbable.io/paused": "true" } },
@@ -897,7 +897,7 @@ test("cluster status: a failing observation is reported beside what is known, al
   });
 });
 
-test("cluster status: members of a cluster that is seconds old have no message", () => {
+test("cluster status: members of a cluster that is less than five seconds old have no message", () => {
   const words = (ageMs: number) => {
     const takenAtMs = Date.parse(starting.cluster.metadata.creationTimestamp ?? "") + ageMs;
     return statusOf({ ...starting, takenAtMs }).members?.map(({ message }) => message === undefined);

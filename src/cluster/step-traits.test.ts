@@ -31,10 +31,10 @@ const cases: readonly { name: string; given: ClusterSnapshot; by: string | undef
   { name: "without a member list", given: withoutList(settled), by: "need-member-list" },
   { name: "with one of three members down", given: cluster({ down: ["my-etcd-1"] }), by: "restart-keeps-quorum" },
   { name: "with one of five members down", given: cluster({ replicas: 5, down: ["my-etcd-1"] }), by: "one-at-a-time" },
-  { name: "in a cluster that is well", given: settled, by: undefined },
+  { name: "in a healthy cluster", given: settled, by: undefined },
 ];
 for (const { name, given, by } of cases) {
-  test(`step traits: a new kind that changes data and interrupts a member, ${name}: ${by ?? "permitted"}`, () => {
+  test(`step traits: a new kind of step that changes data and interrupts a member ${name} is forbidden by ${by ?? "no guard"}`, () => {
     expect(forbids(given, TRAITS)).toBe(by);
   });
 }
@@ -43,7 +43,7 @@ test("step traits: a new kind that stops all members is allowed only with spec.r
   expect(forbids(settled, { ...STEP_TRAITS.fallAsleep })).toBe("sleep-is-asked");
 });
 
-test("step traits: each kind of step has traits, and what changes members or data needs the member list", () => {
+test("step traits: each kind of step has traits, and kinds that change membership or data need the member list", () => {
   expect(Object.keys(STEP_TRAITS).sort()).toEqual(Object.keys(STEPS).sort());
   for (const [kind, { changes, needsList }] of Object.entries(STEP_TRAITS))
     if (changes === "membership" || changes === "data") expect([kind, needsList]).toEqual([kind, true]);

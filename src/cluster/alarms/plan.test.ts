@@ -11,28 +11,28 @@ const m1Id = cluster().cluster.status!.identity!.initialMembers[1]!.id;
 
 testPlans("src/cluster/alarms", [
   {
-    name: "changes nothing while members' data differs and no copy is known to be right",
+    name: "changes nothing while members' data differs and no member is known to be corrupt",
     given: withAlarms(sickFor(cluster({ spec: { replicas: 1 } }), "my-etcd-1", 300_000), { type: "CORRUPT" }),
     expect: "warn: data-differs",
   },
   {
-    name: "disarms the alarm of a corrupt member that was removed",
+    name: "disarms the CORRUPT alarm of a member that was removed",
     given: withAlarms(cluster(), { type: "CORRUPT", id: "abc" }),
     expect: "disarm-alarm: disarmAlarm",
   },
   {
-    name: "disarms the alarm of a full member that was removed, or came with a snapshot",
+    name: "disarms the NOSPACE alarm of a member ID that etcd does not list",
     given: withAlarms(cluster(), { type: "NOSPACE", id: "abc" }, { type: "NOSPACE", id: m1Id }),
     expect: "disarm-alarm: disarmAlarm",
   },
   {
-    name: "continues with a full database",
+    name: "continues to scale up while a member has the alarm NOSPACE",
     given: withAlarms(cluster({ spec: { replicas: 5 } }), { type: "NOSPACE", id: m1Id }),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
 ]);
 
-test("disarms CORRUPT before NOSPACE, and names the reason", () => {
+test("disarm-alarm: disarms CORRUPT before NOSPACE and names the reason", () => {
   const [full, corrupt] = [{ type: "NOSPACE", id: "abc" } as const, { type: "CORRUPT", id: "def" } as const];
   const planOf = (...alarms: Parameters<typeof withAlarms>[1][]) => {
     const plan = planCluster(withAlarms(cluster(), ...alarms));

@@ -84,7 +84,7 @@ async function done(step: ClusterStep, given: { snapshot?: typeof settled; root?
   return { calls, created };
 }
 
-test("each Secret for root belongs to the cluster and has a new password", async () => {
+test("createRootSecret: each Secret is owned by the cluster and has a new random password", async () => {
   const all = await Promise.all([done({ do: "createRootSecret" }), done({ do: "createRootSecret" })]);
   const [one, other] = all.map(({ created }) => created[0] as Secret);
   expect(one).toMatchObject({
@@ -108,7 +108,7 @@ describe("with its own certificate the operator", () => {
     [{ do: "grantRole", user: "me", asRoot: false }, ["userGrantRole", "me", "root"]],
     [{ do: "enableAuth" }, ["authEnable"]],
     [{ do: "disableAuth", asRoot: false }, ["authDisable"]],
-  ])("does %j", async (step, asked) => {
+  ])("makes one call for %j", async (step, asked) => {
     const { calls } = await done(step);
     expect(calls.map(({ what }) => what)).toEqual([asked]);
     expect(calls[0]?.at.tls?.cert).toBe(own.certificate);
@@ -118,7 +118,7 @@ describe("with its own certificate the operator", () => {
 test.each<[string, ClusterStep]>([
   ["opened to all clients", { do: "disableAuth", asRoot: false }],
   ["closed to clients without a user", { do: "enableAuth" }],
-])("etcd is not %s while the cache is stale: an edit or a pause is respected", async (_, step) => {
+])("etcd is not %s when the live EtcdCluster was edited or paused since the observation", async (_, step) => {
   const { metadata, spec, ...rest } = settled.cluster;
   const edited = { ...metadata, generation: (metadata.generation ?? 1) + 1 };
   const annotated = { ...metadata, annotations: { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" } };
@@ -128,7 +128,7 @@ test.each<[string, ClusterStep]>([
   }
 });
 
-test("as root the operator uses a certificate from the cluster's client CA, valid for a day: members' clocks may be hours ahead", async () => {
+test("as root the operator uses a client certificate from the cluster's client CA that is valid for a day", async () => {
   for (const step of [{ do: "addUser", user: "me" }, { do: "grantRole", user: "me" }, { do: "disableAuth" }] as const) {
     const { calls } = await done({ ...step, asRoot: true } as ClusterStep);
     const shown = new X509Certificate(calls[0]?.at.tls?.cert ?? "");
@@ -139,7 +139,7 @@ test("as root the operator uses a certificate from the cluster's client CA, vali
   }
 });
 
-test("as root the operator never uses a certificate twice, so no connection of an earlier step is reused", async () => {
+test("as root the operator uses a new certificate for each step", async () => {
   const step = { do: "addUser", user: "me", asRoot: true } as const;
   const [one, other] = (await Promise.all([done(step), done(step)])).map(({ calls }) => calls[0]?.at.tls);
   expect(one?.cert).toContain("BEGIN CERTIFICATE");
@@ -156,7 +156,7 @@ test("the operator signs for root only with the cluster's own CA", async () => {
   });
 });
 
-test("an existing root is recreated with the password while authentication is off: a root without a password accepts none", async () => {
+test("setRootPassword: an existing root is deleted and created with the password while authentication is off", async () => {
   const snapshot = withSeen(guarded({ state: PREPARED }), { clientCA: present(facts) });
   const { calls } = await done({ do: "setRootPassword", secret: ROOT_SECRET, isNew: false }, { snapshot });
   expect(calls.map(({ what }) => what)).toEqual([
@@ -165,7 +165,7 @@ test("an existing root is recreated with the password while authentication is of
   ]);
 });
 
-test("no password is taken from a Secret that has changed or is invalid", async () => {
+test("setRootPassword: fails when root's Secret has changed or has another owner, without showing the password", async () => {
   const step = { do: "setRootPassword", secret: ROOT_SECRET, isNew: false } as const;
   const edited = { ...rootSecret, metadata: { ...rootSecret.metadata, resourceVersion: "2" } };
   const theirs = { ...rootSecret, metadata: { ...rootSecret.metadata, ownerReferences: [] } };

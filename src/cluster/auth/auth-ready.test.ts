@@ -27,115 +27,119 @@ function unreadable(snapshot: ClusterSnapshot, why: string): ClusterSnapshot {
 
 describe("AuthReady", () => {
   test.each<[string, ClusterSnapshot, string | undefined]>([
-    ["without spec.auth", cluster(), undefined],
+    ["is absent without spec.auth", cluster(), undefined],
     [
-      "with authentication",
+      "is AuthEnabled when authentication is on as requested",
       guarded(),
       "True AuthEnabled: authentication is on; the operator is etcd-cluster-operator, and the password of root is in Secret my-etcd-root",
     ],
     [
-      "that is about to switch authentication on",
+      "is AuthPending when authentication is about to be switched on",
       guarded({ state: PREPARED }),
       "False AuthPending: authentication is about to be switched on",
     ],
     [
-      "with members that do not require client certificates yet",
+      "is AuthPending while members do not require client certificates yet",
       noQuestion,
       "False AuthPending: my-etcd-0, my-etcd-1, my-etcd-2: they do not require client certificates yet",
     ],
     [
-      "with a root without its role",
+      "is AuthPending when root lacks the root role",
       guarded({ state: { ...LOCKED, root: [] } }),
       "False AuthPending: authentication is on; the user of the operator or root is about to be corrected",
     ],
     [
-      "without root in etcd",
+      "is AuthPending when etcd has no root user",
       guarded({ state: { ...LOCKED, root: undefined } }),
       "False AuthPending: authentication is on; the user of the operator or root is about to be corrected",
     ],
     [
-      "with a different password of root",
+      "is AuthPending when root's password is not the Secret's",
       guarded({ state: { ...LOCKED, isRootsPassword: false } }),
       "False AuthPending: authentication is on; the user of the operator or root is about to be corrected",
     ],
     [
-      "with a lost Secret of root",
+      "is AuthPending when the Secret of root is gone",
       guarded({ secret: undefined }),
       "False AuthPending: authentication is on; the user of the operator or root is about to be corrected",
     ],
     [
-      "with an unreadable Secret of root",
+      "is AuthUnknown when the Secret of root could not be read",
       unreadable(guarded(), "no answer"),
       "Unknown AuthUnknown: Secret my-etcd-root could not be read: no answer",
     ],
     [
-      "with a forbidden Secret of root, also before authentication is on",
+      "is RightMissing when the operator may not read the Secret of root",
       unreadable(guarded({ state: PREPARED }), FORBIDDEN),
       "Unknown RightMissing: the operator may not get secrets in namespace foo; an administrator grants it with: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a",
     ],
     [
-      "with a forbidden Secret of root that is about to switch authentication off",
+      "is AuthPending before authentication is switched off, although the Secret of root may not be read",
       unreadable(guarded({ wanted: false }), FORBIDDEN),
       "False AuthPending: authentication is about to be switched off",
     ],
     [
-      "that is about to add the operator's user",
+      "is AuthPending when the operator is about to add its own user",
       guarded({ state: LOCKED_OUT }),
       "False AuthPending: authentication is on; the user of the operator or root is about to be corrected",
     ],
     [
-      "that needs people to add the operator's user",
+      "is NotAdministrator when a person has to add the operator's user",
       guarded({ state: LOCKED_OUT }, CERT_MANAGER),
       "False NotAdministrator: authentication is on, and etcd-cluster-operator is no administrator of etcd; as root: etcdctl user add etcd-cluster-operator --no-password, and etcdctl user grant-role etcd-cluster-operator root",
     ],
     [
-      "with an operator certificate of unknown name",
+      "is NotAdministrator with name NAME when the operator's certificate was not read",
       guarded({ state: LOCKED_OUT, user: undefined, wanted: false }, CERT_MANAGER),
       "False NotAdministrator: authentication is on, and NAME, the common name of the certificate in Secret my-etcd-operator-tls-8a68e8cf, is no administrator of etcd; as root: etcdctl user add NAME --no-password, and etcdctl user grant-role NAME root",
     ],
     [
-      "with an operator certificate that has yet to be read",
+      "is AuthPending while the operator's certificate is being read",
       guarded({ state: PREPARED, user: undefined }),
       "False AuthPending: Secret my-etcd-operator-tls is being read",
     ],
     [
-      "without client certificates",
+      "is ClientCertificatesRequired when spec.auth.enabled is true and clients have no certificates",
       withAuth(cluster(), { state: NO_USERS }),
       "False ClientCertificatesRequired: spec.auth.enabled is true, and clients have no certificates; spec.tls.client.provider must be Operator, CertManager or Secret, and verifyClients true. The operator logs in with its certificate",
     ],
     [
-      "with a root that was created without a password",
+      "is RootWithoutPassword when root was created without a password",
       guarded({ state: { ...LOCKED, isRootsPassword: false, isRootWithoutPassword: true } }),
       "False RootWithoutPassword: etcd's user root has no password and cannot get one while authentication is on; set spec.auth.enabled to false. Once AuthReady has reason AuthDisabled, set it to true again: then the user is created again",
     ],
-    ["with a silent etcd", guarded({ state: unknown("no answer") }), "Unknown AuthUnknown: no answer"],
     [
-      "that has not been observed yet",
+      "is AuthUnknown when etcd does not answer",
+      guarded({ state: unknown("no answer") }),
+      "Unknown AuthUnknown: no answer",
+    ],
+    [
+      "is AuthUnknown before etcd's users were read",
       { ...guarded(), auth: undefined },
       "Unknown AuthUnknown: etcd has not been asked yet",
     ],
     [
-      "with authentication switched off",
+      "is AuthDisabled when authentication is off as requested",
       guarded({ wanted: false, state: NO_USERS }),
       "True AuthDisabled: authentication is off; users and roles stay",
     ],
     [
-      "that is about to switch authentication off",
+      "is AuthPending when authentication is about to be switched off",
       guarded({ wanted: false }),
       "False AuthPending: authentication is about to be switched off",
     ],
     [
-      "with authentication that its spec does not request",
+      "is AuthUnasked when authentication is on and spec.auth is unset",
       guarded({ wanted: undefined, recorded: true }),
       "False AuthUnasked: authentication is on, and spec.auth is not set; set spec.auth.enabled to true or false",
     ],
     [
-      "with authentication switched off by hand",
+      "is AuthDisabled when authentication was switched off by hand and spec.auth is unset",
       guarded({ wanted: undefined, recorded: true, state: PREPARED }),
       "True AuthDisabled: authentication is off",
     ],
     [
-      "that is being deleted",
+      "is absent while the cluster is being deleted",
       {
         ...deleting,
         cluster: {
@@ -145,13 +149,13 @@ describe("AuthReady", () => {
       },
       undefined,
     ],
-    ["that is asleep", withAuth(asleep()), undefined],
-  ])("a cluster %s", (_, given, says) => {
+    ["is absent while the cluster sleeps", withAuth(asleep()), undefined],
+  ])("%s", (_, given, says) => {
     expect(judged(given)).toBe(says);
   });
 
   test.each(["root-secret", "root-password", "administrators", "switch-auth"])(
-    "a refused step of %s is reported",
+    "is StepRefused when a step of %s is refused",
     (rule) => {
       const reports = [{ rule, because: "a quota says no", is: "refused" as const }];
       const verdict = authReady({ snapshot: guarded({ state: PREPARED }), plan: { next: "settled", reports } });
@@ -159,11 +163,11 @@ describe("AuthReady", () => {
     },
   );
 
-  test("an operator without the role of an administrator is about to get it", () => {
+  test("is AuthPending when the operator lacks the root role", () => {
     expect(judged(guarded({ state: { ...LOCKED, operator: ["reader"] } }))).toMatch(/^False AuthPending/);
   });
 
-  test("a refused step is reported first", () => {
+  test("reports a refused step of its own rules before anything else", () => {
     const snapshot = guarded({ state: PREPARED });
     const reports = [{ rule: "root-secret", because: "a quota says no", is: "refused" as const }];
     expect(authReady({ snapshot, plan: { next: "settled", reports } })).toEqual({
@@ -182,22 +186,25 @@ describe("AuthReady", () => {
     ["AuthUnknown", "True AuthDisabled: spec.auth is not set, and authentication is not known to be on"],
     ["AuthPending", "True AuthDisabled: spec.auth is not set, and authentication is not known to be on"],
     ["AuthDisabled", undefined],
-  ] as const)("%s does not stay when spec.auth is removed before etcd has answered", (reason, says) => {
-    const given = cluster();
-    const told = {
-      type: "AuthReady",
-      status: "Unknown",
-      reason,
-      message: "",
-      observedGeneration: 1,
-      lastTransitionTime: "2026-01-01T12:00:00Z",
-    } as const;
-    const conditions = [...(given.cluster.status?.conditions ?? []), told];
-    const status = { ...given.cluster.status, conditions };
-    expect(judged({ ...given, cluster: { ...given.cluster, status } })).toBe(says);
-  });
+  ] as const)(
+    "replaces reason %s when spec.auth is removed before etcd has answered, unless it is AuthDisabled",
+    (reason, says) => {
+      const given = cluster();
+      const told = {
+        type: "AuthReady",
+        status: "Unknown",
+        reason,
+        message: "",
+        observedGeneration: 1,
+        lastTransitionTime: "2026-01-01T12:00:00Z",
+      } as const;
+      const conditions = [...(given.cluster.status?.conditions ?? []), told];
+      const status = { ...given.cluster.status, conditions };
+      expect(judged({ ...given, cluster: { ...given.cluster, status } })).toBe(says);
+    },
+  );
 
-  test("AuthReady is Unknown while observations fail", () => {
+  test("is Unknown while observations fail", () => {
     const told = {
       type: "AuthReady",
       status: "True",
@@ -213,50 +220,50 @@ describe("AuthReady", () => {
 
 describe("status.auth", () => {
   test.each<[string, ClusterSnapshot, object]>([
-    ["etcd's answer", guarded(), { auth: { enabled: true } }],
+    ["enabled as etcd reports it", guarded(), { auth: { enabled: true } }],
     [
-      "false, where authentication was requested before",
+      "enabled false when spec.auth.enabled is false",
       guarded({ wanted: false, state: NO_USERS }),
       { auth: { enabled: false } },
     ],
     [
-      "nothing where authentication never was requested",
+      "no content when spec.auth is unset and authentication is off",
       guarded({ wanted: undefined, state: NO_USERS, recorded: false }),
       {},
     ],
     [
-      "true, though the spec does not request it",
+      "enabled true when authentication is on and spec.auth is unset",
       guarded({ wanted: undefined, recorded: false }),
       { auth: { enabled: true } },
     ],
     [
-      "the previous answer, while etcd does not answer",
+      "the previous content while etcd does not answer",
       guarded({ state: unknown("no answer"), recorded: true }),
       { auth: { enabled: true } },
     ],
-    ["nothing before the first answer", guarded({ state: unknown("no answer") }), {}],
-    ["nothing for a cluster without authentication", secured(), {}],
+    ["no content before etcd's first answer", guarded({ state: unknown("no answer") }), {}],
+    ["no content for a cluster that was never asked for authentication", secured(), {}],
   ])("has %s", (_, given, status) => {
     expect(authStatus(given)).toEqual(status);
   });
 
   const withoutUser = { ...PREPARED, operator: undefined };
   test.each<[string, ClusterSnapshot, string[] | undefined]>([
-    ["a user about to be created", guarded({ state: withoutUser, user: "ops" }), ["ops"]],
-    ["the next user", guarded({ next: "next" }), ["next"]],
-    ["both the current and the next user", guarded({ state: withoutUser, user: "ops", next: "next" }), ["ops", "next"]],
-    ["a recorded user", guarded({ user: "ops", operators: ["ops"] }), ["ops"]],
-    ["the recorded user, while etcd does not answer", guarded({ state: { is: "unknown", why: "silent" }, operators: ["ops"] }), ["ops"]],
-    ["not a user that existed before", guarded({ user: "ops" }), undefined],
-    ["not an application's user", guarded({ state: withoutUser, user: "ops", holders: { ops: "app" } }), undefined],
-    ["not a former user", guarded({ operators: ["ops"] }), undefined],
-    ["not a user that the spec does not request", guarded({ state: { ...withoutUser, enabled: true }, user: "ops", wanted: false }), undefined],
-    ["not the next user, while etcd denies access to other users", guarded({ state: LOCKED_OUT, next: "next" }), undefined],
-    ["not the default user, which is reserved for the operator", guarded({ state: withoutUser }), undefined],
-    ["not root", guarded({ state: withoutUser, user: "root" }), undefined],
-    ["not an empty name", guarded({ state: withoutUser, user: "" }), undefined],
-    ["an unchanged user only once", guarded({ state: withoutUser, user: "ops", next: "ops" }), ["ops"]],
-  ])("recorded operators: %s", (_, given, operators) => {
+    ["includes the operator's user before it is created", guarded({ state: withoutUser, user: "ops" }), ["ops"]],
+    ["includes the operator's next user", guarded({ next: "next" }), ["next"]],
+    ["includes both the current and the next user", guarded({ state: withoutUser, user: "ops", next: "next" }), ["ops", "next"]],
+    ["keeps a recorded user", guarded({ user: "ops", operators: ["ops"] }), ["ops"]],
+    ["keeps the recorded user while etcd does not answer", guarded({ state: { is: "unknown", why: "silent" }, operators: ["ops"] }), ["ops"]],
+    ["excludes a user that existed before", guarded({ user: "ops" }), undefined],
+    ["excludes the user of an EtcdUser", guarded({ state: withoutUser, user: "ops", holders: { ops: "app" } }), undefined],
+    ["drops a user that the operator no longer has", guarded({ operators: ["ops"] }), undefined],
+    ["excludes a user when spec.auth.enabled is false", guarded({ state: { ...withoutUser, enabled: true }, user: "ops", wanted: false }), undefined],
+    ["excludes the next user while the operator may not read other users", guarded({ state: LOCKED_OUT, next: "next" }), undefined],
+    ["excludes the default user etcd-cluster-operator", guarded({ state: withoutUser }), undefined],
+    ["excludes root", guarded({ state: withoutUser, user: "root" }), undefined],
+    ["excludes an empty name", guarded({ state: withoutUser, user: "" }), undefined],
+    ["includes a user that is both current and next only once", guarded({ state: withoutUser, user: "ops", next: "ops" }), ["ops"]],
+  ])("status.auth.operators %s", (_, given, operators) => {
     expect(authStatus(given).auth?.operators).toEqual(operators);
   }); // biome-ignore format: a table
 });

@@ -10,40 +10,48 @@ const unlike = { trouble: "its username is empty; it must be root" };
 
 const cases: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
   {
-    name: "authentication is not requested, and etcd denies the operator",
+    name: "nothing when spec.auth is unset and the operator is no administrator",
     given: guarded({ wanted: undefined, state: LOCKED_OUT }, ISSUER),
     is: undefined,
   },
   {
-    name: "authentication is off, and the Secret of root is invalid",
+    name: "nothing when spec.auth.enabled is false and the Secret of root is invalid",
     given: guarded({ wanted: false, secret: unlike }),
     is: undefined,
   },
-  { name: "the Secret of root is invalid", given: guarded({ secret: unlike }), is: { reason: "RootSecretInvalid" } },
   {
-    name: "the operator's certificate has not been read yet",
+    name: "RootSecretInvalid when the Secret of root is invalid",
+    given: guarded({ secret: unlike }),
+    is: { reason: "RootSecretInvalid" },
+  },
+  {
+    name: "AuthPending when the operator's certificate has not been read yet",
     given: guarded({ user: undefined, state: NO_USERS }),
     is: { reason: "AuthPending", message: "Secret my-etcd-operator-tls is being read", isForPeople: false },
   },
   {
-    name: "the operator's certificate has not been read, and etcd admits only administrators",
+    name: "NotAdministrator when the operator is no administrator and its certificate has not been read",
     given: guarded({ user: undefined, state: LOCKED_OUT }, ISSUER),
     is: { reason: "NotAdministrator", isForPeople: true },
   },
-  { name: "the operator is an administrator, with any issuer", given: guarded({}, ISSUER), is: undefined },
   {
-    name: "members do not verify clients yet",
+    name: "nothing when the operator is an administrator and another issuer signs its certificate",
+    given: guarded({}, ISSUER),
+    is: undefined,
+  },
+  {
+    name: "AuthPending when members do not verify clients yet",
     given: { ...guarded({ state: PREPARED }), pods: new Map() },
     is: { reason: "AuthPending", isForPeople: false },
   },
   {
-    name: "authentication is on already while members do not verify clients",
+    name: "nothing when authentication is on and members do not verify clients",
     given: { ...guarded(), pods: new Map() },
     is: undefined,
   },
 ];
 
-describe("hindrance of authentication: when", () => {
+describe("hindranceOf reports", () => {
   test.each(cases)("$name", ({ given, is }) => {
     const hindrance = hindranceOf(given);
     if (is === undefined) expect(hindrance).toBeUndefined();

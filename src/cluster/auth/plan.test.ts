@@ -28,234 +28,238 @@ function inARoll(snapshot: ClusterSnapshot): ClusterSnapshot {
 
 const cases: readonly PlanCase[] = [
   {
-    name: "users that people created are reported, and left alone",
+    name: "does not change users that were created by hand",
     given: guarded({ unmanaged: { users: { count: 1, names: ["ann"] } } }),
     expect: "settled",
   },
   {
-    name: "unmanaged users delay no other work",
+    name: "restores root's role although etcd has unmanaged users",
     given: guarded({ unmanaged: { users: { count: 1, names: ["ann"] } }, state: { ...LOCKED, root: [] } }),
     expect: "administrators: grantRole root",
   },
   {
-    name: "no password is set without spec.auth.enabled",
+    name: "sets no password while spec.auth.enabled is false",
     given: guarded({ wanted: false, state: NO_USERS }),
     expect: "settled",
   },
   {
-    name: "no password is set by an operator that is no administrator",
+    name: "sets no password while the operator is no administrator",
     given: guarded({ state: LOCKED_OUT, user: undefined }),
     expect: "settled",
   },
   {
-    name: "the Secret with root's password comes first",
+    name: "creates the Secret with root's password before any user",
     given: guarded({ state: NO_USERS, secret: undefined }),
     expect: "root-secret: createRootSecret",
   },
   {
-    name: "then the operator's user",
+    name: "adds the operator's user when root's Secret exists",
     given: guarded({ state: NO_USERS }),
     expect: "administrators: addUser etcd-cluster-operator",
   },
   {
-    name: "then the operator's role",
+    name: "grants the root role to the operator's user when that user exists",
     given: guarded({ state: { ...NO_USERS, operator: [] } }),
     expect: "administrators: grantRole etcd-cluster-operator",
   },
   {
-    name: "then root with its password",
+    name: "creates root with its password when the operator is an administrator",
     given: guarded({ state: { ...NO_USERS, operator: ["root"] } }),
     expect: "root-password: setRootPassword new",
   },
   {
-    name: "then root's role",
+    name: "grants the root role to root after it was created",
     given: guarded({ state: { ...PREPARED, root: [] } }),
     expect: "administrators: grantRole root",
   },
   {
-    name: "an existing root gets the password of the Secret",
+    name: "sets the Secret's password for an existing root before authentication is on",
     given: guarded({ state: { ...PREPARED, isRootsPassword: false } }),
     expect: "root-password: setRootPassword",
   },
   {
-    name: "authentication is switched on last",
+    name: "switches authentication on when the operator and root are administrators",
     given: guarded({ state: PREPARED }),
     expect: "switch-auth: enableAuth",
   },
-  { name: "then there is nothing to do", given: guarded(), expect: "settled" },
+  { name: "does nothing when authentication is on as requested", given: guarded(), expect: "settled" },
   {
-    name: "authentication stays on while root's role is restored",
+    name: "restores root's role without switching authentication off",
     given: guarded({ state: { ...LOCKED, root: [] } }),
     expect: "administrators: grantRole root",
   },
   {
-    name: "a lost Secret is recreated",
+    name: "recreates root's Secret when it is gone",
     given: guarded({ secret: undefined }),
     expect: "root-secret: createRootSecret",
   },
   {
-    name: "root gets the password of the recreated Secret",
+    name: "sets the Secret's password for root while authentication is on",
     given: guarded({ state: { ...LOCKED, isRootsPassword: false } }),
     expect: "root-password: setRootPassword",
   },
   {
-    name: "a root without a password is left to people, who can switch authentication off and on",
+    name: "leaves a root user without a password to people while authentication is on",
     given: guarded({ state: { ...LOCKED, isRootsPassword: false, isRootWithoutPassword: true } }),
     expect: "settled",
   },
   {
-    name: "authentication is switched off on request",
+    name: "switches authentication off when spec.auth.enabled is false",
     given: guarded({ wanted: false }),
     expect: "switch-auth: disableAuth",
   },
   {
-    name: "authentication stays on when the spec has no value",
+    name: "leaves authentication on when spec.auth is unset",
     given: guarded({ wanted: undefined, recorded: true }),
     expect: "settled",
   },
   {
-    name: "no Secret is created without spec.auth.enabled",
+    name: "creates no Secret for root while spec.auth.enabled is false",
     given: guarded({ wanted: false, state: NO_USERS, secret: undefined }),
     expect: "settled",
   },
   {
-    name: "nothing is changed without spec.auth",
+    name: "does not switch authentication on without spec.auth",
     given: guarded({ wanted: undefined, state: PREPARED, recorded: false }),
     expect: "settled",
   },
   {
-    name: "nothing is done while etcd does not answer",
+    name: "changes no users while etcd does not answer",
     given: guarded({ state: unknown("no answer") }),
     expect: "settled",
   },
   {
-    name: "authentication waits for members that do not verify clients yet",
+    name: "does not switch authentication on while a pod runs an outdated template",
     given: inARoll(guarded({ state: PREPARED })),
     expect: "wait: restart-member",
   },
   {
-    name: "the operator adds its own user as root where it issues client certificates",
+    name: "adds the operator's user as root when the operator issues client certificates",
     given: guarded({ state: LOCKED_OUT }),
     expect: "administrators: addUser etcd-cluster-operator as root",
   },
   {
-    name: "the operator grants itself the role as root",
+    name: "grants the operator the root role as root when the operator issues client certificates",
     given: guarded({ state: { ...LOCKED_OUT, operator: ["reader"] } }),
     expect: "administrators: grantRole etcd-cluster-operator as root",
   },
   {
-    name: "the operator switches authentication off as root",
+    name: "switches authentication off as root when the operator is no administrator",
     given: guarded({ wanted: false, state: LOCKED_OUT }),
     expect: "switch-auth: disableAuth as root",
   },
   {
-    name: "with another issuer a person has to add the operator's user",
+    name: "leaves the operator's missing user to people when another issuer signs client certificates",
     given: guarded({ state: LOCKED_OUT, secret: undefined }, CERT_MANAGER),
     expect: "settled",
   },
   {
-    name: "with another issuer a person has to add it before authentication can be switched off",
+    name: "does not switch authentication off when the operator has no user and another issuer signs",
     given: guarded({ wanted: false, state: LOCKED_OUT }, CERT_MANAGER),
     expect: "settled",
   },
   {
-    name: "no authentication without client certificates",
+    name: "does not prepare authentication without client certificates",
     given: withAuth(unverified, { state: NO_USERS, secret: undefined }),
     expect: "settled",
   },
   {
-    name: "no authentication without TLS",
+    name: "does not prepare authentication without TLS",
     given: withAuth(cluster(), { state: NO_USERS, secret: undefined }),
     expect: "settled",
   },
   {
-    name: "an operator without a common name has no user",
+    name: "leaves an operator certificate without a common name to people",
     given: guarded({ state: PREPARED, user: "" }),
     expect: "settled",
   },
-  { name: "the operator's user is never root", given: guarded({ state: PREPARED, user: "root" }), expect: "settled" },
   {
-    name: "the operator's user waits until its certificate was read",
+    name: "leaves an operator certificate with the common name root to people",
+    given: guarded({ state: PREPARED, user: "root" }),
+    expect: "settled",
+  },
+  {
+    name: "adds no user for the operator before its certificate was read",
     given: guarded({ state: { ...PREPARED, operator: undefined }, user: undefined }),
     expect: "settled",
   },
   {
-    name: "an invalid Secret is left to people",
+    name: "leaves an invalid Secret of root to people",
     given: guarded({ state: { ...PREPARED, isRootsPassword: false }, secret: { trouble: "its password is empty" } }),
     expect: "settled",
   },
   {
-    name: "a new name of the operator is recorded before its user is created",
+    name: "records a new name of the operator before it adds its user",
     given: guarded({ state: { ...PREPARED, operator: undefined }, user: "ops" }),
     expect: "wait: administrators",
   },
   {
-    name: "a recorded name gets a user",
+    name: "adds a user for the operator's recorded name",
     given: guarded({ state: { ...PREPARED, operator: undefined }, user: "ops", operators: ["ops"] }),
     expect: "administrators: addUser ops",
   },
   {
-    name: "the user of a recorded name gets the role",
+    name: "grants the root role to the user of the operator's recorded name",
     given: guarded({ state: { ...PREPARED, operator: [] }, user: "ops", operators: ["ops"] }),
     expect: "administrators: grantRole ops",
   },
   {
-    name: "a user that the operator did not create does not get the role",
+    name: "does not grant the root role to a user that existed before",
     given: guarded({ state: { ...PREPARED, operator: [] }, user: "ops" }),
     expect: "settled",
   },
   {
-    name: "an application's user does not get the role",
+    name: "does not grant the root role to the user of an EtcdUser",
     given: guarded({ state: { ...PREPARED, operator: [] }, user: "ops", operators: ["ops"], holders: { ops: "app" } }),
     expect: "settled",
   },
   {
-    name: "a user with a role granted by people may be the operator's",
+    name: "accepts an operator's user that people have made an administrator",
     given: guarded({ state: { ...PREPARED, root: [] }, user: "ops" }),
     expect: "administrators: grantRole root",
   },
   {
-    name: "the next name of the operator is recorded first",
+    name: "records the operator's next name before it adds its user",
     given: guarded({ next: "next" }),
     expect: "wait: administrators",
   },
   {
-    name: "the user of the next name is created while the operator has the previous name",
+    name: "adds a user for the operator's recorded next name",
     given: guarded({ next: "next", operators: ["next"] }),
     expect: "administrators: addUser next",
   },
   {
-    name: "the user of the next name gets the role",
+    name: "grants the root role to the user of the operator's next name",
     given: guarded({ next: "next", operators: ["next"], state: { ...LOCKED, next: [] } }),
     expect: "administrators: grantRole next",
   },
   {
-    name: "nothing is left to do for the next name",
+    name: "does nothing when the operator's next user is an administrator",
     given: guarded({ next: "next", state: { ...LOCKED, next: ["root"] } }),
     expect: "settled",
   },
   {
-    name: "the current user comes before the next one",
+    name: "adds the operator's current user before its next user",
     given: guarded({ next: "next", operators: ["next"], state: { ...PREPARED, operator: undefined } }),
     expect: "administrators: addUser etcd-cluster-operator",
   },
   {
-    name: "root comes before the next user",
+    name: "restores root's role before it adds the operator's next user",
     given: guarded({ next: "next", operators: ["next"], state: { ...PREPARED, root: [] } }),
     expect: "administrators: grantRole root",
   },
   {
-    name: "authentication is switched on after the next user exists",
+    name: "adds the operator's next user before it switches authentication on",
     given: guarded({ next: "next", operators: ["next"], state: PREPARED }),
     expect: "administrators: addUser next",
   },
   {
-    name: "no user is created without a member list",
+    name: "adds no user without a member list",
     given: { ...guarded({ state: PREPARED }), members: unknown("no answer") },
     expect: "warn: await-quorum",
   },
   {
-    name: "a lost member is replaced, although its next template would lock the operator out",
+    name: "replaces a lost member although its next template would lock the operator out",
     given: withAuth(asking(withCrashing(lost, "my-etcd-1"), { tls: unasking.cluster.spec.tls }), {
       recorded: true,
       wanted: undefined,
@@ -299,17 +303,17 @@ test.each<{ given: ClusterSnapshot; says: string }>([
     given: guarded({ secret: { trouble: "its password is empty" } }),
     says: "Secret my-etcd-root: its password is empty",
   },
-])("a notice to people: $says", ({ given, says }) => {
+])("administrators: gives notice: $says", ({ given, says }) => {
   expect(planCluster(given).reports).toContainEqual({ rule: "administrators", because: says, is: "notice" });
 });
 
-test("an EtcdUser that takes the name of the operator's user prevents no work", () => {
+test("administrators: an EtcdUser with the name of the operator's recorded user delays no other work", () => {
   const given = guarded({ user: "ops", operators: ["ops"], holders: { ops: "app" }, secret: undefined });
   expect(planCluster(given)).toMatchObject({ next: "step", rule: "root-secret" });
   expect(planCluster(given).reports).toBeUndefined();
 });
 
-test("a mere wait is reported by the condition, not by an event", () => {
+test("administrators: gives no notice for what only the condition AuthReady reports", () => {
   for (const given of [
     inARoll(guarded({ state: PREPARED })),
     guarded({ state: unknown("no answer") }),
@@ -318,7 +322,7 @@ test("a mere wait is reported by the condition, not by an event", () => {
     expect(planCluster(given).reports).toBeUndefined();
 });
 
-test("a missing status write is rechecked after five seconds", () => {
+test("administrators: rechecks every five seconds whether the status has the operator's name", () => {
   const plan = planCluster(guarded({ next: "next" }));
   expect(plan).toMatchObject({ next: "wait", rule: "administrators", recheckAfterMs: 5_000 });
 });
@@ -327,8 +331,11 @@ test.each([
   ["root's password", guarded({ state: { ...PREPARED, isRootsPassword: false } }), "root-password"],
   ["root's Secret", guarded({ state: NO_USERS, secret: undefined }), "root-secret"],
   ["root's role", guarded({ state: { ...PREPARED, root: [] } }), "administrators"],
-] as const)("%s, while refused, delays no other work, and authentication is not switched on", (_, given, refused) => {
-  const rest = { because: "refused", forMs: 1_000, isBrief: false };
-  const rested = (rule: string) => (rule === refused || rule === "administrators" ? rest : undefined);
-  expect(planCluster(given, rested)).toMatchObject({ next: "settled" });
-});
+] as const)(
+  "a refused step for %s holds nothing else back, and authentication is not switched on",
+  (_, given, refused) => {
+    const rest = { because: "refused", forMs: 1_000, isBrief: false };
+    const rested = (rule: string) => (rule === refused || rule === "administrators" ? rest : undefined);
+    expect(planCluster(given, rested)).toMatchObject({ next: "settled" });
+  },
+);

@@ -126,8 +126,8 @@ const LISTS = ["UserList", "RoleList"];
 const stateIn = (seen: Pick<SeenAuth, "state"> | undefined) =>
   seen?.state.is === "present" ? seen.state.value : seen?.state;
 
-describe("what is observed of etcd's users", () => {
-  test("includes the roles of the operator and root, and whether root's password is the Secret's", async () => {
+describe("the observation of etcd's users", () => {
+  test("has the roles of the operator and root, and whether root has the Secret's password", async () => {
     const { look } = world();
     const seen = await look();
     expect(seen?.user).toBe("op");
@@ -141,7 +141,7 @@ describe("what is observed of etcd's users", () => {
   });
 
   test.each([true, false])(
-    "includes that authentication is on, also for an operator without the role (status open to all users: %s)",
+    "has that authentication is on for an operator without the root role (auth status open to all users: %s)",
     async (tellsAll) => {
       const { look, calls } = world({ users: { root: ["root"] }, tellsAll });
       expect(stateIn(await look())).toEqual({
@@ -164,14 +164,14 @@ describe("what is observed of etcd's users", () => {
     await expect(world({ fails: new Error("a bug") as OperatorError }).look()).rejects.toThrow("a bug");
   });
 
-  test("is absent when authentication is not requested", async () => {
+  test("is absent when spec.auth is unset and authentication was never on", async () => {
     const { look, calls } = world();
     expect(await look(guarded({ wanted: undefined }))).toBeUndefined();
     expect(calls).toEqual([]);
     expect(stateIn(await look(guarded({ wanted: undefined, recorded: true })))).toMatchObject({ enabled: true });
   });
 
-  test("has the password that was last set, while authentication is off", async () => {
+  test("takes the password that the operator set last as root's while authentication is off", async () => {
     const { look, reads, state } = world({ enabled: false });
     expect(stateIn(await look())).toMatchObject({ isRootsPassword: false });
     reads.hasProved(KEY, { name: "", version: "u 1", trouble: undefined });
@@ -183,8 +183,8 @@ describe("what is observed of etcd's users", () => {
   });
 });
 
-describe("etcd is read", () => {
-  test("once a minute at rest, and once in ten minutes for the password", async () => {
+describe("etcd's users are read", () => {
+  test("once a minute at rest, with a password check every ten minutes", async () => {
     const { look, calls, clock } = world();
     const asked = async (ms: number) => {
       await clock.advance(ms);
@@ -198,7 +198,7 @@ describe("etcd is read", () => {
     expect(await asked(600_000)).toContain("Authenticate root");
   });
 
-  test("again for a recreated EtcdCluster, of which nothing is remembered", async () => {
+  test("again, without the previous password check, for a recreated EtcdCluster", async () => {
     const { look, calls, reads, state } = world();
     await look();
     reads.hasProved(KEY, { name: "", version: "u 1", trouble: undefined });
@@ -231,7 +231,7 @@ describe("etcd is read", () => {
     expect(calls).toEqual(["AuthStatus", "UserGet op", "UserGet root"]);
   });
 
-  test("for the next user, at each observation until that is an administrator", async () => {
+  test("at each observation until the operator's next user is an administrator", async () => {
     const { look, calls, state } = world();
     const ahead = guarded({ next: "next" });
     await look();
@@ -253,7 +253,7 @@ describe("etcd is read", () => {
     expect(stranger.calls).not.toContain("UserGet next");
   });
 
-  test("and reports a root without a password", async () => {
+  test("and a root user without a password is reported", async () => {
     const { look, state } = world();
     state.password = undefined;
     expect(stateIn(await look())).toMatchObject({ isRootsPassword: false, isRootWithoutPassword: true });
@@ -261,7 +261,7 @@ describe("etcd is read", () => {
     expect(stateIn(await look())).not.toHaveProperty("isRootWithoutPassword");
   });
 
-  test("for a password that was changed by hand, at the next password check", async () => {
+  test("so that a root password changed by hand is detected at the next password check", async () => {
     const { look, clock, state } = world();
     await look();
     state.password = "by hand";
@@ -270,7 +270,7 @@ describe("etcd is read", () => {
   });
 });
 
-describe("the names of all users and roles are read", () => {
+describe("the names of all users and roles in etcd are read", () => {
   const MINUTE_MS = 60_000;
 
   test("once, and again after a change of etcd's auth revision", async () => {
@@ -291,7 +291,7 @@ describe("the names of all users and roles are read", () => {
     expect(calls).not.toContain("RoleList");
   });
 
-  test("and when objects change: a user without an EtcdUser is reported", async () => {
+  test("again when EtcdUsers or EtcdRoles change", async () => {
     const { look, calls, clock, state, reads } = world();
     Object.assign(state.users, { ann: [] });
     state.held = { users: new Map([["ann", "ann"]]), roles: new Set() };
@@ -308,7 +308,7 @@ describe("the names of all users and roles are read", () => {
     expect(calls).toContain("UserList");
   });
 
-  test("only by an administrator, and their failure affects nothing else", async () => {
+  test("only when the operator is an administrator, and a failure affects no other reads", async () => {
     const stranger = world({ users: { root: ["root"] }, tellsAll: true });
     expect((await stranger.look())?.unmanaged).toBeUndefined();
     expect(stranger.calls).not.toContain("UserList");
@@ -343,7 +343,7 @@ test.each<[Parameters<typeof secret>[0], string | undefined]>([
   [{ username: "admin" }, "its username is not root; it must be root"],
   [{ username: "" }, "its username is empty; it must be root"],
   [{ password: "" }, "its password is empty; set one, or delete the Secret to have one created"],
-])("a Secret %j: %s", async (given, trouble) => {
+])("root's Secret with %j has the problem: %s", async (given, trouble) => {
   const { look, state, calls } = world();
   state.found = present(secret(given));
   const seen = await look();

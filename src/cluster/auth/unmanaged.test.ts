@@ -15,12 +15,12 @@ const numbered = (count: number) => Array.from({ length: count }, (_, n) => `u${
 const users = (...names: string[]): Unmanaged => ({ users: { count: names.length, names } });
 const told = (...names: string[]) => unmanagedOf({}, "op", NO_NAMES, { users: names, roles: [] });
 
-describe("users and roles of etcd without an object", () => {
+describe("unmanaged users and roles of etcd", () => {
   test.each<[string, Unmanaged, Unmanaged]>([
-    ["are none when etcd has only the operator's", told("root", "etcd-cluster-operator", "op"), {}],
+    ["are none when etcd has only root and the operator's users", told("root", "etcd-cluster-operator", "op"), {}],
     ["are sorted", told("bob", "ann"), users("ann", "bob")],
     [
-      "exclude those of objects and recorded operators; the role root is etcd's own",
+      "exclude names in EtcdUsers and EtcdRoles, recorded operators and the role root",
       unmanagedOf(
         { status: { auth: { enabled: true, operators: ["next"] } } as never },
         undefined,
@@ -29,14 +29,18 @@ describe("users and roles of etcd without an object", () => {
       ),
       { ...users("reader"), roles: { count: 3, names: ["etcd-cluster-operator", "next", "shop"] } },
     ],
-    ["are reported with up to ten names", told(...numbered(10)), users(...numbered(10))],
-    ["are only counted beyond ten", told(...numbered(11)), { users: { count: 11, names: numbered(10) } }],
-    ["are reported with up to 64 characters", told("a".repeat(64)), users("a".repeat(64))],
+    ["are listed up to ten names", told(...numbered(10)), users(...numbered(10))],
+    ["are only counted beyond ten names", told(...numbered(11)), { users: { count: 11, names: numbered(10) } }],
+    ["are listed with up to 64 characters", told("a".repeat(64)), users("a".repeat(64))],
     ["are shortened beyond 64 characters", told("a".repeat(65)), users(`${"a".repeat(64)}…`)],
-    ["are not shortened within an escape sequence", told(`${"a".repeat(60)}\u001b`), users(`${"a".repeat(60)}…`)],
+    [
+      "are cut off before an escape sequence that exceeds 64 characters",
+      told(`${"a".repeat(60)}\u001b`),
+      users(`${"a".repeat(60)}…`),
+    ],
     ["may end with an escape sequence", told(`${"a".repeat(58)}\u001b`), users(`${"a".repeat(58)}\\u{1b}`)],
     [
-      "are escaped where they could steer a terminal or imitate another text",
+      "are escaped where they have control characters, invisible characters or quotes",
       told("\u001b[2J", "a\nb", 'a", "b', "a\\b", "\u202egnp", "\u2028", "\u2029", "é 😀"),
       users(
         "\\u{1b}[2J",
@@ -64,29 +68,29 @@ describe("users and roles of etcd without an object", () => {
       { roles: { count: 2, names: ["a", "b"] } },
       'etcd has 2 roles that no EtcdRole names: "a", "b"; they are left alone',
     ],
-  ])("are reported as text: %j", (given, text) => {
+  ])("are reported as a sentence: %j", (given, text) => {
     expect(unmanagedText(given)).toBe(text);
   });
 });
 
-describe("unmanaged names are reported", () => {
+describe("unmanaged names", () => {
   const because = 'etcd has 1 user that no EtcdUser names: "ann"; they are left alone';
   const noticed = [{ rule: "unmanaged-names", because, is: "notice" }];
   test.each<[string, ClusterSnapshot, object[] | undefined, Unmanaged | undefined]>([
-    ["when they are first seen", guarded({ unmanaged: users("ann") }), noticed, users("ann")],
-    ["when there are new ones", guarded({ unmanaged: users("ann"), toldUnmanaged: users("bob") }), noticed, users("ann")],
-    ["once, and not again when the status has them", guarded({ unmanaged: users("ann"), toldUnmanaged: users("ann") }), undefined, users("ann")],
-    ["not when there are none", guarded({ unmanaged: {} }), undefined, undefined],
-    ["not by an event when none are left", guarded({ unmanaged: {}, toldUnmanaged: users("ann") }), undefined, undefined],
-    ["as before while etcd does not answer", guarded({ toldUnmanaged: users("ann") }), undefined, users("ann")],
-    ["not for a cluster without authentication", secured(), undefined, undefined],
+    ["are reported when they are first seen", guarded({ unmanaged: users("ann") }), noticed, users("ann")],
+    ["are reported when etcd has other unmanaged names than the status", guarded({ unmanaged: users("ann"), toldUnmanaged: users("bob") }), noticed, users("ann")],
+    ["are not reported again when the status has them", guarded({ unmanaged: users("ann"), toldUnmanaged: users("ann") }), undefined, users("ann")],
+    ["are not reported when there are none", guarded({ unmanaged: {} }), undefined, undefined],
+    ["are removed from the status without a notice when none are left", guarded({ unmanaged: {}, toldUnmanaged: users("ann") }), undefined, undefined],
+    ["stay in the status while etcd does not answer", guarded({ toldUnmanaged: users("ann") }), undefined, users("ann")],
+    ["are not reported for a cluster that was never asked for authentication", secured(), undefined, undefined],
   ])("%s", (_, snapshot, reports, status) => {
     const plan = planCluster(snapshot);
     expect(plan.reports).toEqual(reports);
     expect(authStatus(snapshot).auth?.unmanaged).toEqual(status);
   });
 
-  test("without an effect on Ready", () => {
+  test("have no effect on Ready", () => {
     const snapshot = guarded({ unmanaged: users("ann") });
     const own = [] as never[];
     const before = guarded();

@@ -16,21 +16,25 @@ const nameless = movingTo({ next: "" });
 const facts = nameless.certificates?.operator;
 
 const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
-  { name: "it already has that certificate", given: guarded({ recorded: true }), is: undefined },
-  { name: "etcd has no such user", given: movingTo({ next: "bob" }), is: NO_ADMINISTRATOR },
-  { name: "the user is an administrator", given: movingTo({ next: "bob", state: administrator }), is: undefined },
+  { name: "it uses that certificate already", given: guarded({ recorded: true }), is: undefined },
+  { name: "etcd has no user with its common name", given: movingTo({ next: "bob" }), is: NO_ADMINISTRATOR },
   {
-    name: "the user has other roles",
+    name: "the user with its common name is an administrator",
+    given: movingTo({ next: "bob", state: administrator }),
+    is: undefined,
+  },
+  {
+    name: "the user with its common name has only other roles",
     given: movingTo({ next: "bob", state: { ...LOCKED, next: ["reader"] } }),
     is: NO_ADMINISTRATOR,
   },
   {
-    name: "etcd was asked about another user",
+    name: "etcd last answered about another user",
     given: movingTo({ next: "carol", state: administrator }),
     is: YET_TO_BE_ASKED,
   },
   {
-    name: "users were not observed since the operator started",
+    name: "users were not read since the operator started",
     given: { ...movingTo({ next: "bob", recorded: true }), auth: undefined },
     is: YET_TO_BE_ASKED,
   },
@@ -39,15 +43,15 @@ const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] 
     given: movingTo({ next: "bob", state: unknown("no answer"), recorded: true }),
     is: `${ASKED}etcd did not answer whether bob, its common name, is an administrator: no answer`,
   },
-  { name: "the common name stays", given: movingTo({}, OPERATOR_USER), is: undefined },
+  { name: "its common name is unchanged", given: movingTo({}, OPERATOR_USER), is: undefined },
   { name: "authentication is off", given: movingTo({ next: "bob", state: PREPARED }), is: undefined },
   {
-    name: "the common name is root, an administrator",
+    name: "its common name is root",
     given: movingTo({ next: "root", state: administrator }, "root"),
     is: `${ASKED}root, its common name, is reserved for people`,
   },
   {
-    name: "the certificate has no common name",
+    name: "it has no common name",
     given:
       facts?.is === "present"
         ? withSeen(nameless, { operator: { ...facts, value: { ...facts.value, commonName: undefined } } })
@@ -55,11 +59,11 @@ const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] 
     is: `${ASKED}it has no usable common name`,
   },
 ];
-test.each(cases)("why the operator may not use its next certificate: $name", ({ given, is }) => {
+test.each(cases)("whether the operator may use its next certificate, when $name", ({ given, is }) => {
   expect(whyStranger(given)).toBe(is);
 });
 
-test("the next user is known while the operator uses another certificate", () => {
+test("nextUser is the common name in the certificate that the operator does not use yet", () => {
   expect(nextUser(movingTo({}))).toBe("bob");
   expect(nextUser(guarded())).toBeUndefined();
 });

@@ -29,11 +29,11 @@ function otherwise<T extends KubeObject>(live: T, given: { ours: boolean }): T {
 for (const [rule, field] of Object.entries(objects)) {
   const live = settled[field]!;
   const with_ = (object: KubeObject | undefined): ClusterSnapshot => ({ ...settled, [field]: object });
-  test(`${rule}: a correct object is left alone`, () => expect(said(rule, settled)).toBe("nothing"));
-  test(`${rule}: a missing object is created`, () => expect(said(rule, with_(undefined))).toMatch("create"));
-  test(`${rule}: a wrong object is corrected`, () =>
+  test(`${rule}: leaves a correct object alone`, () => expect(said(rule, settled)).toBe("nothing"));
+  test(`${rule}: creates a missing object`, () => expect(said(rule, with_(undefined))).toMatch("create"));
+  test(`${rule}: corrects an outdated object`, () =>
     expect(said(rule, with_(otherwise(live, { ours: true })))).toMatch("replace"));
-  test(`${rule}: an object with another owner is reported, and never changed`, () =>
+  test(`${rule}: reports an object with another owner and does not change it`, () =>
     expect(said(rule, with_(otherwise(live, { ours: false })))).toBe("notice"));
 }
 
@@ -41,7 +41,7 @@ const unwanted = cluster({ spec: { disruptionBudget: "None" } });
 const going = { ...unwanted.budget!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" };
 const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }[] = [
   { name: "is deleted", budget: unwanted.budget, says: "deleteBudget" },
-  { name: "with changes is deleted, too", budget: otherwise(unwanted.budget!, { ours: true }), says: "deleteBudget" },
+  { name: "that is outdated is deleted", budget: otherwise(unwanted.budget!, { ours: true }), says: "deleteBudget" },
   {
     name: "that is being deleted is not deleted again",
     budget: { ...unwanted.budget!, metadata: going },
@@ -51,10 +51,10 @@ const without: { name: string; budget: ClusterSnapshot["budget"]; says: string }
   { name: "that is missing is not created", budget: undefined, says: "nothing" },
 ];
 for (const { name, budget, says } of without)
-  test(`disruption-budget: when none is wanted, one ${name}`, () =>
+  test(`disruption-budget: with spec.disruptionBudget None, a PodDisruptionBudget ${name}`, () =>
     expect(said("disruption-budget", { ...unwanted, budget })).toBe(says));
 
-test("network-policy: an object with another owner is reported, and never changed", () => {
+test("network-policy: reports a NetworkPolicy with another owner and does not change it", () => {
   const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
   const made: NetworkPolicy = born(networkPolicy(wanted));
   const seeing = (live: NetworkPolicy) => said("network-policy", { ...wanted, networkPolicy: live });
@@ -63,7 +63,7 @@ test("network-policy: an object with another owner is reported, and never change
   expect(seeing(otherwise(made, { ours: false }))).toBe("notice");
 });
 
-describe("await-network-policy: no member is created", () => {
+describe("await-network-policy", () => {
   const wanted = cluster({ spec: { networkPolicy: { enabled: true } } });
   const made: NetworkPolicy = born(networkPolicy(wanted));
   const [members, ...others] = made.spec?.ingress ?? [];
@@ -74,37 +74,41 @@ describe("await-network-policy: no member is created", () => {
   const allPods = { from: [{ podSelector: {} }] };
   const lacks = "NetworkPolicy my-etcd does not have the rules of spec.networkPolicy yet";
   const cases: { name: string; live: NetworkPolicy | undefined; why?: string }[] = [
-    { name: "without a NetworkPolicy", live: undefined, why: "NetworkPolicy my-etcd does not exist yet" },
-    { name: "with an outdated NetworkPolicy", live: otherwise(made, { ours: true }), why: lacks },
+    { name: "waits without a NetworkPolicy", live: undefined, why: "NetworkPolicy my-etcd does not exist yet" },
+    { name: "waits with an outdated NetworkPolicy", live: otherwise(made, { ours: true }), why: lacks },
     {
-      name: "with a NetworkPolicy of another owner",
+      name: "waits with a NetworkPolicy of another owner",
       live: { ...made, metadata: { ...made.metadata, ownerReferences: [] } },
       why: "NetworkPolicy my-etcd exists already and is not this cluster's: it has no controller; delete it",
     },
-    { name: "with a NetworkPolicy for other pods", live: holding({ podSelector: {} }), why: lacks },
-    { name: "with a NetworkPolicy for egress", live: holding({ policyTypes: ["Egress"] }), why: lacks },
-    { name: "with a NetworkPolicy that excludes a client", live: holding({ ingress: others }), why: lacks },
+    { name: "waits with a NetworkPolicy that selects other pods", live: holding({ podSelector: {} }), why: lacks },
     {
-      name: "with a NetworkPolicy that lacks a port",
+      name: "waits with a NetworkPolicy that limits only egress",
+      live: holding({ policyTypes: ["Egress"] }),
+      why: lacks,
+    },
+    { name: "waits with a NetworkPolicy that lacks an ingress rule", live: holding({ ingress: others }), why: lacks },
+    {
+      name: "waits with a NetworkPolicy that lacks a port",
       live: holding({
         ingress: [{ ...members, ports: members?.ports?.slice(1) } as typeof members & object, ...others],
       }),
       why: lacks,
     },
     {
-      name: "with a NetworkPolicy that excludes the operator",
+      name: "waits with a NetworkPolicy that excludes the operator",
       live: holding({ ingress: [members!, { ...others[0], from: others[0]?.from?.slice(1) as never }, others[1]!] }),
       why: lacks,
     },
-    { name: "with a NetworkPolicy that allows all connections", live: holding({ ingress: [{}] }), why: lacks },
-    { name: "with an empty NetworkPolicy", live: { ...made, spec: undefined } as never, why: lacks },
-    { name: "until it is correct", live: made },
+    { name: "waits with a NetworkPolicy that allows all connections", live: holding({ ingress: [{}] }), why: lacks },
+    { name: "waits with a NetworkPolicy without a spec", live: { ...made, spec: undefined } as never, why: lacks },
+    { name: "does not wait with a correct NetworkPolicy", live: made },
     {
-      name: "until it is correct, apart from usual additions",
+      name: "does not wait with a correct NetworkPolicy that has an additional policy type and rule",
       live: holding({ policyTypes: ["Ingress", "Egress"], ingress: [allPods, members!, ...others] }),
     },
     {
-      name: "until it is correct, apart from additional peers",
+      name: "does not wait with a correct NetworkPolicy that allows additional peers",
       live: holding({ ingress: [{ ...members, from: [...(members?.from ?? []), allPods.from[0]!] }, ...others] }),
     },
   ];
@@ -116,7 +120,7 @@ describe("await-network-policy: no member is created", () => {
     expect(told).toEqual(why === undefined ? undefined : waits);
   });
 
-  test("when the spec has several errors, which are named by field", () => {
+  test("waits when the spec has several errors and names each by its field", () => {
     const clients = [{ podSelector: { matchlabels: {} } }, { ipBlock: { cidr: "here" } }] as never;
     const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
     const rule = CLUSTER_RULES.find(({ name }) => name === "await-network-policy")!;
@@ -129,20 +133,20 @@ describe("await-network-policy: no member is created", () => {
       });
   });
 
-  test("when the spec has one error, whatever NetworkPolicy exists", () => {
+  test("waits when the spec has an error, even with a NetworkPolicy made from that spec", () => {
     const clients = [{ ipBlock: { cidr: "here" } }];
     const refused = cluster({ spec: { networkPolicy: { enabled: true, clients } } });
     const live: NetworkPolicy = born(networkPolicy(refused));
     expect(said("await-network-policy", { ...refused, peers: [], networkPolicy: live })).toBe("wait");
   });
 
-  test("and existing members are not affected", () => {
+  test("does not wait when members exist or no NetworkPolicy is wanted", () => {
     expect(said("await-network-policy", { ...wanted, networkPolicy: undefined })).toBe("nothing");
     expect(said("await-network-policy", { ...settled, peers: [], networkPolicy: undefined })).toBe("nothing");
   });
 });
 
-test("a refused NetworkPolicy prevents members", () => {
+test("no member is created while the API server refuses the NetworkPolicy", () => {
   const given = cluster({
     stage: "recorded",
     spec: { networkPolicy: { enabled: true } },
@@ -154,7 +158,7 @@ test("a refused NetworkPolicy prevents members", () => {
   expect(plan.reports).toMatchObject([{ rule: "network-policy", is: "refused" }]);
 });
 
-test("a NetworkPolicy with additions of a webhook does not prevent the first member", () => {
+test("the first member is created although a webhook adds fields to the NetworkPolicy", () => {
   const given = cluster({
     stage: "recorded",
     spec: { networkPolicy: { enabled: true } },

@@ -19,7 +19,7 @@ describe("Monitored", () => {
   };
   const theirs = { ...MONITOR, metadata: { ...MONITOR.metadata, ownerReferences: [] } };
 
-  test("exists once a PodMonitor is requested", () => {
+  test("exists once the spec asks for a PodMonitor, and reports its state", () => {
     expect(told(cluster())).toBeUndefined();
     expect(told(withMonitored(cluster(), "NotMonitored"))).toBe("False NotMonitored");
     expect(told(monitoring(undefined))).toBe("Unknown Waiting");
@@ -43,7 +43,7 @@ describe("Monitored", () => {
     expect(said(monitoring(present(MONITOR)))).toBe("PodMonitor my-etcd selects the members' metrics");
   });
 
-  test("has no effect on refusals of other steps, nor on a taken name", () => {
+  test("does not replace other reports of refused steps and taken names in Ready", () => {
     const given = { ...monitoring(present(theirs)), clientService: undefined };
     const plan = planCluster(given, (rule) => (rule === "client-service" ? refused : undefined));
     const { conditions = [] } = clusterStatus(given, plan);
@@ -54,7 +54,7 @@ describe("Monitored", () => {
     expect(ready).toMatchObject({ status: "False", reason: "NameTaken" });
   });
 
-  test("exists until no PodMonitor is left", () => {
+  test("stays after the spec no longer asks for a PodMonitor", () => {
     const off = { podMonitor: false };
     expect(told(monitoring(present(MONITOR), off))).toBe("False Waiting");
     expect(told(monitoring(present(theirs), off))).toBe("False NotMonitored");
@@ -70,7 +70,7 @@ describe("Monitored", () => {
   });
 });
 
-test("a PodMonitor selects the members' metrics, and is written when it differs", () => {
+test("a PodMonitor selects the members' metrics and is replaced when its spec differs", () => {
   const wanted = podMonitor(asking);
   expect(wanted.spec).toEqual({
     selector: {

@@ -32,8 +32,8 @@ function asked(say: { groups?: string; kinds?: string } = {}) {
 
 const DISCOVERY = ["/apis", "/apis/monitoring.coreos.com/v1"];
 
-describe("the API server is read for a PodMonitor", () => {
-  test("not at all while none is wanted, or the cluster is being deleted", async () => {
+describe("the operator reads the PodMonitor", () => {
+  test("never while no PodMonitor is wanted or the cluster is being deleted", async () => {
     const { calls, look } = asked();
     expect(await look(cluster().cluster)).toBeUndefined();
     expect(await look(withMonitored(cluster(), "NotMonitored").cluster)).toBeUndefined();
@@ -44,13 +44,13 @@ describe("the API server is read for a PodMonitor", () => {
     expect(calls).toEqual([]);
   });
 
-  test("as long as one may exist", async () => {
+  test("while the condition Monitored records that a PodMonitor may exist", async () => {
     const { calls, look } = asked();
     expect(await look(withMonitored(cluster(), "Monitored").cluster)).toEqual(absent);
     expect(calls).toEqual([...DISCOVERY, "foo/my-etcd"]);
   });
 
-  test("once a minute, and every five minutes whether the kind is served", async () => {
+  test("once a minute, and checks every five minutes whether the kind is served", async () => {
     const { calls, clock, look } = asked();
     for (let second = 0; second < 299; second += 10) {
       await look();
@@ -61,7 +61,7 @@ describe("the API server is read for a PodMonitor", () => {
     expect(calls.slice(7)).toEqual([...DISCOVERY, "foo/my-etcd"]);
   });
 
-  test("immediately after a write", async () => {
+  test("immediately after it has written the PodMonitor", async () => {
     const { calls, look, monitors } = asked();
     await look();
     monitors.forget({ namespace: "foo", name: "my-etcd" });
@@ -69,7 +69,7 @@ describe("the API server is read for a PodMonitor", () => {
     expect(calls.slice(2)).toEqual(["foo/my-etcd", "foo/my-etcd"]);
   });
 
-  test("not where the kind is not served, which is shared by all clusters", async () => {
+  test("for no cluster when the API server does not serve the kind", async () => {
     for (const say of [
       { groups: '{"groups":[]}' },
       { groups: '{"groups":[{"name":"monitoring.coreos.com"}]}' },
@@ -84,7 +84,7 @@ describe("the API server is read for a PodMonitor", () => {
     }
   });
 
-  test("at each observation after an unusable answer", async () => {
+  test("at each observation after an invalid answer of API discovery", async () => {
     for (const say of [{ groups: "<html>" }, { groups: "[]" }, { kinds: "{}" }]) {
       const { calls, look } = asked(say);
       expect((await look())?.is).toBe("unknown");
@@ -94,7 +94,7 @@ describe("the API server is read for a PodMonitor", () => {
     }
   });
 
-  test("and a cancelled read has no answer", async () => {
+  test("and throws when the read is cancelled", async () => {
     const clock = new FakeClock();
     const raw = () => Promise.reject(new OperatorError("Cancelled", "cut off"));
     const monitors = new Monitoring({ raw, find: raw } as never, clock);

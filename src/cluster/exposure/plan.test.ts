@@ -23,15 +23,31 @@ const foreignService = born<Service>({
 });
 
 testPlans("src/cluster/exposure", [
-  { name: "creates a PodMonitor on request", given: monitoring(absent), expect: "pod-monitor: createMonitor" },
   {
-    name: "creates none before the condition is recorded: without it, an unwanted one would be forgotten",
+    name: "creates a PodMonitor when the spec asks for it",
+    given: monitoring(absent),
+    expect: "pod-monitor: createMonitor",
+  },
+  {
+    name: "creates no PodMonitor before the condition Monitored is recorded",
     given: { ...monitoring(absent), cluster: asking.cluster },
     expect: "settled",
   },
-  { name: "creates none where the kind is not served", given: monitoring({ is: "notServed" }), expect: "settled" },
-  { name: "creates none before it was observed", given: monitoring(undefined), expect: "settled" },
-  { name: "creates none when the observation failed", given: monitoring(unknown("no answer")), expect: "settled" },
+  {
+    name: "creates no PodMonitor when the API server does not serve the kind",
+    given: monitoring({ is: "notServed" }),
+    expect: "settled",
+  },
+  {
+    name: "creates no PodMonitor before the API server was asked for it",
+    given: monitoring(undefined),
+    expect: "settled",
+  },
+  {
+    name: "creates no PodMonitor when the API server did not answer",
+    given: monitoring(unknown("no answer")),
+    expect: "settled",
+  },
   { name: "leaves a correct PodMonitor alone", given: monitoring(present(MONITOR)), expect: "settled" },
   {
     name: "corrects an edited PodMonitor",
@@ -49,7 +65,7 @@ testPlans("src/cluster/exposure", [
     expect: "pod-monitor: deleteMonitor",
   },
   {
-    name: "does not delete a PodMonitor twice",
+    name: "does not delete a PodMonitor that is already being deleted",
     given: monitoring(
       present({ ...MONITOR, metadata: { ...MONITOR.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } }),
       { podMonitor: false },
@@ -75,17 +91,17 @@ testPlans("src/cluster/exposure", [
     expect: "warn: await-network-policy",
   },
   {
-    name: "creates no member without a NetworkPolicy because its spec is refused",
+    name: "creates no member while spec.networkPolicy is invalid",
     given: cluster({ ...MISSPELT, stage: "recorded", with: { headlessService } }),
     expect: "warn: await-network-policy",
   },
   {
-    name: "creates members with a correct NetworkPolicy",
+    name: "creates members once a correct NetworkPolicy exists",
     given: cluster({ ...RESTRICTED, stage: "recorded", with: { headlessService, networkPolicy: POLICY } }),
     expect: "bootstrap: createPeer my-etcd-0 New",
   },
   {
-    name: "recreates members without a NetworkPolicy while another member remains",
+    name: "recreates EtcdPeers without a NetworkPolicy while another EtcdPeer exists",
     given: withoutPeers(
       cluster({ ...RESTRICTED, with: { headlessService, networkPolicy: FOREIGN_POLICY } }),
       "my-etcd-1",
@@ -94,7 +110,7 @@ testPlans("src/cluster/exposure", [
     expect: "recreate-peer: createPeer my-etcd-1 fenced",
   },
   {
-    name: "creates a NetworkPolicy on request",
+    name: "creates a NetworkPolicy when the spec of an existing cluster asks for it",
     given: cluster(RESTRICTED),
     expect: "network-policy: createNetworkPolicy",
   },
@@ -104,22 +120,22 @@ testPlans("src/cluster/exposure", [
     expect: "settled",
   },
   {
-    name: "corrects a NetworkPolicy that was opened",
+    name: "corrects a NetworkPolicy that was edited to allow all connections",
     given: cluster({ ...RESTRICTED, with: { networkPolicy: { ...POLICY, spec: { ...POLICY.spec!, ingress: [{}] } } } }),
     expect: "network-policy: replaceNetworkPolicy",
   },
   {
-    name: "creates no NetworkPolicy from a refused spec, which would allow all connections",
+    name: "creates no NetworkPolicy from an invalid spec.networkPolicy",
     given: cluster(MISSPELT),
     expect: "settled",
   },
   {
-    name: "keeps an existing NetworkPolicy when the spec is refused",
+    name: "keeps an existing NetworkPolicy when spec.networkPolicy is invalid",
     given: cluster({ ...MISSPELT, with: { networkPolicy: POLICY } }),
     expect: "settled",
   },
   {
-    name: "does not start a cluster with a refused spec",
+    name: "does not start a cluster with an invalid spec.networkPolicy",
     given: cluster({ ...MISSPELT, stage: "new" }),
     expect: "warn: refused-spec",
   },
@@ -139,7 +155,7 @@ testPlans("src/cluster/exposure", [
     expect: "settled",
   },
   {
-    name: "does not delete a NetworkPolicy twice",
+    name: "does not delete a NetworkPolicy that is already being deleted",
     given: cluster({
       with: {
         networkPolicy: { ...POLICY, metadata: { ...POLICY.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } },
@@ -148,17 +164,17 @@ testPlans("src/cluster/exposure", [
     expect: "settled",
   },
   {
-    name: "creates the headless Service before members",
+    name: "creates the headless Service before the EtcdPeers",
     given: cluster({ stage: "recorded" }),
     expect: "headless-service: createService my-etcd",
   },
   {
-    name: "creates the client Service after members",
+    name: "creates the client Service after the EtcdPeers",
     given: cluster({ stage: "starting", with: { clientService: undefined } }),
     expect: "client-service: createService my-etcd-client",
   },
   {
-    name: "creates the PodDisruptionBudget after members",
+    name: "creates the PodDisruptionBudget after the EtcdPeers",
     given: cluster({ stage: "starting", with: { budget: undefined } }),
     expect: "disruption-budget: createBudget",
   },
@@ -168,7 +184,7 @@ testPlans("src/cluster/exposure", [
     expect: "headless-service: createService my-etcd",
   },
   {
-    name: "corrects a Service that was made from another draft",
+    name: "corrects a Service without the hash of the wanted spec",
     given: cluster({
       with: {
         clientService: born<Service>({
@@ -192,34 +208,34 @@ testPlans("src/cluster/exposure", [
     expect: "client-service: replaceService my-etcd-client",
   },
   {
-    name: "opens the client Service on request",
+    name: "changes the type of the client Service when the spec asks for LoadBalancer",
     given: cluster({ spec: { clientService: { type: "LoadBalancer" } } }),
     expect: "client-service: replaceService my-etcd-client",
   },
   {
-    name: "corrects a PodDisruptionBudget that was loosened",
+    name: "corrects a PodDisruptionBudget that was edited to minAvailable 0",
     given: cluster({
       with: { budget: { ...cluster().budget!, spec: { ...cluster().budget!.spec, minAvailable: 0 } } },
     }),
     expect: "disruption-budget: replaceBudget",
   },
   {
-    name: "deletes an unwanted PodDisruptionBudget",
+    name: "deletes the PodDisruptionBudget when spec.disruptionBudget is None",
     given: cluster({ spec: NO_BUDGET }),
     expect: "disruption-budget: deleteBudget",
   },
   {
-    name: "does not create an unwanted PodDisruptionBudget",
+    name: "creates no PodDisruptionBudget when spec.disruptionBudget is None",
     given: cluster({ spec: NO_BUDGET, with: { budget: undefined } }),
     expect: "settled",
   },
   {
-    name: "restarts members without a PodDisruptionBudget when none is wanted",
+    name: "restarts members without a PodDisruptionBudget when spec.disruptionBudget is None",
     given: withTurn(wanting(NEWER, { spec: NO_BUDGET, with: { budget: undefined } }), "my-etcd-2"),
     expect: "restart-member: restartPod",
   },
   {
-    name: "a Service with another owner does not stop other work once the identity is recorded",
+    name: "scales up a cluster with a recorded identity although the client Service has another owner",
     given: cluster({ with: { clientService: foreignService }, spec: { replicas: 5 } }),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },

@@ -41,15 +41,15 @@ function annotation(snapshot: ClusterSnapshot, key: string, name = NAME) {
   return pod(snapshot, name)?.metadata.annotations?.[key];
 }
 
-describe("forecast: changes without a step", () => {
-  test("none without a quorum or an answer", () => {
+describe("forecast: what happens without a step", () => {
+  test("nothing changes without a quorum or without any answer", () => {
     const outage = cluster({ down: ["my-etcd-0", NAME] });
     expect(arrived(outage)).toBe(outage);
     const mute = { ...cluster(), endpoints: new Map() };
     expect(arrived(mute)).toBe(mute);
   });
 
-  test("a ReplicaSet takes over the spec of its EtcdPeer, and a budget is counted", () => {
+  test("each ReplicaSet gets the template of its EtcdPeer, and Kubernetes observes the PodDisruptionBudget", () => {
     const given = withTurn(wanting(NEWER), NAME, NEWER, { isTakenOver: false });
     const { budget } = withBudget(given);
     const disruptedPods = { x: "2026-01-01T12:00:00Z" };
@@ -60,7 +60,7 @@ describe("forecast: changes without a step", () => {
     expect(arrived({ ...given, budget: undefined }).budget).toBeUndefined();
   });
 
-  test("a missing pod is created from its EtcdPeer, and runs", () => {
+  test("a missing pod is created from its EtcdPeer and becomes Ready", () => {
     const given = withoutPod(withPeer(LOST, NAME, { spec: NEWER }), NAME);
     expect(pod(given)?.metadata).toMatchObject({
       ...{ namespace: "foo", name: NAME, creationTimestamp: "2026-01-01T12:00:00Z" },
@@ -82,7 +82,7 @@ describe("forecast: changes without a step", () => {
     expect(pod(given)?.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  test("an existing pod becomes Ready, and keeps its metadata", () => {
+  test("an existing pod becomes Ready and keeps its metadata", () => {
     expect(pod(LOST)?.metadata).toEqual(LOST.pods.get(NAME)?.metadata);
     expect([isReady(LOST.pods.get(NAME)!), isReady(pod(LOST)!)]).toEqual([false, true]);
     expect(answer(cluster())).toEqual({ ...answer(LOST), memberId: answer(cluster())?.memberId });
@@ -97,24 +97,24 @@ describe("forecast: changes without a step", () => {
       expect(answer(given, name)).toMatchObject({ raftIndex: 30, raftAppliedIndex: 30 });
   });
 
-  test("only a lost member that is given up stays lost", () => {
+  test("a lost member recovers unless it is due for replacement", () => {
     const five = cluster({ replicas: 5, down: [NAME, "my-etcd-2"] });
     const given = sickFor(five, NAME, 10_000_000);
     expect(answer(given)).toBeUndefined();
     expect(answer(given, "my-etcd-2")).toBeDefined();
   });
 
-  test("the reported release of a member is kept", () => {
+  test("a member keeps the release that it reports", () => {
     expect(answer(saying(cluster(), NAME, { version: "3.6.2" }))?.version).toBe("3.6.2");
   });
 
-  test("a pod has the fence when its member must not bootstrap", () => {
+  test("a pod gets the fence annotation when its member must not bootstrap", () => {
     expect(annotation(withUnfencedPod(cluster(), NAME), INITIAL_CLUSTER_ANNOTATION)).toBe(FENCE);
     const learner = withArrival(cluster(), "my-etcd-3", "started");
     expect(annotation(learner, INITIAL_CLUSTER_ANNOTATION, "my-etcd-3")).toBeUndefined();
   });
 
-  test("a learner that may start reports its ID, and has no vote", () => {
+  test("a learner that may start publishes its name and stays a learner", () => {
     const given = withArrival(cluster(), "my-etcd-3", "added");
     const made = arrived(given);
     expect(listIn(made).members[3]).toMatchObject({
@@ -129,13 +129,13 @@ describe("forecast: changes without a step", () => {
     expect(answer(given, "my-etcd-3")).toMatchObject({ memberId: BigInt(`0x${LATER_ID}`), isLearner: true });
   });
 
-  test("a member that may not start, or is foreign, has no pod", () => {
+  test("no pod is created for an intent, a foreign member or an EtcdPeer with another member ID", () => {
     expect(pod(withArrival(cluster(), "my-etcd-3", "intended"), "my-etcd-3")).toBeUndefined();
     expect(arrived(withMember(cluster(), stranger())).pods.size).toBe(3);
     expect(answer(withPeer(LOST, NAME, { spec: { memberID: "abc" } }))).toBeUndefined();
   });
 
-  test("EtcdPeers that are being deleted are gone, and their claims when their finalizer requests it", () => {
+  test("terminating EtcdPeers are removed, and their claims only with the cleanup finalizer", () => {
     const going = (finalizers: readonly string[] | undefined) => {
       const change = { deletionTimestamp: "2026-01-01T12:00:00Z", ...(finalizers === undefined ? {} : { finalizers }) };
       const { peers, pods, endpoints, claims } = arrived(changedPeer(cluster(), NAME, change));
@@ -150,36 +150,60 @@ describe("forecast: changes without a step", () => {
   });
 });
 
-describe("forecast: a member recovers unless there is evidence against it", () => {
+describe("forecast: whether a member recovers", () => {
   const cases = [
-    { name: "a container that crashes repeatedly", given: withCrashing(LOST, NAME, 1_000), comes: false },
-    { name: "one that crashes and answers", given: withCrashing(cluster(), NAME), comes: true },
-    { name: "silence for the whole time", given: silentFor(LOST, NAME, 600_000), comes: false },
-    { name: "silence for nearly the whole time", given: silentFor(LOST, NAME, 599_999), comes: true },
     {
-      name: "silence for the whole time, with a new pod",
+      name: "a member with a container that crashes repeatedly does not recover",
+      given: withCrashing(LOST, NAME, 1_000),
+      comes: false,
+    },
+    {
+      name: "a member that answers recovers, although its container crashes repeatedly",
+      given: withCrashing(cluster(), NAME),
+      comes: true,
+    },
+    {
+      name: "a member that has been silent for the member timeout does not recover",
+      given: silentFor(LOST, NAME, 600_000),
+      comes: false,
+    },
+    {
+      name: "a member that has been silent for less than the member timeout recovers",
+      given: silentFor(LOST, NAME, 599_999),
+      comes: true,
+    },
+    {
+      name: "a member without a pod recovers, although it has been silent for the member timeout",
       given: withoutPod(silentFor(LOST, NAME, 600_000), NAME),
       comes: true,
     },
-    { name: "a member to be given up", given: sickFor(LOST, NAME, 300_000), comes: false },
-    { name: "a member just before it is given up", given: sickFor(LOST, NAME, 299_999), comes: true },
     {
-      name: "a member to be given up, without a pod",
+      name: "a member that has been lost for the replacement time does not recover",
+      given: sickFor(LOST, NAME, 300_000),
+      comes: false,
+    },
+    {
+      name: "a member that has been lost for less than the replacement time recovers",
+      given: sickFor(LOST, NAME, 299_999),
+      comes: true,
+    },
+    {
+      name: "a member without a pod that has been lost for the replacement time does not recover",
       given: withoutPod(sickFor(LOST, NAME, 300_000), NAME),
       comes: false,
     },
     {
-      name: "a member just before it is given up, without a pod",
+      name: "a member without a pod that has been lost for less than the replacement time recovers",
       given: withoutPod(sickFor(LOST, NAME, 299_999), NAME),
       comes: true,
     },
     {
-      name: "a member lost for long where none is given up",
+      name: "a member without a pod recovers when spec.replacement.after is Never",
       given: withoutPod({ ...sickFor(LOST, NAME, 500_000), replaceAfterMs: Number.POSITIVE_INFINITY }, NAME),
       comes: true,
     },
     {
-      name: "a lost member in contact with the leader",
+      name: "a lost member with raft traffic to the leader recovers",
       given: { ...sickFor(LOST, NAME, 300_000), heard: new Set([LOST.peers[1]!.spec.memberID!]) },
       comes: true,
     },
@@ -189,7 +213,7 @@ describe("forecast: a member recovers unless there is evidence against it", () =
     expect(made !== given.pods.get(NAME)).toBe(comes);
   });
 
-  test("a participating member that is unfit for long", () => {
+  test("a participating member that has been unfit for the member timeout stays as it is", () => {
     const history = { ...sickFor(LOST, NAME, 0).histories.values().next().value!, unfitForMs: 600_000 };
     const { id } = LOST.cluster.status!.identity!.initialMembers[1]!;
     const given = { ...cluster(), histories: new Map([[id, history]]) };

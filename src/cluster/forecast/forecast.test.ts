@@ -13,7 +13,7 @@ import { planStatus } from "./plan-status.ts";
 const ONE = { replicas: 1 };
 
 describe("forecast", () => {
-  test("of the restart of the only member", () => {
+  test("lists the steps that restart the only member", () => {
     const { steps, ...end } = forecast(wanting(NEWER, ONE));
     expect(end).toEqual({ outcome: "Done", message: "there is nothing more to do then", restarts: ["my-etcd-0"] });
     expect(steps?.map(({ rule, step, member }) => [rule, step, member])).toEqual([
@@ -22,13 +22,13 @@ describe("forecast", () => {
     ]);
   });
 
-  test("of a step that concerns no member", () => {
+  test("names no member for a step that concerns none", () => {
     const { steps } = forecast(wanting(NEWER));
     expect(steps?.[1]).toMatchObject({ rule: "disruption-budget", step: "replaceBudget" });
     expect(steps?.[1]).not.toHaveProperty("member");
   });
 
-  test("of a limited number of steps", () => {
+  test("ends as Unforeseen after the given number of steps", () => {
     expect(forecast(wanting(NEWER), 2)).toMatchObject({
       outcome: "Unforeseen",
       message: "no end after 2 steps",
@@ -37,11 +37,11 @@ describe("forecast", () => {
     expect(forecast(wanting(NEWER), 4).steps).toHaveLength(4);
   });
 
-  test("of nothing", () => {
+  test("is Done without steps when there is nothing to do", () => {
     expect(forecast(cluster(ONE))).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
   });
 
-  test("of a refused edit alone, and with an accepted one", () => {
+  test("is Refused for a refused edit, but not when another edit is accepted", () => {
     const refused = [{ rule: "no-version-path", message: expect.stringMatching(/^spec\.version is refused/) }];
     const alone = forecast(cluster({ ...ONE, spec: { version: "3.4.35" } }));
     expect(alone).toEqual({
@@ -53,7 +53,7 @@ describe("forecast", () => {
     expect(beside).toMatchObject({ outcome: "Done", refused, steps: [{ step: "deleteBudget" }] });
   });
 
-  test("of a mere notice: it is not refused", () => {
+  test("is not Refused when the plan has only a notice", () => {
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
     const brought = {
       peer: { provider: "Secret", secret: { secretName: "their-peer" } },
@@ -63,7 +63,7 @@ describe("forecast", () => {
     expect(forecast(ending)).toEqual({ outcome: "Done", message: "there is nothing more to do then" });
   });
 
-  test("of a pause, and of a forming cluster", () => {
+  test("is Waits during a pause and while the cluster forms", () => {
     expect(forecast(cluster({ ...ONE, spec: { paused: true } }))).toEqual({
       outcome: "Waits",
       message: "paused: nothing is changed while spec.paused is true",
@@ -71,13 +71,13 @@ describe("forecast", () => {
     expect(forecast(cluster({ ...ONE, stage: "new" })).outcome).toBe("Waits");
   });
 
-  test("of a leader transfer", () => {
+  test("names the previous leader as the member of a leader transfer", () => {
     const { steps } = forecast(cluster({ replicas: 2, leader: "my-etcd-1", spec: { replicas: 1 } }));
     expect(steps?.find(({ step }) => step === "moveLeader")?.member).toBe("my-etcd-1");
     expect(steps?.find(({ step }) => step === "removeMember")?.member).toBe("my-etcd-1");
   });
 
-  test("of an update about to stop, which is unforeseeable", () => {
+  test("is Unforeseen when an update is about to stop", () => {
     const tried = sickFor(withCanary(wanting(NEWER), "my-etcd-2"), "my-etcd-2", 600_000);
     expect(forecast(tried)).toMatchObject({
       outcome: "Unforeseen",
@@ -92,7 +92,7 @@ describe("status.plan", () => {
   const asking = (text: string, given = {}) =>
     cluster({ ...ONE, ...given, annotations: { [DRY_RUN_ANNOTATION]: text } });
 
-  test("is about the annotated edit, not the spec", () => {
+  test("is the forecast of the edit in the annotation, and absent without the annotation", () => {
     expect(planStatus(cluster(ONE))).toBeUndefined();
     expect(planStatus(asking("{}", { deleting: true }))).toBeUndefined();
     expect(planStatus(asking('{"version":"3.6.17"}'))).toEqual({
@@ -101,7 +101,7 @@ describe("status.plan", () => {
     });
   });
 
-  test("ends where the result of issuing a certificate is unknown", () => {
+  test("ends at a step that issues a certificate", () => {
     const { tls } = secured(ONE).cluster.spec;
     const client = { ...tls?.client, extraNames: ["etcd.example.com"] };
     const edit = JSON.stringify({ tls: { ...tls, client } });
@@ -114,7 +114,7 @@ describe("status.plan", () => {
     });
   });
 
-  test("is not computed for too large a spec", () => {
+  test("is not computed when spec and edit together exceed 32,000 characters", () => {
     const of = (more: number) => {
       const given = asking("{}");
       const { spec } = given.cluster;
@@ -134,14 +134,14 @@ describe("status.plan", () => {
     expect(long).toMatchObject({ outcome: "Unforeseen", edit: `{"paused":${" ".repeat(990)}` });
   });
 
-  test("reports an invalid edit, and repeats part of it", () => {
+  test("is Refused for an invalid edit and repeats its first 1,000 characters", () => {
     const plan = planStatus(asking("x".repeat(1_001)));
     expect(plan).toEqual({ edit: "x".repeat(1_000), outcome: "Refused", message: expect.any(String) });
     expect(plan?.message).toMatch(/^metadata\.annotations\[etcd\.improbable\.io\/dry-run\]: it is "x/);
   });
 });
 
-test("times of the cluster override those of the operator", () => {
+test("timesOf: valid times in the spec override the operator's defaults", () => {
   const spec = cluster().cluster.spec;
   const told = { replaceAfterMs: 7, memberTimeoutMs: 8 };
   const of = (says: Partial<typeof spec>) => timesOf({ ...spec, ...says }, told);

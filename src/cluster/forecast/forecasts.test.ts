@@ -46,13 +46,13 @@ const PENDING = {
 };
 
 describe("forecasts", () => {
-  test("there is none without the annotation", () => {
+  test("there is no forecast without the dry-run annotation", () => {
     const at = forecasts();
     expect(at(0, cluster())).toBeUndefined();
     expect(at(0, asking())).toEqual(DONE);
   });
 
-  test("an answer holds for half a minute, whatever changes in the snapshot", () => {
+  test("a forecast is reused for 30 s, although the snapshot changes", () => {
     const at = forecasts();
     expect(at(0, asking())).toEqual(DONE);
     expect(at(29_999, asking({ paused: true }))).toEqual(DONE);
@@ -62,13 +62,13 @@ describe("forecasts", () => {
   test.each([
     { name: "a new edit", to: { edit: EDIT } },
     { name: "a new spec", to: { paused: true, generation: 2 } },
-  ])("an answer does not hold for $name", ({ to }) => {
+  ])("a forecast is not reused for $name", ({ to }) => {
     const at = forecasts();
     at(0, asking());
     expect(at(1_000, asking(to))).toEqual(planStatus(asking(to)));
   });
 
-  test("forecasts are a second apart over all clusters, and the last answer holds until then", () => {
+  test("forecasts of all clusters are one second apart, and the last forecast is reused until then", () => {
     const at = forecasts();
     at(0, asking());
     expect(at(29_000, asking({ uid: "b", edit: EDIT }))).toEqual({ ...PAUSED, edit: EDIT });
@@ -78,7 +78,7 @@ describe("forecasts", () => {
     expect(at(31_000, asking({ paused: true }))).toEqual(PAUSED);
   });
 
-  test("the second begins when the last forecast has ended", () => {
+  test("the pause of one second begins when the last forecast has ended", () => {
     const at = forecasts(5_000);
     at(0, asking());
     expect(at(5_999, asking({ uid: "b", edit: EDIT }))).toEqual(PENDING);
@@ -87,7 +87,7 @@ describe("forecasts", () => {
     expect(at(35_000, asking({ paused: true }))).toEqual(PAUSED);
   });
 
-  test("until then a recorded answer to the same question holds", () => {
+  test("during the pause a forecast of the same edit and generation is taken from the status", () => {
     const at = forecasts();
     at(0, asking());
     const other = asking({ uid: "b", edit: EDIT, generation: 2 });
@@ -99,13 +99,13 @@ describe("forecasts", () => {
     expect(at(1_000, withWritten(other, EDIT, 2))).toMatchObject({ outcome: "Waits" });
   });
 
-  test("a long edit is repeated in part", () => {
+  test("only the first 1,000 characters of an edit are repeated", () => {
     const at = forecasts();
     at(0, asking());
     expect(at(999, asking({ uid: "b", edit: "x".repeat(1_001) }))?.edit).toBe("x".repeat(1_000));
   });
 
-  test("a cluster without a question, or unseen for ten minutes, is forgotten", () => {
+  test("a forecast is dropped with its annotation, or after ten minutes without a request", () => {
     const at = forecasts();
     at(0, asking());
     const { cluster: of } = cluster();

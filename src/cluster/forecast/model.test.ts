@@ -47,7 +47,7 @@ function formatOf(snapshot: ClusterSnapshot, name: string) {
 }
 
 describe("forecast: the effect of a step", () => {
-  test("only the named members have joined", () => {
+  test("recordJoined: only the named members have joined", () => {
     const given = cluster({ stage: "starting" });
     const made = did({ do: "recordJoined", names: ["my-etcd-1"] }, given);
     expect(made.cluster.status?.identity?.initialMembers.map(({ joined }) => joined)).toEqual([false, true, false]);
@@ -94,9 +94,9 @@ describe("forecast: the effect of a step", () => {
   ];
   for (const [because, ...steps] of unforeseen)
     for (const step of steps)
-      test(`the effect of ${step.do} is not known`, () => expect(afterStep(secure, step)).toBe(because));
+      test(`${step.do}: the effect cannot be predicted`, () => expect(afterStep(secure, step)).toBe(because));
 
-  test("each Service is stored in its own field", () => {
+  test("createService, replaceService: each Service is stored in its own field", () => {
     const bare = { ...GIVEN, headlessService: undefined, clientService: undefined };
     const [headless, client] = [GIVEN.headlessService!, GIVEN.clientService!];
     expect(did({ do: "createService", service: headlessService(GIVEN) }, bare)).toMatchObject({
@@ -113,7 +113,7 @@ describe("forecast: the effect of a step", () => {
     expect(made.clientService?.metadata.uid).toBe(client.metadata.uid);
   });
 
-  test("a budget is created, changed and deleted", () => {
+  test("a PodDisruptionBudget is created, changed and deleted", () => {
     const budget = GIVEN.budget!;
     const live = { ...budget, status: { observedGeneration: 1 } } as typeof budget;
     expect(did({ do: "createBudget", budget }, { ...GIVEN, budget: undefined }).budget?.spec).toEqual(budget.spec);
@@ -132,7 +132,7 @@ describe("forecast: the effect of a step", () => {
     expect(did({ do: "deleteNetworkPolicy", live: made! }).networkPolicy).toBeUndefined();
   });
 
-  test("an EtcdPeer is added after the others, and changed in its place", () => {
+  test("createPeer adds an EtcdPeer at the end, and replacePeer changes it in its place", () => {
     const peer = { ...FIRST!, metadata: { ...FIRST!.metadata, name: "my-etcd-3" } };
     expect(did({ do: "createPeer", peer }).peers.map(({ metadata }) => metadata.name)).toEqual([
       ...["my-etcd-0", "my-etcd-1", "my-etcd-2", "my-etcd-3"],
@@ -147,7 +147,7 @@ describe("forecast: the effect of a step", () => {
     ]);
   });
 
-  test("the backup before an upgrade is completed", () => {
+  test("createBackup: the backup completes at once", () => {
     const upgrade = wanting(NEXT_MINOR);
     const backup = firstBackup(upgrade, etcdBackupSchedule());
     const { sourceBackups: made } = did({ do: "createBackup", backup }, upgrade);
@@ -159,7 +159,7 @@ describe("forecast: the effect of a step", () => {
     expect(both.map(({ metadata }) => metadata.name)).toEqual([earlier.metadata.name, backup.metadata.name]);
   });
 
-  test("a removal is marked, and its mark removed", () => {
+  test("markRemoval: the removal annotation is set and removed", () => {
     const marked = did({ do: "markRemoval", peer: THIRD!, removal: "scale-down" });
     expect(marked.peers.map(({ metadata }) => metadata.annotations?.[REMOVAL_ANNOTATION])).toEqual([
       ...[undefined, undefined, "scale-down"],
@@ -169,7 +169,7 @@ describe("forecast: the effect of a step", () => {
     expect(back.peers[0]?.metadata.annotations).toEqual(THIRD!.metadata.annotations);
   });
 
-  test("the finalizer for the claim is added to others, and then the EtcdPeer is being deleted", () => {
+  test("releaseClaim adds a finalizer to the existing ones, and deletePeer sets the deletion timestamp", () => {
     const peer = { ...THIRD!, metadata: { ...THIRD!.metadata, finalizers: ["mine"] } };
     const given = { ...GIVEN, peers: [peer] };
     const made = did({ do: "releaseClaim", peer, finalizer: CLEANUP_FINALIZER }, given).peers[0]!;
@@ -178,14 +178,14 @@ describe("forecast: the effect of a step", () => {
     expect(did({ do: "deletePeer", peer }, given).peers[0]?.metadata.deletionTimestamp).toBe("2026-01-01T12:00:00Z");
   });
 
-  test("a restarted member has the release of its EtcdPeer", () => {
+  test("restartPod: the member gets the release of its EtcdPeer", () => {
     const given = withPeer(GIVEN, "my-etcd-1", { spec: NEWER });
     const made = did({ do: "restartPod", name: "my-etcd-1", pod: given.pods.get("my-etcd-1")! }, given);
     expect([...made.pods.keys()]).toEqual(["my-etcd-0", "my-etcd-2"]);
     expect([0, 1, 2].map((n) => answer(made, `my-etcd-${n}`)?.version)).toEqual(["3.6.16", "3.6.17", "3.6.16"]);
   });
 
-  test("a restarted member still has the downgrade, unless its release is too old", () => {
+  test("restartPod: the member keeps an enabled downgrade unless its new release does not know it", () => {
     const given = withPeer(downgrading(GIVEN), "my-etcd-1", { spec: BEFORE });
     const back = did({ do: "restartPod", name: "my-etcd-1", pod: given.pods.get("my-etcd-1")! }, given);
     expect([0, 1].map((n) => formatOf(back, `my-etcd-${n}`))).toEqual([
@@ -196,7 +196,7 @@ describe("forecast: the effect of a step", () => {
     expect(formatOf(made, "my-etcd-0")).toEqual(["3.6.16", "3.5.0", "3.5.0"]);
   });
 
-  test("an enabled downgrade converts all data; a cancelled one restores the format of the oldest release", () => {
+  test("enableDowngrade converts the data of known releases, and cancelDowngrade restores the oldest release's format", () => {
     const mixed = saying(saying(GIVEN, "my-etcd-1", { version: "3.5.35" }), "my-etcd-2", { version: "mine" });
     const made = did({ do: "enableDowngrade", to: "3.5" }, mixed);
     expect([0, 1, 2].map((n) => formatOf(made, `my-etcd-${n}`))).toEqual([
@@ -214,7 +214,7 @@ describe("forecast: the effect of a step", () => {
     expect(format(saying(GIVEN, "my-etcd-0", { version: "3.7.3" }))).toBe("3.6.0");
   });
 
-  test("a learner is listed without a name, under an unused ID", () => {
+  test("addLearner: the learner is listed without a name under an unused ID", () => {
     const first = did({ do: "addLearner", name: "my-etcd-3", peerUrl: "http://x:2380" });
     const made = did({ do: "addLearner", name: "my-etcd-4", peerUrl: "http://y:2380" }, first);
     expect(listIn(made).members.slice(3)).toEqual([
@@ -226,7 +226,7 @@ describe("forecast: the effect of a step", () => {
     expect(did({ do: "addLearner", name: "my-etcd-3", peerUrl: "" }, unknown)).toBe(unknown);
   });
 
-  test("exactly one learner gets its vote", () => {
+  test("promote: only the promoted learner gets a vote", () => {
     const two = withArrival(withArrival(GIVEN, "my-etcd-3", "synced"), "my-etcd-4", "synced");
     const learners = listIn(two).members.map((member, n) => (n === 4 ? { ...member, id: memberId(7n) } : member));
     const given = { ...two, members: present({ ...listIn(two), members: learners }) };
@@ -234,7 +234,7 @@ describe("forecast: the effect of a step", () => {
     expect(listIn(made).members.map(({ isLearner }) => isLearner)).toEqual([false, false, false, true, false]);
   });
 
-  test("only one member gets a new peer URL", () => {
+  test("updateMember: only the named member gets the new peer URL", () => {
     const peerUrl = "https://my-etcd-1.my-etcd.foo.svc:2380";
     const made = did({ do: "updateMember", name: "my-etcd-1", id: ID(1), peerUrl });
     expect(listIn(made).members.map(({ peerUrls }) => peerUrls)).toEqual([
@@ -244,7 +244,7 @@ describe("forecast: the effect of a step", () => {
     ]);
   });
 
-  test("a removed member is not listed and does not answer", () => {
+  test("removeMember: the member is not listed and does not answer", () => {
     const given = unpublished(GIVEN, "my-etcd-2");
     const made = did({ do: "removeMember", name: "my-etcd-2", id: ID(2) }, given);
     expect(listIn(made).members.map(({ name }) => name)).toEqual(["my-etcd-0", "my-etcd-1"]);
@@ -252,7 +252,7 @@ describe("forecast: the effect of a step", () => {
     expect(made.endpoints.get("my-etcd-1")).toBe(given.endpoints.get("my-etcd-1"));
   });
 
-  test("only one alarm of one member is disarmed", () => {
+  test("disarmAlarm: only one alarm of one member is disarmed", () => {
     const alarms = [0, 1].map((n) => ({ type: "CORRUPT", id: hexOf(ID(n)) }) as const);
     const full = { type: "NOSPACE", id: hexOf(ID(1)) } as const;
     const made = did({ do: "disarmAlarm", id: ID(1), type: "CORRUPT" }, withAlarms(GIVEN, ...alarms, full));
@@ -262,13 +262,13 @@ describe("forecast: the effect of a step", () => {
     ]);
   });
 
-  test("all members that answer have the new leader", () => {
+  test("moveLeader: all members that answer report the new leader", () => {
     const given = unpublished(GIVEN, "my-etcd-2");
     const made = did({ do: "moveLeader", from: "my-etcd-0", to: "my-etcd-1", id: ID(1) }, given);
     expect([0, 1, 2].map((n) => answer(made, `my-etcd-${n}`)?.leaderId)).toEqual([ID(1), ID(1), undefined]);
   });
 
-  test("a cluster that falls asleep stops its members and records the sleep", () => {
+  test("fallAsleep: the members are stopped and the sleep is recorded", () => {
     const made = did({ do: "fallAsleep" }, tired());
     expect(made.cluster.status?.sleep).toEqual({ since: "2026-01-01T12:00:00Z" });
     const { pods, endpoints, members, unpublished, histories } = arrived(sickFor(made, "my-etcd-0", 1));
@@ -276,7 +276,7 @@ describe("forecast: the effect of a step", () => {
     expect(members).toEqual({ is: "unknown", why: "its members are stopped" });
   });
 
-  test("all members of a woken cluster are listed and answer with the spec of their EtcdPeers", () => {
+  test("wakeUp: all members are listed and answer with the releases of their EtcdPeers", () => {
     const made = did({ do: "wakeUp" }, wanted(asleep(), 1));
     expect(made.cluster.status?.sleep).toEqual({ ...SLEEP, wokenAt: "2026-01-01T12:00:00Z" });
     const now = arrived(made);
@@ -298,7 +298,7 @@ describe("forecast: the effect of a step", () => {
     });
   });
 
-  test("a member that slept as a learner wakes up as one, and does not lead", () => {
+  test("wakeUp: a learner stays a learner and is not the leader", () => {
     const { status } = asleep().cluster;
     const [first, ...others] = status!.members!;
     const members = [{ ...first!, learner: true }, ...others];
@@ -308,26 +308,26 @@ describe("forecast: the effect of a step", () => {
     expect(now.endpoints.get("my-etcd-1")).toMatchObject({ value: { leaderId: listIn(now).members[1]!.id } });
   });
 
-  test("a custom build reports no storage version", () => {
+  test("wakeUp: a member with a custom build reports no storage version", () => {
     const made = withPeer(did({ do: "wakeUp" }, wanted(asleep(), 3)), "my-etcd-0", {
       spec: { version: "mine" },
     });
     expect(arrived(made).endpoints.get("my-etcd-0")).toMatchObject({ value: { storageVersion: undefined } });
   });
 
-  test("a member that is awake is unchanged while others wake up", () => {
+  test("wakeUp: a member that is already awake is unchanged", () => {
     const { endpoints } = arrived(woken({ down: ["my-etcd-1"] }));
     expect(endpoints.get("my-etcd-1")).toMatchObject({ value: { raftIndex: 10, dbSizeBytes: 20_480 } });
   });
 
-  test("no member wakes up without a record of it", () => {
+  test("wakeUp: no member starts when the status has no members", () => {
     const bare = wanted(asleep(), 3);
     const { identity: _, members: __, ...status } = bare.cluster.status!;
     const given = { ...bare, cluster: { ...bare.cluster, status } };
     expect(arrived(given)).toEqual(given);
   });
 
-  test("the ConfigMap with the CA bundle is created and changed", () => {
+  test("createTrustMap, replaceTrustMap: the ConfigMap with the CA bundle is created and changed", () => {
     const secure = secured();
     const [map, other] = ["", "other"].map((trust) => trustMap(secure, trust));
     const told = did({ do: "createTrustMap", map: map! }, secure);

@@ -15,21 +15,21 @@ testPlans(
   "src/cluster/identity",
   [
     {
-      name: "creates the recorded first members",
+      name: "creates the EtcdPeers of the recorded first members",
       given: cluster({ stage: "recorded", with: { headlessService: starting.headlessService } }),
       expect: "bootstrap: createPeer my-etcd-0 New",
     },
     {
-      name: "creates only first members that are missing",
+      name: "creates only EtcdPeers of first members that are missing",
       given: withoutPeers(starting, "my-etcd-1"),
       expect: "bootstrap: createPeer my-etcd-1 New",
     },
     {
-      name: "keeps the recorded first members when replicas is edited while forming",
+      name: "keeps the recorded first members when spec.replicas is edited while the cluster forms",
       given: cluster({ stage: "starting", spec: { replicas: 5 } }),
       expect: "warn: await-members",
     },
-    { name: "waits for members to join", given: starting, expect: "warn: await-members" },
+    { name: "waits for the first members to join", given: starting, expect: "warn: await-members" },
     {
       name: "does not count a member without a leader as joined",
       given: {
@@ -39,12 +39,12 @@ testPlans(
       expect: "warn: await-members",
     },
     {
-      name: "ignores a member of another cluster",
+      name: "does not count a member that answers with another cluster's ID as joined",
       given: { ...starting, endpoints: new Map([[first!.name, present(endpointStatus("abc", first!.id, first!.id))]]) },
       expect: "warn: await-members",
     },
     {
-      name: "ignores a member that answers with another member's ID",
+      name: "does not count a member that answers with another member's ID as joined",
       given: {
         ...starting,
         endpoints: new Map([[first!.name, present(endpointStatus(identity.clusterID, second!.id, first!.id))]]),

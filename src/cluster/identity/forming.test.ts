@@ -19,15 +19,23 @@ function dialled(msAgo: Readonly<Record<string, number>>): ClusterSnapshot {
 }
 
 const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
-  { name: "at first every tenth of a second", given: dialled({ "my-etcd-0": 0 }), expect: 100 },
-  { name: "then more rarely", given: dialled({ "my-etcd-0": 20_000 }), expect: 2_000 },
-  { name: "at last every five seconds", given: dialled({ "my-etcd-0": 3_600_000 }), expect: 5_000 },
+  { name: "every 100 ms when a pod has just started", given: dialled({ "my-etcd-0": 0 }), expect: 100 },
+  {
+    name: "every two seconds when the youngest pod is 20 s old",
+    given: dialled({ "my-etcd-0": 20_000 }),
+    expect: 2_000,
+  },
+  {
+    name: "every five seconds when the youngest pod is an hour old",
+    given: dialled({ "my-etcd-0": 3_600_000 }),
+    expect: 5_000,
+  },
   {
     name: "at the rate for the youngest pod",
     given: dialled({ "my-etcd-0": 40_000, "my-etcd-1": 10_000, "my-etcd-2": 30_000 }),
     expect: 1_000,
   },
-  { name: "rarely while no pod has an address, however young it is", given: dialled({}), expect: 5_000 },
+  { name: "every five seconds while no pod has an address", given: dialled({}), expect: 5_000 },
 ];
 for (const { name, given, expect: wanted } of cases) {
   test(`await-members: rechecks ${name}`, () => {
@@ -40,7 +48,7 @@ test.each([
   [30_000, false],
   [30_001, true],
 ])(
-  "await-members: %d ms after the Service a warning is given, however long the cluster has waited in the queue: %s",
+  "await-members: %d ms after the headless Service was created, warn is %s, however old the EtcdCluster is",
   (ms, warn) => {
     const at = <T extends KubeObject>(object: T, msAgo: number): T => {
       return { ...object, metadata: { ...object.metadata, creationTimestamp: new Date(NOW - msAgo).toISOString() } };
@@ -54,7 +62,7 @@ test.each([
   },
 );
 
-test("await-members: only members that have not joined are waited for", () => {
+test("await-members: waits only for members that have not joined", () => {
   const identity = starting.cluster.status!.identity!;
   const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n === 1 }));
   const status = { ...starting.cluster.status, identity: { ...identity, initialMembers } };

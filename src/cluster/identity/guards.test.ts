@@ -62,37 +62,37 @@ const FOUNDING: readonly string[] = ["writeTls", "recordIdentity", "createRestor
 promised(guards, {
   "identity-first": [
     {
-      name: "an identity may be recorded first",
+      name: "an identity may be recorded for a new cluster",
       given: cluster({ stage: "new" }),
       step: STEPS.recordIdentity,
       is: "allowed",
     },
     {
-      name: "the member of a later claim may be added",
+      name: "the member of a later claim may be added to an adopted identity",
       given: adopting([claim("my-etcd-3", claimIdentity(identity.clusterID, "f00"))]),
       step: { do: "recordIdentity", identity: withLater({ ...identity, adopting: true }) },
       is: "allowed",
     },
     {
-      name: "a member without a claim is not added",
+      name: "a member without a claim is not added to an adopted identity",
       given: adopting([]),
       step: { do: "recordIdentity", identity: withLater({ ...identity, adopting: true }) },
       is: "forbidden",
     },
     {
-      name: "no second EtcdPeer is created with the ID of a member",
+      name: "no second EtcdPeer with the same member ID is created",
       given: settled,
       step: { do: "createPeer", peer: joiningPeer(settled, identity, "my-etcd-3", identity.initialMembers[1]!.id) },
       is: "forbidden",
     },
     {
-      name: "the EtcdPeer of a member is recreated under its own name",
+      name: "the EtcdPeer of a member may be recreated under its own name",
       given: settled,
       step: { do: "createPeer", peer: joiningPeer(settled, identity, "my-etcd-1", identity.initialMembers[1]!.id) },
       is: "allowed",
     },
     {
-      name: "EtcdPeers without an ID yet do not conflict",
+      name: "a second EtcdPeer without a member ID may be created",
       given: withArrival(settled, "my-etcd-4", "intended"),
       step: { do: "createPeer", peer: intendedPeer(settled, identity, "my-etcd-3") },
       is: "allowed",
@@ -102,23 +102,28 @@ promised(guards, {
       .filter(({ do: kind }) => !FOUNDING.includes(kind))
       .flatMap((step): readonly GuardCase[] => [
         { name: `${step.do} is refused without an identity`, given: cluster({ stage: "new" }), step, is: "forbidden" },
-        { name: `${step.do} is ignored with an identity`, given: settled, step, is: "allowed" },
+        { name: `${step.do} is allowed with an identity`, given: settled, step, is: "allowed" },
       ]),
     {
-      name: "a restore may be created before the identity",
+      name: "an EtcdRestore may be created before the identity",
       given: cluster({ stage: "new" }),
       step: STEPS.createRestore,
       is: "allowed",
     },
-    { name: "a restore is not created after the identity", given: settled, step: STEPS.createRestore, is: "forbidden" },
     {
-      name: "default TLS is written before the identity",
+      name: "an EtcdRestore is not created after the identity",
+      given: settled,
+      step: STEPS.createRestore,
+      is: "forbidden",
+    },
+    {
+      name: "default TLS may be written before the identity",
       given: open(cluster({ stage: "new" })),
       step: STEPS.writeTls,
       is: "allowed",
     },
     {
-      name: "default TLS is not written after the identity, whatever spec.tls is",
+      name: "default TLS is not written after the identity, even without spec.tls",
       given: open(settled),
       step: STEPS.writeTls,
       is: "forbidden",
@@ -132,13 +137,13 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "an identity of this namespace and name is recorded",
+      name: "an identity of this namespace and name may be recorded",
       given: cluster({ stage: "new" }),
       step: STEPS.recordIdentity,
       is: "allowed",
     },
     {
-      name: "a cluster without a recorded identity is ignored",
+      name: "steps are allowed without a recorded identity",
       given: cluster({ stage: "new" }),
       step: STEPS.writeTls,
       is: "allowed",
@@ -154,7 +159,7 @@ promised(guards, {
         }),
       ),
     {
-      name: "a cluster with an identity of its name and namespace gets members",
+      name: "members may be created with an identity of this namespace and name",
       given: settled,
       step: STEPS.createPeer,
       is: "allowed",
@@ -162,19 +167,19 @@ promised(guards, {
   ],
   "restored-first": [
     {
-      name: "a cluster with a backup to restore does not start empty",
+      name: "a cluster with spec.bootstrap does not start empty",
       given: asking(cluster({ stage: "new" }), FROM_BACKUP),
       step: { do: "recordIdentity", identity: unjoined },
       is: "forbidden",
     },
     {
-      name: "a cluster with a backup to restore starts with claims that hold data",
+      name: "a cluster with spec.bootstrap may start with claims that hold data",
       given: asking(cluster({ stage: "new" }), FROM_BACKUP),
       step: STEPS.recordIdentity,
       is: "allowed",
     },
     {
-      name: "one claim with data is enough: members without data join it",
+      name: "a cluster with spec.bootstrap may start when only one claim holds data",
       given: asking(cluster({ stage: "new" }), FROM_BACKUP),
       step: { do: "recordIdentity", identity: partly },
       is: "allowed",
@@ -186,19 +191,19 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a restored cluster starts with its restored data",
+      name: "a restored cluster may start with claims that hold data",
       given: cluster({ stage: "new", annotations: { [RESTORED_FROM]: "uid-of-restore" } }),
       step: STEPS.recordIdentity,
       is: "allowed",
     },
     {
-      name: "other clusters may start empty",
+      name: "a cluster without a backup to restore may start empty",
       given: cluster({ stage: "new" }),
       step: { do: "recordIdentity", identity: unjoined },
       is: "allowed",
     },
     {
-      name: "other steps are ignored",
+      name: "the guard does not apply to other steps",
       given: asking(settled, FROM_BACKUP),
       step: STEPS.createService,
       is: "allowed",
@@ -206,20 +211,25 @@ promised(guards, {
   ],
   "tls-is-decided": [
     {
-      name: "default TLS is written while spec.tls is unset",
+      name: "default TLS may be written while spec.tls is unset",
       given: open(cluster({ stage: "new" })),
       step: STEPS.writeTls,
       is: "allowed",
     },
     {
-      name: "a value of the user is not overwritten",
+      name: "a spec.tls that a user set is not overwritten",
       given: cluster({ stage: "new" }),
       step: STEPS.writeTls,
       is: "forbidden",
     },
-    { name: "an existing cluster keeps its scheme", given: open(settled), step: STEPS.writeTls, is: "forbidden" },
     {
-      name: "no default TLS for claims of members with http",
+      name: "default TLS is not written into an existing cluster",
+      given: open(settled),
+      step: STEPS.writeTls,
+      is: "forbidden",
+    },
+    {
+      name: "default TLS is not written when a kept claim has http",
       given: open(cluster({ stage: "new", with: { claims: [claim("my-etcd-0", claimIdentity("abc", "1"))] } })),
       step: STEPS.writeTls,
       is: "forbidden",
@@ -231,25 +241,25 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "nothing is restored while spec.tls is unset",
+      name: "no EtcdRestore is created while spec.tls is unset",
       given: open(cluster({ stage: "new" })),
       step: STEPS.createRestore,
       is: "forbidden",
     },
     {
-      name: "a restore may be created with spec.tls",
+      name: "an EtcdRestore may be created when spec.tls is set",
       given: cluster({ stage: "new" }),
       step: STEPS.createRestore,
       is: "allowed",
     },
     {
-      name: "an identity may be recorded with spec.tls",
+      name: "an identity may be recorded when spec.tls is set",
       given: cluster({ stage: "new" }),
       step: STEPS.recordIdentity,
       is: "allowed",
     },
     {
-      name: "other steps are ignored",
+      name: "the guard does not apply to other steps",
       given: open(cluster({ stage: "new" })),
       step: STEPS.createService,
       is: "allowed",
@@ -263,19 +273,19 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a joined member with a replaced EtcdPeer must not bootstrap again",
+      name: "the EtcdPeer of a joined member is not replaced by one that bootstraps",
       given: settled,
       step: { ...STEPS.replacePeer, peer: newPeer(settled, identity, "my-etcd-0") },
       is: "forbidden",
     },
     {
-      name: "a joined member with a recreated EtcdPeer must not bootstrap again",
+      name: "the EtcdPeer of a joined member is not recreated with bootstrap flags",
       given: settled,
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-0") },
       is: "forbidden",
     },
     {
-      name: "a member that joins later does not bootstrap",
+      name: "the guard does not apply to a member that joins an existing cluster",
       given: settled,
       step: { do: "createPeer", peer: joiningPeer(settled, identity, "my-etcd-3", LATER_ID) },
       is: "allowed",
@@ -287,13 +297,13 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a member that etcd lists as started must not bootstrap, whatever is recorded",
+      name: "a first member that etcd lists as started must not bootstrap, even if not recorded as joined",
       given: straggling({ listed: true, started: true }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
       is: "forbidden",
     },
     {
-      name: "a member that the formed cluster does not list must not bootstrap",
+      name: "a first member that etcd no longer lists must not bootstrap in a formed cluster",
       given: straggling({ listed: false, started: false }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-2") },
       is: "forbidden",
@@ -313,31 +323,31 @@ promised(guards, {
   ],
   "joined-is-seen": [
     {
-      name: "a member that has answered has joined",
+      name: "a first member may be recorded as joined when it answers",
       given: answering(cluster({ stage: "starting" }), "my-etcd-0"),
       step: { do: "recordJoined", names: ["my-etcd-0"] },
       is: "allowed",
     },
     {
-      name: "each member is judged by its own answer",
+      name: "my-etcd-1 may be recorded as joined when only my-etcd-1 answers",
       given: answering(cluster({ stage: "starting" }), "my-etcd-1"),
       step: { do: "recordJoined", names: ["my-etcd-1"] },
       is: "allowed",
     },
     {
-      name: "a silent member that etcd lists as started has joined",
+      name: "a silent first member may be recorded as joined when etcd lists it as started",
       given: straggling({ listed: true, started: true }),
       step: { do: "recordJoined", names: ["my-etcd-2"] },
       is: "allowed",
     },
     {
-      name: "an answer of one member does not count for others",
+      name: "a silent first member is not recorded as joined when another member answers",
       given: answering(cluster({ stage: "starting" }), "my-etcd-0"),
       step: { do: "recordJoined", names: ["my-etcd-0", "my-etcd-1"] },
       is: "forbidden",
     },
     {
-      name: "a member outside the list of first members is not recorded",
+      name: "a member outside the list of first members is not recorded as joined",
       given: answering(cluster({ stage: "starting" }), "my-etcd-0"),
       step: { do: "recordJoined", names: ["my-etcd-3"] },
       is: "forbidden",
@@ -345,7 +355,7 @@ promised(guards, {
   ],
 });
 
-test("the refusal of an identity of another namespace asks people to restore a backup", () => {
+test("identity-is-here: the refusal of another namespace's identity advises to restore a backup", () => {
   const step = { do: "recordIdentity", identity: { ...identity, token: "prod/my-etcd/uid-of-cluster" } } as const;
   expect(guards.identityIsHere.forbids(cluster({ stage: "new" }), step)).toMatch(
     /^status.identity has .*restore a backup/,

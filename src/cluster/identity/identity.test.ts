@@ -26,17 +26,17 @@ const { clusterID, initialMembers } = settled.cluster.status!.identity!;
 
 const taken: { name: string; given: Partial<ClusterSnapshot>; expect: string }[] = [
   {
-    name: "the Service of the members",
+    name: "the headless Service",
     given: { headlessService: foreign(settled.headlessService!) },
     expect: "Service my-etcd exists already",
   },
   {
-    name: "the Service for clients",
+    name: "the client Service",
     given: { clientService: foreign(settled.clientService!) },
     expect: "Service my-etcd-client exists already",
   },
   {
-    name: "the budget",
+    name: "the PodDisruptionBudget",
     given: { budget: foreign(settled.budget!) },
     expect: "PodDisruptionBudget my-etcd exists already",
   },
@@ -47,7 +47,7 @@ const taken: { name: string; given: Partial<ClusterSnapshot>; expect: string }[]
   },
 ];
 for (const { name, given, expect: wanted } of taken) {
-  test(`name-taken: ${name} of another owner is not taken over, and a warning is given`, () => {
+  test(`name-taken: warns and does not take over ${name} with another owner`, () => {
     expect(opinion("name-taken", cluster({ stage: "new", with: given }))).toMatchObject({
       next: "wait",
       warn: true,
@@ -72,7 +72,7 @@ function because(given: ClusterSnapshot): string {
   return found !== undefined && "because" in found ? found.because : "";
 }
 
-test("name-taken: all orphans are named at once, with one command", () => {
+test("name-taken: names all objects that --cascade=orphan left, and one command that deletes them", () => {
   const said = because(orphaned());
   expect(said).toContain(
     "(--cascade=orphan): Service my-etcd, Service my-etcd-client, PodDisruptionBudget my-etcd, EtcdPeer my-etcd-0, EtcdPeer my-etcd-1, EtcdPeer my-etcd-2 have no owner",
@@ -82,7 +82,7 @@ test("name-taken: all orphans are named at once, with one command", () => {
   );
 });
 
-test("name-taken: an orphan has the operator's labels and no owner, and is not being deleted", () => {
+test("name-taken: counts as orphans only objects with the operator's labels, without an owner and not terminating", () => {
   const [first, second] = settled.peers;
   const unlabelled = { ...foreign(first!), metadata: { ...foreign(first!).metadata, labels: {} } };
   const going = {
@@ -96,7 +96,7 @@ test("name-taken: an orphan has the operator's labels and no owner, and is not b
   expect(one).toContain("PodDisruptionBudget my-etcd, EtcdPeer my-etcd-1 have no owner");
 });
 
-test("name-taken: the cluster's own objects are no obstacle after its status was lost", () => {
+test("name-taken: accepts the cluster's own objects after its status was lost", () => {
   const { headlessService, clientService, budget } = settled;
   const given = cluster({ stage: "new", with: { headlessService, clientService, budget } });
   expect(opinion("name-taken", given)).toBeUndefined();
@@ -110,7 +110,7 @@ function returning(...unbound: readonly string[]): ClusterSnapshot {
   return cluster({ stage: "new", with: { claims } });
 }
 
-test("adopt-claims: the message names only members that come back with data", () => {
+test("adopt-claims: the message names only members that have a bound claim", () => {
   expect(opinion("adopt-claims", returning("my-etcd-1"))).toMatchObject({
     because: `claims of cluster ${clusterID} were kept: my-etcd-0, my-etcd-2 come back with their data`,
   });
@@ -141,13 +141,13 @@ function restoring(phase: "Pending" | "Failed", told: Readonly<Record<string, st
   return cluster({ stage: "new", spec: FROM_BACKUP, with: { restore } });
 }
 
-test("create-restore: nothing is restored with an identity or with spec.replicas 0", () => {
+test("create-restore: creates no EtcdRestore with an identity or with spec.replicas 0", () => {
   expect(opinion("create-restore", cluster({ stage: "new", spec: FROM_BACKUP }))).toBeDefined();
   expect(opinion("create-restore", cluster({ spec: FROM_BACKUP, with: { claims: [] } }))).toBeUndefined();
   expect(opinion("create-restore", cluster({ stage: "new", spec: { ...FROM_BACKUP, replicas: 0 } }))).toBeUndefined();
 });
 
-test("record-identity: no identity is recorded with spec.replicas 0", () => {
+test("record-identity: records no identity with spec.replicas 0", () => {
   expect(opinion("record-identity", cluster({ stage: "new" }))).toBeDefined();
   expect(opinion("record-identity", cluster({ stage: "new", spec: { replicas: 0 } }))).toBeUndefined();
 });
@@ -162,7 +162,7 @@ test("await-restore: the message has the progress of the restore", () => {
   });
 });
 
-test("restore-failed: the message has the reason, or the owner of the EtcdRestore", () => {
+test("restore-failed: the message has the reason of the failure, or that the EtcdRestore has another owner", () => {
   const told = { Complete: "it has failed", Failed: "the object is not there" };
   expect(opinion("restore-failed", restoring("Failed", told))).toMatchObject({
     because: expect.stringContaining("EtcdRestore back has failed: the object is not there; delete it"),
@@ -184,7 +184,7 @@ test("restore-failed: when restored claims are gone, the message has the command
   expect(opinion("restore-failed", { ...given, claims: [claim("my-etcd-0")] })).toBeUndefined();
 });
 
-test("adopted identity: later claims are adopted only when all members that came back had a volume", () => {
+test("adopted identity: later claims are adopted only when every adopted member has a bound claim", () => {
   expect(adoptedIdentity(returning())).toMatchObject({ adopting: true });
   expect(adoptedIdentity(returning("my-etcd-2"))).not.toHaveProperty("adopting");
 });

@@ -15,7 +15,7 @@ function disowned<T extends EtcdPeer | NetworkPolicy | Service | PodDisruptionBu
 
 promised(guards, {
   "own-only": [
-    { name: "the cluster's own Secret is written", given: certified, step: STEPS.spreadTrust, is: "allowed" },
+    { name: "the cluster's own Secret may be written", given: certified, step: STEPS.spreadTrust, is: "allowed" },
     {
       name: "a Secret with another owner is not written",
       given: theirSecret,
@@ -23,7 +23,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a Secret of an earlier cluster with this name is not written",
+      name: "a Secret of an earlier EtcdCluster with the same name is not written",
       given: certified,
       step: issuing(certified, { ownerUid: "earlier" }),
       is: "forbidden",
@@ -94,7 +94,7 @@ promised(guards, {
     ),
     ...(["spreadTrust", "handOut"] as const).map(
       (kind): GuardCase => ({
-        name: `${kind} is refused for a Secret of an earlier cluster with this name`,
+        name: `${kind} is refused for a Secret of an earlier EtcdCluster with the same name`,
         given: certified,
         step: { ...STEPS[kind], facts: { ...STEPS[kind].facts!, ownerUid: "earlier" } },
         is: "forbidden",

@@ -59,47 +59,47 @@ testPlans(
       expect: "record-identity: recordIdentity",
     },
     {
-      name: "writes TLS into a spec without it, before the identity",
+      name: "writes default TLS into a new cluster's spec before it records the identity",
       given: open(cluster({ stage: "new" })),
       expect: "default-tls: writeTls",
     },
     {
-      name: "writes TLS before it creates a restore",
+      name: "writes default TLS into the spec before it creates an EtcdRestore",
       given: open(cluster({ stage: "new", spec: FROM_BACKUP })),
       expect: "default-tls: writeTls",
     },
     {
-      name: "writes nothing during a pause",
+      name: "writes no default TLS during a pause",
       given: open(cluster({ stage: "new", annotations: { [PAUSED_ANNOTATION]: "true" } })),
       expect: "wait: paused",
     },
     {
-      name: "writes nothing while spec.replicas is 0",
+      name: "writes no default TLS while spec.replicas is 0",
       given: open(cluster({ stage: "new", spec: { replicas: 0 } })),
       expect: "settled",
     },
     {
-      name: "writes nothing while its name is taken",
+      name: "writes no default TLS while another owner has the cluster's Service name",
       given: open(cluster({ stage: "new", with: { headlessService: foreignService } })),
       expect: "warn: name-taken",
     },
     {
-      name: "an existing cluster without TLS stays without it",
+      name: "writes no default TLS into the spec of an existing cluster",
       given: open(cluster()),
       expect: "settled",
     },
     {
-      name: "a cluster comes back without TLS when its claims have http",
+      name: "adopts claims with http without writing default TLS",
       given: open(cluster({ stage: "new", with: { claims: claimsOf("abc") } })),
       expect: "adopt-claims: recordIdentity",
     },
     {
-      name: "a cluster comes back with TLS when its claims have https",
+      name: "writes default TLS before it adopts claims with https",
       given: open(cluster({ stage: "new", with: { claims: claimsOf("abc", HTTPS) } })),
       expect: "default-tls: writeTls",
     },
     {
-      name: "writes nothing while its claims have different schemes",
+      name: "writes no default TLS while the claims have different schemes",
       given: open(
         cluster({
           stage: "new",
@@ -109,29 +109,29 @@ testPlans(
       expect: "warn: claims-unclear",
     },
     {
-      name: "continues without TLS when a restore without TLS has begun",
+      name: "writes no default TLS when a restore without TLS has created a claim",
       given: open(
         cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked(), claims: [claim("my-etcd-0")] } }),
       ),
       expect: "wait: await-restore",
     },
     {
-      name: "continues without TLS also before the restore has created a claim",
+      name: "writes no default TLS when a restore without TLS has not created a claim yet",
       given: open(cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked() } })),
       expect: "wait: await-restore",
     },
     {
-      name: "continues to form a cluster without TLS",
+      name: "writes no default TLS after the identity is recorded",
       given: open(cluster({ stage: "recorded" })),
       expect: "headless-service: createService my-etcd",
     },
     {
-      name: "an EtcdRestore with another owner has no effect on TLS",
+      name: "writes default TLS despite an EtcdRestore with another owner",
       given: open(cluster({ stage: "new", with: { restore: etcdRestore() } })),
       expect: "default-tls: writeTls",
     },
     {
-      name: "quarantined claims have no effect on TLS",
+      name: "writes default TLS despite quarantined claims with http",
       given: open(
         cluster({
           stage: "new",
@@ -141,7 +141,7 @@ testPlans(
       expect: "default-tls: writeTls",
     },
     {
-      name: "does not start over unclear claims of an earlier cluster",
+      name: "warns and records no identity when a kept claim has no member ID",
       given: cluster({
         stage: "new",
         with: { claims: [claim("my-etcd-0", { [CLAIM_CLUSTER_ID_ANNOTATION]: "abc" })] },
@@ -149,12 +149,12 @@ testPlans(
       expect: "warn: claims-unclear",
     },
     {
-      name: "does not take over a Service with its name",
+      name: "warns and does not take over a Service with another owner",
       given: cluster({ stage: "new", with: { headlessService: foreignService } }),
       expect: "warn: name-taken",
     },
     {
-      name: "records members that have joined",
+      name: "records that a first member has joined when it answers with its IDs",
       given: {
         ...starting,
         endpoints: new Map([[first!.name, present(endpointStatus(identity.clusterID, first!.id, first!.id))]]),
@@ -162,12 +162,12 @@ testPlans(
       expect: "record-joined: recordJoined my-etcd-0",
     },
     {
-      name: "fences members that have joined",
+      name: "fences a member that is recorded as joined",
       given: cluster({ stage: "joined" }),
       expect: "fence: replacePeer my-etcd-0 fenced",
     },
     {
-      name: "comes back from claims that an earlier cluster of its name left",
+      name: "adopts the identity from claims of an earlier cluster with the same name",
       given: cluster({
         stage: "new",
         with: { claims: [0, 1, 2].map((n) => claim(`my-etcd-${n}`, claimIdentity("abc", `${n + 1}`))) },
@@ -175,17 +175,17 @@ testPlans(
       expect: "adopt-claims: recordIdentity",
     },
     {
-      name: "adopts a later claim of the same cluster",
+      name: "adopts a claim of the same cluster that appears before the members have a quorum",
       given: withoutQuorum([claim("my-etcd-3", claimIdentity(identity.clusterID, "f00"))]),
       expect: "adopt-claims: recordIdentity",
     },
     {
-      name: "waits for the other members while no other claim appears",
+      name: "waits for a quorum while no further claim of an adopted cluster appears",
       given: withoutQuorum([]),
       expect: "warn: await-quorum",
     },
     {
-      name: "does not come back from claims of two clusters",
+      name: "warns and adopts no identity from claims of two clusters",
       given: cluster({
         stage: "new",
         with: {
@@ -195,7 +195,7 @@ testPlans(
       expect: "warn: claims-unclear",
     },
     {
-      name: "fences a learner before it gets a vote",
+      name: "fences a learner that has started before it is promoted",
       given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"),
       expect: "fence: replacePeer my-etcd-3 fenced",
     },
@@ -205,17 +205,17 @@ testPlans(
       expect: "record-joined: recordJoined my-etcd-2",
     },
     {
-      name: "creates a restore for a backup",
+      name: "creates an EtcdRestore when spec.bootstrap names a backup",
       given: cluster({ stage: "new", spec: FROM_BACKUP }),
       expect: "create-restore: createRestore my-etcd",
     },
     {
-      name: "creates no restore while spec.replicas is 0",
+      name: "creates no EtcdRestore while spec.replicas is 0",
       given: cluster({ stage: "new", spec: { ...FROM_BACKUP, replicas: 0 } }),
       expect: "settled",
     },
     {
-      name: "creates no restore when claims were kept",
+      name: "creates no EtcdRestore when a claim of an earlier cluster was kept",
       given: cluster({
         stage: "new",
         spec: FROM_BACKUP,
@@ -224,12 +224,12 @@ testPlans(
       expect: "warn: claims-unclear",
     },
     {
-      name: "waits until its claims are filled",
+      name: "waits until the EtcdRestore has filled the claims",
       given: cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: asked(), claims: [claim("my-etcd-0")] } }),
       expect: "wait: await-restore",
     },
     {
-      name: "starts with filled claims",
+      name: "adopts the identity from claims that the EtcdRestore has filled",
       given: cluster({
         stage: "new",
         spec: FROM_BACKUP,
@@ -246,52 +246,52 @@ testPlans(
       expect: "warn: restore-failed",
     },
     {
-      name: "does not use an EtcdRestore with another owner",
+      name: "warns about an EtcdRestore with another owner and does not use it",
       given: cluster({ stage: "new", spec: FROM_BACKUP, with: { restore: etcdRestore() } }),
       expect: "warn: restore-failed",
     },
     {
-      name: "does not start empty when restored claims are gone",
+      name: "does not start empty when the claims of a restored cluster are gone",
       given: cluster({ stage: "new", annotations: RESTORED }),
       expect: "warn: restore-failed",
     },
     {
-      name: "starts with restored claims",
+      name: "adopts the identity from the claims of a restored cluster",
       given: cluster({ stage: "new", annotations: RESTORED, with: { claims: claimsOf("abc") } }),
       expect: "adopt-claims: recordIdentity",
     },
     {
-      name: "reports restored claims that are unclear",
+      name: "warns when a claim of a restored cluster has no cluster and member ID",
       given: cluster({ stage: "new", annotations: RESTORED, with: { claims: [claim("my-etcd-0")] } }),
       expect: "warn: claims-unclear",
     },
     {
-      name: "creates a restore of its own also in a restored cluster",
+      name: "creates an EtcdRestore for spec.bootstrap also in a restored cluster",
       given: cluster({ stage: "new", annotations: RESTORED, spec: FROM_BACKUP }),
       expect: "create-restore: createRestore my-etcd",
     },
     {
-      name: "keeps its recorded identity, whatever it was restored from",
+      name: "continues to form a restored cluster after its identity is recorded",
       given: cluster({ stage: "recorded", annotations: RESTORED }),
       expect: "headless-service: createService my-etcd",
     },
     {
-      name: "starts empty when its spec names no backup, despite a failed EtcdRestore",
+      name: "starts empty without spec.bootstrap despite a failed EtcdRestore",
       given: cluster({ stage: "new", with: { restore: asked({ status: { phase: "Failed" } }) } }),
       expect: "record-identity: recordIdentity",
     },
     {
-      name: "does not wait for an EtcdRestore that its spec does not name",
+      name: "starts empty without spec.bootstrap despite an unfinished EtcdRestore",
       given: cluster({ stage: "new", with: { restore: asked() } }),
       expect: "record-identity: recordIdentity",
     },
     {
-      name: "does not wait for a restore once it exists",
+      name: "does not wait for an EtcdRestore once the cluster exists",
       given: cluster({ spec: FROM_BACKUP, with: { restore: asked() } }),
       expect: "settled",
     },
     {
-      name: "ignores a failed restore once it exists",
+      name: "ignores a failed EtcdRestore once the cluster exists",
       given: cluster({ spec: FROM_BACKUP, with: { restore: asked({ status: { phase: "Failed" } }) } }),
       expect: "settled",
     },

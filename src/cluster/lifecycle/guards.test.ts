@@ -10,8 +10,8 @@ const tiredOut = tired();
 
 promised(guards, {
   "sleep-is-asked": [
-    { name: "a cluster with wanted members does not sleep", given: settled, step: STEPS.fallAsleep, is: "forbidden" },
-    { name: "a cluster with spec.replicas 0 sleeps", given: tiredOut, step: STEPS.fallAsleep, is: "allowed" },
+    { name: "a cluster with spec.replicas 3 does not sleep", given: settled, step: STEPS.fallAsleep, is: "forbidden" },
+    { name: "a cluster with spec.replicas 0 may sleep", given: tiredOut, step: STEPS.fallAsleep, is: "allowed" },
     {
       name: "a forming cluster does not sleep",
       given: withJoined(tiredOut, 1),
@@ -25,20 +25,25 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member that has not joined needs no fence",
+      name: "a cluster may sleep with an unfenced first member that has not joined",
       given: withStraggler(tiredOut, { started: false }),
       step: STEPS.fallAsleep,
       is: "allowed",
     },
     {
-      name: "a joining later member needs no fence",
+      name: "a cluster may sleep with an unfenced later member that is joining",
       given: withArrival(tiredOut, learner.name, "started"),
       step: STEPS.fallAsleep,
       is: "allowed",
     },
     { name: "a cluster with spec.replicas 0 does not wake up", given: asleep(), step: STEPS.wakeUp, is: "forbidden" },
-    { name: "a cluster with a wanted member wakes up", given: wanted(asleep(), 1), step: STEPS.wakeUp, is: "allowed" },
-    { name: "other steps are ignored", given: settled, step: STEPS.createService, is: "allowed" },
+    {
+      name: "a cluster with spec.replicas 1 may wake up",
+      given: wanted(asleep(), 1),
+      step: STEPS.wakeUp,
+      is: "allowed",
+    },
+    { name: "the guard does not apply to other steps", given: settled, step: STEPS.createService, is: "allowed" },
   ],
   "sleep-keeps-members": [
     ...Object.values(STEPS).flatMap((step): readonly GuardCase[] => {
@@ -58,23 +63,23 @@ promised(guards, {
       const is = isKept ? "forbidden" : "allowed";
       return [
         { name: `${step.do} is ${is} with spec.replicas 0`, given: tiredOut, step, is },
-        { name: `${step.do} is ignored with wanted members`, given: settled, step, is: "allowed" },
+        { name: `${step.do} is allowed with spec.replicas 3`, given: settled, step, is: "allowed" },
       ];
     }),
     {
-      name: "no member is added with spec.replicas 0",
+      name: "no EtcdPeer of a joining member is created with spec.replicas 0",
       given: tiredOut,
       step: { do: "createPeer", peer: joiningPeer(settled, identity, "my-etcd-3", LATER_ID) },
       is: "forbidden",
     },
     {
-      name: "no added member gets its ID with spec.replicas 0",
+      name: "no EtcdPeer gets the ID of an added member with spec.replicas 0",
       given: tiredOut,
       step: { ...STEPS.replacePeer, peer: joiningPeer(settled, identity, "my-etcd-3", LATER_ID) },
       is: "forbidden",
     },
     {
-      name: "a first member may be created while the cluster forms",
+      name: "the EtcdPeer of a first member may be created while the cluster forms",
       given: cluster({ stage: "starting", spec: { replicas: 0 } }),
       step: { do: "createPeer", peer: newPeer(settled, identity, "my-etcd-1") },
       is: "allowed",

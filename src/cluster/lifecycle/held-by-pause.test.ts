@@ -63,41 +63,49 @@ const noBudget: ClusterSnapshot = { ...cluster(), budget: undefined };
 const MAKES_BUDGET = "disruption-budget: PodDisruptionBudget my-etcd keeps 2 members available";
 
 const cases: { readonly name: string; readonly given: Given; readonly says: readonly [string, string] }[] = [
-  { name: "nothing waits", given: {}, says: WELL },
-  { name: "an edit waits", given: { spec: POLICY }, says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`] },
+  { name: "Ready is True when the pause holds up nothing", given: {}, says: WELL },
   {
-    name: "an edit waits, by the annotation",
+    name: "Ready is False when spec.paused holds up an edit",
+    given: { spec: POLICY },
+    says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
+  },
+  {
+    name: "Ready is False when the annotation holds up an edit",
     given: { spec: POLICY, isByAnnotation: true },
     says: ["False Paused", `${BY_ANNOTATION}${MAKES_POLICY}`],
   },
   {
-    name: "the edit still waits",
+    name: "Ready stays False while the edit is held up",
     given: { spec: POLICY, before: ["False", "Paused", GENERATION] },
     says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
   },
   {
-    name: "an edit waits, and a member was unhealthy since",
+    name: "Ready is False for a held-up edit also after a member was unhealthy",
     given: { spec: POLICY, before: ["False", "MembersUnhealthy", GENERATION] },
     says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
   },
-  { name: "the edit was reverted", given: { before: ["False", "Paused", GENERATION] }, says: WELL },
   {
-    name: "an edit that no member could run waits",
+    name: "Ready is True again when the edit is reverted",
+    given: { before: ["False", "Paused", GENERATION] },
+    says: WELL,
+  },
+  {
+    name: "Ready is False when an edit is held up that no member could run",
     given: { spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } },
     says: ["False Paused", `${BY_SPEC}spec.etcd.extraArgs`],
   },
   {
-    name: "an object has changed after the spec was carried out",
+    name: "Ready stays True when an object differs after the spec was carried out",
     given: { snapshot: noBudget, before: ["True", "AllMembersHealthy", GENERATION] },
     says: WELL,
   },
   {
-    name: "an object has changed before the edit",
+    name: "Ready is False when an object differs before the spec was carried out",
     given: { snapshot: noBudget },
     says: ["False Paused", `${BY_SPEC}${MAKES_BUDGET}`],
   },
   {
-    name: "an object has changed, and a member was unhealthy since",
+    name: "Ready is True again after a member was unhealthy, although an object differs",
     given: {
       snapshot: noBudget,
       before: ["False", "MembersUnhealthy", GENERATION],
@@ -106,7 +114,7 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     says: WELL,
   },
   {
-    name: "an object has changed, and observations failed since",
+    name: "Ready is True again after observations failed, although an object differs",
     given: {
       snapshot: noBudget,
       before: ["Unknown", "InternalError", GENERATION],
@@ -115,7 +123,7 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     says: WELL,
   },
   {
-    name: "an object has changed, and the spec is not known to be carried out",
+    name: "Ready is False when an object differs and the spec is not known to be carried out",
     given: {
       snapshot: noBudget,
       before: ["False", "MembersUnhealthy", GENERATION],
@@ -124,7 +132,7 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     says: ["False Paused", `${BY_SPEC}${MAKES_BUDGET}`],
   },
   {
-    name: "an edit waits, and none did before it",
+    name: "Ready is False when Paused reported NoEditWaits only before the edit",
     given: {
       spec: POLICY,
       before: ["False", "MembersUnhealthy", GENERATION - 1],
@@ -133,7 +141,7 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     says: ["False Paused", `${BY_SPEC}${MAKES_POLICY}`],
   },
   {
-    name: "a condition from an earlier pause does not count",
+    name: "Ready ignores the condition Paused of an earlier pause",
     given: {
       snapshot: noBudget,
       before: ["False", "MembersUnhealthy", GENERATION],
@@ -142,27 +150,27 @@ const cases: { readonly name: string; readonly given: Given; readonly says: read
     says: ["False Paused", `${BY_SPEC}${MAKES_BUDGET}`],
   },
   {
-    name: "an edit waits, and people restart members",
+    name: "Ready names the next step of a held-up edit with strategy OnDelete",
     given: { snapshot: wanting(NEWER), spec: ON_DELETE },
     says: ["False Paused", `${BY_SPEC}update-member: the next pod of my-etcd-2 gets etcd 3.6.17 instead of 3.6.16`],
   },
   {
-    name: "an edit waits, and a member has yet to catch up",
+    name: "Ready names the members of a held-up edit while a member has to catch up",
     given: { snapshot: saying(wanting(NEWER), "my-etcd-1", { raftAppliedIndex: -2_000 }), spec: ON_DELETE },
     says: ["False Paused", `${BY_SPEC}my-etcd-0, my-etcd-1, my-etcd-2 have yet to get the new template`],
   },
   {
-    name: "templates have changed after the spec was carried out, and people restart members",
+    name: "Ready stays True with strategy OnDelete when templates differ after the spec was carried out",
     given: { snapshot: wanting(NEWER), spec: ON_DELETE, before: ["True", "AllMembersHealthy", GENERATION] },
     says: WELL,
   },
   {
-    name: "only restarts by people are pending",
+    name: "Ready is True with strategy OnDelete when only restarts are pending",
     given: { snapshot: allPending, spec: ON_DELETE },
     says: ["True AllMembersHealthy", "get what the spec asks for when their pods are deleted"],
   },
   {
-    name: "a more urgent reason is reported",
+    name: "Ready reports an unhealthy member rather than a held-up edit",
     given: { spec: POLICY, snapshot: cluster({ down: ["my-etcd-2"] }) },
     says: ["False MembersUnhealthy", "my-etcd-2"],
   },
@@ -228,17 +236,17 @@ test.each([
     ],
   ],
   [
-    "an edit during which a member is unhealthy keeps Ready False, too",
+    "an edit while a member is unhealthy keeps Ready False after the member has recovered",
     [well, editedAndSick, edited],
     ["AllMembersHealthy NoEditWaits", "MembersUnhealthy Paused", "Paused Paused"],
   ],
   [
-    "a change before the first healthy observation is reported until it is undone",
+    "a difference before the first healthy observation keeps Ready False until it is undone",
     [sick, differing, well, differing],
     ["MembersUnhealthy Paused", "Paused Paused", "AllMembersHealthy NoEditWaits", "AllMembersHealthy NoEditWaits"],
   ],
   [
-    "after the pause no earlier condition counts",
+    "the condition Paused of an earlier pause does not count after that pause",
     [well, of(cluster({ down: DOWN })), differing],
     ["AllMembersHealthy NoEditWaits", "MembersUnhealthy NotPaused", "Paused Paused"],
   ],

@@ -45,33 +45,33 @@ function messageOf(given: ClusterSnapshot, type: string): string | undefined {
   return statusOf(given).conditions?.find((condition) => condition.type === type)?.message;
 }
 
-describe("members that are waited for after a sleep", () => {
+describe("members that the operator waits for after a sleep", () => {
   const names = (given: ClusterSnapshot) => waking(given).map(({ name }) => name);
 
-  test("include each that does not participate yet", () => {
+  test("include each member that does not participate yet", () => {
     expect(names(woken(DOWN))).toEqual(["my-etcd-1"]);
     expect(names(woken())).toEqual([]);
     expect(names(woken({ down: ["my-etcd-0", "my-etcd-1"] }))).toEqual(["my-etcd-0", "my-etcd-1"]);
   });
 
-  test("are waited for as long as a restarted member, also with a wrong clock", () => {
+  test("are waited for until the member timeout after the wake-up, also with a wrong clock", () => {
     expect([0, 599_999, -599_999].map((agoMs) => isWaking(woken(DOWN, agoMs)))).toEqual([true, true, true]);
     expect([600_000, -600_000].map((agoMs) => isWaking(woken(DOWN, agoMs)))).toEqual([false, false]);
   });
 
-  test("are waited for before the wake-up is recorded", () => {
+  test("include members that are still down before the wake-up is recorded", () => {
     expect(names(withSleep(cluster(DOWN), SLEEP))).toEqual(["my-etcd-1"]);
     expect(names(wanted(asleep(), 3))).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
   });
 
-  test("include each that has yet to stop, although etcd serves until then", () => {
+  test("include a member with a pod that is terminating, although it still participates", () => {
     const given = withPod(woken({}, 60_000), "my-etcd-1", { metadata: { deletionTimestamp: "2026-01-01T11:59:00Z" } });
     expect(names(given)).toEqual(["my-etcd-1"]);
     expect(sleepStatus(given)).toEqual(given.cluster.status?.sleep);
     expect(planCluster(given)).toMatchObject({ rule: "await-wake-up" });
   });
 
-  test("include each that an outdated operator may still stop", () => {
+  test("include a member with a pod from before the sleep until ten seconds after the wake-up", () => {
     const since = { creationTimestamp: "2026-01-01T10:29:59Z" };
     const given = (agoMs: number) => withPod(woken({}, agoMs), "my-etcd-1", { metadata: since });
     expect([0, 9_999, -9_999].map((agoMs) => names(given(agoMs)))).toEqual([
@@ -84,12 +84,12 @@ describe("members that are waited for after a sleep", () => {
     expect(names(withPod(woken(), "my-etcd-1", { metadata: made }))).toEqual([]);
   });
 
-  test("exclude members that were not asleep, or that are to sleep", () => {
+  test("exclude members of a cluster that did not sleep or is to sleep", () => {
     expect(names(cluster(DOWN))).toEqual([]);
     expect(names(asleep())).toEqual([]);
   });
 
-  test("exclude members with lost or corrupt data, which do not come back by themselves", () => {
+  test("exclude members with lost or corrupt data", () => {
     const given = woken(DOWN);
     const id = given.cluster.status!.identity!.initialMembers[1]!.id;
     expect(names(withAlarms(given, { type: "CORRUPT", id }))).toEqual([]);
@@ -100,19 +100,19 @@ describe("members that are waited for after a sleep", () => {
     expect(names(withPod(given, "my-etcd-1", { status: { containerStatuses } }))).toEqual([]);
   });
 
-  test("exclude members that never started: those start when the others are back", () => {
+  test("exclude members that never started", () => {
     const late = woken({ down: ["my-etcd-2"] });
     expect(names(withStraggler(late, { started: false }))).toEqual([]);
     expect(names(withStraggler(late, { started: true }))).toEqual(["my-etcd-2"]);
   });
 
-  test("exclude members that a person added", () => {
+  test("exclude members that were added by hand", () => {
     expect(names(withMember(woken(), THEIRS))).toEqual([]);
   });
 });
 
-describe("the record of a sleep", () => {
-  test("is kept until the last member is back, or its time is up", () => {
+describe("status.sleep", () => {
+  test("is kept until the last member is back or the wake-up time is over", () => {
     const sleep = woken().cluster.status?.sleep;
     expect(sleepStatus(cluster())).toBeUndefined();
     expect(sleepStatus(asleep())).toEqual(SLEEP);
@@ -126,8 +126,8 @@ describe("the record of a sleep", () => {
   });
 });
 
-describe("the conditions of a cluster", () => {
-  test("that is asleep", () => {
+describe("the conditions of a cluster report", () => {
+  test("Asleep when spec.replicas is 0 and all members have stopped", () => {
     expect(conditionsOf(asleep())).toEqual({
       Available: "False Asleep",
       Degraded: "False Asleep",
@@ -148,7 +148,7 @@ describe("the conditions of a cluster", () => {
     });
   });
 
-  test("of which some members have yet to stop", () => {
+  test("which members have yet to stop while the cluster falls asleep", () => {
     const given = withSleep(tired(DOWN), SLEEP);
     expect(conditionsOf(given)).toMatchObject({
       Available: "True QuorumAvailable",
@@ -167,7 +167,7 @@ describe("the conditions of a cluster", () => {
     expect(statusOf({ ...cluster(), pods: new Map() }).replicas).toBe(3); // an awake cluster counts members, not pods
   });
 
-  test("with spec.replicas 0 that is not asleep yet", () => {
+  test("FallingAsleep when spec.replicas is 0 and the sleep is not recorded yet", () => {
     const given = tired({ spec: NEWER });
     expect(conditionsOf(given)).toMatchObject({ Ready: "False FallingAsleep", Degraded: "False FullStrength" });
     expect(messageOf(given, "Ready")).toBe(
@@ -188,7 +188,7 @@ describe("the conditions of a cluster", () => {
     expect(waits.conditions?.find(({ type }) => type === "Progressing")?.reason).toBe("FallingAsleep");
   });
 
-  test("that is asleep and has lost claims", () => {
+  test("ClaimLost when a claim of a sleeping cluster is gone", () => {
     const without = (...names: readonly string[]) => {
       const given = asleep();
       return { ...given, claims: given.claims.filter(({ metadata }) => !names.includes(metadata.name)) };
@@ -207,7 +207,7 @@ describe("the conditions of a cluster", () => {
     expect(conditionsOf({ ...one, cluster: { ...one.cluster, status } }).Degraded).toBe("False Asleep");
   });
 
-  test("that was created with spec.replicas 0", () => {
+  test("Asleep when a cluster is created with spec.replicas 0", () => {
     const given = cluster({ stage: "new", spec: { replicas: 0 } });
     expect(conditionsOf(given)).toMatchObject({
       Ready: "False Asleep",
@@ -217,7 +217,7 @@ describe("the conditions of a cluster", () => {
     expect(messageOf(given, "Ready")).toBe("spec.replicas is 0: nothing is created until it is 1 or more");
   });
 
-  test("that was edited while it sleeps", () => {
+  test("UpToDate False when a sleeping cluster is edited", () => {
     const given = asleep({ spec: NEWER });
     expect(conditionsOf(given)).toMatchObject({ UpToDate: "False Asleep", Ready: "False Asleep" });
     expect(messageOf(given, "UpToDate")).toBe(
@@ -227,7 +227,7 @@ describe("the conditions of a cluster", () => {
     expect(statusOf(asleep()).members?.map(({ upToDate }) => upToDate)).toEqual([true, true, true]);
   });
 
-  test("with an edit that no member runs yet, while it falls asleep and sleeps", () => {
+  test("UpToDate by the templates that members last ran when the cluster falls asleep", () => {
     const given = tired({ spec: NEXT_MINOR });
     const turned = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((each, name) => withTurn(each, name), given);
     const falling = withSleep(turned, SLEEP);
@@ -247,7 +247,7 @@ describe("the conditions of a cluster", () => {
     expect(conditionsOf(stopping)).toMatchObject({ UpToDate: "True UpToDate" });
   });
 
-  test("that fell asleep during an update: its progress is kept", () => {
+  test("the progress of an update that a sleep interrupted", () => {
     const given = withUpdate(wanting(NEWER));
     const { update } = given.cluster.status!;
     const fell = withSleep(wanted({ ...given, pods: new Map(), endpoints: new Map() }, 0), SLEEP);
@@ -257,7 +257,7 @@ describe("the conditions of a cluster", () => {
     expect(conditionsOf(last).UpToDate).toBe("True UpToDate");
   });
 
-  test("that wakes up", () => {
+  test("Waking until all members that slept are back", () => {
     expect(conditionsOf(woken(DOWN))).toMatchObject({
       Available: "True QuorumAvailable",
       Degraded: "False Waking",
@@ -276,7 +276,7 @@ describe("the conditions of a cluster", () => {
     });
   });
 
-  test("that has had its time to wake up", () => {
+  test("MembersUnhealthy or QuorumLost when the wake-up time is over", () => {
     expect(conditionsOf(woken(DOWN, 600_000))).toMatchObject({
       Degraded: "True MembersUnhealthy",
       Progressing: "True Waiting",
@@ -288,7 +288,7 @@ describe("the conditions of a cluster", () => {
 });
 
 describe("the rules about sleep", () => {
-  test("name the members that stop and start, without foreign ones", () => {
+  test("name the managed members that stop and start", () => {
     expect(startSleep.decide(withMember(tired(), THEIRS))).toMatchObject({
       because: "spec.replicas is 0: my-etcd-0, my-etcd-1, my-etcd-2 stop; their data and identity are kept",
     });
@@ -301,7 +301,7 @@ describe("the rules about sleep", () => {
     expect(awaitWakeUp.decide(woken(DOWN))).toMatchObject({ recheckAfterMs: 1_000, warn: false });
   });
 
-  test("undo a pending restart where possible: sleep waits for nothing", () => {
+  test("undo a pending restart before the sleep, and skip a restart that cannot be undone", () => {
     const given = withTurn(tired({ spec: NEXT_MINOR }), "my-etcd-2");
     const { version } = cluster().cluster.spec;
     const taken = startSleep.decide(given);
@@ -325,7 +325,7 @@ describe("the rules about sleep", () => {
     expect(startSleep.decide(ahead)).toMatchObject(sleeps);
   });
 
-  test("leave a pending restart for the wake-up when it cannot be undone because its previous Secret is gone", () => {
+  test("leave a pending restart for the wake-up when its previous Secret is gone", () => {
     const shows = (secretName: string) => ({ peer: { provider: "Secret", secret: { secretName } } });
     const moved = goingTo(secured({}, shows("one"), { isOurs: false }), shows("two"));
     const made = running(withMade(moved, { peer: { isOurs: false } }), ["my-etcd-1", "my-etcd-2"]);
@@ -338,13 +338,13 @@ describe("the rules about sleep", () => {
     expect(planCluster(gone)).toMatchObject({ rule: "start-sleep", step: { do: "fallAsleep" } });
   });
 
-  test("help a member that cannot start before all are waited for", () => {
+  test("yield to update-stopped while a waking member crashes", () => {
     const given = withCrashing(woken({ ...DOWN, spec: NEWER }), "my-etcd-1");
     expect(planCluster(given)).toMatchObject({ rule: "update-stopped" });
   });
 });
 
-test("the time in which a member wakes up does not count as lost", () => {
+test("the time in which a member wakes up does not count towards its replacement", () => {
   const KEY = { namespace: "foo", name: "my-etcd" };
   const lostForMs = (given: ClusterSnapshot) => {
     const log = new HealthLog();

@@ -26,24 +26,32 @@ import { isResizing } from "./members.ts";
 
 test.each<[string, ClusterSnapshot, string | undefined]>([
   [
-    "the only member",
+    "with a terminating claim is held when it is the only member",
     withDyingClaims(cluster({ replicas: 1 }), "my-etcd-0"),
     "claim my-etcd-0 is being deleted, and its data is lost when its pod ends: 0 of 1 members would be left in the quorum; make a backup, or retain the PersistentVolume; then delete the pod, which deletes the data",
   ],
   [
-    "one of three while a second one is down",
+    "with a terminating claim is held when a second of three members is down",
     withDyingClaims(cluster({ down: ["my-etcd-1"] }), "my-etcd-0"),
     "claim my-etcd-0 is being deleted, and its data is lost when its pod ends: 1 of 3 members would be left in the quorum; make a backup, or retain the PersistentVolume; then delete the pod, which deletes the data",
   ],
-  ["one of three", withDyingClaims(cluster(), "my-etcd-0", "my-etcd-1"), undefined],
-  ["with a claim that stays", withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"), undefined],
-])("the pod of %s ends, or the reason is reported", (_, given, says) => {
+  [
+    "with a terminating claim is not held when both other members are healthy",
+    withDyingClaims(cluster(), "my-etcd-0", "my-etcd-1"),
+    undefined,
+  ],
+  [
+    "is not held when only another member's claim is terminating",
+    withDyingClaims(cluster({ replicas: 2 }), "my-etcd-1"),
+    undefined,
+  ],
+])("the restart of a member %s", (_, given, says) => {
   expect(whyRestartHeld(given, "my-etcd-0")).toBe(says);
 });
 
 const most = withDyingClaims(tired(), "my-etcd-0", "my-etcd-2");
 
-test("reports why the cluster does not sleep", () => {
+test("start-sleep reports which terminating claims keep the cluster from sleeping", () => {
   const why =
     "claims my-etcd-0, my-etcd-2 are being deleted, and their data is lost when their pods end: 1 of 3 members would be left with data; make a backup and restore the previous spec.replicas. With three or more members, then delete their pods one after another: each member is replaced";
   expect(whySleepHeld(most)).toBe(why);
@@ -51,7 +59,7 @@ test("reports why the cluster does not sleep", () => {
   expect(whySleepHeld(withDyingClaims(tired(), "my-etcd-0"))).toBeUndefined();
 });
 
-test("with replicas 0 and members held awake, no member is replaced, and advice is reported", () => {
+test("with replicas 0 and a terminating claim, no lost member is replaced, and the plan gives advice", () => {
   const lost = wanted(withDyingClaims(withoutClaims(lostMember, "my-etcd-1"), "my-etcd-0"), 0);
   expect(planCluster(lost)).toMatchObject({
     next: "wait",
@@ -64,14 +72,14 @@ test("with replicas 0 and members held awake, no member is replaced, and advice 
 });
 
 test.each<[string, ClusterSnapshot]>([
-  ["has lost its claim", withoutClaims(tired({ down: ["my-etcd-0"] }), "my-etcd-0")],
-  ["has never started", wanted(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), 0)],
-])("no sleep with one deleted claim when another member %s: only one of three would have data", (_, given) => {
+  ["lost its claim", withoutClaims(tired({ down: ["my-etcd-0"] }), "my-etcd-0")],
+  ["never started", wanted(withStraggler(cluster({ down: ["my-etcd-2"] }), { started: false }), 0)],
+])("one terminating claim of three prevents sleep when a second member %s", (_, given) => {
   expect(whySleepHeld(given)).toBeUndefined();
   expect(whySleepHeld(withDyingClaims(given, "my-etcd-1"))).toContain("1 of 3 members would be left with data");
 });
 
-test("the data of a member that was added by hand counts once it has started", () => {
+test("whySleepHeld counts the data of a member that was added by hand once it has started", () => {
   const joined = withMember(tired(), THEIRS);
   expect(whySleepHeld(withDyingClaims(joined, "my-etcd-1"))).toBeUndefined();
   const added = withMember(tired(), stranger());
@@ -79,7 +87,7 @@ test("the data of a member that was added by hand counts once it has started", (
   expect(whySleepHeld(withDyingClaims(joined, "my-etcd-0", "my-etcd-1"))).toContain("2 of 4 members");
 });
 
-test("while members are held awake, no update restarts any", () => {
+test("no update restarts a member while terminating claims prevent sleep", () => {
   const turned = withTurn(wanting(NEWER), "my-etcd-1");
   const awake = wanted(withDyingClaims(turned, "my-etcd-0", "my-etcd-1"), 0);
   expect(planCluster(awake)).toMatchObject({ next: "settled" });
@@ -100,7 +108,7 @@ const down = all.reduce(
   wanting(NEWER, { down: all }),
 );
 
-test("a pod that must stay does not block the restart of other pods", () => {
+test("a crashing pod held for its terminating claim does not block the restart of other crashing pods", () => {
   expect(planCluster(withDyingClaims(down, "my-etcd-0"))).toMatchObject({ step: { name: "my-etcd-1" } });
   expect(planCluster(withDyingClaims(down, ...all))).toMatchObject({
     rule: "dying-claim-is-held",
@@ -108,7 +116,7 @@ test("a pod that must stay does not block the restart of other pods", () => {
   });
 });
 
-test("a pod that must stay does not block a restart while scaling down", () => {
+test("a pod held for its terminating claim does not block restarts of other pods while scaling down", () => {
   const stopped = ["my-etcd-1", "my-etcd-4"];
   const given = stopped.reduce(
     (before, name) => withTurn(withCrashing(before, name, 60_000), name),
@@ -119,7 +127,7 @@ test("a pod that must stay does not block a restart while scaling down", () => {
   expect(planCluster(going)).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-4" } });
 });
 
-test("a restart that is not possible is proposed without scaling: its guard reports the reason", () => {
+test("restart-stopped proposes a held restart unless the cluster is scaling, and the guard reports why", () => {
   const stopped = withTurn(
     withCrashing(wanting(NEWER, { replicas: 2, down: ["my-etcd-1"] }), "my-etcd-1", 60_000),
     "my-etcd-1",
@@ -134,7 +142,7 @@ test("a restart that is not possible is proposed without scaling: its guard repo
   expect(restartStopped.decide(asleep)).toMatchObject({ next: "step", step: { name: "my-etcd-1" } });
 });
 
-test("without a member list no scaling happens, and advice is reported", () => {
+test("without a quorum, a restart held for a terminating claim is reported whatever spec.replicas is", () => {
   const one = withTurn(
     withCrashing(wanting(NEWER, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", 60_000),
     "my-etcd-0",
@@ -146,18 +154,18 @@ test("without a member list no scaling happens, and advice is reported", () => {
     });
 });
 
-test("a member that was added by hand does not count as scaling", () => {
+test("isResizing ignores a member that was added by hand", () => {
   const joined = withMember(cluster(), THEIRS);
   expect([isResizing(joined), isResizing(wanted(joined, 4))]).toEqual([false, true]);
 });
 
-test("a member that was added by hand delays no scale-down", () => {
+test("a restart held for a terminating claim does not delay a scale-down", () => {
   const turned = withDyingClaims(withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), "my-etcd-1");
   expect(planCluster(turned)).toMatchObject({ next: "wait", rule: "dying-claim-is-held" });
   expect(planCluster(withBudget(wanted(turned, 1)))).toMatchObject({ rule: "scale-down", step: { do: "markRemoval" } });
 });
 
-test("while scaling down, a pod that is down and must stay blocks only itself", () => {
+test("while scaling down, a restart held for a terminating claim is a notice and does not block other rules", () => {
   const stopped = withTurn(withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 60_000), "my-etcd-1");
   const going = wanted(withDyingClaims(stopped, "my-etcd-1", "my-etcd-2"), 2);
   expect(planCluster(wanted(going, 3))).toMatchObject({ rule: "restart-stopped", step: { name: "my-etcd-1" } });
@@ -169,7 +177,7 @@ test("while scaling down, a pod that is down and must stay blocks only itself", 
   );
 });
 
-test("while scaling down, a member that must stay does not block the update of others", () => {
+test("while scaling down, a member held for its terminating claim does not block the update of other members", () => {
   const turned = withTurn(withTurn(wanting(NEWER), "my-etcd-1"), "my-etcd-0");
   const going = wanted(withDyingClaims(turned, "my-etcd-1", "my-etcd-2"), 2);
   expect(whyRestartHeld(going, "my-etcd-1")).toContain("1 of 2 members");
@@ -177,7 +185,7 @@ test("while scaling down, a member that must stay does not block the update of o
   expect(restartMember.decide(wanted(going, 3))).toMatchObject({ step: { name: "my-etcd-1" } });
 });
 
-test("reports why no member is removed by scaling down, and resolves what it can", () => {
+test("terminating claims hold back a scale-down but not the replacement of a lost member", () => {
   const fewer = wanted(withDyingClaims(cluster(), ...all), 1);
   const why =
     "claims my-etcd-0, my-etcd-1, my-etcd-2 are being deleted, and their data is lost when their pods end: 0 of 1 members would be left with claims that stay; make a backup and restore the previous spec.replicas. With three or more members, then delete their pods one after another: each member is replaced";

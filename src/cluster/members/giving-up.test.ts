@@ -91,7 +91,7 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
     expect: /could not be started within 10 min$/,
   },
   {
-    name: "that crashes repeatedly gets ten minutes when a voter is lost",
+    name: "that crashes repeatedly gets only ten minutes when a voter is lost",
     given: sickFor(
       silent({ ...after(crashing(11 * MINUTE), 9 * HOUR), pods: cluster({ down: ["my-etcd-1"] }).pods }, "my-etcd-1"),
       "my-etcd-1",
@@ -118,7 +118,7 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
     expect: /my-etcd-3 has not started yet, and my-etcd-1 is lost/,
   },
   {
-    name: "without earlier observations is not removed for a lost voter",
+    name: "that was never observed is not removed for a lost voter",
     given: besideLost({ ...refused(HOUR), histories: new Map() }),
     expect: undefined,
   },
@@ -133,12 +133,12 @@ const given: { name: string; given: ClusterSnapshot; expect: RegExp | undefined 
     expect: undefined,
   },
   {
-    name: "with a refused pod is waited for",
+    name: "with a refused pod is not removed, however long the pod has been refused",
     given: after(refused(9 * HOUR), 9 * HOUR),
     expect: undefined,
   },
   {
-    name: "gets at most six hours",
+    name: "that crashes repeatedly is not removed before six hours after long earlier attempts",
     given: after(crashing(5.9 * HOUR), 48 * HOUR),
     expect: undefined,
   },
@@ -157,14 +157,14 @@ const leavingToo = withRemoval(
   "replacement",
 );
 
-test("one-at-a-time: a learner may be removed while another member is leaving", () => {
+test("one-at-a-time: a learner, but no voter, may be removed while another member is leaving", () => {
   const peer = leavingToo.peers.find(({ metadata }) => metadata.name === "my-etcd-5")!;
   expect(oneAtATime.forbids(leavingToo, { do: "markRemoval", peer, removal: "replacement" })).toBeUndefined();
   const voter = leavingToo.peers.find(({ metadata }) => metadata.name === "my-etcd-2")!;
   expect(oneAtATime.forbids(leavingToo, { do: "markRemoval", peer: voter, removal: "replacement" })).toBeDefined();
 });
 
-test("one-at-a-time: a member that is being added blocks only others", () => {
+test("one-at-a-time: a joining member blocks adding other members, but not itself", () => {
   const arriving = withArrival(wanted5, "my-etcd-3", "added");
   const adding = (name: string) =>
     ({ do: "addLearner", name, peerUrl: `http://${name}.my-etcd.foo.svc:2380` }) as const;
@@ -185,13 +185,13 @@ function at(indexes: Readonly<Record<string, number>>): ClusterSnapshot {
 
 const learner = { name: "my-etcd-3", id: LATER_ID, isLearner: true, hasStarted: true, isOurs: true, peerUrls: [] };
 
-test("learners: in sync is compared with the most advanced answering voter", () => {
+test("learners: isInSync compares a learner with the most advanced answering voter", () => {
   expect(isInSync(at({ "my-etcd-0": 100, "my-etcd-3": 95 }), learner)).toBe(true);
   expect(isInSync(at({ "my-etcd-0": 10, "my-etcd-1": 100, "my-etcd-3": 50 }), learner)).toBe(false);
   expect(isInSync(at({ "my-etcd-3": 50 }), learner)).toBe(false); // no voter reports an index
 });
 
-test("promote-learner: an unfenced learner is proposed until it is overdue, and blocked by a guard", () => {
+test("promote-learner: proposes an unfenced learner until its deadline has passed", () => {
   const unfenced = {
     ...at({ "my-etcd-0": 10, "my-etcd-3": 10 }),
     pods: new Map([["my-etcd-3", pod("my-etcd-3", { ready: false, fenced: false })]]),
@@ -200,7 +200,7 @@ test("promote-learner: an unfenced learner is proposed until it is overdue, and 
   expect(promoteLearner.decide(knownFor(unfenced, LATER_ID, 11 * MINUTE))).toBeUndefined();
 });
 
-test("claims: one with a data source may hold data before it has a volume", () => {
+test("claims: a claim with a data source may hold data before it has a volume", () => {
   const unbound = claim("my-etcd-0", {}, { bound: false });
   const from = { kind: "VolumeSnapshot", name: "monday" };
   expect(mayHoldData(unbound)).toBe(false);
@@ -209,7 +209,7 @@ test("claims: one with a data source may hold data before it has a volume", () =
   expect(mayHoldData({ ...unbound, spec: { dataSourceRef: from } })).toBe(true);
 });
 
-test("scale-up: rechecks by the shortest absence, every second at first", () => {
+test("scale-up: with two members down, rechecks at the interval for the member that went down last", () => {
   const intent = withArrival(wanted5, "my-etcd-3", "intended");
   const missing = silent(silent(intent, "my-etcd-1"), "my-etcd-2");
   expect(scaleUp.decide(missing)).toMatchObject({ next: "wait", recheckAfterMs: 1_000 });
@@ -217,7 +217,7 @@ test("scale-up: rechecks by the shortest absence, every second at first", () => 
   expect(scaleUp.decide(lasting)).toMatchObject({ next: "wait", recheckAfterMs: 2_000 });
 });
 
-test("give-up-learner: a lost learner is not removed for its own sake", () => {
+test("give-up-learner: a voter that never started is not removed because of its own loss", () => {
   // A voter that was added by hand or promoted, and never started.
   const { members, ...rest } = knownFor(withArrival(wanted5, "my-etcd-3", "added"), LATER_ID, 1_000);
   if (members.is !== "present") throw new Error("the members are listed");
@@ -236,7 +236,7 @@ test("give-up-learner: a lost learner is not removed for its own sake", () => {
   expect(giveUpLearner.decide({ ...given, histories: new Map([[LATER_ID, lost]]) })).toBeUndefined();
 });
 
-test("await-learner: reports the condition of the EtcdPeer, such as a claim in the way", () => {
+test("await-learner: reports the Ready condition of the learner's EtcdPeer", () => {
   const arrival = withArrival(wanted5, "my-etcd-3", "added");
   const conditions = [
     { type: "Ready", status: "False", reason: "ClaimTaken", message: "claim my-etcd-3 is another's" },

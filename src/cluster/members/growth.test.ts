@@ -29,11 +29,11 @@ function arrivals(have: number): readonly string[] {
   return hosts(3 - have).flatMap(() => ["createPeer", "addLearner", "roll", "promote"]);
 }
 
-describe.each([1, 2])("growth, with %i members there", (have) => {
+describe.each([1, 2])("growth from %i members to three", (have) => {
   test.each([
     { of: "the same authority", by: OWN, more: [] },
     { of: "another authority", by: THEIRS, more: ["roll"] },
-  ])("another Secret of $of is rolled out before a member joins that needs it", ({ by, more }) => {
+  ])("a certificate Secret from $of is rolled out before the members join that need it", ({ by, more }) => {
     const course = growing(have);
     course.ask(from("second"));
     course.bring(["peer"], { by, names: hosts(3) });
@@ -42,7 +42,7 @@ describe.each([1, 2])("growth, with %i members there", (have) => {
     expect(course.snapshot.peers).toHaveLength(3);
   });
 
-  test("a new CA is trusted first, then its Secret is rolled out with the new members", () => {
+  test("a new CA is trusted before its certificates are rolled out and the new members join", () => {
     const course = growing(have);
     const trust = bundle(OWN, THEIRS);
     course.bring(["peer"], { by: OWN, trust, names: hosts(have) });
@@ -54,7 +54,7 @@ describe.each([1, 2])("growth, with %i members there", (have) => {
     expect(course.restarts).toBe(have);
   });
 
-  test("an edit that no joining member needs waits for the joining members", () => {
+  test("a version change waits until the new members have joined", () => {
     const edited = withBudget(asking(made(have), { replicas: 3, version: NEWER.version }));
     expect(planCluster(edited)).toMatchObject({ next: "wait", rule: "restart-keeps-quorum" });
   });

@@ -21,7 +21,7 @@ import { type GuardCase, promised } from "#kit/tables/guard-promises.ts";
 import * as guards from "./guards.ts";
 
 const STOPPED: GuardCase = {
-  name: "without a member list a pod that is down may be recreated",
+  name: "without a member list a crashing pod may be recreated",
   given: withoutList(crashing),
   step: restarting(crashing, "my-etcd-2"),
   is: "allowed",
@@ -73,7 +73,7 @@ promised(guards, {
     ] as const
   ).flatMap(([kind, is]): readonly GuardCase[] => [
     { name: `without a member list ${kind} is ${is}`, given: withoutList(settled), step: STEPS[kind], is },
-    { name: `with a member list ${kind} is for others to judge`, given: settled, step: STEPS[kind], is: "allowed" },
+    { name: `with a member list ${kind} is allowed`, given: settled, step: STEPS[kind], is: "allowed" },
     ...(kind === "restartPod" ? [STOPPED] : []),
   ]),
   "keep-quorum": [
@@ -84,31 +84,31 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "promoting a silent learner may not cost the quorum",
+      name: "a silent learner may not be promoted when its vote would cost the quorum",
       given: withArrival(cluster({ down: ["my-etcd-1"] }), "my-etcd-3", "added"),
       step: { do: "promote", ...learner },
       is: "forbidden",
     },
     {
-      name: "promoting a silent learner may not take the last spare voter",
+      name: "a silent learner may not be promoted when its vote would use up the last spare voter",
       given: withArrival(settled, "my-etcd-3", "added"),
       step: { do: "promote", ...learner },
       is: "forbidden",
     },
     {
-      name: "a promotion is allowed when it makes a sick cluster no weaker",
+      name: "a healthy learner may be promoted while a voter is down",
       given: withArrival(cluster({ down: ["my-etcd-1"] }), "my-etcd-3", "synced"),
       step: { do: "promote", ...learner },
       is: "allowed",
     },
     {
-      name: "the fifth voter needs no more healthy voters than the fourth",
+      name: "a silent learner may become the fifth voter: five voters need the same quorum as four",
       given: withArrival(cluster({ replicas: 4, down: ["my-etcd-1"] }), "my-etcd-4", "added"),
       step: { do: "promote", name: "my-etcd-4", id: learner.id },
       is: "allowed",
     },
     {
-      name: "of two members one may be removed when one is wanted",
+      name: "one of two members may be removed when spec.replicas is 1",
       given: cluster({ replicas: 2, spec: { replicas: 1 } }),
       step: { do: "removeMember", name: "my-etcd-1", id: idIn(cluster({ replicas: 2 }), "my-etcd-1") },
       is: "allowed",
@@ -120,31 +120,31 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member that answers now is healthy, whatever was seen before",
+      name: "a member that answers now counts as healthy, although it was sick before",
       given: sickFor(settled, "my-etcd-1", 60_000),
       step: { do: "removeMember", ...m1! },
       is: "forbidden",
     },
     {
-      name: "a member silent for less than five seconds may be healthy",
+      name: "a member that has been sick for less than five seconds counts as healthy",
       given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 4_999),
       step: { do: "removeMember", ...m1! },
       is: "forbidden",
     },
     {
-      name: "removing a member silent for five seconds takes none away",
+      name: "a member that has been sick for five seconds may be removed",
       given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 5_000),
       step: { do: "removeMember", ...m1! },
       is: "allowed",
     },
     {
-      name: "with two wanted, the last spare voter may be removed",
+      name: "the last spare voter may be removed when spec.replicas is 2",
       given: asking(settled, { replicas: 2 }),
       step: { do: "removeMember", ...m2! },
       is: "allowed",
     },
     {
-      name: "an unlisted member is neither removed nor promoted",
+      name: "a member that etcd does not list may not be promoted",
       given: settled,
       step: { do: "promote", ...learner },
       is: "forbidden",
@@ -152,13 +152,13 @@ promised(guards, {
   ],
   "restart-keeps-quorum": [
     {
-      name: "of three one may restart, and take the last spare voter for a while",
+      name: "one of three healthy members may restart, although no voter is to spare during the restart",
       given: settled,
       step: restarting(settled, "my-etcd-2"),
       is: "allowed",
     },
     {
-      name: "of three none may restart while a second one is down",
+      name: "a healthy member of three may not restart while a second member is down",
       given: lost,
       step: restarting(lost, "my-etcd-2"),
       is: "forbidden",
@@ -170,55 +170,55 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a pod that is down may be recreated, whatever else is down",
+      name: "a crashing pod may be recreated, although another member is down",
       given: withCrashing(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
       step: restarting(settled, "my-etcd-2"),
       is: "allowed",
     },
     {
-      name: "no update that could not be finished: foreign voters do not count",
+      name: "a member may not be updated when the quorum would depend on a voter that was added by hand",
       given: withMember(settled, THEIRS),
       step: giving(settled, "my-etcd-2"),
       is: "forbidden",
     },
     {
-      name: "of two one may restart for a new CA when no member can join before",
+      name: "one of two members may restart for a new CA when no member can join before",
       given: extraTrust(2, 3, ["my-etcd-0", "my-etcd-1"]),
       step: restarting(extraTrust(2, 3, []), "my-etcd-1"),
       is: "allowed",
     },
     {
-      name: "of two none may restart for a new CA when a member can join",
+      name: "neither of two members may restart for a new CA when a third member can join first",
       given: extraTrust(2, 3, ["*"]),
       step: restarting(extraTrust(2, 3, []), "my-etcd-1"),
       is: "forbidden",
     },
     {
-      name: "of two none may restart without a pending change of TLS",
+      name: "neither of two members may restart while a third is wanted and no TLS change is pending",
       given: running(extraTrust(2, 3, ["my-etcd-0", "my-etcd-1"])),
       step: restarting(extraTrust(2, 3, []), "my-etcd-1"),
       is: "forbidden",
     },
     {
-      name: "of three none may restart for a new CA with one down",
+      name: "a healthy member of three may not restart for a new CA while a second member is down",
       given: extraTrust(3, 4, ["my-etcd-0", "my-etcd-1", "my-etcd-2"], ["my-etcd-0"]),
       step: restarting(extraTrust(3, 4, []), "my-etcd-1"),
       is: "forbidden",
     },
     {
-      name: "a participating member counts, although it serves no clients yet",
+      name: "a member may restart while another member participates but does not serve clients yet",
       given: unpublished(settled, "my-etcd-1"),
       step: restarting(settled, "my-etcd-2"),
       is: "allowed",
     },
     {
-      name: "a learner may restart, whatever is down",
+      name: "a learner may restart while a voter is down",
       given: withArrival(lost, "my-etcd-3", "synced"),
       step: restarting(withArrival(lost, "my-etcd-3", "synced"), "my-etcd-3"),
       is: "allowed",
     },
     {
-      name: "a learner may restart also without a quorum",
+      name: "a learner may restart without a quorum",
       given: withArrival(
         { ...cluster({ down: ["my-etcd-1", "my-etcd-2"] }), members: settled.members },
         "my-etcd-3",
@@ -228,25 +228,25 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a voter that was added by hand, and is not dialled, may be the missing one",
+      name: "a member may not restart when the quorum would depend on a voter that was added by hand",
       given: withMember(settled, THEIRS),
       step: restarting(settled, "my-etcd-2"),
       is: "forbidden",
     },
     {
-      name: "of two both may, one after another, with two wanted",
+      name: "one of two members may restart when spec.replicas is 2",
       given: cluster({ replicas: 2 }),
       step: restarting(cluster({ replicas: 2 }), "my-etcd-1"),
       is: "allowed",
     },
     {
-      name: "of two none may restart while a third one is wanted",
+      name: "neither of two members may restart while spec.replicas is 3",
       given: asking(cluster({ replicas: 2 }), { replicas: 3 }),
       step: restarting(cluster({ replicas: 2 }), "my-etcd-1"),
       is: "forbidden",
     },
     {
-      name: "of three none may restart with one down",
+      name: "a healthy member of three may not restart while another is down, although spec.replicas is 2",
       given: asking(lost, { replicas: 2 }),
       step: restarting(lost, "my-etcd-2"),
       is: "forbidden",

@@ -48,12 +48,12 @@ testPlans(
       expect: "wait: await-health",
     },
     {
-      name: "does not accept the participation of an initial member: another cluster may have its ID",
+      name: "waits for an initial member that is not known to have joined, although a process with its ID participates",
       given: { ...unpublished(cluster(), "my-etcd-1"), cluster: cluster().cluster, pods: new Map() },
       expect: "wait: await-health",
     },
     {
-      name: "does not accept the participation of a corrupt member",
+      name: "replaces a corrupt member although it participates",
       given: withAlarms(unpublished(sickFor(cluster(), "my-etcd-1", 10_000), "my-etcd-1"), {
         type: "CORRUPT",
         id: m1Id,
@@ -66,38 +66,38 @@ testPlans(
       expect: "warn: await-health",
     },
     {
-      name: "waits for a lost member for the stated time",
+      name: "waits for a lost member until spec.replacement.after is over",
       given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 299_000),
       expect: "wait: await-health",
     },
     {
-      name: "replaces a lost member after the stated time",
+      name: "replaces a lost member once spec.replacement.after is over",
       given: sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     {
-      name: "drops an intent first, which waits for the lost member",
+      name: "deletes an intent, which waits for the lost member, before it replaces the member",
       given: withIntent(sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000)),
       expect: "replace-lost: deletePeer my-etcd-3",
     },
     {
-      name: "replaces a member without its claim sooner",
+      name: "replaces a lost member without a claim after ten seconds",
       given: withoutClaim(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     {
-      name: "replaces a corrupt member after the stated time",
+      name: "replaces a corrupt member after ten seconds",
       given: withAlarms(sickFor(cluster(), "my-etcd-1", 10_000), { type: "CORRUPT", id: m1Id }),
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
     {
-      name: "replaces a member with an empty volume sooner",
+      name: "replaces a lost member that stopped on an empty volume after ten seconds",
       given: withLastWords(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 10_000), "my-etcd-1"),
       expect: "replace-lost: markRemoval my-etcd-1 replacement",
     },
-    { name: "waits for a sick member", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },
+    { name: "waits for a member that is down", given: cluster({ down: ["my-etcd-1"] }), expect: "wait: await-health" },
     {
-      name: "forms with a majority, and replaces the initial member that never joined",
+      name: "replaces an initial member that never joined after the majority formed the cluster",
       given: stragglerLost,
       expect: "replace-lost: markRemoval my-etcd-2 never-started",
     },

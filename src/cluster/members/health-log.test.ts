@@ -63,7 +63,7 @@ test("health log: a healthy member is not sick", () => {
   });
 });
 
-test("health log: a participating member without clients is not sick", () => {
+test("health log: a participating member that does not serve clients is silent and unfit, but not sick", () => {
   const silent = unpublished(healthy, "my-etcd-2");
   const seen = after([healthy, 0], [silent, 1_000], [silent, 2_000]);
   expect(seen).toEqual({
@@ -80,7 +80,7 @@ test("health log: a participating member without clients is not sick", () => {
   });
 });
 
-test("health log: a healthy member without a Ready pod is unfit", () => {
+test("health log: a healthy member with a pod that is not Ready is unfit", () => {
   const unready = withPod(healthy, "my-etcd-2", UNREADY_BESIDE);
   const seen = after([healthy, 0], [unready, 1_000], [unready, 2_000]);
   expect(seen).toEqual({
@@ -102,38 +102,38 @@ test("health log: a healthy member without a Ready pod is unfit", () => {
   expect(after([unready, 0], [unready, 1_000], [healthy, 1_000], [unready, 1_000])?.unfitForMs).toBe(0);
 });
 
-test("health log: counts sickness over consecutive observations", () => {
+test("health log: sickForMs adds up over consecutive observations", () => {
   expect(after([healthy, 0], [down, 1_000], [down, 1_000], [down, 1_000])?.sickForMs).toBe(2_000);
 });
 
-test("health log: starts at 0 after a healthy observation", () => {
+test("health log: sickForMs starts at 0 after a healthy observation", () => {
   expect(after([down, 0], [down, 5_000], [healthy, 1_000], [down, 1_000])?.sickForMs).toBe(0);
 });
 
-test("health log: time without observations neither counts nor erases", () => {
+test("health log: a gap in the observations counts as 15 s at most and resets nothing", () => {
   const seen = after([healthy, 0], [down, 1_000], [down, 10_000], [down, 600_000], [down, 10_000]);
   expect(seen).toMatchObject({ sickForMs: 35_000, lostForMs: 35_000, wellMsAgo: 621_000 });
 });
 
-test("health log: with an observation every 20 s a member is replaced later, but not never", () => {
+test("health log: with one observation every 20 s, each interval counts as 15 s towards replacement", () => {
   const looks = Array.from({ length: 20 }, () => [down, 20_000] as const);
   expect(after([healthy, 0], ...looks)?.lostForMs).toBe(19 * 15_000);
 });
 
-test("health log: reports time without observations", () => {
+test("health log: reports how much of an interval between observations exceeds 15 s", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
   for (const atMs of [0, 10_000, 25_000, 100_000]) log.look(KEY, down, atMs);
   expect(gaps).toEqual([60_000]);
 });
 
-test("health log: counts only observations with a member list", () => {
+test("health log: lostForMs counts only observations with a member list", () => {
   const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
   const seen = after([healthy, 0], [outage, 1_000], [outage, 10_000], [outage, 10_000], [down, 10_000], [down, 5_000]);
   expect(seen).toMatchObject({ sickForMs: 35_000, lostForMs: 5_000 });
 });
 
-test("health log: an outage does not erase earlier time", () => {
+test("health log: an observation without a member list does not reset lostForMs", () => {
   const outage = cluster({ down: ["my-etcd-1", "my-etcd-2"] });
   expect(after([down, 0], [down, 5_000], [outage, 5_000], [down, 5_000], [down, 5_000])?.lostForMs).toBe(10_000);
 });
@@ -147,7 +147,7 @@ test("health log: a member that the kubelet reports Ready is not lost", () => {
   });
 });
 
-test("health log: another sign of life resets the time", () => {
+test("health log: raft traffic from a member resets its lostForMs", () => {
   const log = new HealthLog();
   for (const atMs of [0, 10_000, 20_000]) log.look(KEY, down, atMs);
   log.vouch(KEY, id);
@@ -155,7 +155,7 @@ test("health log: another sign of life resets the time", () => {
   expect(log.look(KEY, down, 35_000).get(id)?.lostForMs).toBe(5_000);
 });
 
-test("health log: it does not reset the time of other members", () => {
+test("health log: raft traffic from a member does not reset the lostForMs of other members", () => {
   const log = new HealthLog();
   const two = cluster({ replicas: 5, down: ["my-etcd-2", "my-etcd-3"] });
   const [, , , other] = two.cluster.status!.identity!.initialMembers;
@@ -164,7 +164,7 @@ test("health log: it does not reset the time of other members", () => {
   expect(log.look(KEY, two, 30_000).get(other!.id)?.lostForMs).toBe(30_000);
 });
 
-test("health log: no time counts during a pause", () => {
+test("health log: during a pause by annotation, time does not count towards replacement", () => {
   const paused = cluster({ down: ["my-etcd-2"], annotations: { [PAUSED_ANNOTATION]: "true" } });
   expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({
     knownForMs: 0,
@@ -173,12 +173,12 @@ test("health log: no time counts during a pause", () => {
   });
 });
 
-test("health log: no time counts during a pause in the spec", () => {
+test("health log: during a pause by spec.paused, time does not count towards replacement", () => {
   const paused = cluster({ down: ["my-etcd-2"], spec: { paused: true } });
   expect(after([paused, 0], [paused, 5_000], [down, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
 });
 
-test("health log: no time counts without the EtcdPeer", () => {
+test("health log: while the EtcdPeer is missing, time does not count towards replacement", () => {
   const without = { ...down, peers: down.peers.filter(({ metadata }) => metadata.name !== "my-etcd-2") };
   expect(after([without, 0], [without, 5_000], [down, 5_000])).toMatchObject({
     sickForMs: 10_000,
@@ -186,7 +186,7 @@ test("health log: no time counts without the EtcdPeer", () => {
   });
 });
 
-test("health log: time in which a learner lacks only a pod does not count", () => {
+test("health log: time in which a learner lacks only a pod does not count towards its deadline", () => {
   const added = withArrival(healthy, "my-etcd-3", "added");
   const { clusterID } = healthy.cluster.status!.identity!;
   const its = claim("my-etcd-3", claimIdentity(clusterID, LATER_ID));
@@ -199,7 +199,7 @@ test("health log: time in which a learner lacks only a pod does not count", () =
   expect(log.look(KEY, made, 30_000).get(LATER_ID)).toMatchObject({ knownForMs: 10_000, sickForMs: 30_000 });
 });
 
-test("health log: the canary is not lost", () => {
+test("health log: the time of an unproven canary does not count as lost", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
   expect(after([tried, 0], [tried, 5_000], [tried, 5_000])).toMatchObject({
     sickForMs: 10_000,
@@ -210,13 +210,13 @@ test("health log: the canary is not lost", () => {
   expect(after([proven, 0], [proven, 5_000], [proven, 5_000])).toMatchObject({ lostForMs: 10_000 });
 });
 
-test("health log: a member that has just restarted after the canary is not lost", () => {
+test("health log: the start timeout of a member that an update has just restarted does not count as lost", () => {
   const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
   const young = { ...proven, takenAtMs: Date.parse("2026-01-01T11:09:59Z") };
   expect(after([young, 0], [young, 5_000], [young, 5_000])).toMatchObject({ sickForMs: 10_000, lostForMs: 0 });
 });
 
-describe("a member that an update restarted, with pods that are recreated repeatedly", () => {
+describe("health log: a member that an update restarted, with pods that are recreated repeatedly,", () => {
   const proven = withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-1"), "my-etcd-2"), { proven: true });
   const { memberTimeoutMs } = proven;
   const STEP_MS = 10_000;
@@ -234,20 +234,20 @@ describe("a member that an update restarted, with pods that are recreated repeat
   const HALF_MS = memberTimeoutMs / 2;
   const ofFive = (ms: number) => seenAt(ms, HALF_MS);
 
-  test("gets its start timeout once, and is lost after that", () => {
+  test("gets its start timeout once, and counts as lost after that", () => {
     const log = new HealthLog();
     expect(looks(log, 0, memberTimeoutMs, ofFive)).toBe(0);
     expect(looks(log, memberTimeoutMs + STEP_MS, 2 * memberTimeoutMs, ofFive)).toBe(memberTimeoutMs);
   });
 
-  test("gets all of it in one pod", () => {
+  test("gets its whole start timeout also in one pod", () => {
     const log = new HealthLog();
     const staying = (ms: number) => seenAt(ms, Number.MAX_SAFE_INTEGER);
     expect(looks(log, 0, memberTimeoutMs, staying)).toBe(0);
     expect(looks(log, memberTimeoutMs + STEP_MS, memberTimeoutMs + HALF_MS, staying)).toBe(HALF_MS);
   });
 
-  test("gets all of it again after it was healthy or gave another sign of life", () => {
+  test("gets its start timeout again after it was healthy or sent raft traffic", () => {
     const log = new HealthLog();
     looks(log, 0, memberTimeoutMs, ofFive);
     log.look(KEY, healthy, memberTimeoutMs);
@@ -257,7 +257,7 @@ describe("a member that an update restarted, with pods that are recreated repeat
     expect(looks(log, 3 * memberTimeoutMs, 4 * memberTimeoutMs - STEP_MS, ofFive)).toBe(0);
   });
 
-  test("gets all of it again with another template", () => {
+  test("gets its start timeout again with another template", () => {
     const other = withUpdate(
       withCanary(withUpdated(wanting({ ...NEWER, version: "3.6.9" }), "my-etcd-1"), "my-etcd-2"),
       { proven: true },
@@ -268,7 +268,7 @@ describe("a member that an update restarted, with pods that are recreated repeat
     expect(looks(log, memberTimeoutMs, 2 * memberTimeoutMs, otherwise)).toBe(0);
   });
 
-  test("does not lose time before the restart or without observations", () => {
+  test("does not use up its start timeout before the restart, in an outage, in a pause or without observations", () => {
     const log = new HealthLog();
     const before = (ms: number) => ({ ...down, takenAtMs: NOW + ms });
     expect(looks(log, 0, HALF_MS, before)).toBe(HALF_MS);
@@ -282,7 +282,7 @@ describe("a member that an update restarted, with pods that are recreated repeat
   });
 });
 
-test("health log: counts time with the update's template across pods, also without a quorum", () => {
+test("health log: triedForMs counts time with the update's template across pods, also without a quorum", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
   const recreated = withPod(tried, "my-etcd-2", {
     metadata: { uid: "another", creationTimestamp: "2026-01-01T11:59:59Z" },
@@ -306,7 +306,7 @@ test("health log: counts time with the update's template across pods, also witho
   expect(after(...looks, [other, 5_000], [other, 5_000])?.triedForMs).toBe(5_000);
 });
 
-test("health log: counts consecutive time without a pod", () => {
+test("health log: podlessForMs counts consecutive time without a pod", () => {
   const podless = withoutPod(down, "my-etcd-2");
   expect(after([down, 0], [down, 5_000], [podless, 5_000], [podless, 5_000], [podless, 9_000])?.podlessForMs).toBe(
     14_000,
@@ -315,14 +315,14 @@ test("health log: counts consecutive time without a pod", () => {
   expect(after([podless, 0], [podless, 5_000], [down, 5_000], [podless, 5_000])?.podlessForMs).toBe(0);
 });
 
-test("health log: keeps the time before the restart, and continues it after a rollback", () => {
+test("health log: lostForMs keeps its value during a canary's attempt and continues after the rollback", () => {
   const tried = withCanary(wanting(NEWER), "my-etcd-2");
   const back = withStop(withTurn(tried, "my-etcd-2", askedIn(down.cluster.spec, undefined)), "my-etcd-2");
   const seen = after([down, 0], [down, 5_000], [tried, 5_000], [tried, 5_000], [back, 5_000], [back, 5_000]);
   expect(seen).toMatchObject({ sickForMs: 25_000, lostForMs: 10_000 });
 });
 
-test("health log: other lost members are counted as usual", () => {
+test("health log: lostForMs of another member counts while a canary starts", () => {
   const tried = withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-2"] }), "my-etcd-4");
   const log = new HealthLog();
   const lost = tried.cluster.status!.identity!.initialMembers[2]!.id;
@@ -330,7 +330,7 @@ test("health log: other lost members are counted as usual", () => {
   expect(log.look(KEY, tried, 5_000).get(lost)?.lostForMs).toBe(5_000);
 });
 
-test("health log: forgets a deleted cluster", () => {
+test("health log: forget() erases all times of a cluster", () => {
   const log = new HealthLog();
   log.look(KEY, down, 0);
   log.forget(KEY);
@@ -348,14 +348,14 @@ test("health log: forgets a deleted cluster", () => {
   });
 });
 
-test("health log: reports even the shortest gap", () => {
+test("health log: reports a gap of one millisecond", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
   for (const atMs of [0, 15_000, 30_001]) log.look(KEY, down, atMs);
   expect(gaps).toEqual([1]);
 });
 
-test("health log: a quick check covers as much time as an observation at rest", () => {
+test("health log: a quick check of a cluster at rest covers as much time as an observation", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
   const rests = calm(healthy);
@@ -384,7 +384,7 @@ test("health log: a quick check has no effect on a cluster that is not at rest o
   expect(gaps).toEqual([5_000]);
 });
 
-test("health log: time at rest is not a gap", () => {
+test("health log: an interval that begins at rest may be longer before it is a gap", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
   const looks = [healthy, calm(healthy), healthy];
@@ -409,7 +409,7 @@ test("health log: counts clusters at rest", () => {
   expect(log.settled).toBe(0);
 });
 
-test("health log: a sleeping cluster is at rest once all pods have stopped, and no time counts", () => {
+test("health log: a sleeping cluster counts as at rest once its pods have stopped, and its times are erased", () => {
   const gaps: number[] = [];
   const log = new HealthLog((ms) => gaps.push(ms));
   log.look(KEY, down, 0);
@@ -425,7 +425,7 @@ test("health log: a sleeping cluster is at rest once all pods have stopped, and 
   expect(log.settled).toBe(0);
 });
 
-describe("health log: how long earlier attempts to add a member took", () => {
+describe("health log: earlierTriesMs", () => {
   const wanted4 = cluster({ spec: { replicas: 4 } });
   const trying = withArrival(wanted4, "my-etcd-3", "added");
   const started = withArrival(wanted4, "my-etcd-3", "started");
@@ -435,25 +435,25 @@ describe("health log: how long earlier attempts to add a member took", () => {
   test("does not count the current attempt", () => {
     expect(triesOf([trying, 0], [trying, TEN], [trying, TEN])).toBe(0);
   });
-  test("adds up attempts that were removed before they started", () => {
+  test("adds up learners that were removed before they started", () => {
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, SECOND])).toBe(TEN);
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, SECOND], [trying, SECOND], [trying, TEN])).toBe(TEN);
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, 0], [trying, SECOND], [trying, TEN], [wanted4, 0])).toBe(
       2 * TEN,
     );
   });
-  test("does not count one that has started", () => {
+  test("does not count a learner that has started", () => {
     expect(triesOf([started, 0], [started, TEN], [wanted4, SECOND])).toBe(0);
   });
   test("does not count a lost voter", () => {
     expect(triesOf([wanted4, 0], [wanted4, TEN], [withoutMember(wanted4, "my-etcd-1"), SECOND])).toBe(0);
   });
-  test("is reset when there are as many voters as wanted", () => {
+  test("is reset when there are as many voters as spec.replicas", () => {
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, SECOND], [healthy, SECOND])).toBe(0);
     const more = withArrival(healthy, "my-etcd-3", "added");
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, SECOND], [more, SECOND])).toBe(TEN);
   });
-  test("counts none as removed without a member list", () => {
+  test("counts no learner as removed without a member list", () => {
     const blind = { ...wanted4, members: unknown("nobody has a leader") };
     expect(triesOf([trying, 0], [trying, TEN], [blind, SECOND])).toBe(0);
     expect(triesOf([trying, 0], [trying, TEN], [wanted4, SECOND], [blind, SECOND])).toBe(TEN);
@@ -461,7 +461,7 @@ describe("health log: how long earlier attempts to add a member took", () => {
       triesOf([trying, 0], [trying, TEN], [wanted4, SECOND], [{ ...healthy, members: blind.members }, SECOND]),
     ).toBe(TEN);
   });
-  test("does not count sleep", () => {
+  test("is reset by sleep", () => {
     const log = new HealthLog();
     log.look(KEY, trying, 0);
     log.look(KEY, trying, TEN);

@@ -19,7 +19,7 @@ function learnerIn(snapshot: ClusterSnapshot): KnownMember {
 test.each([
   [9, true],
   [8, false],
-])("learners: with %d of the leader's ten entries, in sync is %s", (raftAppliedIndex, wanted) => {
+])("learners: isInSync of a learner with %d of the leader's ten log entries is %s", (raftAppliedIndex, wanted) => {
   const status = { ...endpointStatus(clusterID, LATER_ID, initialMembers[0]!.id), raftAppliedIndex };
   const given = { ...started, endpoints: new Map([...started.endpoints, ["my-etcd-3", present(status)] as const]) };
   expect(isInSync(given, learnerIn(given))).toBe(wanted);
@@ -66,16 +66,16 @@ const cases: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
     given: { ...withClaim(added, false), endpoints: started.endpoints },
     expect: false,
   },
-  { name: "with an unknown claim may hold data", given: added, expect: false },
+  { name: "may hold data when its claim is not in the cache", given: added, expect: false },
   {
-    name: "may hold data when the claim of its name is another member's",
+    name: "may hold data when the claim of its name has another member's ID",
     given: withClaim(added, false, "my-etcd-3", "abc"),
     expect: false,
   },
   { name: "may hold data when its claim has another name", given: withClaim(added, false, "my-etcd-4"), expect: false },
 ];
 for (const { name, given, expect: wanted } of cases) {
-  test(`learners: one ${name}`, () => expect(neverRan(given, learnerIn(given))).toBe(wanted));
+  test(`learners: a joining member ${name}`, () => expect(neverRan(given, learnerIn(given))).toBe(wanted));
 }
 
 /** The joining member's EtcdPeer reports why it is not Ready. */
@@ -93,29 +93,37 @@ function saying(snapshot: ClusterSnapshot, reason: string): ClusterSnapshot {
 const waiting: { name: string; given: ClusterSnapshot; expect: boolean }[] = [
   { name: "with a volume and without a pod lacks only a pod", given: withClaim(added, true), expect: true },
   { name: "with a refused pod lacks only a pod", given: saying(withClaim(added, true), "PodPending"), expect: true },
-  { name: "with a taken name lacks another name", given: saying(withClaim(added, true), "NameTaken"), expect: false },
   {
-    name: "that has a pod lacks something else",
+    name: "with a taken name lacks more than a pod: a new member has another name",
+    given: saying(withClaim(added, true), "NameTaken"),
+    expect: false,
+  },
+  {
+    name: "that has a pod lacks something other than a pod",
     given: withPod(withClaim(added, true), { hasRun: false }),
     expect: false,
   },
-  { name: "without a volume may start elsewhere", given: withClaim(added, false), expect: false },
+  {
+    name: "with an unbound claim lacks more than a pod: a new attempt may start on another node",
+    given: withClaim(added, false),
+    expect: false,
+  },
   { name: "without a claim lacks more than a pod", given: added, expect: false },
   {
-    name: "with a vote does not count",
+    name: "that is a voter does not count as lacking only a pod",
     given: withEachMember(withClaim(added, true), () => ({ isLearner: false })),
     expect: false,
   },
 ];
 for (const { name, given, expect: wanted } of waiting) {
-  test(`learners: one ${name}`, () => expect(lacksOnlyPod(given, learnerIn(given))).toBe(wanted));
+  test(`learners: a joining member ${name}`, () => expect(lacksOnlyPod(given, learnerIn(given))).toBe(wanted));
 }
 
 test.each<[string, ClusterSnapshot, boolean]>([
-  ["a learner that was added", added, true],
-  ["a learner that etcd lists as started", withSilent(started), false],
-  ["a learner that answers, although the list is older", withAnswer(added), false],
-])("learners: %s may have yet to start", (_, given, wanted) => {
+  ["true for a learner that was added", added, true],
+  ["false for a learner that etcd lists as started", withSilent(started), false],
+  ["false for a learner that answers, although the member list is older", withAnswer(added), false],
+])("learners: hasYetToStart is %s", (_, given, wanted) => {
   expect(hasYetToStart(given, learnerIn(given))).toBe(wanted);
 });
 

@@ -85,84 +85,84 @@ const overTls: ClusterSnapshot = {
 const switched: ClusterSnapshot = { ...overTls, cluster: settled.cluster };
 const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; expect: string }[] = [
   {
-    name: "under a foreign URL has its own name, with its ID",
+    name: "with a foreign URL has its own name with its ID appended",
     given: { name: "theirs", peerUrls: ["http://elsewhere:2380"], ...STARTED },
     expect: "theirs.f00 f00 voter started theirs",
   },
   {
-    name: "without a name is named by its host",
+    name: "without a name has the host of its URL as its name",
     given: { peerUrls: ["http://elsewhere:2380"] },
     expect: "elsewhere.f00 f00 voter not started theirs",
   },
   {
-    name: "with an invalid URL is named by that",
+    name: "with an invalid URL has the URL as its name",
     given: { peerUrls: ["nonsense"] },
     expect: "nonsense.f00 f00 voter not started theirs",
   },
-  { name: "without a URL has no name", given: {}, expect: "f00 f00 voter not started theirs" },
+  { name: "without a name or URL has its ID as its name", given: {}, expect: "f00 f00 voter not started theirs" },
   {
-    name: "with a managed name under another URL is foreign",
+    name: "with a managed name and another URL is foreign",
     given: { name: "my-etcd-3", peerUrls: ["http://my-etcd-3.elsewhere:2380"], ...STARTED },
     expect: "my-etcd-3.f00 f00 voter started theirs",
   },
   {
-    name: "in the cluster's domain with an impossible name is foreign",
+    name: "with a URL in the cluster's domain but no managed name is foreign",
     given: { name: "theirs", peerUrls: ["http://guest.my-etcd.foo.svc:2380"] },
     expect: "theirs.f00 f00 voter not started theirs",
   },
   {
-    name: "under a managed URL is managed before it has started",
+    name: "with a managed URL is managed before it has started",
     given: { peerUrls: [OUR_URL], isLearner: true },
     expect: "my-etcd-3 f00 learner not started ours",
   },
   {
-    name: "under the https URL is foreign without TLS",
+    name: "with the https form of a managed URL is foreign in a cluster without TLS",
     given: { peerUrls: [OUR_URL.replace("http:", "https:")], isLearner: true },
     expect: "my-etcd-3.my-etcd.foo.svc.f00 f00 learner not started theirs",
   },
   {
-    name: "under the https URL is managed with TLS",
+    name: "with the https form of a managed URL is managed in a cluster with TLS",
     from: overTls,
     given: { peerUrls: [OUR_URL.replace("http:", "https:")], isLearner: true },
     expect: "my-etcd-3 f00 learner not started ours",
   },
   {
-    name: "under the http URL is foreign with TLS",
+    name: "with the http form of a managed URL is foreign in a cluster formed with TLS",
     from: overTls,
     given: { peerUrls: [OUR_URL], isLearner: true },
     expect: "my-etcd-3.my-etcd.foo.svc.f00 f00 learner not started theirs",
   },
   {
-    name: "under the https URL is managed after a switch to TLS",
+    name: "with the https form of a managed URL is managed after a switch to TLS",
     from: switched,
     given: { peerUrls: [OUR_URL.replace("http:", "https:")], isLearner: true },
     expect: "my-etcd-3 f00 learner not started ours",
   },
   {
-    name: "under the http URL is managed after a switch to TLS",
+    name: "with the http form of a managed URL is managed after a switch to TLS",
     from: switched,
     given: { peerUrls: [OUR_URL], isLearner: true },
     expect: "my-etcd-3 f00 learner not started ours",
   },
   {
-    name: "has started when it has client URLs, with or without a name",
+    name: "without a name has started when it has client URLs",
     given: { peerUrls: [OUR_URL], ...STARTED },
     expect: "my-etcd-3 f00 voter started ours",
   },
   {
-    name: "with the ID of an EtcdPeer belongs to it, whatever its URL",
+    name: "with the ID of an EtcdPeer belongs to that EtcdPeer, whatever its URL",
     from: withArrival(settled, "my-etcd-3", "started"),
     given: { id: memberIdFromHex(LATER_ID), name: "renamed", peerUrls: ["http://elsewhere:2380"] },
     expect: `my-etcd-3 ${LATER_ID} voter not started ours`,
   },
   {
-    name: "with the ID of an initial member is that one, also without an EtcdPeer",
+    name: "with the ID of an initial member is that initial member, even without an EtcdPeer",
     from: { ...settled, peers: [], claims: [] },
     given: { id: memberIdFromHex(ids[1]!), name: "renamed", peerUrls: [OUR_URL] },
     expect: `my-etcd-1 ${ids[1]} voter not started ours`,
   },
   {
-    name: "with a copied claim is named by its URL",
+    name: "with several claims for its ID has the name in its URL",
     from: {
       ...settled,
       claims: ["my-etcd-7", "my-etcd-4", "copy-of-my-etcd-4"].map((name) => claim(name, claimIdentity("abc", "f00"))),
@@ -171,23 +171,23 @@ const known: { name: string; from?: ClusterSnapshot; given: Partial<Member>; exp
     expect: "my-etcd-4 f00 voter not started ours",
   },
   {
-    name: "is not named by a copied claim of another name",
+    name: "does not get its name from a claim with a name outside the cluster's pattern",
     from: { ...settled, claims: [claim("copy-of-my-etcd-4", claimIdentity("abc", "f00"))] },
     given: { peerUrls: [OUR_URL.replace("my-etcd-3.", "my-etcd-4.")] },
     expect: "my-etcd-4 f00 voter not started ours",
   },
   {
-    name: "with the ID of a claim belongs to it, also without an EtcdPeer",
+    name: "with the ID of a claim has the claim's name, even without an EtcdPeer",
     from: { ...settled, claims: [...settled.claims, claim("my-etcd-4", claimIdentity("abc", "f00"))] },
     given: { name: "renamed", peerUrls: [OUR_URL] },
     expect: "my-etcd-4 f00 voter not started ours",
   },
 ];
 for (const { name, from = settled, given, expect: wanted } of known) {
-  test(`members: one ${name}`, () => expect(told(listing(from, given))).toEqual([wanted]));
+  test(`members: a listed member ${name}`, () => expect(told(listing(from, given))).toEqual([wanted]));
 }
 
-test("members: during adoption they are those of the identity, whatever the status has", () => {
+test("members: during adoption the known members are those of the identity, not of the status", () => {
   const silent = recording(settled, [{ name: "my-etcd-0", id: ids[0]!, learner: false }]);
   expect(told(silent)).toEqual([`my-etcd-0 ${ids[0]} voter started ours`]);
   const { status } = silent.cluster;
@@ -196,13 +196,13 @@ test("members: during adoption they are those of the identity, whatever the stat
   expect(told(adopting)).toEqual(ids.map((id, n) => `my-etcd-${n} ${id} voter started ours`));
 });
 
-test("members: sorted by ordinal, foreign ones last", () => {
+test("members: known members are sorted by ordinal, with foreign members last", () => {
   const stranger: Partial<Member> = { name: "a", peerUrls: ["http://a:2380"] };
   const names = knownMembers(listing(settled, stranger, ...listOf(settled).toReversed())).map(({ name }) => name);
   expect(names).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2", "a.f00"]);
 });
 
-test("members: without etcd they are those of the status", () => {
+test("members: without a member list from etcd the known members are those of the status", () => {
   const given = recording(cluster({ replicas: 1 }), [
     { name: "my-etcd-1", id: "abc", learner: false },
     { name: "my-etcd-2", id: "def", learner: true },
@@ -218,7 +218,7 @@ test("members: without etcd they are those of the status", () => {
   ]);
 });
 
-test("members: without a status they are the initial members", () => {
+test("members: before the cluster has formed, or without members in the status, the known members are the initial members", () => {
   const partly = [{ name: "my-etcd-0", id: ids[0]!, learner: false }];
   expect(told(recording(cluster({ stage: "starting" }), partly))).toEqual(
     ids.map((id, n) => `my-etcd-${n} ${id} voter not started ours`),
@@ -235,7 +235,7 @@ test("members: a voter that was added by hand and has not started is joining", (
   expect(arriving(listing(settled, ...late))).toEqual([]); // an initial member is not joining
 });
 
-test("members: a surplus is removed sick first, then with a deleted claim, then not serving, then by ordinal", () => {
+test("members: surplusVoter prefers sick members, then terminating claims, then members not serving clients, then high ordinals", () => {
   const wanting = (replicas: number, snapshot: ClusterSnapshot): ClusterSnapshot => ({
     ...snapshot,
     cluster: { ...snapshot.cluster, spec: { ...snapshot.cluster.spec, replicas } },
@@ -265,19 +265,19 @@ test("members: a surplus is removed sick first, then with a deleted claim, then 
   expect(nameOf(silent(withDyingClaims(settled, "my-etcd-0", "my-etcd-2"), "my-etcd-0"))).toBe("my-etcd-0");
 });
 
-test("members: one that was added by hand is never a surplus", () => {
+test("members: a voter that was added by hand is never surplus", () => {
   const theirs = { name: "theirs", peerUrls: ["http://elsewhere:2380"] };
   expect(surplusVoter(listing(settled, ...listOf(settled), theirs))).toBeUndefined(); // a foreign voter is not counted
   const few = { ...settled.cluster, spec: { ...settled.cluster.spec, replicas: 2 } };
   expect(surplusVoter(listing({ ...settled, cluster: few }, ...listOf(settled), theirs))?.name).toBe("my-etcd-2");
 });
 
-test("members: the first healthy answer names the leader", () => {
+test("members: the leader is the member that the first healthy voter reports", () => {
   expect(leaderOf(cluster({ leader: "my-etcd-2", down: ["my-etcd-0"] }))?.name).toBe("my-etcd-2");
   expect(leaderOf(cluster({ stage: "starting" }))).toBeUndefined();
 });
 
-test("members: an unseen member has no bad record", () => {
+test("members: all times of a member without a history are 0", () => {
   const [member] = knownMembers(settled);
   expect(
     [sickForMs, lostForMs, silentForMs, unfitForMs, unreadyForMs, triedForMs, podlessForMs].map((ask) =>
@@ -312,19 +312,19 @@ function going(name: string, forMs: number): EtcdPeer {
 }
 
 const naming: { name: string; given: ClusterSnapshot; expect: string; leaving?: true }[] = [
-  { name: "is the lowest free one", given: settled, expect: "my-etcd-3" },
+  { name: "has the lowest free ordinal", given: settled, expect: "my-etcd-3" },
   {
-    name: "may be that of a removed member without leftovers",
+    name: "may be the name of a removed member without an EtcdPeer or claim",
     given: { ...withoutMember(settled, "my-etcd-0"), peers: settled.peers.slice(1), claims: settled.claims.slice(1) },
     expect: "my-etcd-0",
   },
   {
-    name: "is not that of a member without an EtcdPeer or claim",
+    name: "is not the name of a member, even without an EtcdPeer or claim",
     given: { ...settled, peers: [], claims: [] },
     expect: "my-etcd-3",
   },
   {
-    name: "is not that of an existing EtcdPeer",
+    name: "is not the name of an existing EtcdPeer",
     given: {
       ...settled,
       peers: [...settled.peers, { ...going("my-etcd-3", 0), metadata: { name: "my-etcd-3" } } as EtcdPeer],
@@ -332,28 +332,28 @@ const naming: { name: string; given: ClusterSnapshot; expect: string; leaving?: 
     expect: "my-etcd-4",
   },
   {
-    name: "is not that of another cluster's EtcdPeer",
+    name: "is not the name of another cluster's EtcdPeer",
     given: { ...settled, foreignPeers: [{ ...going("my-etcd-3", 0), metadata: { name: "my-etcd-3" } } as EtcdPeer] },
     expect: "my-etcd-4",
   },
   {
-    name: "is not that of a kept claim",
+    name: "is not the name of an existing claim",
     given: { ...settled, claims: [...settled.claims, claim("my-etcd-3")] },
     expect: "my-etcd-4",
   },
   {
-    name: "is waited for while its object is being deleted",
+    name: "may be the name of an EtcdPeer that has been terminating for less than a minute",
     given: { ...settled, peers: [...settled.peers, going("my-etcd-3", 59_999)] },
     expect: "my-etcd-3",
     leaving: true,
   },
   {
-    name: "is skipped when the deletion takes over a minute",
+    name: "is not the name of an EtcdPeer that has been terminating for a minute",
     given: { ...settled, peers: [...settled.peers, going("my-etcd-3", 60_000)] },
     expect: "my-etcd-4",
   },
   {
-    name: "is skipped when only the EtcdPeer is being deleted, not the claim",
+    name: "is not the name of a terminating EtcdPeer when its claim is not terminating",
     given: { ...settled, peers: [...settled.peers, going("my-etcd-3", 0)], claims: [claim("my-etcd-3")] },
     expect: "my-etcd-4",
   },
@@ -362,7 +362,7 @@ for (const { name, given, expect: wanted, leaving = false } of naming) {
   test(`members: the next name ${name}`, () => expect(nextPeerName(given)).toEqual({ name: wanted, leaving }));
 }
 
-test("members: an intent has bootstrap Existing and no member ID", () => {
+test("members: an intent is an EtcdPeer with initialClusterState Existing and no member ID", () => {
   const { peers } = withArrival(settled, "my-etcd-3", "intended");
   const others = [...cluster({ stage: "starting" }).peers, ...withArrival(settled, "my-etcd-4", "started").peers];
   const nameless = others.map((peer): EtcdPeer => ({ ...peer, spec: withoutId(peer.spec) }));
@@ -374,7 +374,7 @@ function withoutId({ memberID: _, ...spec }: EtcdPeer["spec"]): EtcdPeer["spec"]
   return spec;
 }
 
-test("members: fenced means that neither EtcdPeer nor pod may bootstrap", () => {
+test("members: a member is fenced when neither its EtcdPeer nor its pod may bootstrap", () => {
   expect(isFenced(settled, "my-etcd-0")).toBe(true);
   expect(isFenced(cluster({ stage: "joined" }), "my-etcd-0")).toBe(false);
   expect(isFenced(settled, "my-etcd-3")).toBe(false);
@@ -384,7 +384,7 @@ test("members: fenced means that neither EtcdPeer nor pod may bootstrap", () => 
   expect(isFenced({ ...settled, peers: [] }, "my-etcd-0")).toBe(false);
 });
 
-test("members: an initial member may bootstrap by its name and ID, until it has joined", () => {
+test("members: an initial member may bootstrap under its own name and ID until it has joined", () => {
   const forming = cluster({ stage: "starting" });
   const identity = forming.cluster.status!.identity!;
   const initialMembers = identity.initialMembers.map((member, n) => ({ ...member, joined: n === 0 }));
@@ -397,7 +397,7 @@ test("members: an initial member may bootstrap by its name and ID, until it has 
   expect(mayBootstrap(partly, { name: "my-etcd-7", id: ids[1]! })).toBe(false);
 });
 
-test("members: whether an initial member joined is decided by its answer or etcd, not the status", () => {
+test("members: an initial member has joined when it answers or etcd lists it as started, whatever the status has", () => {
   const [, , third] = settled.cluster.status!.identity!.initialMembers;
   const silent = { ...settled, endpoints: new Map([...settled.endpoints].filter(([name]) => name !== third!.name)) };
   const recorded = [{ name: third!.name, id: third!.id, learner: false }];
@@ -406,7 +406,7 @@ test("members: whether an initial member joined is decided by its answer or etcd
   expect(hasJoined({ ...recording(silent, recorded) }, third!)).toBe(false);
 });
 
-test("members: foreign members are never sick", () => {
+test("members: foreign members are never counted as sick", () => {
   const theirs = { name: "theirs", peerUrls: ["http://elsewhere:2380"] };
   expect(sick(listing(settled, ...listOf(settled), theirs))).toEqual([]);
   expect(sick(cluster({ down: ["my-etcd-1"] })).map(({ name }) => name)).toEqual(["my-etcd-1"]);

@@ -127,17 +127,17 @@ const unsure = withRemoval(
 const cases: Record<string, readonly { name: string; given: ClusterSnapshot; expect: string }[]> = {
   "remove-member": [
     {
-      name: "removes a learner that was given up",
+      name: "removes a learner that is recorded for replacement",
       given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
       expect: "removeMember my-etcd-3",
     },
     {
-      name: "removes a learner that never started",
+      name: "removes a learner that is recorded as never started",
       given: withRemoval(withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", "never-started"),
       expect: "removeMember my-etcd-3",
     },
     {
-      name: "keeps a learner that started after all",
+      name: "cancels the removal of a learner that is recorded as never started but has started",
       given: withRemoval(
         withUnboundLearner(withArrival(wanted5, "my-etcd-3", "started")),
         "my-etcd-3",
@@ -146,12 +146,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "markRemoval my-etcd-3 none",
     },
     {
-      name: "removes a learner that never had a vote",
+      name: "removes a learner that is recorded as never voted",
       given: withRemoval(withBoundLearner(withArrival(wanted5, "my-etcd-3", "started")), "my-etcd-3", "never-voted"),
       expect: "removeMember my-etcd-3",
     },
     {
-      name: "keeps a learner that was promoted",
+      name: "cancels the removal of a learner that is recorded as never voted but was promoted",
       given: withRemoval(
         withEachMember(withBoundLearner(withArrival(wanted5, "my-etcd-3", "started")), () => ({ isLearner: false })),
         "my-etcd-3",
@@ -160,7 +160,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "markRemoval my-etcd-3 none",
     },
     {
-      name: "keeps a lost voter that is on record as one without a vote",
+      name: "cancels the removal of a lost voter that is recorded as never voted",
       given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "never-voted"),
       expect: "markRemoval my-etcd-1 none",
     },
@@ -170,28 +170,32 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "removeMember my-etcd-3",
     },
     {
-      name: "keeps a learner that is wanted again",
+      name: "cancels the scale-down of a learner when spec.replicas asks for it again",
       given: withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "scale-down"),
       expect: "markRemoval my-etcd-3 none",
     },
-    { name: "waits until this process has observed the loss", given: unsure, expect: "wait" },
     {
-      name: "does not judge a loss by another lost member",
+      name: "waits until this process has observed the loss of the member for long enough",
+      given: unsure,
+      expect: "wait",
+    },
+    {
+      name: "waits although another member has been lost for long enough",
       given: sickFor(unsure, "my-etcd-2", 300_000),
       expect: "wait",
     },
     {
-      name: "does not judge a loss by another learner",
+      name: "waits although a learner is joining",
       given: withArrival(unsure, "my-etcd-5", "started"),
       expect: "wait",
     },
     {
-      name: "keeps a member when replacement is Never",
+      name: "cancels a replacement when spec.replacement.after is Never",
       given: { ...unsure, replaceAfterMs: Number.POSITIVE_INFINITY },
       expect: "markRemoval my-etcd-1 none",
     },
     {
-      name: "removes a member without a claim even with replacement Never",
+      name: "removes a member without a claim even when spec.replacement.after is Never",
       given: {
         ...withoutClaim(sickFor(unsure, "my-etcd-1", 10_000), "my-etcd-1"),
         replaceAfterMs: Number.POSITIVE_INFINITY,
@@ -199,7 +203,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "removeMember my-etcd-1",
     },
     {
-      name: "removes a given-up learner, whatever the policy for voters",
+      name: "removes a learner recorded for replacement even when spec.replacement.after is Never",
       given: {
         ...withRemoval(withArrival(wanted5, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
         replaceAfterMs: Number.POSITIVE_INFINITY,
@@ -207,12 +211,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "removeMember my-etcd-3",
     },
     {
-      name: "rechecks an initial member that never started",
+      name: "waits until an initial member that never started is lost",
       given: withRemoval(neverCame(20_000), "my-etcd-2", "never-started"),
       expect: "wait",
     },
     {
-      name: "removes an initial member that never started when it is lost",
+      name: "removes an initial member that never started once it is lost",
       given: withRemoval(neverCame(300_000), "my-etcd-2", "never-started"),
       expect: "removeMember my-etcd-2",
     },
@@ -222,29 +226,29 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "moveLeader to my-etcd-1",
     },
     {
-      name: "moves the leadership to the most advanced member in any position",
+      name: "moves the leadership to the most advanced member also when it has a higher ordinal",
       given: withIndexes(abdicating, { "my-etcd-0": 10, "my-etcd-1": 11, "my-etcd-2": 12, "my-etcd-3": 20 }),
       expect: "moveLeader to my-etcd-2",
     },
     {
-      name: "prefers the lowest ordinal among equals",
+      name: "moves the leadership to the lowest ordinal among equally advanced members",
       given: withIndexes(abdicating, { "my-etcd-0": 12, "my-etcd-1": 12, "my-etcd-2": 11, "my-etcd-3": 20 }),
       expect: "moveLeader to my-etcd-0",
     },
   ],
   fence: [
     {
-      name: "fences a joined initial member, also without a member list",
+      name: "fences an initial member that has joined also without a member list",
       given: cluster({ stage: "joined", down: ["my-etcd-1", "my-etcd-2"] }),
       expect: "replacePeer my-etcd-0",
     },
     {
-      name: "fences a later member that is listed as started, also when silent",
+      name: "fences a later member that etcd lists as started, even when it does not answer",
       given: { ...withArrival(wanted5, "my-etcd-3", "started"), endpoints: settled.endpoints },
       expect: "replacePeer my-etcd-3",
     },
     {
-      name: "fences a later member that participates, also when not listed as started",
+      name: "fences a later member that participates even when etcd does not list it as started",
       given: withEachMember(withArrival(wanted5, "my-etcd-3", "started"), ({ isLearner, clientUrls }) => ({
         clientUrls: isLearner ? [] : clientUrls,
       })),
@@ -286,7 +290,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "createPeer my-etcd-0",
     },
     {
-      name: "does not fence an initial member with a volume while the cluster forms",
+      name: "does not recreate the EtcdPeer of an initial member with a volume while the cluster forms",
       given: withoutPeers(cluster({ stage: "starting", with: { claims: [claim("my-etcd-1")] } }), "my-etcd-1"),
       expect: "nothing",
     },
@@ -299,12 +303,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "createPeer my-etcd-3",
     },
     {
-      name: "does not fence a later member that has not started when it recreates its EtcdPeer",
+      name: "does not recreate the EtcdPeer of a later member that has not started",
       given: withUnboundLearner(withArrival(wanted5, "my-etcd-3", "added", { peer: false })),
       expect: "nothing",
     },
     {
-      name: "does not use the record of an initial member with another ID",
+      name: "does not recreate the EtcdPeer of a member that was added again with another ID",
       given: withoutPeers(
         withEachMember(settled, ({ name }) =>
           name === "my-etcd-1" ? { id: memberIdFromHex(LATER_ID), name: "", clientUrls: [] } : {},
@@ -314,12 +318,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "nothing",
     },
     {
-      name: "waits until an initial member is recorded as joined",
+      name: "does not recreate the EtcdPeer of an initial member before it is recorded as joined",
       given: withoutPeers(withJoined(settled, 2), "my-etcd-2"),
       expect: "nothing",
     },
     {
-      name: "recreates the EtcdPeer of a member with a claim without a member list",
+      name: "without a member list, recreates the EtcdPeer of a recorded member that has a claim",
       given: outageWith(withUnboundLearner(wanted5), { name: "my-etcd-3", id: LATER_ID }),
       expect: "createPeer my-etcd-3",
     },
@@ -331,7 +335,7 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "createPeer my-etcd-3",
     },
     {
-      name: "does not let a started learner join again",
+      name: "does not recreate the EtcdPeer of a learner that has started",
       given: withArrival(wanted5, "my-etcd-3", "started", { peer: false }),
       expect: "nothing",
     },
@@ -352,17 +356,17 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   ],
   "delete-peer-of-removed": [
     {
-      name: "deletes the EtcdPeer of a removed member",
+      name: "first sets the claim finalizer on the EtcdPeer of a removed member",
       given: withoutMember(settled, "my-etcd-2"),
       expect: "releaseClaim my-etcd-2",
     },
     {
-      name: "skips an EtcdPeer that is being deleted",
+      name: "ignores an EtcdPeer that is already being deleted",
       given: going(withoutMember(settled, "my-etcd-2"), "my-etcd-2"),
       expect: "nothing",
     },
     {
-      name: "does not resume an intent with a finalizer",
+      name: "deletes an intent that has a cleanup finalizer",
       given: changedPeer(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3", {
         finalizers: [CLEANUP_FINALIZER],
       }),
@@ -371,17 +375,17 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   ],
   "identify-member": [
     {
-      name: "gives an added intent its member ID",
+      name: "records the member ID in an intent after etcd has added its member",
       given: withIntent(withArrival(wanted5, "my-etcd-3", "added")),
       expect: "replacePeer my-etcd-3",
     },
     {
-      name: "does not resume an intent that is being deleted",
+      name: "ignores an intent that is being deleted, although etcd has added its member",
       given: going(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3"),
       expect: "nothing",
     },
     {
-      name: "does not resume an added intent with a finalizer",
+      name: "ignores an intent with a cleanup finalizer, although etcd has added its member",
       given: changedPeer(withIntent(withArrival(wanted5, "my-etcd-3", "added")), "my-etcd-3", {
         finalizers: [CLEANUP_FINALIZER],
       }),
@@ -395,14 +399,14 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "markRemoval my-etcd-3 scale-down",
     },
     {
-      name: "keeps a recorded removal",
+      name: "does not record a second removal of a learner",
       given: withRemoval(withArrival(settled, "my-etcd-3", "started"), "my-etcd-3", "replacement"),
       expect: "nothing",
     },
   ],
   "replace-lost": [
     {
-      name: "does not delete an intent twice",
+      name: "does not delete an intent that is already being deleted",
       given: going(
         withArrival(
           sickFor(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-1", 300_000),
@@ -416,12 +420,12 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
   ],
   "scale-down": [
     {
-      name: "does not delete an intent twice",
+      name: "does not delete an intent that is already being deleted",
       given: going(withArrival(cluster({ spec: { replicas: 1 } }), "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "markRemoval my-etcd-2 scale-down",
     },
     {
-      name: "does not choose a member twice",
+      name: "chooses no second member while a scale-down is recorded",
       given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
       expect: "nothing",
     },
@@ -433,42 +437,42 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "addLearner my-etcd-4",
     },
     {
-      name: "does not delete an intent twice",
+      name: "does not delete an intent that is already being deleted",
       given: going(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "nothing",
     },
     {
-      name: "skips the name of a claim outside the cache",
+      name: "skips a name that a claim outside the cache has",
       given: { ...wanted5, unseenClaims: present([claim("my-etcd-3")]) },
       expect: "createPeer my-etcd-4",
     },
     {
-      name: "makes no intent while free names are unknown",
+      name: "creates no intent while claims outside the cache could not be read",
       given: { ...wanted5, unseenClaims: unknown("no answer") },
       expect: "wait",
     },
     {
-      name: "adds no member while free names are unknown",
+      name: "adds no member while claims outside the cache could not be read",
       given: { ...withArrival(wanted5, "my-etcd-3", "intended"), unseenClaims: unknown("no answer") },
       expect: "wait",
     },
     {
-      name: "drops an intent when a claim outside the cache has its name",
+      name: "deletes an intent when a claim outside the cache has its name",
       given: { ...withArrival(wanted5, "my-etcd-3", "intended"), unseenClaims: present([claim("my-etcd-3")]) },
       expect: "deletePeer my-etcd-3",
     },
     {
-      name: "drops an intent when a cached claim has its name",
+      name: "deletes an intent when a cached claim has its name",
       given: withBoundLearner(withArrival(wanted5, "my-etcd-3", "intended")),
       expect: "deletePeer my-etcd-3",
     },
     {
-      name: "keeps an intent with a claim of another name",
+      name: "adds the member of an intent when the claim outside the cache has another name",
       given: { ...withArrival(wanted5, "my-etcd-3", "intended"), unseenClaims: present([claim("my-etcd-4")]) },
       expect: "addLearner my-etcd-3",
     },
     {
-      name: "waits for a name that is becoming free",
+      name: "waits for the name of an EtcdPeer that is being deleted",
       given: going(withArrival(wanted5, "my-etcd-3", "intended"), "my-etcd-3"),
       expect: "wait",
     },
@@ -481,47 +485,47 @@ const cases: Record<string, readonly { name: string; given: ClusterSnapshot; exp
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
-      name: "gives a learner half an hour after half an hour of attempts",
+      name: "gives a learner half an hour when earlier attempts took half an hour",
       given: triedBefore(stuck(hours(0.5)), hours(0.5)),
       expect: "nothing",
     },
     {
-      name: "removes a learner after that half hour",
+      name: "removes a learner after half an hour when earlier attempts took half an hour",
       given: triedBefore(stuck(hours(0.5) + 1), hours(0.5)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
-      name: "gives a learner at most six hours",
+      name: "removes a learner after six hours, however long earlier attempts took",
       given: triedBefore(stuck(hours(6) + 1), hours(48)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
-      name: "gives the first attempt ten minutes, whatever ailed the cluster",
+      name: "removes a learner of the first attempt after ten minutes, however long the cluster was not Ready",
       given: readySince(stuck(600_100), "False", hours(12)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
-      name: "removes a learner immediately for a lost voter",
+      name: "removes a learner that never ran immediately when a voter is lost",
       given: withLost(stuck(1_000)),
       expect: "markRemoval my-etcd-3 never-started",
     },
     {
-      name: "gives a learner ten minutes to catch up, whatever happened before",
+      name: "removes a started learner that did not catch up in ten minutes, however long earlier attempts took",
       given: withBoundLearner(triedBefore(slow(600_100), hours(9))),
       expect: "markRemoval my-etcd-3 never-voted",
     },
     {
-      name: "keeps a claim outside the cache",
+      name: "keeps the claim of a started learner when the cache does not have it",
       given: triedBefore(slow(600_100), hours(9)),
       expect: "markRemoval my-etcd-3 replacement",
     },
     {
-      name: "has no time for an unseen member",
+      name: "does not remove a learner that was never observed",
       given: withArrival(wanted5, "my-etcd-3", "started"),
       expect: "nothing",
     },
     {
-      name: "keeps a recorded removal",
+      name: "does not record a second removal of a learner",
       given: withRemoval(slow(6_000_000), "my-etcd-3", "scale-down"),
       expect: "nothing",
     },
@@ -534,7 +538,7 @@ for (const [rule, promises] of Object.entries(cases)) {
   }
 }
 
-test("give-up-learner: a learner gets a second for each five MiB", () => {
+test("give-up-learner: the deadline of a learner grows by one second for each 5 MiB of data", () => {
   const status = {
     ...endpointStatus(clusterID, initialMembers[0]!.id, initialMembers[0]!.id),
     dbSizeBytes: 300 * 1024 * 1024,

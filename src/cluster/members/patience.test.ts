@@ -23,45 +23,53 @@ function saying(message: string, name = "etcd"): ClusterSnapshot {
 }
 
 const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }[] = [
-  { name: "no member before the stated time", given: sickFor(down, "my-etcd-1", 299_999), expect: [] },
-  { name: "a member lost for the stated time", given: sickFor(down, "my-etcd-1", 300_000), expect: ["my-etcd-1"] },
   {
-    name: "no member without counted time, even with replacement time 0",
+    name: "no lost member before spec.replacement.after is over",
+    given: sickFor(down, "my-etcd-1", 299_999),
+    expect: [],
+  },
+  {
+    name: "a member that has been lost for spec.replacement.after",
+    given: sickFor(down, "my-etcd-1", 300_000),
+    expect: ["my-etcd-1"],
+  },
+  {
+    name: "no member that was never counted as lost, even when spec.replacement.after is 0",
     given: { ...down, replaceAfterMs: 0 },
     expect: [],
   },
   {
-    name: "a member lost for any time, with replacement time 0",
+    name: "a member that has been lost for any time when spec.replacement.after is 0",
     given: { ...sickFor(down, "my-etcd-1", 1), replaceAfterMs: 0 },
     expect: ["my-etcd-1"],
   },
   {
-    name: "no member without a claim for less than ten seconds",
+    name: "no member without a claim that has been lost for less than ten seconds",
     given: withoutClaim(sickFor(down, "my-etcd-1", 9_999), "my-etcd-1"),
     expect: [],
   },
   {
-    name: "a member without a claim for ten seconds",
+    name: "a member without a claim that has been lost for ten seconds",
     given: withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
     expect: ["my-etcd-1"],
   },
   {
-    name: "no member sooner than stated, also without a claim",
+    name: "no member before spec.replacement.after is over, even without a claim",
     given: { ...withoutClaim(sickFor(down, "my-etcd-1", 4_999), "my-etcd-1"), replaceAfterMs: 5_000 },
     expect: [],
   },
   {
-    name: "no member that answers, whatever was seen before",
+    name: "no member that answers, however long it was lost before",
     given: sickFor(cluster(), "my-etcd-1", 3_000_000),
     expect: [],
   },
   {
-    name: "no lost member with Never",
+    name: "no lost member when spec.replacement.after is Never",
     given: { ...sickFor(down, "my-etcd-1", 3_000_000_000), replaceAfterMs: Number.POSITIVE_INFINITY },
     expect: [],
   },
   {
-    name: "a member without a claim, also with Never",
+    name: "a member without a claim even when spec.replacement.after is Never",
     given: {
       ...withoutClaim(sickFor(down, "my-etcd-1", 10_000), "my-etcd-1"),
       replaceAfterMs: Number.POSITIVE_INFINITY,
@@ -69,24 +77,32 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
     expect: ["my-etcd-1"],
   },
   {
-    name: "a member with an empty volume, also with Never",
+    name: "a member with an empty volume even when spec.replacement.after is Never",
     given: { ...saying("couldn't find local name"), replaceAfterMs: Number.POSITIVE_INFINITY },
     expect: ["my-etcd-1"],
   },
-  { name: "a member with an empty volume", given: saying("couldn't find local name"), expect: ["my-etcd-1"] },
   {
-    name: "a member with bootstrap flags and an empty volume",
+    name: "a fenced member that stopped on an empty volume after ten seconds",
+    given: saying("couldn't find local name"),
+    expect: ["my-etcd-1"],
+  },
+  {
+    name: "a member with bootstrap flags that stopped on an empty volume after ten seconds",
     given: saying("member 1 has already been bootstrapped"),
     expect: ["my-etcd-1"],
   },
   {
-    name: "no member sooner for the output of a sidecar",
+    name: "no member after ten seconds because of the output of a sidecar",
     given: saying("couldn't find local name", "log-shipper"),
     expect: [],
   },
-  { name: "no member sooner for other last output", given: saying("address already in use"), expect: [] },
   {
-    name: "the longest lost first",
+    name: "no member after ten seconds because of other last output",
+    given: saying("address already in use"),
+    expect: [],
+  },
+  {
+    name: "the member that has been lost longest first",
     given: sickFor(
       sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", 300_000),
       "my-etcd-3",
@@ -95,7 +111,7 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
     expect: ["my-etcd-3", "my-etcd-1"],
   },
   {
-    name: "the longest lost first, in any ordinal order",
+    name: "the member that has been lost longest first also when it has the lower ordinal",
     given: sickFor(
       sickFor(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", 400_000),
       "my-etcd-3",
@@ -105,10 +121,10 @@ const cases: { name: string; given: ClusterSnapshot; expect: readonly string[] }
   },
 ];
 for (const { name, given, expect: wanted } of cases) {
-  test(`patience: gives up ${name}`, () => expect(names(given)).toEqual(wanted));
+  test(`patience: replaces ${name}`, () => expect(names(given)).toEqual(wanted));
 }
 
-test("patience: a member's own answer counts more than other signs", () => {
+test("patience: a member's own answer takes precedence over raft traffic and pod readiness", () => {
   const settled = cluster();
   const [, member] = knownMembers(settled);
   const { clusterID } = settled.cluster.status!.identity!;

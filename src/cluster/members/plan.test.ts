@@ -121,7 +121,7 @@ testPlans(
       expect: "recreate-peer: createPeer my-etcd-2 fenced",
     },
     {
-      name: "recreates other EtcdPeers before one with an unreachable release",
+      name: "recreates other EtcdPeers before the EtcdPeer of a member with an unreachable release",
       given: withRelease(
         recording(
           withoutPeers(
@@ -140,7 +140,7 @@ testPlans(
       expect: "recreate-peer: createPeer my-etcd-1 fenced",
     },
     {
-      name: "recreates the EtcdPeer of a member without a quorum, too",
+      name: "recreates the EtcdPeer of a joined member also without a quorum",
       given: withoutPeers(cluster({ down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
       expect: "recreate-peer: createPeer my-etcd-2 fenced",
     },
@@ -198,37 +198,37 @@ testPlans(
       expect: "scale-up: addLearner http://my-etcd-2.my-etcd.foo.svc:2380",
     },
     {
-      name: "drops an intent when its name belongs to another claim",
+      name: "deletes an intent when another member's claim has its name",
       given: withArrival(withoutPeers(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "intended"),
       expect: "scale-up: deletePeer my-etcd-2",
     },
     {
-      name: "drops an intent that is not wanted any more",
+      name: "deletes an intent when spec.replicas no longer asks for its member",
       given: withArrival(cluster(), "my-etcd-3", "intended"),
       expect: "scale-up: deletePeer my-etcd-3",
     },
     {
-      name: "drops an intent also when fewer members are wanted",
+      name: "deletes an intent before it scales down",
       given: withIntent(cluster({ spec: { replicas: 1 } })),
       expect: "scale-down: deletePeer my-etcd-3",
     },
     {
-      name: "adds no member while one is sick",
+      name: "adds no member while an existing member is down",
       given: withArrival(cluster({ spec: { replicas: 5 }, down: ["my-etcd-1"] }), "my-etcd-3", "intended"),
       expect: "wait: scale-up",
     },
     {
-      name: "recognises the member of its intent",
+      name: "records the member ID in an intent after etcd has added its member",
       given: withIntent(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false })),
       expect: "identify-member: replacePeer my-etcd-3 Existing",
     },
     {
-      name: "recreates the EtcdPeer of an added member",
+      name: "recreates the EtcdPeer of a learner that has not started",
       given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added", { peer: false }),
       expect: "recreate-learner: createPeer my-etcd-3 Existing",
     },
     {
-      name: "adds no second member while one is joining",
+      name: "adds no second member while a learner is joining",
       given: withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"),
       expect: "wait: await-learner",
     },
@@ -238,7 +238,7 @@ testPlans(
       expect: "promote-learner: promote my-etcd-3",
     },
     {
-      name: "promotes a learner with a silent client port by its health check",
+      name: "promotes a learner that passes its health check before it serves clients",
       given: withBudget(
         unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3"),
       ),
@@ -250,32 +250,32 @@ testPlans(
       expect: "wait: await-learner",
     },
     {
-      name: "does not promote another process at its address",
+      name: "does not promote a learner when another member ID answers at its address",
       given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced"), "my-etcd-3", "abc"),
       expect: "wait: await-learner",
     },
     {
-      name: "adds the next one while a member participates without serving clients",
+      name: "adds a member while an existing member participates but does not serve clients",
       given: unpublished(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended"), "my-etcd-2"),
       expect: "scale-up: addLearner http://my-etcd-3.my-etcd.foo.svc:2380",
     },
     {
-      name: "cancels a removal when the member participates again",
+      name: "cancels a replacement when the member participates again, although it does not serve clients",
       given: withRemoval(unpublished(cluster(), "my-etcd-1"), "my-etcd-1", "replacement"),
       expect: "remove-member: markRemoval my-etcd-1 none",
     },
     {
-      name: "chooses a member that does not serve clients before those that do",
+      name: "scales down by a member that does not serve clients before members that do",
       given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
       expect: "scale-down: markRemoval my-etcd-1 scale-down",
     },
     {
-      name: "chooses a sick member before one that does not serve clients",
+      name: "scales down by a member that is down before a member that does not serve clients",
       given: unpublished(cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-2"] }), "my-etcd-1"),
       expect: "scale-down: markRemoval my-etcd-2 scale-down",
     },
     {
-      name: "removes a member that does not serve clients",
+      name: "removes the chosen member when it does not serve clients",
       given: withRemoval(
         unpublished(cluster({ replicas: 5, spec: { replicas: 3 } }), "my-etcd-1"),
         "my-etcd-1",
@@ -284,27 +284,27 @@ testPlans(
       expect: "remove-member: removeMember my-etcd-1",
     },
     {
-      name: "removes a learner that does not arrive",
+      name: "records the removal of a learner that has not caught up after ten minutes",
       given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 601_000),
       expect: "give-up-learner: markRemoval my-etcd-3 replacement",
     },
     {
-      name: "gives a learner its time, whatever the local clock",
+      name: "waits ten minutes for a learner to catch up",
       given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added"), LATER_ID, 599_000),
       expect: "wait: await-learner",
     },
     {
-      name: "chooses the highest ordinal for removal",
+      name: "scales down by the member with the highest ordinal",
       given: cluster({ replicas: 5, spec: { replicas: 3 } }),
       expect: "scale-down: markRemoval my-etcd-4 scale-down",
     },
     {
-      name: "chooses a sick member before the highest ordinal",
+      name: "scales down by a member that is down before the member with the highest ordinal",
       given: cluster({ replicas: 5, spec: { replicas: 3 }, down: ["my-etcd-1"] }),
       expect: "scale-down: markRemoval my-etcd-1 scale-down",
     },
     {
-      name: "removes the chosen member",
+      name: "removes the member that a scale-down has chosen",
       given: withRemoval(cluster({ spec: { replicas: 2 } }), "my-etcd-2", "scale-down"),
       expect: "remove-member: removeMember my-etcd-2",
     },
@@ -314,12 +314,12 @@ testPlans(
       expect: "remove-member: moveLeader my-etcd-2 to my-etcd-0",
     },
     {
-      name: "cancels an unwanted removal",
+      name: "cancels a scale-down when spec.replicas is raised again",
       given: withRemoval(cluster(), "my-etcd-2", "scale-down"),
       expect: "remove-member: markRemoval my-etcd-2 none",
     },
     {
-      name: "cancels a removal also while another member is about to join",
+      name: "cancels a scale-down while an intent exists",
       given: withRemoval(
         withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "intended"),
         "my-etcd-2",
@@ -328,7 +328,7 @@ testPlans(
       expect: "remove-member: markRemoval my-etcd-2 none",
     },
     {
-      name: "cancels a second removal, which would block the first",
+      name: "cancels the second of two recorded removals, which block each other",
       given: withRemoval(
         withRemoval(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-3"] }), "my-etcd-1", "replacement"),
         "my-etcd-3",
@@ -342,7 +342,7 @@ testPlans(
       expect: "remove-member: markRemoval my-etcd-2 none",
     },
     {
-      name: "removes a sick member instead of the chosen one",
+      name: "cancels the scale-down of a healthy member when another member is down",
       given: withRemoval(
         cluster({ replicas: 4, spec: { replicas: 3 }, down: ["my-etcd-0"] }),
         "my-etcd-3",
@@ -351,7 +351,7 @@ testPlans(
       expect: "remove-member: markRemoval my-etcd-3 none",
     },
     {
-      name: "has a surplus member's claim deleted only after etcd removed it",
+      name: "has the claim of a surplus member deleted after etcd has removed the member",
       given: withBudget(
         withRemoval(withoutMember(cluster({ spec: { replicas: 2 } }), "my-etcd-2"), "my-etcd-2", "scale-down"),
       ),
@@ -363,14 +363,14 @@ testPlans(
       expect: "delete-peer-of-removed: releaseClaim my-etcd-2 pvc-quarantine",
     },
     {
-      name: "deletes the EtcdPeer once its claim is handled",
+      name: "deletes the EtcdPeer of a removed member once it has a claim finalizer",
       given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
         finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
       }),
       expect: "delete-peer-of-removed: deletePeer my-etcd-2",
     },
     {
-      name: "keeps a quarantined claim, whatever the removal is called later",
+      name: "keeps a quarantined claim when the recorded removal reason changes",
       given: changedPeer(withoutMember(cluster(), "my-etcd-2"), "my-etcd-2", {
         annotations: { [REMOVAL_ANNOTATION]: "never-voted" },
         finalizers: ["etcdpeer.etcd.improbable.io/pvc-quarantine"],
@@ -378,7 +378,7 @@ testPlans(
       expect: "delete-peer-of-removed: deletePeer my-etcd-2",
     },
     {
-      name: "removes a lost member although no voter is to spare",
+      name: "removes a lost member although the remaining voters have none to spare",
       given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 300_000), "my-etcd-1", "replacement"),
       expect: "remove-member: removeMember my-etcd-1",
     },
@@ -388,7 +388,7 @@ testPlans(
       expect: "warn: await-quorum",
     },
     {
-      name: "does not start an initial member that etcd does not list any more",
+      name: "adds a new member instead of an initial member that etcd no longer lists",
       given: withoutPeers(withoutMember(straggler, "my-etcd-2"), "my-etcd-2"),
       expect: "scale-up: createPeer my-etcd-3 Existing",
     },
@@ -398,12 +398,12 @@ testPlans(
       expect: "remove-member: markRemoval my-etcd-1 none",
     },
     {
-      name: "does not remove a member on an earlier process's record alone",
+      name: "does not remove a member before this process has observed its loss for long enough",
       given: withRemoval(sickFor(cluster({ down: ["my-etcd-1"] }), "my-etcd-1", 20_000), "my-etcd-1", "replacement"),
       expect: "wait: remove-member",
     },
     {
-      name: "removes a silent leader through another member",
+      name: "removes a leader that is down without moving its leadership",
       given: withRemoval(
         cluster({ spec: { replicas: 2 }, leader: "my-etcd-2", down: ["my-etcd-2"] }),
         "my-etcd-2",
@@ -412,7 +412,7 @@ testPlans(
       expect: "remove-member: removeMember my-etcd-2",
     },
     {
-      name: "does not mistake a foreign member with a managed name",
+      name: "recreates the EtcdPeer of a member although a foreign member has the same name",
       given: withoutPeers(withNamesake(cluster(), "my-etcd-1"), "my-etcd-1"),
       expect: "recreate-peer: createPeer my-etcd-1 fenced",
     },
@@ -428,39 +428,39 @@ testPlans(
       expect: "delete-peer-of-removed: deletePeer my-etcd-3",
     },
     {
-      name: "removes a learner that never ran, and its claim",
+      name: "records the removal of a learner that never ran so that its claim is deleted",
       given: stuckLearner(601_000),
       expect: "give-up-learner: markRemoval my-etcd-3 never-started",
     },
     {
-      name: "waits for a learner that never ran as long as all earlier attempts",
+      name: "waits for a learner that never ran for as long as all earlier attempts took together",
       given: triedBefore(stuckLearner(601_000), 3_600_000),
       expect: "wait: await-learner",
     },
     {
-      name: "keeps the claim of a learner that has run",
+      name: "fences a learner that has run before it gives it up",
       given: knownFor(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "started"), LATER_ID, 601_000),
       expect: "fence: replacePeer my-etcd-3 fenced",
     },
     {
-      name: "removes a surplus learner before its promotion, with its claim",
+      name: "records the removal of a surplus learner instead of promoting it",
       given: withBudget(withArrival(cluster(), "my-etcd-3", "synced")),
       expect: "withdraw-learner: markRemoval my-etcd-3 scale-down",
     },
     {
-      name: "does not promote a learner with a recorded removal",
+      name: "removes a learner with a recorded removal instead of promoting it",
       given: withRemoval(withBudget(withArrival(cluster(), "my-etcd-3", "synced")), "my-etcd-3", "scale-down"),
       expect: "remove-member: removeMember my-etcd-3",
     },
     {
-      name: "promotes a learner while a foreign member leads",
+      name: "promotes a learner while a foreign member is the leader",
       given: withBudget(
         ledBy(withForeigner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "synced")), "f00"),
       ),
       expect: "promote-learner: promote my-etcd-3",
     },
     {
-      name: "removes a learner before a voter",
+      name: "removes a learner before a voter when both removals are recorded",
       given: withRemoval(
         withRemoval(withArrival(lost5, "my-etcd-5", "synced"), "my-etcd-1", "replacement"),
         "my-etcd-5",
@@ -469,7 +469,7 @@ testPlans(
       expect: "remove-member: removeMember my-etcd-5",
     },
     {
-      name: "removes a learner that cannot be fenced",
+      name: "records the removal of an overdue learner with a running pod that is not fenced",
       given: withRunning(
         withUnfencedPod(
           knownFor(
@@ -484,17 +484,17 @@ testPlans(
       expect: "give-up-learner: markRemoval my-etcd-3 replacement",
     },
     {
-      name: "removes no managed member for a voter that was added by hand",
+      name: "does not scale down because of a voter that was added by hand",
       given: withForeignVoter(cluster()),
       expect: "settled",
     },
     {
-      name: "does not count a voter that was added by hand as wanted",
+      name: "adds a managed member although a voter was added by hand",
       given: withForeignVoter(cluster({ spec: { replicas: 4 } })),
       expect: "scale-up: createPeer my-etcd-3 Existing",
     },
     {
-      name: "waits for a learner that was added by hand, and reports it",
+      name: "warns and adds no member while a learner that was added by hand is joining",
       given: withForeignLearner(withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "intended")),
       expect: "warn: scale-up",
     },

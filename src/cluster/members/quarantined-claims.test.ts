@@ -18,7 +18,7 @@ test("quarantined claims: claims of members do not count", () => {
   expect(statusOf()).toEqual({});
 });
 
-test("quarantined claims: the status has their number and the oldest time", () => {
+test("quarantined claims: the status has the number of quarantined claims and the oldest quarantine time", () => {
   const [first, second] = [
     quarantined("my-etcd-7", "2026-01-02T00:00:00Z"),
     quarantined("my-etcd-8", "2026-01-01T00:00:00Z"),
@@ -31,7 +31,7 @@ test("quarantined claims: the status has their number and the oldest time", () =
   expect(clusterStatus(settled, { next: "settled" })).not.toHaveProperty("quarantinedClaims");
 });
 
-test("quarantined claims: a missing or invalid time does not count", () => {
+test("quarantined claims: a claim with a missing or invalid quarantine time is counted without its time", () => {
   expect(statusOf(quarantined("my-etcd-7", undefined))).toEqual({ quarantinedClaims: { count: 1 } });
   const [bad, good] = [quarantined("my-etcd-7", "yesterday"), quarantined("my-etcd-8", "2026-01-01T00:00:00Z")];
   expect(statusOf(bad, good)).toEqual({ quarantinedClaims: { count: 2, oldestAt: "2026-01-01T00:00:00Z" } });

@@ -23,82 +23,118 @@ const unscheduled = {
   containerStatuses: undefined,
 };
 
-describe("a member is down", () => {
+describe("isDown", () => {
   const cases: { name: string; given: ClusterSnapshot; of?: string; is: boolean }[] = [
-    { name: "not when it answers", given: crashing(settled), is: false },
-    { name: "not when it participates otherwise", given: crashing(unpublished(settled, NAME)), is: false },
-    { name: "not when it has no pod", given: withoutPod(down, NAME), is: false },
-    { name: "not when its kubelet calls etcd running", given: withRunning(down, NAME), is: false },
-    { name: "when etcd crashes repeatedly", given: crashing(down), is: true },
-    { name: "also in a pod that is new", given: madeAt(crashing(down), "11:59:59"), is: true },
+    { name: "a member that answers is not down, although its pod crashes", given: crashing(settled), is: false },
     {
-      name: "when no node has room for it",
+      name: "a member that participates without serving clients is not down, although its pod crashes",
+      given: crashing(unpublished(settled, NAME)),
+      is: false,
+    },
+    { name: "a member without a pod is not down", given: withoutPod(down, NAME), is: false },
+    {
+      name: "a silent member is not down while the kubelet reports its etcd container running",
+      given: withRunning(down, NAME),
+      is: false,
+    },
+    { name: "a silent member is down when its etcd container crashes repeatedly", given: crashing(down), is: true },
+    {
+      name: "a silent member is down when etcd crashes repeatedly in a new pod",
+      given: madeAt(crashing(down), "11:59:59"),
+      is: true,
+    },
+    {
+      name: "a silent member is down when its pod is unschedulable",
       given: madeAt(withPod(down, NAME, { status: unscheduled }), "11:59:59"),
       is: true,
     },
-    { name: "when etcd waits for something else", given: starting(down), is: true },
-    { name: "not while its pod is new", given: madeAt(starting(down), "11:59:31"), is: false },
-    { name: "soon after its pod was created", given: madeAt(starting(down), "11:59:30"), is: true },
-    { name: "when nothing is reported of its pod", given: madeAt(down, "11:59:30"), is: true },
-    { name: "without a quorum", given: starting(outage), is: true },
     {
-      name: "not when the quorum needs it, whatever is reported",
+      name: "a silent member is down when its etcd container has not started in an old pod",
+      given: starting(down),
+      is: true,
+    },
+    {
+      name: "a silent member is not down while its starting pod is younger than 30 s",
+      given: madeAt(starting(down), "11:59:31"),
+      is: false,
+    },
+    {
+      name: "a silent member is down when its starting pod is 30 s old",
+      given: madeAt(starting(down), "11:59:30"),
+      is: true,
+    },
+    {
+      name: "a silent member is down when its pod of 30 s has no container status",
+      given: madeAt(down, "11:59:30"),
+      is: true,
+    },
+    { name: "a silent member is down without a member list", given: starting(outage), is: true },
+    {
+      name: "a silent member is not down when the existing quorum needs its vote",
       given: { ...starting(outage), members: settled.members },
       is: false,
     },
     {
-      name: "when the quorum has a corrupt member, which votes all the same",
+      name: "a silent member is down when a corrupt member completes the quorum: it still votes",
       given: starting(withAlarms(down, { type: "CORRUPT", id: memberNamed(down, "my-etcd-1")!.id })),
       is: true,
     },
     {
-      name: "not when the other one has no leader",
+      name: "a silent member is not down when another voter of the quorum reports no leader",
       given: starting(saying(down, "my-etcd-1", { leaderId: undefined })),
       is: false,
     },
     {
-      name: "not when it is the only participating one",
+      name: "the only member is not down while it has a quorum, although its pod crashes",
       given: { ...withPod(only, "my-etcd-0", { status: CRASHING }), members: cluster({ replicas: 1 }).members },
       of: "my-etcd-0",
       is: false,
     },
     {
-      name: "not when the others are no quorum even with a foreign voter",
+      name: "a silent member is not down when the others are no quorum even with a foreign voter",
       given: withMember({ ...starting(outage), members: settled.members }, THEIRS),
       is: false,
     },
     {
-      name: "when a foreign voter may complete the quorum",
+      name: "a silent member is down when a foreign voter may complete the quorum",
       given: withMember({ ...starting(cluster({ replicas: 3, down: [NAME] })), members: settled.members }, THEIRS),
       is: true,
     },
   ];
   for (const { name, given, of = NAME, is } of cases) test(name, () => expect(isDown(given, of)).toBe(is));
 
-  test("a learner is not needed by the quorum", () => {
+  test("a silent learner is down although the quorum lacks voters", () => {
     const grown = withArrival({ ...outage, members: settled.members }, "my-etcd-3", "added");
     const pods = new Map(grown.pods).set("my-etcd-3", starting(down).pods.get(NAME)!);
     expect(isDown({ ...grown, pods }, "my-etcd-3")).toBe(true);
   });
 
-  test("an unlisted member is judged by its pod alone", () => {
+  test("a member that etcd does not list is down when its pod does not start", () => {
     const pods = new Map(settled.pods).set("my-etcd-9", starting(down).pods.get(NAME)!);
     expect(isDown({ ...settled, pods }, "my-etcd-9")).toBe(true);
   });
 });
 
-describe("a pod is stuck", () => {
+describe("isStuck", () => {
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
-    { name: "not when there is none", given: withoutPod(down, NAME), is: false },
-    { name: "not when etcd runs in it, however old it is", given: withRunning(down, NAME), is: false },
-    { name: "not when it may start any moment", given: madeAt(starting(down), "11:50:01"), is: false },
-    { name: "when its start timeout is over", given: madeAt(starting(down), "11:50:00"), is: true },
-    { name: "immediately when Kubernetes reports it", given: madeAt(crashing(down), "11:59:59"), is: true },
+    { name: "a missing pod is not stuck", given: withoutPod(down, NAME), is: false },
+    { name: "a pod is not stuck while its etcd container runs", given: withRunning(down, NAME), is: false },
+    {
+      name: "a starting pod is not stuck before its start timeout is over",
+      given: madeAt(starting(down), "11:50:01"),
+      is: false,
+    },
+    {
+      name: "a starting pod is stuck when its start timeout is over",
+      given: madeAt(starting(down), "11:50:00"),
+      is: true,
+    },
+    { name: "a crashing pod is stuck immediately", given: madeAt(crashing(down), "11:59:59"), is: true },
   ];
   for (const { name, given, is } of cases) test(name, () => expect(isStuck(given, { name: NAME })).toBe(is));
 });
 
-test("a pod is young for the start timeout, by either clock; a missing one is not", () => {
+test("isYoung: a pod is young when its age differs from 0 by less than the start timeout", () => {
   const young = (time: string) => isYoung(madeAt(down, time), { name: NAME });
   expect([young("11:50:00"), young("11:50:01"), young("12:09:59"), young("12:10:00")]).toEqual([
     false,

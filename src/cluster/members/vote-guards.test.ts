@@ -50,7 +50,7 @@ promised(guards, {
     },
   ],
   "no-sign-of-life": [
-    { name: "a lost and silent member is replaced", given: lost, step: replacing(lost), is: "allowed" },
+    { name: "a lost member without a sign of life may be replaced", given: lost, step: replacing(lost), is: "allowed" },
     { name: "a participating member is not replaced", given: settled, step: replacing(settled), is: "forbidden" },
     {
       name: "a member that the kubelet reports Ready is not replaced",
@@ -65,7 +65,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a missing claim is no reason while the kubelet reports the member Ready",
+      name: "a member without a claim is not replaced while the kubelet reports it Ready",
       given: {
         ...lost,
         pods: settled.pods,
@@ -75,7 +75,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a missing claim is no reason while the member participates",
+      name: "a member without a claim is not replaced while it participates",
       given: { ...settled, claims: settled.claims.filter(({ metadata }) => metadata.name !== m1!.name) },
       step: replacing(settled),
       is: "forbidden",
@@ -93,13 +93,13 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a recovered member is not removed for an old reason",
+      name: "a member with a recorded replacement is not removed once it participates again",
       given: withRemoval(settled, "my-etcd-2", "replacement"),
       step: STEPS.removeMember,
       is: "forbidden",
     },
     {
-      name: "a requested removal is carried out",
+      name: "a healthy member with a recorded scale-down may be removed",
       given: withRemoval(settled, "my-etcd-2", "scale-down"),
       step: STEPS.removeMember,
       is: "allowed",
@@ -111,7 +111,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "removing a learner costs no vote",
+      name: "a participating learner with a recorded replacement may be removed",
       given: withRemoval(withArrival(settled, "my-etcd-3", "synced"), "my-etcd-3", "replacement"),
       step: { do: "removeMember", ...learner },
       is: "allowed",
@@ -119,7 +119,7 @@ promised(guards, {
   ],
   "alarm-is-over": [
     {
-      name: "the alarm of a member is not disarmed",
+      name: "the alarm of a current member is not disarmed",
       given: settled,
       step: { do: "disarmAlarm", id: m1!.id, type: "NOSPACE" },
       is: "forbidden",

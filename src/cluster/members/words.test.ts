@@ -14,15 +14,15 @@ const sickTwo = (one: number, other: number) => sickFor(sickFor(outage, "my-etcd
 
 const outages: { name: string; given: ClusterSnapshot; expect: number }[] = [
   { name: "every second at first", given: outage, expect: 1_000 },
-  { name: "by the shortest absence", given: sickTwo(50_000, 20_000), expect: 2_000 },
-  { name: "at last every ten seconds", given: sickTwo(3_600_000, 3_600_000), expect: 10_000 },
+  { name: "at the interval for the member that went down last", given: sickTwo(50_000, 20_000), expect: 2_000 },
+  { name: "every ten seconds after a long outage", given: sickTwo(3_600_000, 3_600_000), expect: 10_000 },
   {
-    name: "every ten seconds with no missing member",
+    name: "every ten seconds when no member is missing but there is no leader",
     given: { ...cluster(), members: unknown("no leader") },
     expect: 10_000,
   },
 ];
-test("remove-member: reports that no member is replaced any more", () => {
+test("remove-member: reports that spec.replacement.after Never cancels a replacement", () => {
   const marked = withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement");
   const kept = { ...marked, replaceAfterMs: Number.POSITIVE_INFINITY };
   expect(removeMember.decide(kept)).toMatchObject({
@@ -39,7 +39,7 @@ test("remove-member: reports that no member is replaced any more", () => {
 });
 
 for (const { name, given, expect: wanted } of outages) {
-  test(`await-quorum: rechecks ${name}, and warns`, () => {
+  test(`await-quorum: warns, and rechecks ${name}`, () => {
     expect(awaitQuorum.decide(given)).toMatchObject({ next: "wait", recheckAfterMs: wanted, warn: true });
   });
 }
@@ -47,15 +47,27 @@ for (const { name, given, expect: wanted } of outages) {
 const joining = withArrival(cluster({ spec: { replicas: 5 } }), "my-etcd-3", "added");
 
 const arrivals: { name: string; given: ClusterSnapshot; expect: number }[] = [
-  { name: "every tenth of a second at first", given: dialled(joining, "my-etcd-3", 0), expect: 100 },
-  { name: "then more rarely", given: dialled(joining, "my-etcd-3", 10_000), expect: 1_000 },
-  { name: "at last every two seconds", given: dialled(joining, "my-etcd-3", 3_600_000), expect: 2_000 },
   {
-    name: "rarely while its pod has no address",
+    name: "every tenth of a second when the container has just started",
+    given: dialled(joining, "my-etcd-3", 0),
+    expect: 100,
+  },
+  {
+    name: "every second when the container started ten seconds ago",
+    given: dialled(joining, "my-etcd-3", 10_000),
+    expect: 1_000,
+  },
+  {
+    name: "every two seconds when the container started an hour ago",
+    given: dialled(joining, "my-etcd-3", 3_600_000),
+    expect: 2_000,
+  },
+  {
+    name: "every five seconds while the learner's pod has no address",
     given: { ...dialled(joining, "my-etcd-3", 0), endpoints: joining.endpoints },
     expect: 5_000,
   },
-  { name: "rarely while it has no pod", given: joining, expect: 5_000 },
+  { name: "every five seconds while the learner has no pod", given: joining, expect: 5_000 },
 ];
 for (const { name, given, expect: wanted } of arrivals) {
   test(`await-learner: rechecks ${name}`, () => {

@@ -12,7 +12,7 @@ test("aged: without certificates only the time changes", () => {
   expect(aged(snapshot, MINUTE_MS)).toEqual({ ...snapshot, takenAtMs: NOW + MINUTE_MS });
 });
 
-test("aged: everything has been known for longer, and is otherwise unchanged", () => {
+test("aged: all certificate ages increase, and everything else is unchanged", () => {
   const snapshot = secured();
   const peer = made(snapshot, "peer", { knownForMs: 1_000, signerForMs: 2_000 });
   const older = { ...peer, knownForMs: 61_000, signerForMs: 62_000 };
@@ -48,7 +48,7 @@ test("aged: everything has been known for longer, and is otherwise unchanged", (
   expect(Object.keys(after!).sort()).toEqual(Object.keys(before).sort());
 });
 
-test("aged: unknown parts stay unknown", () => {
+test("aged: parts that were not observed stay missing", () => {
   const snapshot = { ...secured(), certificates: { refused: "secrets is forbidden" } };
   expect(aged(snapshot, MINUTE_MS).certificates).toEqual({ refused: "secrets is forbidden" });
 });

@@ -13,29 +13,29 @@ const CHANGES: readonly { name: string; to: Partial<CachedParts> }[] = [
   { name: "the cluster", to: { cluster: touched(WHOLE.cluster) } },
   { name: "the headless Service", to: { headlessService: touched(WHOLE.headlessService!) } },
   { name: "the client Service", to: { clientService: touched(WHOLE.clientService!) } },
-  { name: "the client Service, which is gone", to: { clientService: undefined } },
-  { name: "the budget", to: { budget: touched(WHOLE.budget!) } },
-  { name: "a network policy, which is new", to: { networkPolicy: touched(WHOLE.budget!) as never } },
-  { name: "a restore, which is new", to: { restore: etcdRestore() } },
-  { name: "a schedule, which is new", to: { schedules: [etcdBackupSchedule()] } },
-  { name: "a backup, which is new", to: { sourceBackups: [etcdBackup()] } },
-  { name: "a peer", to: { peers: first(WHOLE.peers) } },
-  { name: "a peer, which is gone", to: { peers: WHOLE.peers.slice(1) } },
-  { name: "a foreign EtcdPeer, which is new", to: { foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
+  { name: "the removal of the client Service", to: { clientService: undefined } },
+  { name: "the PodDisruptionBudget", to: { budget: touched(WHOLE.budget!) } },
+  { name: "a new NetworkPolicy", to: { networkPolicy: touched(WHOLE.budget!) as never } },
+  { name: "a new EtcdRestore", to: { restore: etcdRestore() } },
+  { name: "a new EtcdBackupSchedule", to: { schedules: [etcdBackupSchedule()] } },
+  { name: "a new EtcdBackup", to: { sourceBackups: [etcdBackup()] } },
+  { name: "an EtcdPeer", to: { peers: first(WHOLE.peers) } },
+  { name: "the removal of an EtcdPeer", to: { peers: WHOLE.peers.slice(1) } },
+  { name: "a new EtcdPeer of another owner", to: { foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
   { name: "a claim", to: { claims: first(WHOLE.claims) } },
   { name: "a pod", to: { pods: withLastPod(touched).pods } },
-  { name: "a pod, which is gone", to: { pods: new Map([...WHOLE.pods].slice(1)) } },
+  { name: "the removal of a pod", to: { pods: new Map([...WHOLE.pods].slice(1)) } },
 ];
 
-test.each(CHANGES)("versions: the text changes with $name", ({ to }) => {
+test.each(CHANGES)("versionsOf: the text changes with $name", ({ to }) => {
   expect(versionsOf({ ...WHOLE, ...to })).not.toBe(versionsOf(WHOLE));
 });
 
-test("versions: equal versions have equal texts", () => {
+test("versionsOf: the text depends only on names and versions of objects", () => {
   expect(versionsOf({ ...WHOLE })).toBe(versionsOf(withLastPod(dying)));
 });
 
-test("versions: kinds of objects are distinguished", () => {
+test("versionsOf: adjacent versions and different kinds of objects are distinguished", () => {
   const [one, other] = [touched(WHOLE.claims[0]!), touched(WHOLE.claims[1]!)];
   const versioned = (version: string) => ({ ...one, metadata: { ...one.metadata, resourceVersion: version } });
   const of = (claims: readonly (typeof one)[]) => versionsOf({ ...WHOLE, claims });

@@ -5,7 +5,7 @@ import { clientAddress, isCalledReady } from "./client-address.ts";
 
 const settled = cluster();
 
-test("the client Service is dialled at its cluster IP", () => {
+test("clientAddress is the cluster IP of the client Service with port 2379", () => {
   const at = (clusterIP: string | undefined) => {
     const spec = { ...settled.clientService?.spec, ...(clusterIP === undefined ? {} : { clusterIP }) };
     return clientAddress({ ...settled, clientService: { ...settled.clientService!, spec } as never });
@@ -15,7 +15,7 @@ test("the client Service is dialled at its cluster IP", () => {
   expect(clientAddress({ ...settled, clientService: undefined })).toBeUndefined();
 });
 
-test("a cluster counts as Ready only by that condition, for the current generation", () => {
+test("isCalledReady only when the condition Ready is True for the current generation", () => {
   const told = (...conditions: readonly (readonly [string, string, number])[]): ClusterSnapshot => {
     const all = conditions.map(([type, status, observedGeneration]) => ({ type, status, observedGeneration }));
     const { metadata, status } = settled.cluster;

@@ -41,8 +41,12 @@ const cases: {
   expect: "asked" | "not asked" | "not yet asked";
 }[] = [
   { name: "all members serve", given: settled, expect: "asked" },
-  { name: "there is no Service", given: cluster({ with: { clientService: undefined } }), expect: "not yet asked" },
-  { name: "it was Ready before an edit", given: ready(settled, 0), expect: "asked" },
+  {
+    name: "the client Service does not exist",
+    given: cluster({ with: { clientService: undefined } }),
+    expect: "not yet asked",
+  },
+  { name: "the cluster was Ready before an edit", given: ready(settled, 0), expect: "asked" },
   { name: "the cluster is being formed", given: cluster({ stage: "starting" }), expect: "not asked" },
   {
     name: "members that have joined are yet to be fenced",
@@ -50,48 +54,56 @@ const cases: {
     expect: "not yet asked",
   },
   {
-    name: "members are fenced after the pause",
+    name: "the cluster is paused and members that have joined are yet to be fenced",
     given: cluster({ stage: "joined", annotations: paused }),
     expect: "asked",
   },
   {
-    name: "it was paused before a majority was recorded",
+    name: "the cluster was paused before a majority was recorded as joined",
     given: withJoined(cluster({ stage: "joined", annotations: paused }), 1),
     expect: "not asked",
   },
-  { name: "it is paused", given: cluster({ annotations: paused }), expect: "asked" },
+  { name: "the cluster is paused", given: cluster({ annotations: paused }), expect: "asked" },
   { name: "a pod is not ready", given: { ...settled, pods: unready }, expect: "not asked" },
   { name: "a pod is gone", given: { ...settled, pods: new Map([...settled.pods].slice(1)) }, expect: "not asked" },
   { name: "a member does not answer", given: cluster({ down: ["my-etcd-1"] }), expect: "not asked" },
   {
-    name: "a member does not serve clients, whatever its pod reports",
+    name: "a member does not serve clients although its pod is Ready",
     given: { ...unpublished(settled, "my-etcd-1"), pods: settled.pods },
     expect: "not asked",
   },
-  { name: "more members are wanted", given: cluster({ spec: { replicas: 5 } }), expect: "not yet asked" },
-  { name: "fewer members are wanted", given: cluster({ replicas: 5, spec: { replicas: 3 } }), expect: "not yet asked" },
-  { name: "a learner arrives", given: withArrival(settled, "my-etcd-3", "synced"), expect: "not yet asked" },
+  {
+    name: "spec.replicas is larger than the number of members",
+    given: cluster({ spec: { replicas: 5 } }),
+    expect: "not yet asked",
+  },
+  {
+    name: "spec.replicas is smaller than the number of members",
+    given: cluster({ replicas: 5, spec: { replicas: 3 } }),
+    expect: "not yet asked",
+  },
+  { name: "a learner is joining", given: withArrival(settled, "my-etcd-3", "synced"), expect: "not yet asked" },
   { name: "a member was removed", given: withoutMember(settled, "my-etcd-2"), expect: "not yet asked" },
   {
-    name: "a recorded removal is to be undone",
+    name: "a recorded removal is about to be cancelled",
     given: withRemoval(settled, "my-etcd-2", "replacement"),
     expect: "asked",
   },
   {
-    name: "an unneeded EtcdPeer is being deleted, which takes time",
+    name: "an unneeded intent is being deleted",
     given: changedPeer(withArrival(settled, "my-etcd-3", "intended"), "my-etcd-3", {
       deletionTimestamp: "2026-01-01T11:59:00Z",
     }),
     expect: "asked",
   },
   {
-    name: "a version without a path is wanted",
+    name: "spec.version is refused because no path leads to it",
     given: cluster({ spec: { version: "3.4.35" } }),
     expect: "asked",
   },
-  { name: "a new version is wanted", given: wanting(NEWER), expect: "not yet asked" },
+  { name: "spec.version has changed and no member has restarted", given: wanting(NEWER), expect: "not yet asked" },
   {
-    name: "the first member has restarted with a new version",
+    name: "the canary has restarted with a new version",
     given: withCanary(wanting(NEWER), "my-etcd-2"),
     expect: "not asked",
   },
@@ -100,7 +112,7 @@ const cases: {
 
 for (const { name, given, expect: wanted } of cases) {
   const snapshot = addressed(given, "10.96.0.7");
-  test(`client Service: when ${name}, it is ${wanted}`, () => {
+  test(`client Service: when ${name}, the Service is ${wanted}`, () => {
     expect(askedAt(snapshot)).toBe(wanted === "asked" ? "10.96.0.7:2379" : undefined);
   });
   if (wanted === "asked") continue;
@@ -112,11 +124,11 @@ for (const { name, given, expect: wanted } of cases) {
   });
 }
 
-test("client Service: its address may be IPv6, or missing", () => {
+test("client Service: an IPv6 cluster IP is put in brackets, and a headless Service has no address", () => {
   expect(askedAt(addressed(settled, "fd00::7"))).toBe("[fd00::7]:2379");
   expect(askedAt(addressed(settled, "None"))).toBeUndefined();
 });
 
-test("client Service: the Service of a Ready cluster is not asked", () => {
+test("client Service: when the cluster is Ready for this generation, the Service is not asked", () => {
   expect(askedAt(ready(addressed(settled, "10.96.0.7"), 1))).toBeUndefined();
 });

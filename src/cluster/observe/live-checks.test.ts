@@ -66,7 +66,7 @@ async function asked(
   return calls;
 }
 
-test("the peer Secret is read again before a member is removed or restarted", async () => {
+test("the peer Secret is read again before a replacement is recorded or a member restarted", async () => {
   expect(await asked(GIVEN_UP, {})).toEqual(["get Secret my-etcd-peer-tls", "patch EtcdPeer my-etcd-2"]);
   const secret = "get Secret my-etcd-peer-tls";
   expect(await asked(RESTARTED, {})).toEqual([OWNER, secret, ...CLAIMS, "delete Pod my-etcd-2-abcde"]);
@@ -76,29 +76,32 @@ test.each([
   { what: "has been written", shown: { resourceVersion: "2" } },
   { what: "has been recreated", shown: { uid: "another" } },
   { what: "is gone", shown: undefined },
-])("no member is removed or restarted when its Secret $what since it was observed", async ({ shown }) => {
-  await expect(asked(GIVEN_UP, shown)).rejects.toMatchObject({ code: "KubeConflict" });
-  await expect(asked(RESTARTED, shown)).rejects.toMatchObject({ code: "KubeConflict" });
-});
+])(
+  "no replacement is recorded and no member restarted when the peer Secret $what since the observation",
+  async ({ shown }) => {
+    await expect(asked(GIVEN_UP, shown)).rejects.toMatchObject({ code: "KubeConflict" });
+    await expect(asked(RESTARTED, shown)).rejects.toMatchObject({ code: "KubeConflict" });
+  },
+);
 
-test("a scale-down, and the end of a removal, do not depend on the Secret", async () => {
+test("a scale-down or a cancelled removal is recorded without reading the peer Secret", async () => {
   expect(await asked({ ...GIVEN_UP, removal: "scale-down" }, undefined)).toEqual(["patch EtcdPeer my-etcd-2"]);
   expect(await asked({ ...GIVEN_UP, removal: undefined }, undefined)).toEqual(["patch EtcdPeer my-etcd-2"]);
 });
 
-test("nothing is read for members without a Secret", async () => {
+test("a member without TLS is restarted without reading a peer Secret", async () => {
   const plain = cluster();
   const pod = plain.pods.get("my-etcd-2")!;
   const done = [OWNER, ...CLAIMS, "delete Pod my-etcd-2-abcde"];
   expect(await asked({ ...RESTARTED, pod }, undefined, plain)).toEqual(done);
 });
 
-describe("before one or all pods are stopped, each claim is read again", () => {
+describe("before a restart or a sleep, each voter's claim is read again", () => {
   const plain = cluster();
   const restarted = { ...RESTARTED, pod: plain.pods.get("my-etcd-2")! };
   const steps: readonly ClusterStep[] = [restarted, { do: "fallAsleep" }];
 
-  test("and the step is taken when the cache is current", async () => {
+  test("and the step is taken when the claims are as in the cache", async () => {
     expect(await asked(restarted, undefined, plain)).toEqual([OWNER, ...CLAIMS, "delete Pod my-etcd-2-abcde"]);
     expect(await asked({ do: "fallAsleep" }, undefined, plain)).toEqual([...CLAIMS, "replace EtcdCluster"]);
   });
@@ -115,7 +118,7 @@ describe("before one or all pods are stopped, each claim is read again", () => {
       });
   });
 
-  test("and neither a claim known as dying nor a claim without a voter matters", async () => {
+  test("except claims known to be terminating and claims without a voter", async () => {
     const [first, ...others] = plain.claims;
     const dying = { ...first!, metadata: { ...first!.metadata, deletionTimestamp: "2026-01-01T12:00:00Z" } };
     const left = { ...first!, metadata: { ...first!.metadata, name: "my-etcd-7" } };
@@ -124,7 +127,7 @@ describe("before one or all pods are stopped, each claim is read again", () => {
     expect(await asked(restarted, undefined, snapshot)).toEqual(done);
   });
 
-  test("also one that the cache lacks: it matters only when it is the member's and is being deleted", async () => {
+  test("and a claim that the cache lacks blocks the step only when it is terminating with the member's ID", async () => {
     const [first, ...others] = plain.claims;
     const unseen = { ...plain, claims: others };
     const own = first!.metadata;
@@ -136,7 +139,7 @@ describe("before one or all pods are stopped, each claim is read again", () => {
       await expect(asked(step, undefined, unseen, dying)).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("for each voter, also with an unknown start, and for no learner", async () => {
+  test("also of voters that have not started, but not of learners", async () => {
     if (plain.members.is !== "present") throw new Error("there is no member list");
     const [unstarted, started, learner] = plain.members.value.members;
     const members = [{ ...unstarted!, name: "", clientUrls: [] }, started!, { ...learner!, isLearner: true }];
@@ -181,7 +184,7 @@ describe("before a member is removed", () => {
 
   const owner = "EtcdCluster my-etcd";
 
-  test("the cluster and the claims of all voters are read", async () => {
+  test("the EtcdCluster and the claims of all voters are read", async () => {
     expect(await checked(plain)).toEqual([owner, ...claims]);
   });
 
@@ -190,23 +193,23 @@ describe("before a member is removed", () => {
     ["is being deleted", { cluster: { deletionTimestamp: "2026-01-01T12:00:00Z" } }],
     ["was recreated", { cluster: { uid: "another" } }],
     ["is paused", { spec: { paused: true } }],
-  ])("no member is removed when the cluster %s", async (_, live) => {
+  ])("the removal is put off when the EtcdCluster %s", async (_, live) => {
     const known = { plural: "etcdclusters", resourceVersion: plain.cluster.metadata.resourceVersion };
     await expect(checked(plain, live)).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("no voter is removed when a remaining claim is being deleted unknown to the cache", async () => {
+  test("the removal of a voter is put off when a claim is terminating that the cache shows as kept", async () => {
     const claim = { deletionTimestamp: "2026-01-01T12:00:00Z" };
     await expect(checked(plain, { claim })).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("a learner's removal needs no claims", async () => {
+  test("no claim is read when the member is a learner", async () => {
     if (plain.members.is !== "present") throw new Error("there is no member list");
     const members = plain.members.value.members.map((each) => ({ ...each, isLearner: each.id === member.id }));
     expect(await checked({ ...plain, members: present({ ...plain.members.value, members }) })).toEqual([owner]);
   });
 
-  test("a voter that a person added has no claim of the operator", async () => {
+  test("no claim is read for a voter that was added by hand", async () => {
     if (plain.members.is !== "present") throw new Error("there is no member list");
     const theirs = { id: memberIdFromHex("ff"), name: "dc1/own%", peerUrls: ["http://own-1:2380"], clientUrls: ["http://own-1:2379"], isLearner: false }; // biome-ignore format: one line
     const members = [...plain.members.value.members, theirs];
@@ -217,7 +220,7 @@ describe("before a member is removed", () => {
   });
 });
 
-describe("a destructive step of the spec is taken only while the API server has that spec", () => {
+describe("no destructive step is taken when the live EtcdCluster is paused, edited or waived differently", () => {
   const plain = cluster();
   const going = plain.peers[2]!;
   const steps: readonly ClusterStep[] = [

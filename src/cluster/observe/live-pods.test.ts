@@ -24,7 +24,7 @@ function podsOf({ pods }: ClusterSnapshot, change: object = {}): readonly Pod[] 
   );
 }
 
-describe("before the first member of an update is rolled back, its pod is read again", () => {
+describe("needPodAsSeen: before the canary is rolled back, its pod is read from the API server", () => {
   const tried = withCanary(wanting(NEWER), FIRST.name);
   const none = withoutPod(tried, FIRST.name);
 
@@ -39,13 +39,13 @@ describe("before the first member of an update is rolled back, its pod is read a
     return asked;
   }
 
-  test("and the rollback proceeds when the cache is current", async () => {
+  test("allows the rollback when the cache is current", async () => {
     const query = { namespace: "foo", labelSelector: LABELS };
     expect(await checked(tried, podsOf(tried))).toEqual([query]);
     expect(await checked(none, podsOf(none))).toEqual([query]);
   });
 
-  test("and neither other pods nor one that is being deleted matter", async () => {
+  test("ignores other pods and pods that are being deleted", async () => {
     const leaving = podsOf(tried, { uid: "before", name: "before", deletionTimestamp: "2026-01-01T12:00:00Z" });
     const others = podsOf(none).map((pod) => ({ ...pod, metadata: { ...pod.metadata, resourceVersion: "999" } }));
     expect(await checked(tried, [...leaving, ...others, ...podsOf(tried).slice(-1)])).toHaveLength(1);
@@ -55,13 +55,13 @@ describe("before the first member of an update is rolled back, its pod is read a
     ["has been updated", podsOf(tried, { resourceVersion: "999" })],
     ["was recreated", podsOf(tried, { uid: "another" })],
     ["is gone", podsOf(none)],
-  ])("and the rollback is put off when the pod %s", async (_, live) => {
+  ])("puts the rollback off when the pod %s", async (_, live) => {
     const { name, uid, resourceVersion } = tried.pods.get(FIRST.name)!.metadata;
     const known = { plural: "pods", namespace: "foo", name, uid, resourceVersion };
     await expect(checked(tried, live)).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("and a new pod that cannot be dialled either does not matter", async () => {
+  test("allows the rollback when a new pod cannot be dialled either", async () => {
     const refused = { phase: "Failed", reason: "TopologyAffinityError" };
     const given = withPod(tried, FIRST.name, { status: refused });
     const live = podsOf(given, { uid: "another", resourceVersion: "999" });
@@ -70,7 +70,7 @@ describe("before the first member of an update is rolled back, its pod is read a
     await expect(checked(given, podsOf(tried, { uid: "another" }))).rejects.toMatchObject({ code: "KubeConflict" });
   });
 
-  test("and the rollback is put off when the cache lacks a pod", async () => {
+  test("puts the rollback off when the cache lacks the pod", async () => {
     await expect(checked(none, podsOf(tried))).rejects.toMatchObject({
       code: "KubeConflict",
       message: "pod my-etcd-2-abcde exists; the cache does not show it yet",
@@ -78,7 +78,7 @@ describe("before the first member of an update is rolled back, its pod is read a
   });
 });
 
-describe("before a member is restarted, the members of the quorum are dialled again", () => {
+describe("needOthers: before a member is restarted, the other members are dialled again", () => {
   const plain = cluster();
   const UNREADY = [{ type: "Ready", status: "False" }];
 
@@ -91,11 +91,11 @@ describe("before a member is restarted, the members of the quorum are dialled ag
     await needOthers(asks, given, step, new AbortController().signal);
     return asked.sort();
   }
-  test("and it restarts when they participate", async () => {
+  test("allows the restart when the other members participate", async () => {
     expect(await checked(plain)).toEqual(["probe my-etcd-0", "probe my-etcd-1"]);
   });
 
-  test("in the way in which they answered before", async () => {
+  test("asks each member in the way in which it answered before", async () => {
     const given = unpublished(plain, "my-etcd-1");
     expect(await checked(given)).toEqual(["health my-etcd-1", "probe my-etcd-0"]);
     const gone = { ...given, unpublished: new Map() };
@@ -106,7 +106,7 @@ describe("before a member is restarted, the members of the quorum are dialled ag
     ["does not answer", silent(plain, "my-etcd-0")],
     ["has no leader", saying(plain, "my-etcd-0", { leaderId: undefined })],
     ["belongs to another cluster", saying(plain, "my-etcd-0", { clusterId: 1n as never })],
-  ])("and the restart is put off when one %s", async (_, now) => {
+  ])("puts the restart off when another member %s", async (_, now) => {
     await expect(checked(plain, now)).rejects.toMatchObject({
       code: "KubeConflict",
       message: "my-etcd-0 no longer participates in the quorum",
@@ -117,13 +117,13 @@ describe("before a member is restarted, the members of the quorum are dialled ag
     ["is being deleted", withPod(plain, "my-etcd-0", { metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" } })],
     ["was recreated", withPod(plain, "my-etcd-0", { metadata: { uid: "another" } })],
     ["is gone", withoutPod(plain, "my-etcd-0")],
-  ])("and the restart is put off when the pod of one %s and the cache does not show it yet", async (_, { pods }) => {
+  ])("puts the restart off when another member's pod %s and the cache does not show it yet", async (_, { pods }) => {
     const { name, uid, resourceVersion } = plain.pods.get("my-etcd-0")!.metadata;
     const known = { plural: "pods", namespace: "foo", name, uid, resourceVersion };
     await expect(checked(plain, { ...plain, pods })).rejects.toMatchObject({ code: "KubeConflict", known });
   });
 
-  test("and neither other changes of pods nor members that did not participate matter", async () => {
+  test("ignores pods that are no longer Ready and members that did not participate before", async () => {
     const unready = withPod(plain, "my-etcd-0", {
       metadata: { resourceVersion: "999" },
       status: { conditions: UNREADY },
@@ -132,13 +132,13 @@ describe("before a member is restarted, the members of the quorum are dialled ag
     expect(await checked(silent(plain, "my-etcd-1"))).toEqual(["probe my-etcd-0"]);
   });
 
-  test("unless no etcd runs in the restarted pod", async () => {
+  test("asks no member when no etcd runs in the pod to be restarted", async () => {
     const stopped = withPod(silent(plain, FIRST.name), FIRST.name, { status: { ...CRASHING, conditions: UNREADY } });
     expect(await checked(stopped, { ...stopped, endpoints: new Map() })).toEqual([]);
   });
 });
 
-describe("before a voter that did not answer is removed, it is dialled again", () => {
+describe("needSilence: before a voter that did not answer is removed, it is dialled again", () => {
   const plain = cluster();
   const given = silent(plain, FIRST.name);
   const { id } = plain.cluster.status!.identity!.initialMembers.find(({ name }) => name === FIRST.name)!;
@@ -152,13 +152,13 @@ describe("before a voter that did not answer is removed, it is dialled again", (
     return asked.sort();
   }
 
-  test("and it is removed when it does not answer, has no pod, or a foreign member answers", async () => {
+  test("allows the removal when the voter does not answer, has no pod, or a foreign member answers", async () => {
     expect(await looked(given, given)).toEqual(["probe my-etcd-2"]);
     expect(await looked(given, withoutPod(given, FIRST.name))).toEqual([]);
     expect(await looked(given, saying(plain, FIRST.name, { clusterId: 1n as never }))).toHaveLength(1);
   });
 
-  test("and it stays when it answers, also in a pod that the cache lacks", async () => {
+  test("forbids the removal when the voter answers, even in a pod that the cache lacks", async () => {
     const again = { code: "EtcdNotNow", message: "my-etcd-2 answers again" };
     await expect(looked(given, plain)).rejects.toMatchObject(again);
     const unseen = "my-etcd-2 answers, in pod my-etcd-2-abcde; the cache does not show it yet";
@@ -176,14 +176,14 @@ describe("before a voter that did not answer is removed, it is dialled again", (
     await expect(looked(before, plain)).rejects.toMatchObject({ code: "KubeConflict", message: unseen, known });
   });
 
-  test("and a later member with a silent client port stays when it passes the health check", async () => {
+  test("forbids the removal of a later member that passes its health check", async () => {
     const now = unpublished(plain, FIRST.name);
     const before = { ...now, unpublished: new Map() };
     await expect(looked(before, now)).rejects.toMatchObject({ code: "EtcdNotNow" });
     expect(await looked(before, unpublished(plain, FIRST.name, "1"))).toEqual(["health my-etcd-2", "probe my-etcd-2"]);
   });
 
-  test("unless it answered when the removal was decided", async () => {
+  test("does not dial a voter that answered when its removal was decided", async () => {
     expect(await looked(plain, plain)).toEqual([]);
     const arriving = unpublished(plain, FIRST.name);
     expect(await looked(arriving, arriving)).toEqual([]);

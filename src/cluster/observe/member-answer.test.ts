@@ -57,20 +57,20 @@ async function ask(
   return { answer: await answering, asked, tookMs: tookMs ?? Number.NaN };
 }
 
-test("member answer: a member that answers soon gets no other call", async () => {
+test("member answer: a member that answers soon gets no health check", async () => {
   const { answer, asked } = await ask({ answersAtMs: 30, passesFromMs: 0 });
   expect(answer).toEqual({ status: present(STATUS), passesAs: undefined });
   expect(asked).toEqual(["status at 0"]);
 });
 
-test("member answer: a silent client port is replaced by the metrics port without delay", async () => {
+test("member answer: a member with a silent client port is asked at its metrics port within 60 ms", async () => {
   const { answer, tookMs } = await ask({ passesFromMs: 0 });
   expect(answer.status.is).toBe("unknown");
   expect(answer.passesAs).toBe(ID);
   expect(tookMs).toBeLessThanOrEqual(60);
 });
 
-test("member answer: a member that starts during the observation is noticed in it", async () => {
+test("member answer: a health check is repeated until a starting member passes", async () => {
   const { answer, asked } = await ask({ passesFromMs: 200 });
   expect(answer.passesAs).toBe(ID);
   expect(asked).toEqual([
@@ -81,13 +81,13 @@ test("member answer: a member that starts during the observation is noticed in i
   ]);
 });
 
-test("member answer: a slow member is waited for", async () => {
+test("member answer: a member that answers after 900 ms counts", async () => {
   const { answer, tookMs } = await ask({ answersAtMs: 900 });
   expect(answer).toEqual({ status: present(STATUS), passesAs: undefined });
   expect(tookMs).toBe(900);
 });
 
-test("member answer: a member that refuses connections gets one health check, and the answer is known", async () => {
+test("member answer: a member that refuses connections gets one health check and no further wait", async () => {
   expect((await ask({ refusesAtMs: 10, passesFromMs: 0 })).answer.passesAs).toBe(ID);
   const { answer, asked, tookMs } = await ask({ refusesAtMs: 10 });
   expect(answer).toEqual({ status: unknown("no answer"), passesAs: undefined });
@@ -95,13 +95,13 @@ test("member answer: a member that refuses connections gets one health check, an
   expect(tookMs).toBe(10);
 });
 
-test("member answer: a member has at most one second", async () => {
+test("member answer: a silent member is unknown after one second", async () => {
   const { answer, tookMs, asked } = await ask({});
   expect(answer).toEqual({ status: unknown("no answer"), passesAs: undefined });
   expect(tookMs).toBe(1_000);
   expect(asked.at(-1)).toBe("health at 950 within 50");
 });
 
-test("member answer: the caller's signal ends the call", async () => {
+test("member answer: the caller's signal cancels the call", async () => {
   await expect(ask({}, 500)).rejects.toMatchObject({ code: "Cancelled" });
 });

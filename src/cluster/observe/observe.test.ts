@@ -154,52 +154,52 @@ test("observe: members that follow one leader are asked for the member list", as
   expect((await seenWith([ids[0], ids[0], undefined])).members.is).toBe("present");
 });
 
-test("observe: no member list counts while members follow different leaders", async () => {
+test("observe: the member list is unknown while members follow different leaders", async () => {
   const { members } = await seenWith([ids[0], ids[1], ids[1]]);
   expect(members).toEqual({ is: "unknown", why: "members of the cluster follow different leaders" });
 });
 
-test("observe: a disconnected learner keeps its old leader for ever, and does not count", async () => {
+test("observe: the member list is read although a learner follows a different leader", async () => {
   expect((await seenWith([ids[0], ids[0], ids[1]], { isLearner: true })).members.is).toBe("present");
 });
 
-test("observe: the health of a later member is requested when its client port is silent", async () => {
+test("observe: a later member with a silent client port is asked for its health", async () => {
   const from = unpublished(settled, "my-etcd-2");
   const seen = await seenWith([ids[0], ids[0], ids[0]], { silent: 2, from });
   expect(seen.unpublished).toEqual(new Map([["my-etcd-2", memberIdFromHex(ids[2]!)]]));
   expect(seen.endpoints.get("my-etcd-2")?.is).toBe("unknown");
 });
 
-test("observe: the health of a first member is not: another cluster may have been formed with its ID", async () => {
+test("observe: an initial member with a silent client port is not asked for its health", async () => {
   expect((await seenWith([ids[0], ids[0], ids[0]], { silent: 2 })).unpublished.size).toBe(0);
 });
 
 const DOWN = { silent: 2, looks: 3, from: cluster({ down: ["my-etcd-2"] }) };
 
-test("observe: before a member is given up the leader is asked whether it has contact", async () => {
+test("observe: a member with raft traffic to the leader is not replaced", async () => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, heard: [1, 2] });
   expect(seen.heard).toEqual(new Set([ids[2]]));
   expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
 });
 
-test("observe: a member without contact to the leader is given up", async () => {
+test("observe: a lost member without raft traffic to the leader is replaced", async () => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, heard: [1] });
   expect(seen.heard.size).toBe(0);
   expect(planCluster(seen)).toMatchObject({ rule: "replace-lost", step: { do: "markRemoval" } });
 });
 
-test("observe: no member is given up while the leader is foreign and cannot be asked", async () => {
+test("observe: no member is replaced while the leader is a foreign member", async () => {
   const seen = await seenWith(["f00", "f00", "f00"], { ...DOWN, heard: [1] });
   expect(planCluster(seen)).toMatchObject({ next: "wait" });
   expect(seen.heard).toEqual(new Set([ids[2]]));
 });
 
-test("observe: no member is given up while the leader does not answer", async () => {
+test("observe: no member is replaced while the leader does not report its raft traffic", async () => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], DOWN);
   expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
 });
 
-test("observe: the leader is not asked while no member is about to be given up", async () => {
+test("observe: the leader is not asked for its raft traffic while no member is due for replacement", async () => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], { ...DOWN, looks: 2, heard: [1, 2] });
   expect(seen.heard.size).toBe(0);
 });
@@ -208,10 +208,10 @@ test("observe: the leader is not asked while no member is about to be given up",
 const LEADER_UNREACHED = { silent: 0, looks: 3, from: cluster({ down: ["my-etcd-0"] }) };
 
 test.each([
-  ["confirmed by its metrics port, which does not list the leader itself", { ...LEADER_UNREACHED, heard: [1, 2] }],
-  ["also while it has no contact to the others", { ...LEADER_UNREACHED, heard: [] }],
-  ["also when its metrics port is silent", LEADER_UNREACHED],
-])("observe: a leader that only the operator cannot reach is not given up, %s", async (_, given) => {
+  ["when its metrics port lists the other members", { ...LEADER_UNREACHED, heard: [1, 2] }],
+  ["when its metrics port lists no member", { ...LEADER_UNREACHED, heard: [] }],
+  ["when its metrics port is silent", LEADER_UNREACHED],
+])("observe: a leader with a silent client port is not replaced %s", async (_, given) => {
   const seen = await seenWith([ids[0], ids[0], ids[0]], given);
   expect(seen.heard).toEqual(new Set([ids[0]]));
   expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
@@ -224,7 +224,7 @@ const hasty = { updateStrategy: { type: "RollingUpdate", memberTimeout: "20s" } 
 const tried = withCanary(wanting(NEWER, { spec: hasty }), "my-etcd-2");
 const UNSEEN = { looks: 3, from: withoutPod(tried, "my-etcd-2") };
 
-test("observe: the leader is asked whether it has contact before a canary that was never dialled is rolled back", async () => {
+test("observe: a canary that was never dialled is not rolled back while it has raft traffic to the leader", async () => {
   const heard = await seenWith(LEADERS, { ...UNSEEN, heard: [1, 2] });
   expect(heard.heard).toEqual(new Set([ids[2]]));
   expect(planCluster(heard)).toMatchObject({ next: "wait", rule: "update-member" });
@@ -233,9 +233,12 @@ test("observe: the leader is asked whether it has contact before a canary that w
 });
 
 test.each([
-  ["when the leader has no contact", { ...UNSEEN, heard: [1] }],
-  ["when no leader answers", UNSEEN],
-  ["when it was dialled, whatever the leader's contact", { ...UNSEEN, from: tried, silent: 2, heard: [1, 2] }],
+  ["when it has no raft traffic to the leader", { ...UNSEEN, heard: [1] }],
+  ["when the leader does not report its raft traffic", UNSEEN],
+  [
+    "when it was dialled, although it has raft traffic to the leader",
+    { ...UNSEEN, from: tried, silent: 2, heard: [1, 2] },
+  ],
 ])("observe: the canary is rolled back %s", async (_, given) => {
   const seen = await seenWith(LEADERS, given);
   expect(seen.heard.size).toBe(0);
@@ -257,7 +260,7 @@ function overTls(from: ClusterSnapshot): ClusterSnapshot {
   return { ...from, pods: new Map(pods) };
 }
 
-test("observe: when all members reject the operator's certificate none is given up, and each is reported", async () => {
+test("observe: no member is replaced when all members reject the operator's certificate", async () => {
   const seen = await seenWith(LEADERS, { ...MUTE, refusing: [0, 1, 2] });
   expect([...seen.endpoints.values()]).toEqual(ALL.map(() => unknown(REFUSED)));
   expect(seen.members.is).toBe("unknown");
@@ -267,7 +270,7 @@ test("observe: when all members reject the operator's certificate none is given 
   expect(clusterStatus(seen, plan).members?.map(({ message }) => message)).toEqual(ALL.map(() => REFUSED));
 });
 
-test("observe: without an operator certificate no member with TLS is dialled, and none is given up", async () => {
+test("observe: without an operator certificate no member with TLS is dialled or replaced", async () => {
   const onProbe = () => Promise.reject(new Error("it was asked"));
   const seen = await seenWith(LEADERS, { ...MUTE, from: overTls(MUTE.from), onProbe });
   expect(seen.endpoints.get("my-etcd-1")).toMatchObject({
@@ -278,7 +281,7 @@ test("observe: without an operator certificate no member with TLS is dialled, an
   expect(planCluster(seen).next).toBe("wait");
 });
 
-test("observe: a single member that rejects the operator's certificate is kept while it is Ready or in contact with the leader", async () => {
+test("observe: a member that rejects the operator's certificate is replaced only without Ready pod and raft traffic", async () => {
   const refusing = [2];
   expect(votersToReplace(await seenWith(LEADERS, { ...MUTE, from: settled, refusing }))).toEqual([]);
   const heard = await seenWith(LEADERS, { ...MUTE, heard: [1, 2], refusing });
@@ -288,7 +291,7 @@ test("observe: a single member that rejects the operator's certificate is kept w
   expect(votersToReplace(alone).map(({ name }) => name)).toEqual(["my-etcd-2"]);
 });
 
-test("observe: with an operator certificate members with TLS are dialled like others", async () => {
+test("observe: with an operator certificate members with TLS and the client Service are dialled", async () => {
   const identity = { ca: "ca", cert: "cert", key: "key" };
   const from = overTls(almostReady("False"));
   const identities: Identities = { identityOf: ({ name }) => (name === KEY.name ? identity : undefined) };
@@ -298,7 +301,7 @@ test("observe: with an operator certificate members with TLS are dialled like ot
   expect((await seenWith(LEADERS, { from })).throughService).toBeUndefined();
 });
 
-test("observe: with TLS the bindings of EtcdUsers are known, and for how long", async () => {
+test("observe: with TLS the snapshot has the bindings of EtcdUsers and how long they are known", async () => {
   const user = etcdUser({ status: { binding: { name: "app-binding", trusts: ["a"] } } });
   const given = { users: [user], looks: 3, onFind: () => undefined };
   const { certificates } = await seenWith(LEADERS, { ...given, from: secured() });
@@ -306,7 +309,7 @@ test("observe: with TLS the bindings of EtcdUsers are known, and for how long", 
   expect((await seenWith(LEADERS, given)).certificates).toBeUndefined();
 });
 
-test("observe: certificates in use are still read after spec.tls was removed", async () => {
+test("observe: certificates are still read after spec.tls was removed", async () => {
   const secure = secured();
   const { tls: _, ...spec } = secure.cluster.spec;
   const found: string[] = [];
@@ -337,13 +340,13 @@ async function connectionsOf(given: Given): Promise<readonly string[]> {
   return connections;
 }
 
-test("observe: the client Service is tried before a cluster becomes Ready", async () => {
+test("observe: the client Service is dialled before a cluster becomes Ready", async () => {
   const given = { from: almostReady("False") };
   expect(await connectionsOf(given)).toEqual(["10.96.0.7:2379"]);
   expect((await seenWith(LEADERS, given)).throughService).toEqual(present(true));
 });
 
-test("observe: the client Service is tried repeatedly for three seconds", async () => {
+test("observe: the client Service is dialled repeatedly for three seconds", async () => {
   const given = { from: almostReady("False") };
   expect((await seenWith(LEADERS, { ...given, serves: [false, false, true] })).throughService).toEqual(present(true));
   expect((await seenWith(LEADERS, { ...given, serves: [false] })).throughService).toEqual(unknown("connect: refused"));
@@ -351,12 +354,12 @@ test("observe: the client Service is tried repeatedly for three seconds", async 
   expect(tries.length).toBe(6); // refused at once, the pauses are 50, 100, 200, 400 and 800 ms
 });
 
-test("observe: the client Service of a Ready cluster is tried only after an edit", async () => {
+test("observe: the client Service of a Ready cluster is dialled only after an edit", async () => {
   expect(await connectionsOf({ from: almostReady("True") })).toEqual([]);
   expect(await connectionsOf({ from: almostReady("True", 0) })).toHaveLength(1);
 });
 
-test("observe: the client Service is not tried while a pod is not Ready or work is pending", async () => {
+test("observe: the client Service is not dialled while a pod is not Ready or a step is pending", async () => {
   const from = almostReady("False");
   const unready = pod("my-etcd-1", { ready: false });
   expect(await connectionsOf({ from: { ...from, pods: new Map(from.pods).set("my-etcd-1", unready) } })).toEqual([]);
@@ -364,7 +367,7 @@ test("observe: the client Service is not tried while a pod is not Ready or work 
   expect(await connectionsOf({ from: { ...from, cluster: grown } })).toEqual([]);
 });
 
-test("observe: schedules are sorted by name, and backups are the cluster's", async () => {
+test("observe: the snapshot has the schedules sorted by name, and the backups of the cluster", async () => {
   const named = (name: string) => ({ ...etcdBackupSchedule(), metadata: { ...etcdBackupSchedule().metadata, name } });
   const before = etcdBackup();
   const schedules = ["b", "a", "c"].map(named);
@@ -373,7 +376,7 @@ test("observe: schedules are sorted by name, and backups are the cluster's", asy
   expect(seen.sourceBackups).toEqual([before]);
 });
 
-test("observe: a Service without an address is not tried", async () => {
+test("observe: a client Service without a cluster IP is not dialled", async () => {
   expect(await connectionsOf({ from: { ...almostReady("False"), clientService: settled.clientService } })).toEqual([]);
 });
 
@@ -384,24 +387,28 @@ const settings: {
   expect: Partial<ClusterSnapshot>;
 }[] = [
   {
-    name: "the operator's settings",
+    name: "the operator's defaults apply without values in the spec",
     spec: {},
     expect: { replaceAfterMs: 20_000, memberTimeoutMs: 600_000, rereadWithinMs: 200_000 },
   },
   {
-    name: "its own replacement time",
+    name: "spec.replacement.after overrides the operator's default",
     spec: { replacement: { after: "1h30m" } },
     expect: { replaceAfterMs: 5_400_000, memberTimeoutMs: 600_000, defaultTimes: DEFAULT_TIMES },
   },
-  { name: "a replacement time of zero", spec: { replacement: { after: "0s" } }, expect: { replaceAfterMs: 0 } },
+  { name: "spec.replacement.after may be 0s", spec: { replacement: { after: "0s" } }, expect: { replaceAfterMs: 0 } },
   {
-    name: "no replacement",
+    name: "spec.replacement.after Never makes the replacement time infinite",
     spec: { replacement: { after: "Never" } },
     expect: { replaceAfterMs: Number.POSITIVE_INFINITY },
   },
-  { name: "an empty section", spec: { replacement: {} }, expect: { replaceAfterMs: 20_000 } },
   {
-    name: "its own time for the canary",
+    name: "the operator's default applies when spec.replacement is empty",
+    spec: { replacement: {} },
+    expect: { replaceAfterMs: 20_000 },
+  },
+  {
+    name: "spec.updateStrategy.memberTimeout overrides the operator's default",
     spec: { updateStrategy: { type: "RollingUpdate", memberTimeout: "45s" } },
     expect: { replaceAfterMs: 20_000, memberTimeoutMs: 45_000, defaultTimes: DEFAULT_TIMES },
   },
@@ -412,13 +419,13 @@ for (const { name, spec, expect: wanted } of settings) {
   });
 }
 
-test("observe: a cluster that never replaces members waits, and does not ask the leader", async () => {
+test("observe: no member is replaced when spec.replacement.after is Never", async () => {
   const from = cluster({ down: ["my-etcd-2"], spec: { replacement: { after: "Never" } } });
   const seen = await seenWith(LEADERS, { ...DOWN, from, heard: [1] });
   expect(planCluster(seen)).toMatchObject({ next: "wait", rule: "await-health" });
 });
 
-test("time asleep is not counted, and no member is dialled", async () => {
+test("observe: a sleeping cluster counts no time and dials no member", async () => {
   const { pods } = settled;
   const counted = async (from: ClusterSnapshot, healthLog?: HealthLog) => {
     const its = healthLog === undefined ? pods : from.pods;
@@ -433,7 +440,7 @@ test("time asleep is not counted, and no member is dialled", async () => {
   expect([endpoints.size, members.is]).toEqual([0, "unknown"]);
 });
 
-test("observe: the API server is asked whether a claim's name is free before a member is added", async () => {
+test("observe: before a member is added the API server is asked for claims with its name", async () => {
   const asked: string[] = [];
   const from = cluster({ spec: { replicas: 4 } });
   const seen = await seenWith(LEADERS, { from, claimAt: (name) => asked.push(name) === 1 });

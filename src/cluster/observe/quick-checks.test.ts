@@ -41,8 +41,8 @@ function setup(given: Partial<There> = {}) {
   return { there, quickChecks, check, asked, quicklyChecked, looked, clock };
 }
 
-describe("quick checks", () => {
-  test("dial each member in turn, four after each observation, and then leave the cluster until its turn", async () => {
+describe("quick checks of clusters at rest", () => {
+  test("follow each observation four times and dial the members in turn", async () => {
     const { quickChecks, check, asked, quicklyChecked, looked, clock } = setup();
     for (const turns of [4, 4]) {
       quickChecks.note(WHOLE, SETTLED);
@@ -58,7 +58,7 @@ describe("quick checks", () => {
     expect(looked).toHaveLength(8);
   });
 
-  test("end at the first difference, until the cluster has been observed", async () => {
+  test("end at the first difference until the cluster has been observed again", async () => {
     const { there, quickChecks, check } = setup();
     quickChecks.note(WHOLE, SETTLED);
     there.status = { alarms: [{ memberId: undefined, type: "NOSPACE" }] };
@@ -70,17 +70,20 @@ describe("quick checks", () => {
   });
 
   const CHANGES: readonly { name: string; to: Partial<There> }[] = [
-    { name: "an object in a cache", to: { snapshot: { ...WHOLE, budget: touched(WHOLE.budget!) } } },
-    { name: "a user", to: { users: [etcdUser()] } },
-    { name: "news about its Secrets", to: { news: 1 } },
-    { name: "a small fleet", to: { others: 100 } },
-    { name: "a new leader", to: { leader: IDS[1]! } },
-    { name: "a member less in the list", to: { list: { ...LIST, members: LIST.members.slice(0, 2) } } },
-    { name: "no answer", to: { fails: new OperatorError("EtcdUnavailable", "no answer") } },
-    { name: "a refusal", to: { fails: new OperatorError("EtcdRejected", "no leader") } },
-    { name: "an answer of another cluster", to: { fails: new OperatorError("EtcdWrongCluster", "it is another one") } },
+    { name: "an object in a cache has changed", to: { snapshot: { ...WHOLE, budget: touched(WHOLE.budget!) } } },
+    { name: "an EtcdUser exists", to: { users: [etcdUser()] } },
+    { name: "a Secret of the cluster has changed", to: { news: 1 } },
+    { name: "the fleet is small", to: { others: 100 } },
+    { name: "etcd has a new leader", to: { leader: IDS[1]! } },
+    { name: "etcd lists one member less", to: { list: { ...LIST, members: LIST.members.slice(0, 2) } } },
+    { name: "the member does not answer", to: { fails: new OperatorError("EtcdUnavailable", "no answer") } },
+    { name: "the member refuses the request", to: { fails: new OperatorError("EtcdRejected", "no leader") } },
+    {
+      name: "a member of another cluster answers",
+      to: { fails: new OperatorError("EtcdWrongCluster", "it is another one") },
+    },
   ];
-  test.each(CHANGES)("request an observation after a change: $name", async ({ to }) => {
+  test.each(CHANGES)("request an observation when $name", async ({ to }) => {
     const { there, quickChecks, check, quicklyChecked } = setup();
     quickChecks.note(WHOLE, SETTLED);
     Object.assign(there, to);
@@ -88,7 +91,7 @@ describe("quick checks", () => {
     expect(quicklyChecked).toEqual([]);
   });
 
-  test("end with the pass", async () => {
+  test("are cancelled with the pass", async () => {
     const fails = new OperatorError("Cancelled", "the pass is over");
     const { quickChecks, check } = setup({ fails });
     quickChecks.note(WHOLE, SETTLED);
@@ -97,14 +100,14 @@ describe("quick checks", () => {
 
   const LOOKED: readonly { name: string; snapshot?: ClusterSnapshot; plan?: Plan<ClusterStep>; others?: number }[] = [
     {
-      name: "a condition is waited for",
+      name: "the plan waits",
       plan: { next: "wait", rule: "r", because: "b", recheckAfterMs: 1, warn: false },
     },
-    { name: "it is not at rest", snapshot: withAddresses(cluster({ down: ["my-etcd-1"] })) },
+    { name: "the cluster is not at rest", snapshot: withAddresses(cluster({ down: ["my-etcd-1"] })) },
     { name: "the fleet is small", others: 289 },
   ];
   test.each(LOOKED)(
-    "do not follow an observation while $name",
+    "do not follow an observation when $name",
     async ({ snapshot = WHOLE, plan = SETTLED, others = LARGE }) => {
       const { there, quickChecks, check } = setup({ snapshot, others });
       quickChecks.note(snapshot, plan);
@@ -113,26 +116,26 @@ describe("quick checks", () => {
     },
   );
 
-  test("follow an observation in a fleet with observations a minute apart", async () => {
+  test("follow an observation when 290 clusters are at rest", async () => {
     const { quickChecks, check } = setup({ others: 290 });
     quickChecks.note(WHOLE, SETTLED);
     expect(await check()).toBeDefined();
   });
 
   const START = { others: 0, fleet: 290 };
-  test("at the start of the process rely on the recorded status once", async () => {
+  test("rely on the recorded status once at the start of the process", async () => {
     const { check, asked, clock } = setup(START);
     expect(await check()).toBe(settledMs(WHOLE.cluster, START.fleet, clock.monotonicMs()));
     expect(await check()).toBeUndefined();
     expect(asked).toHaveLength(1);
   });
 
-  test("at the start of the process use the number of clusters known to be at rest, if larger", async () => {
+  test("use the number of clusters at rest at the start of the process if it is larger than the fleet", async () => {
     const { check, clock } = setup({ others: LARGE, fleet: 0 });
     expect(await check()).toBe(settledMs(WHOLE.cluster, LARGE, clock.monotonicMs()));
   });
 
-  test("at the start of the process may be repeated when the cluster was gone in between", async () => {
+  test("rely on the recorded status again when the cluster was gone in between", async () => {
     const { there, check } = setup(START);
     expect(await check()).toBeDefined();
     there.snapshot = { ...WHOLE, cluster: { ...WHOLE.cluster, metadata: { ...WHOLE.cluster.metadata, name: "gone" } } };
@@ -141,7 +144,7 @@ describe("quick checks", () => {
     expect(await check()).toBeDefined();
   });
 
-  test("do not follow an observation that was not noted", async () => {
+  test("do not rely on the recorded status after an observation with a plan that waits", async () => {
     const { there, quickChecks, check } = setup({ ...START, fleet: LARGE });
     quickChecks.note(WHOLE, { next: "wait", rule: "r", because: "b", recheckAfterMs: 1, warn: false });
     there.others = LARGE;
@@ -154,14 +157,14 @@ describe("quick checks", () => {
   });
   const withoutAddresses = { ...WHOLE, pods: new Map(pods) };
   const AMISS: readonly { name: string; given: Partial<There> }[] = [
-    { name: "a small fleet", given: { fleet: 289 } },
-    { name: "a wrong condition is recorded", given: { snapshot: withCondition("Degraded", "True") } },
+    { name: "the fleet is small", given: { fleet: 289 } },
+    { name: "the recorded condition Degraded is True", given: { snapshot: withCondition("Degraded", "True") } },
     { name: "a pod is not ready", given: { snapshot: withLastPod(unready) } },
-    { name: "a new leader", given: { leader: IDS[1]! } },
+    { name: "etcd has a new leader", given: { leader: IDS[1]! } },
     { name: "a pod has no address", given: { snapshot: withoutAddresses } },
-    { name: "it has users", given: { users: [etcdUser()] } },
+    { name: "the cluster has EtcdUsers", given: { users: [etcdUser()] } },
   ];
-  test.each(AMISS)("at the start of the process request an observation: $name", async ({ given }) => {
+  test.each(AMISS)("request an observation at the start of the process when $name", async ({ given }) => {
     const { check } = setup({ ...START, ...given });
     expect(await check()).toBeUndefined();
   });

@@ -65,12 +65,12 @@ function listed(last: object): ClusterSnapshot {
 
 const SETTLED: readonly { name: string; given: ClusterSnapshot }[] = [
   { name: "a cluster that was reported as Ready", given: whole },
-  { name: "one member alone", given: calm(cluster({ replicas: 1 })) },
+  { name: "a cluster with one member", given: calm(cluster({ replicas: 1 })) },
   { name: "a cluster without a backup", given: saidToBe("BackupReady", "False") },
   { name: "a cluster that was paused before", given: saidToBe("Paused", "False") },
   { name: "a cluster without a wanted PodMonitor", given: saidToBe("Monitored", "False", "NotMonitored") },
   {
-    name: "a cluster on an API server without PodMonitors",
+    name: "a cluster with an API server that does not serve PodMonitors",
     given: saidToBe("Monitored", "False", "MonitorsNotServed"),
   },
   { name: "a cluster with TLS, users and a PodMonitor", given: saidToBe("TLSReady", "True") },
@@ -89,7 +89,7 @@ const RESTLESS: readonly { name: string; given: ClusterSnapshot }[] = [
   { name: "a pod is not Ready", given: withPod(whole, "my-etcd-1", UNREADY_BESIDE) },
   { name: "a member is far behind", given: saying(whole, "my-etcd-1", { raftIndex: 9_000, raftAppliedIndex: 1 }) },
   { name: "a learner is joining", given: listed({ isLearner: true }) },
-  { name: "more members are wanted", given: withReplicas(5) },
+  { name: "spec.replicas is larger than the number of members", given: withReplicas(5) },
   {
     name: "a member was added by hand",
     given: listed({ id: memberIdFromHex(LATER_ID), name: "by-hand", peerUrls: [] }),
@@ -115,8 +115,8 @@ const RESTLESS: readonly { name: string; given: ClusterSnapshot }[] = [
   { name: "a member answers with another ID", given: saidToBe("ClusterIDMismatch", "True") },
 ];
 
-describe("a cluster is settled", () => {
-  test.each(SETTLED)("when all is well: $name", ({ given }) => {
+describe("isSettled: a cluster is at rest", () => {
+  test.each(SETTLED)("when it is healthy: $name", ({ given }) => {
     expect(isSettled(given)).toBe(true);
   });
 
@@ -126,15 +126,15 @@ describe("a cluster is settled", () => {
   });
 });
 
-describe("a cluster is settled by its recorded status", () => {
-  test("when it was healthy, and no object is missing", () => {
+describe("isCalledSettled: a cluster is at rest by its recorded status", () => {
+  test("when its conditions are good and no object is missing", () => {
     expect(isCalledSettled(WHOLE)).toBe(true);
   });
 
   const peer = WHOLE.peers[0]!;
   const asked = withSpec({ networkPolicy: { enabled: true } });
   const policy = born<NetworkPolicy>(networkPolicy(whole));
-  test("with the NetworkPolicy of its spec", () => {
+  test("when it has the NetworkPolicy that its spec asks for", () => {
     expect(isCalledSettled({ ...asked, networkPolicy: policy })).toBe(true);
   });
 
@@ -144,13 +144,13 @@ describe("a cluster is settled by its recorded status", () => {
     metadata: { ...object.metadata, annotations: { [REMOVAL_ANNOTATION]: "scale-down" } },
   });
   test.each([
-    { name: "a condition is wrong", given: withCondition("Degraded", "True") },
-    { name: "it was not Ready", given: withCondition("Ready", "False") },
-    { name: "it was edited since", given: edited({ generation: 7 }) },
-    { name: "a member was unhealthy", given: withMember({ healthy: false }) },
-    { name: "a member was a learner", given: withMember({ learner: true }) },
-    { name: "a member has no pod of its name", given: withMember({ name: "my-etcd-9" }) },
-    { name: "more members are wanted", given: withSpec({ replicas: 5 }) },
+    { name: "its condition Degraded is True", given: withCondition("Degraded", "True") },
+    { name: "its condition Ready is False", given: withCondition("Ready", "False") },
+    { name: "it was edited after its status was written", given: edited({ generation: 7 }) },
+    { name: "a recorded member is unhealthy", given: withMember({ healthy: false }) },
+    { name: "a recorded member is a learner", given: withMember({ learner: true }) },
+    { name: "a recorded member has no pod of its name", given: withMember({ name: "my-etcd-9" }) },
+    { name: "spec.replicas is larger than the number of members", given: withSpec({ replicas: 5 }) },
     { name: "a pod is not ready", given: withLastPod(unready) },
     { name: "a pod is being deleted", given: withLastPod(dying) },
     { name: "a pod is gone", given: { ...WHOLE, pods: new Map([...WHOLE.pods].slice(1)) } },
@@ -158,25 +158,28 @@ describe("a cluster is settled by its recorded status", () => {
       name: "there is an extra pod",
       given: { ...WHOLE, pods: new Map([...WHOLE.pods, ["my-etcd-9", pod("my-etcd-9", { ready: true })]]) },
     },
-    { name: "a member is not recorded", given: withoutLastMember() },
-    { name: "a peer is gone", given: { ...WHOLE, peers: WHOLE.peers.slice(1) } },
+    { name: "a member is missing in the status", given: withoutLastMember() },
+    { name: "an EtcdPeer is gone", given: { ...WHOLE, peers: WHOLE.peers.slice(1) } },
     { name: "there is a foreign EtcdPeer", given: { ...WHOLE, foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
     { name: "a claim is gone", given: { ...WHOLE, claims: WHOLE.claims.slice(1) } },
     { name: "a claim is being deleted", given: { ...WHOLE, claims: WHOLE.claims.map(goes) } },
-    { name: "a peer is being deleted", given: { ...WHOLE, peers: WHOLE.peers.map(goes) } },
-    { name: "a Service is being deleted", given: { ...WHOLE, headlessService: goes(WHOLE.headlessService!) } },
+    { name: "an EtcdPeer is being deleted", given: { ...WHOLE, peers: WHOLE.peers.map(goes) } },
+    {
+      name: "the headless Service is being deleted",
+      given: { ...WHOLE, headlessService: goes(WHOLE.headlessService!) },
+    },
     { name: "the client Service is being deleted", given: { ...WHOLE, clientService: goes(WHOLE.clientService!) } },
-    { name: "the budget is being deleted", given: { ...WHOLE, budget: goes(WHOLE.budget!) } },
+    { name: "the PodDisruptionBudget is being deleted", given: { ...WHOLE, budget: goes(WHOLE.budget!) } },
     { name: "it is being deleted", given: edited(GOING) },
     { name: "a dry run is requested", given: edited({ annotations: { [DRY_RUN_ANNOTATION]: "{}" } }) },
-    { name: "a wait is waived", given: edited({ annotations: { [WAIVE_ANNOTATION]: "any" } }) },
+    { name: "a check is waived", given: edited({ annotations: { [WAIVE_ANNOTATION]: "any" } }) },
     { name: "a CA rotation is requested", given: edited({ annotations: { [ROTATE_CA_ANNOTATION]: "now" } }) },
-    { name: "a removal is marked", given: { ...WHOLE, peers: WHOLE.peers.map(isToGo) } },
+    { name: "a removal is recorded", given: { ...WHOLE, peers: WHOLE.peers.map(isToGo) } },
     { name: "spec.paused is set", given: withSpec({ paused: true }) },
     { name: "it is paused by its annotation", given: edited({ annotations: { [PAUSED_ANNOTATION]: "true" } }) },
     { name: "the headless Service is gone", given: { ...WHOLE, headlessService: undefined } },
     { name: "the client Service is gone", given: { ...WHOLE, clientService: undefined } },
-    { name: "the budget is gone", given: { ...WHOLE, budget: undefined } },
+    { name: "the PodDisruptionBudget is gone", given: { ...WHOLE, budget: undefined } },
     { name: "its NetworkPolicy is missing", given: asked },
     { name: "the NetworkPolicy is being deleted", given: { ...asked, networkPolicy: goes(policy) } },
     { name: "there is an unwanted NetworkPolicy", given: { ...WHOLE, networkPolicy: policy } },
@@ -191,11 +194,11 @@ describe("quick checks after an observation", () => {
     { settled: 289, expected: 0 },
     { settled: 290, expected: 4 },
     { settled: 10_000, expected: 4 },
-  ])("are $expected with $settled clusters at rest", ({ settled, expected }) => {
+  ])("are $expected when $settled clusters are at rest", ({ settled, expected }) => {
     expect(quickChecksAfter(settled)).toBe(expected);
   });
 
-  test("end within the time between two observations", () => {
+  test("end within 315 s, the longest time between two observations", () => {
     expect(LOOKS_APART_MS).toBe(315_000);
     expect(settledMs(whole.cluster, 10_000, 0)).toBe(restMs(whole, 10_000, 0));
   });
@@ -219,18 +222,21 @@ describe("the time between two observations", () => {
     expect(restMs(given, settled, nowMs)).toBe(expected);
   });
 
-  test.each([43_063, 43_561])("a turn that comes slightly early, after %d ms, is not repeated", (nowMs) => {
-    expect(restMs(given, 1_000, nowMs)).toBe(101_562 - nowMs);
-    expect(restMs(given, 1_000, 101_562)).toBe(58_000);
-  });
+  test.each([43_063, 43_561])(
+    "is not shortened after an observation that came slightly early, %d ms after the start",
+    (nowMs) => {
+      expect(restMs(given, 1_000, nowMs)).toBe(101_562 - nowMs);
+      expect(restMs(given, 1_000, 101_562)).toBe(58_000);
+    },
+  );
 
-  test("what is read once a minute is due in each of the rarest observations", () => {
+  test("is at most slightly longer than a minute, so that minutely reads are due in each observation", () => {
     const furthestMs = restMs(given, 1_000, 101_562);
     expect(MINUTELY_MS).toBeLessThan(furthestMs);
     expect(MINUTELY_MS).toBeGreaterThanOrEqual(furthestMs - 3_000);
   });
 
-  test("is as long for a cluster without pods that sleeps or was never formed", () => {
+  test("is as long as at rest for a cluster without pods that sleeps or was never formed", () => {
     const never = wanted(cluster({ stage: "new" }), 0);
     for (const [sleeping, isAt] of [
       [asleep(), true],
@@ -248,7 +254,7 @@ describe("the time between two observations", () => {
     expect(isAtRest({ ...cluster(), pods: new Map() })).toBe(false);
   });
 
-  test("each cluster has its own turn", () => {
+  test("differs by cluster, so that observations are spread out", () => {
     const uids = Array.from({ length: 100 }, (_, n) => `cluster-${n}`);
     const tenths = new Set(uids.map((uid) => Math.floor(restMs(withMetadata({ uid }), 1_000, 0) / 5_800)));
     expect(tenths.size).toBeGreaterThanOrEqual(10);

@@ -29,11 +29,11 @@ const SETTLED: Plan<ClusterStep> = { next: "settled" };
 const MINUTE_MS = 60_000;
 const secure = calm(secured());
 
-describe("a quick check may follow an observation", () => {
+describe("restedAt: a quick check may follow an observation", () => {
   test.each([
     { name: "without TLS", given: WHOLE },
-    { name: "with certificates of long validity", given: secure },
-    { name: "of a single member", given: calm(cluster({ replicas: 1 })) },
+    { name: "with certificates that are not due for renewal", given: secure },
+    { name: "with a single member", given: calm(cluster({ replicas: 1 })) },
   ])("of a cluster at rest: $name", ({ given }) => {
     expect(restedAt(given, SETTLED)).toMatchObject({ versions: expect.any(String), urls: expect.any(String) });
   });
@@ -44,25 +44,25 @@ describe("a quick check may follow an observation", () => {
   const renewal = 30 * 86_400_000;
   const REFUSED: readonly { name: string; given?: ClusterSnapshot; plan?: Plan<ClusterStep> }[] = [
     {
-      name: "a condition is waited for",
+      name: "the plan waits",
       plan: { next: "wait", rule: "r", because: "b", recheckAfterMs: 1, warn: false },
     },
-    { name: "a notice is given", plan: { next: "settled", reports } },
-    { name: "it is not at rest", given: cluster({ down: ["my-etcd-1"] }) },
-    { name: "a condition is wrong", given: withCondition("Degraded", "True") },
-    { name: "users are being read", given: withoutRecord(calm(guarded())) },
+    { name: "the plan has a notice", plan: { next: "settled", reports } },
+    { name: "the cluster is not at rest", given: cluster({ down: ["my-etcd-1"] }) },
+    { name: "the condition Degraded is True", given: withCondition("Degraded", "True") },
+    { name: "the status lacks the state of authentication", given: withoutRecord(calm(guarded())) },
     { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: true } }) },
-    { name: "a PodMonitor is recorded", given: withCondition("Monitored", "True", "Monitored") },
+    { name: "the condition Monitored is True", given: withCondition("Monitored", "True", "Monitored") },
     { name: "authentication is wanted", given: withSpec({ auth: { enabled: true } }) },
-    { name: "authentication is recorded", given: withStatus({ auth: { enabled: true } as never }) },
-    { name: "a dry run is computed", given: withStatus({ plan: {} as never }) },
+    { name: "authentication is recorded as on", given: withStatus({ auth: { enabled: true } as never }) },
+    { name: "the status has a forecast", given: withStatus({ plan: {} as never }) },
     {
-      name: "EtcdUsers have certificates",
+      name: "an EtcdUser has a binding",
       given: { ...secure, certificates: { ...secure.certificates, bindings: [binding] } },
     },
     { name: "a certificate is due for renewal within five minutes", given: ending(renewal + 5 * MINUTE_MS) },
     {
-      name: "a CA is rotated",
+      name: "a CA is being rotated",
       given: calm(withMade(secured(), { clientCA: { next: NEXT, rotatedFor: "now", knownForMs: 1_000 } })),
     },
   ];
@@ -70,7 +70,7 @@ describe("a quick check may follow an observation", () => {
     expect(restedAt(given, plan)).toBeUndefined();
   });
 
-  test("while no certificate is due before the next observation", () => {
+  test("while certificates are due for renewal only after the next observation", () => {
     expect(restedAt(ending(renewal + 6 * MINUTE_MS), SETTLED)).toBeDefined();
   });
 });
@@ -87,15 +87,18 @@ function listing(change: Partial<Member>): readonly Member[] {
   return LIST.members.map((member, n) => (n === 2 ? { ...member, ...change } : member));
 }
 
-describe("a cluster is unchanged", () => {
+describe("isAsRested: a cluster is unchanged", () => {
   const looked = restedAt(WHOLE, SETTLED)!;
   const recorded = restedByRecord(WHOLE)!;
 
   test.each([
     { name: "the same answer", given: word() },
-    { name: "more data and a later term", given: word({ status: { dbSizeBytes: 1, raftIndex: 9_000, raftTerm: 7 } }) },
+    {
+      name: "another database size, raft index and term",
+      given: word({ status: { dbSizeBytes: 1, raftIndex: 9_000, raftTerm: 7 } }),
+    },
     { name: "the member list in another order", given: word({ members: LIST.members.toReversed() }) },
-  ])("by the answer of a member: $name", ({ given }) => {
+  ])("when a member answers with $name", ({ given }) => {
     expect(isAsRested(looked, given)).toBe(true);
     expect(isAsRested(recorded, given)).toBe(true);
   });
@@ -105,7 +108,7 @@ describe("a cluster is unchanged", () => {
     { name: "there is no leader", given: word({ status: { leaderId: undefined } }) },
     { name: "the member is a learner", given: word({ status: { isLearner: true } }) },
     { name: "a different member answers", given: word({ status: { memberId: memberIdFromHex(IDS[2]!) as MemberId } }) },
-    { name: "the name is unknown", given: word({ peer: "my-etcd-9" }) },
+    { name: "the member has an unknown name", given: word({ peer: "my-etcd-9" }) },
     { name: "a downgrade is in progress", given: word({ status: { downgradeTo: "3.5.0" } }) },
     { name: "there is an alarm", given: word({ status: { alarms: [{ memberId: undefined, type: "NOSPACE" }] } }) },
     {
@@ -123,29 +126,29 @@ describe("a cluster is unchanged", () => {
   });
 
   test.each([
-    { name: "by peers", given: word({ members: listing({ peerUrls: ["http://elsewhere:2380"] }) }) },
-    { name: "by clients", given: word({ members: listing({ clientUrls: ["http://elsewhere:2379"] }) }) },
-  ])("not when a member has a new URL $name, after an observation", ({ given }) => {
+    { name: "peers", given: word({ members: listing({ peerUrls: ["http://elsewhere:2380"] }) }) },
+    { name: "clients", given: word({ members: listing({ clientUrls: ["http://elsewhere:2379"] }) }) },
+  ])("not when a member has a new URL for $name, but only after an observation", ({ given }) => {
     expect(isAsRested(looked, given)).toBe(false);
     expect(isAsRested(recorded, given)).toBe(true);
   });
 
-  test("peer URLs and client URLs are distinguished", () => {
+  test("not when a member's client URLs are listed as its peer URLs", () => {
     const [first, ...rest] = LIST.members;
     const urls = [...first!.clientUrls];
     expect(isAsRested(looked, word({ members: [{ ...first!, peerUrls: urls }, ...rest] }))).toBe(false);
   });
 });
 
-describe("the recorded status counts", () => {
-  test("of a healthy cluster", () => {
+describe("restedByRecord: the recorded status replaces an observation", () => {
+  test("for a healthy cluster", () => {
     expect(restedByRecord(WHOLE)).toMatchObject({ told: restedAt(WHOLE, SETTLED)!.told });
   });
 
   const peer = WHOLE.peers[0]!;
   test.each([
-    { name: "there was no leader", given: withStatus({ leader: "nobody" }) },
-    { name: "a condition was wrong", given: withCondition("Degraded", "True") },
+    { name: "the recorded leader is no member", given: withStatus({ leader: "nobody" }) },
+    { name: "the recorded condition Degraded is True", given: withCondition("Degraded", "True") },
     { name: "a PodMonitor is wanted", given: withSpec({ monitoring: { podMonitor: true } }) },
     { name: "there is a foreign EtcdPeer", given: { ...WHOLE, foreignPeers: [{ ...peer, metadata: strange(peer) }] } },
   ])("not when $name", ({ given }) => {

@@ -23,7 +23,7 @@ async function foundIn(given: ClusterSnapshot, names: readonly string[], isSilen
   return { asked, found: found.is === "present" ? found.value.map(({ metadata }) => metadata.name) : found };
 }
 
-test("unseen claims: names are tried until one is free", async () => {
+test("unseen claims: the API server is asked for claims until a name is free", async () => {
   expect(await foundIn(wanted5, [])).toEqual({ asked: ["my-etcd-3"], found: [] });
   expect(await foundIn(wanted5, ["my-etcd-3", "my-etcd-4"])).toEqual({
     asked: ["my-etcd-3", "my-etcd-4", "my-etcd-5"],
@@ -31,7 +31,7 @@ test("unseen claims: names are tried until one is free", async () => {
   });
 });
 
-test("unseen claims: a claim that is being deleted is waited for, and read at most once", async () => {
+test("unseen claims: no further name is tried after a claim that is being deleted", async () => {
   const given = claim("my-etcd-3");
   const deletionTimestamp = new Date(wanted5.takenAtMs - 1_000).toISOString();
   const dying = { ...given, metadata: { ...given.metadata, deletionTimestamp } };
@@ -46,20 +46,20 @@ test("unseen claims: a claim that is being deleted is waited for, and read at mo
   expect({ asked, found }).toEqual({ asked: ["my-etcd-3"], found: present([dying]) });
 });
 
-test("unseen claims: only the claim of an intended member is read", async () => {
+test("unseen claims: with an intent, only the claim of its name is read", async () => {
   const intended = withArrival(wanted5, "my-etcd-3", "intended");
   expect(await foundIn(intended, ["my-etcd-3"])).toEqual({ asked: ["my-etcd-3"], found: ["my-etcd-3"] });
   expect(await foundIn(intended, [])).toEqual({ asked: ["my-etcd-3"], found: [] });
 });
 
-test("unseen claims: after ten names it is unknown which one is free", async () => {
+test("unseen claims: after ten taken names the result is unknown", async () => {
   const names = Array.from({ length: 12 }, (_, n) => `my-etcd-${n + 3}`);
   const { asked, found } = await foundIn(wanted5, names);
   expect(asked).toEqual(names.slice(0, 10));
   expect(found).toMatchObject({ is: "unknown", why: expect.stringContaining("my-etcd-12; delete those") });
 });
 
-test("unseen claims: an API server that does not answer is no evidence of a free name", async () => {
+test("unseen claims: the result is unknown when the API server does not answer", async () => {
   expect((await foundIn(wanted5, [], true)).found).toEqual({
     is: "unknown",
     why: "it is not known whether claim my-etcd-3 exists: no answer",
@@ -67,7 +67,7 @@ test("unseen claims: an API server that does not answer is no evidence of a free
 });
 
 test.each([
-  ["there are as many members as wanted", cluster()],
+  ["there are as many members as spec.replicas", cluster()],
   ["a member is joining", withArrival(wanted5, "my-etcd-3", "added")],
   ["there is no member list", withoutList(wanted5)],
   ["the cluster forms", cluster({ stage: "starting" })],
@@ -76,6 +76,6 @@ test.each([
   expect(await foundIn(given, ["my-etcd-3"])).toEqual({ asked: [], found: [] });
 });
 
-test("unseen claims: a removed member is about to be replaced", async () => {
+test("unseen claims: a name is tried when a member was removed and has to be replaced", async () => {
   expect((await foundIn(withoutMember(cluster(), "my-etcd-1"), [])).asked).toEqual(["my-etcd-3"]);
 });

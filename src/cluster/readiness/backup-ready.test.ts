@@ -36,15 +36,15 @@ const half = schedule("f", { Ready: "next" });
 
 describe("BackupReady", () => {
   test.each<[string, readonly EtcdBackupSchedule[], string | undefined]>([
-    ["is not there without a schedule", [], undefined],
-    ["a good backup", [good], "True BackedUp: a: stored"],
-    ["no good backup", [good, bad], "False BackupMissing: b: no backup"],
-    ["a schedule that creates none", [stuck, bad], "False BackupMissing: d: no right; b: no backup"],
-    ["a suspended schedule beside an active one", [good, asleep], "True BackedUp: a: stored"],
-    ["only a suspended schedule", [asleep], "False BackupMissing: c: no backups are made"],
-    ["a new schedule", [fresh], "False BackupMissing: e: it has no status yet"],
-    ["a schedule without all its conditions", [half], "False BackupMissing: f: it has no status yet"],
-    ["two good ones", [good, schedule("g", { Ready: "next", BackupReady: "stored, too" })], "True BackedUp: a: stored; g: stored, too"],
+    ["is absent without a schedule", [], undefined],
+    ["is True when the schedule's last run left a good backup", [good], "True BackedUp: a: stored"],
+    ["is False when one of two schedules has no good backup", [good, bad], "False BackupMissing: b: no backup"],
+    ["is False when a schedule creates no backups", [stuck, bad], "False BackupMissing: d: no right; b: no backup"],
+    ["ignores a suspended schedule when another schedule is active", [good, asleep], "True BackedUp: a: stored"],
+    ["is False when the only schedule is suspended", [asleep], "False BackupMissing: c: no backups are made"],
+    ["is False when a schedule has no status yet", [fresh], "False BackupMissing: e: it has no status yet"],
+    ["is False when a schedule lacks its condition BackupReady", [half], "False BackupMissing: f: it has no status yet"],
+    ["is True with the messages of two good schedules", [good, schedule("g", { Ready: "next", BackupReady: "stored, too" })], "True BackedUp: a: stored; g: stored, too"],
   ])("%s", (_, schedules, expected) => {
     const verdict = backupReady({ snapshot: snapshot(schedules) });
     expect(verdict && `${verdict.status} ${verdict.reason}: ${verdict.message}`).toBe(expected);
@@ -66,11 +66,11 @@ describe("status.backup", () => {
   const early = { name: "early", time: "2026-01-01T10:00:00Z" };
   const late = { name: "late", time: "2026-01-01T11:00:00Z" };
 
-  test("is not there before the first backup", () => {
+  test("is absent before the first backup", () => {
     expect(backupStatus(snapshot([good]))).toEqual({});
   });
 
-  test("has the latest of all schedules", () => {
+  test("has the latest backup and verification of all schedules", () => {
     const one = schedule("a", {}, {}, { lastSuccessful: made("late", late.time), lastVerified: early });
     const two = schedule("b", {}, {}, { lastSuccessful: made("early", early.time), lastVerified: late });
     expect(backupStatus(snapshot([one, two]))).toEqual({ backup: { lastSuccessful: late, lastVerified: late } });
@@ -79,7 +79,7 @@ describe("status.backup", () => {
     expect(backupStatus(snapshot([only]))).toEqual({ backup: { lastVerified: early } });
   });
 
-  test("is kept when its schedule is deleted", () => {
+  test("is kept when its schedule is deleted or reports an older backup", () => {
     const backup = { lastSuccessful: late };
     expect(backupStatus(snapshot([], { backup }))).toStrictEqual({ backup });
     const verified = { lastVerified: early };

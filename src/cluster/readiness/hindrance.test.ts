@@ -31,26 +31,38 @@ const delayed: Report = { rule: "pod-monitor", because: "it is asked to come aga
 
 const cases: { name: string; reports: readonly Report[] | undefined; lacks: readonly [string, string] | undefined }[] =
   [
-    { name: "nothing without notices", reports: undefined, lacks: undefined },
-    { name: "no certificate that expires later", reports: [told], lacks: undefined },
-    { name: "no right that is needed only to read again", reports: [revoked], lacks: undefined },
-    { name: "no step that is delayed for moments", reports: [delayed], lacks: undefined },
-    { name: "a taken name, with its own reason", reports: [taken], lacks: ["NameTaken", "it is not this cluster's"] },
-    { name: "a refused step", reports: [refused], lacks: ["StepRefused", "pod-monitor: a webhook says no"] },
-    { name: "an object that exists already", reports: [exists], lacks: ["NameTaken", "pod-monitor: it is there"] },
+    { name: "nothing when the plan has no asides", reports: undefined, lacks: undefined },
+    { name: "nothing for a certificate that expires later", reports: [told], lacks: undefined },
+    { name: "nothing for a missing right that no step needs now", reports: [revoked], lacks: undefined },
+    { name: "nothing for a step that is put off briefly", reports: [delayed], lacks: undefined },
     {
-      name: "all problems together",
+      name: "NameTaken when another owner has the name of an object",
+      reports: [taken],
+      lacks: ["NameTaken", "it is not this cluster's"],
+    },
+    {
+      name: "StepRefused when a step is refused",
+      reports: [refused],
+      lacks: ["StepRefused", "pod-monitor: a webhook says no"],
+    },
+    {
+      name: "NameTaken when a step is refused with KubeAlreadyExists",
+      reports: [exists],
+      lacks: ["NameTaken", "pod-monitor: it is there"],
+    },
+    {
+      name: "all messages, with the reason of the first",
       reports: [told, taken, delayed, refused],
       lacks: ["NameTaken", "it is not this cluster's; pod-monitor: a webhook says no"],
     },
   ];
 
-test.each(cases)("what is missing: $name", ({ reports, lacks }) => {
+test.each(cases)("missing() reports $name", ({ reports, lacks }) => {
   const found = missing({ snapshot: ending, plan: { next: "settled", ...(reports === undefined ? {} : { reports }) } });
   expect(found && [found.reason, found.message]).toEqual(lacks);
 });
 
-test("problems of etcd's users have their own reason, not that of a refused step", () => {
+test("an invalid Secret of root is reported with its own reason in Ready, Progressing and AuthReady", () => {
   const snapshot = guarded({ state: PREPARED, secret: { trouble: "its password is empty" } });
   const { conditions } = clusterStatus(snapshot, planCluster(snapshot));
   for (const name of ["Ready", "Progressing", "AuthReady"])
@@ -61,7 +73,7 @@ test("problems of etcd's users have their own reason, not that of a refused step
     });
 });
 
-test("reasons are of existing rules and guards", () => {
+test("REASON_OF_RULE and ONLY_TOLD name only existing rules and guards", () => {
   const names = [...CLUSTER_RULES, ...CLUSTER_GUARDS].map(({ name }) => name);
   expect([...Object.keys(REASON_OF_RULE), ...ONLY_TOLD].filter((name) => !names.includes(name))).toEqual([]);
 });
@@ -70,7 +82,7 @@ function progressingOf(plan: Plan<never>) {
   return progressing({ snapshot: ending, plan, members: [], own: [] });
 }
 
-test("a cluster with expiring user-provided certificates is settled and not Ready", () => {
+test("with expiring user-provided certificates, Ready is False and Progressing is Settled", () => {
   const plan = planCluster(ending);
   expect(plan).toMatchObject({ next: "settled", reports: [{ rule: "certificate-expires", is: "notice" }] });
   const { conditions } = clusterStatus(ending, plan);
@@ -81,7 +93,7 @@ test("a cluster with expiring user-provided certificates is settled and not Read
   ]);
 });
 
-test("a mere notice is not reported as a step not done", () => {
+test("Progressing reports refused and put-off steps, but no mere notice", () => {
   expect(progressingOf({ next: "settled", reports: [told, delayed] })).toMatchObject({
     status: "True",
     message: "pod-monitor: not yet: it is asked to come again",

@@ -10,15 +10,25 @@ function readyOf(replicas: number, spec: object = {}) {
 const WAIT = "clients wait until it has started again";
 
 test.each([
-  ["with one member", 1, {}, `1 of 1 members are healthy voters; drains may evict the only member: ${WAIT}`],
   [
-    "with two members",
+    "is in the message with one member",
+    1,
+    {},
+    `1 of 1 members are healthy voters; drains may evict the only member: ${WAIT}`,
+  ],
+  [
+    "is in the message with two members",
     2,
     {},
     expect.stringMatching(new RegExp(`is better; drains may evict one member at a time: ${WAIT}$`)),
   ],
-  ["with three members (no effect)", 3, {}, "3 of 3 members are healthy voters"],
-  ["without a PodDisruptionBudget (no effect)", 1, { disruptionBudget: "None" }, "1 of 1 members are healthy voters"],
-])("the effect of a drain is reported for a cluster %s", (_, replicas, spec, message) => {
+  ["is not in the message with three members", 3, {}, "3 of 3 members are healthy voters"],
+  [
+    "is not in the message without a PodDisruptionBudget",
+    1,
+    { disruptionBudget: "None" },
+    "1 of 1 members are healthy voters",
+  ],
+])("Ready: the effect of a drain %s", (_, replicas, spec, message) => {
   expect(readyOf(replicas, spec)).toEqual(message);
 });

@@ -67,14 +67,14 @@ const cases: {
     notices: ["await-certificates"],
   },
   {
-    name: "a user-provided Secret is forbidden",
+    name: "the operator may not read a user-provided Secret",
     given: withSeen(toTheirPeer, { peer: unknown(NO_RIGHT) }),
     ready: ["False", "RightMissing", "TLS (peer) waits: the operator may not get secrets in namespace foo"],
     progressing: ["False", "RightMissing", "TLS (peer) waits: the operator may not get secrets in namespace foo"],
     notices: ["await-certificates"],
   },
   {
-    name: "user-provided certificates do not match",
+    name: "members would reject the user-provided certificate of the operator",
     given: withMade(toTheirClient, { server: theirs, operator: { ...theirs, by: NEXT } }),
     ready: [
       "False",
@@ -104,19 +104,19 @@ const cases: {
     progressing: ["True", "Waiting", "spec.auth.enabled: true is not carried out yet"],
   },
   {
-    name: "authentication was off according to the last answer",
+    name: "etcd does not answer, and requested authentication was off at its last answer",
     given: guarded({ state: NO_WORD, recorded: false }),
     ready: ["False", "AuthUnknown", "spec.auth.enabled: true is not carried out yet"],
     progressing: ["True", "Waiting", "etcd did not answer within 2 s"],
   },
   {
-    name: "unwanted authentication was on according to the last answer",
+    name: "etcd does not answer, and unwanted authentication was on at its last answer",
     given: guarded({ wanted: false, state: NO_WORD, recorded: true }),
     ready: ["False", "AuthUnknown", "spec.auth.enabled: false is not carried out yet"],
     progressing: ["True", "Waiting", "etcd did not answer within 2 s"],
   },
   {
-    name: "the Secret of root is forbidden, so authentication cannot be switched on",
+    name: "the operator may not read the Secret of root, so authentication cannot be enabled",
     given: rootUnread(guarded({ state: { ...PREPARED, isRootsPassword: false } })),
     ready: ["False", "RightMissing", "the operator may not get secrets in namespace foo"],
     progressing: ["True", "Waiting", "the operator may not get secrets in namespace foo"],
@@ -128,21 +128,24 @@ function rootUnread(snapshot: ClusterSnapshot): ClusterSnapshot {
   return auth === undefined ? snapshot : { ...snapshot, auth: { ...auth, rootSecret: unknown(NO_RIGHT) } };
 }
 
-test.each(cases)("an unfulfilled spec is not Ready: $name", ({ given, ready, progressing, notices, isAll }) => {
-  const plan = planCluster(given);
-  expect([plan.next, plan.reports?.map(({ rule }) => rule)]).toEqual(["settled", notices]);
-  for (const [type, [status, reason, words]] of [
-    ["Ready", ready],
-    ["Progressing", progressing],
-  ] as const)
-    expect(says(given, type)).toEqual([
-      status,
-      reason,
-      isAll ? expect.stringMatching(new RegExp(`${words}$`)) : expect.stringContaining(words),
-    ]);
-});
+test.each(cases)(
+  "Ready is False, although no step is left, when $name",
+  ({ given, ready, progressing, notices, isAll }) => {
+    const plan = planCluster(given);
+    expect([plan.next, plan.reports?.map(({ rule }) => rule)]).toEqual(["settled", notices]);
+    for (const [type, [status, reason, words]] of [
+      ["Ready", ready],
+      ["Progressing", progressing],
+    ] as const)
+      expect(says(given, type)).toEqual([
+        status,
+        reason,
+        isAll ? expect.stringMatching(new RegExp(`${words}$`)) : expect.stringContaining(words),
+      ]);
+  },
+);
 
-test("Progressing reports a step first", () => {
+test("Progressing reports the next step before what is not carried out yet", () => {
   const given = withoutBudget(guarded({ state: NO_WORD }));
   expect(planCluster(given).next).toBe("step");
   expect(says(given, "Progressing")[2]).toMatch(/^disruption-budget: /);
@@ -152,7 +155,7 @@ function withoutBudget(snapshot: ClusterSnapshot): ClusterSnapshot {
   return { ...snapshot, budget: undefined };
 }
 
-test("where people restart members for a new CA, their pods are named until the change is complete", () => {
+test("with strategy OnDelete, Ready is False until members have restarted to trust the new CA", () => {
   const given = withMade(turnedTo({ peer: BROUGHT.peer }, ON_DELETE), { peer: theirs });
   const inTurn = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
     (turned, name) => withTurn(turned, name, wantedTemplate(given)),
@@ -165,7 +168,7 @@ test("where people restart members for a new CA, their pods are named until the 
 const people = wanting(NEWER, { spec: ON_DELETE });
 const partly = withWords(withTurn(people, "my-etcd-2"), "my-etcd-1", { raftAppliedIndex: -2_000 });
 
-test("where people restart members, the cluster is not Ready before all have the new template", () => {
+test("with strategy OnDelete, Ready is False until all EtcdPeers have the new template", () => {
   const one = withTurn(partly, "my-etcd-0");
   const all = withTurn(withTurn(withTurn(people, "my-etcd-2"), "my-etcd-1"), "my-etcd-0");
   expect(says(partly, "Ready")).toEqual(["False", "Waiting", "my-etcd-0, my-etcd-1 have yet to get the new template"]);
@@ -186,19 +189,22 @@ test("where people restart members, the cluster is not Ready before all have the
 
 const carriedOut: { readonly name: string; readonly given: ClusterSnapshot }[] = [
   { name: "authentication is on as requested", given: guarded({ state: LOCKED }) },
-  { name: "etcd does not answer, and authentication was on", given: guarded({ state: NO_WORD, recorded: true }) },
   {
-    name: "etcd does not answer, and authentication was off",
+    name: "etcd does not answer, and requested authentication was on at its last answer",
+    given: guarded({ state: NO_WORD, recorded: true }),
+  },
+  {
+    name: "etcd does not answer, and unwanted authentication was off at its last answer",
     given: guarded({ wanted: false, state: NO_WORD, recorded: false }),
   },
   {
-    name: "etcd does not answer, and the spec has no value",
+    name: "etcd does not answer, and spec.auth.enabled is unset",
     given: guarded({ wanted: undefined, state: NO_WORD, recorded: true }),
   },
   { name: "a certificate in use cannot be read", given: withSeen(secured(), { peer: unknown("HTTP 500") }) },
   { name: "certificates have not been observed yet", given: { ...secured(), certificates: undefined } },
 ];
 
-test.each(carriedOut)("a fulfilled spec stays Ready: $name", ({ given }) => {
+test.each(carriedOut)("Ready stays True when $name", ({ given }) => {
   expect(says(given, "Ready").slice(0, 2)).toEqual(["True", "AllMembersHealthy"]);
 });

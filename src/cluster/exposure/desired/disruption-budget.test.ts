@@ -34,113 +34,129 @@ const stuck = { ...learner, pods: new Map(learner.pods).set("my-etcd-3", unsched
 
 const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
   { name: "a quorum of the voters", given: running(five), expect: 3 },
-  { name: "no member in a cluster of one", given: running(cluster({ replicas: 1 })), expect: 0 },
-  { name: "one in a cluster of two", given: running(cluster({ replicas: 2 })), expect: 1 },
-  { name: "the quorum of two while one is wanted", given: cluster({ replicas: 2, spec: { replicas: 1 } }), expect: 2 },
-  { name: "the quorum of three while two are wanted", given: cluster({ spec: { replicas: 2 } }), expect: 2 },
-  { name: "the quorum of three while one is wanted", given: cluster({ spec: { replicas: 1 } }), expect: 2 },
+  { name: "0 in a cluster of one member", given: running(cluster({ replicas: 1 })), expect: 0 },
+  { name: "1 in a cluster of two members", given: running(cluster({ replicas: 2 })), expect: 1 },
   {
-    name: "the quorum of two while three are wanted",
+    name: "the quorum of two members while spec.replicas is 1",
+    given: cluster({ replicas: 2, spec: { replicas: 1 } }),
+    expect: 2,
+  },
+  {
+    name: "the quorum of three members while spec.replicas is 2",
+    given: cluster({ spec: { replicas: 2 } }),
+    expect: 2,
+  },
+  {
+    name: "the quorum of three members while spec.replicas is 1",
+    given: cluster({ spec: { replicas: 1 } }),
+    expect: 2,
+  },
+  {
+    name: "the quorum of two members while spec.replicas is 3",
     given: cluster({ replicas: 2, spec: { replicas: 3 } }),
     expect: 2,
   },
   {
-    name: "the quorum of one while three are wanted",
+    name: "the quorum of one member while spec.replicas is 3",
     given: cluster({ replicas: 1, spec: { replicas: 3 } }),
     expect: 1,
   },
   {
-    name: "the quorum of two while spec.replicas is 0",
+    name: "the quorum of two members while spec.replicas is 0",
     given: cluster({ replicas: 2, spec: { replicas: 0 } }),
     expect: 2,
   },
   {
-    name: "the quorum of two, including a member to be removed",
+    name: "the quorum of two members while one of them has a recorded removal",
     given: running(withRemoval(cluster({ replicas: 2, spec: { replicas: 1 } }), "my-etcd-1", "scale-down")),
     expect: 2,
   },
   {
-    name: "one pod while that of a removed member still runs",
+    name: "1 while the pod of a removed second member still runs",
     given: running(withoutMember(cluster({ replicas: 2, spec: { replicas: 1 } }), "my-etcd-1")),
     expect: 1,
   },
   {
-    name: "one pod while a second member joins the only one",
+    name: "1 while a second member joins the only member",
     given: running(withArrival(cluster({ replicas: 1, spec: { replicas: 2 } }), "my-etcd-1", "synced")),
     expect: 1,
   },
   {
-    name: "no member while the only one restarts",
+    name: "0 while the only member restarts",
     given: withTurn(wanting(NEWER, { replicas: 1 }), "my-etcd-0"),
     expect: 0,
   },
   {
-    name: "all three while a restarting member is to become the only one",
+    name: "all three members while one of them restarts before a scale-down to one",
     given: withTurn(wanting(NEWER, { spec: { replicas: 1 } }), "my-etcd-0"),
     expect: 3,
   },
-  { name: "both while one of two restarts", given: withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"), expect: 2 },
   {
-    name: "one more than a quorum while a learner runs: its pod may be Ready",
+    name: "2 while one of two members restarts",
+    given: withTurn(wanting(NEWER, { replicas: 2 }), "my-etcd-1"),
+    expect: 2,
+  },
+  {
+    name: "one more than a quorum while a learner runs",
     given: running(learner),
     expect: 3,
   },
   {
-    name: "one more as soon as etcd lists the learner: its pod may become Ready at any moment",
+    name: "one more than a quorum as soon as etcd lists a learner",
     given: withArrival(grown, "my-etcd-3", "added", { peer: false }),
     expect: 3,
   },
   {
-    name: "one more without a member list, for a member that may start and is not recorded yet",
+    name: "one more than a quorum for a member that may start while there is no member list",
     given: { ...withArrival(grown, "my-etcd-3", "added"), members: unknown("no leader") },
     expect: 3,
   },
   {
-    name: "no more for an intended member, which cannot start",
+    name: "a quorum while an intent exists: its member cannot start",
     given: withArrival(grown, "my-etcd-3", "intended"),
     expect: 2,
   },
   {
-    name: "no more for a learner without a started container: drains are possible while it is stuck",
+    name: "a quorum when a learner's pod has been unschedulable for more than a minute",
     given: knownFor(stuck, LATER_ID, 60_001),
     expect: 2,
   },
   {
-    name: "one more while it is too early to count a learner as stuck",
+    name: "one more than a quorum when a learner's pod has been unschedulable for a minute",
     given: knownFor(stuck, LATER_ID, 60_000),
     expect: 3,
   },
   {
-    name: "one more for a learner that crashes repeatedly",
+    name: "one more than a quorum while a learner's container runs after more than a minute",
     given: knownFor(running(stuck), LATER_ID, 60_001),
     expect: 3,
   },
   {
-    name: "one more than a quorum of the remaining members, before a voter is removed",
+    name: "one more than the remaining members' quorum while a voter has a recorded removal",
     given: running(withRemoval(five, "my-etcd-4", "scale-down")),
     expect: 4,
   },
   {
-    name: "one more when its pod is new, and may start at any moment",
+    name: "one more than the remaining members' quorum while the pod of the voter to be removed is new",
     given: withPod(withRemoval(five, "my-etcd-4", "scale-down"), "my-etcd-4", {
       metadata: { creationTimestamp: "2026-01-01T11:59:59Z" },
     }),
     expect: 4,
   },
   {
-    name: "a quorum when its pod has waited longer than a restart may take",
+    name: "a quorum when the pod of the voter to be removed has not started for an hour",
     given: withPod(withRemoval(five, "my-etcd-4", "scale-down"), "my-etcd-4", {
       metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
     }),
     expect: 3,
   },
   {
-    name: "one more just after the removal, while its pod still runs",
+    name: "one more than a quorum while the pod of a removed voter still runs",
     given: running(withoutMember(five, "my-etcd-4")),
     expect: 4,
   },
   {
-    name: "one more when the pod of a removed member crashes repeatedly, however old it is",
+    name: "one more than a quorum while the pod of a removed voter crashes repeatedly",
     given: withCrashing(
       withPod(withoutMember(five, "my-etcd-4"), "my-etcd-4", {
         metadata: { creationTimestamp: "2026-01-01T11:00:00Z" },
@@ -150,12 +166,12 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     expect: 4,
   },
   {
-    name: "a quorum when a member to be removed has no running pod",
+    name: "a quorum when the member to be removed is down",
     given: withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement"),
     expect: 2,
   },
   {
-    name: "a quorum without a member list: a recorded voter is not about to start",
+    name: "a quorum without a member list when the member to be removed is down",
     given: {
       ...withRemoval(cluster({ down: ["my-etcd-2"] }), "my-etcd-2", "replacement"),
       members: unknown("no leader"),
@@ -173,19 +189,20 @@ const cases: { name: string; given: ClusterSnapshot; expect: number }[] = [
     expect: 2,
   },
   {
-    name: "a quorum while people restart members",
+    name: "a quorum with strategy OnDelete while a restart is pending",
     given: withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"),
     expect: 2,
   },
   {
-    name: "a quorum after the restart: the member's own pod is not Ready",
+    name: "a quorum while a restarted member is not Ready yet",
     given: withCanary(wanting(NEWER), "my-etcd-2"),
     expect: 2,
   },
 ];
 
 for (const { name, given, expect: wanted } of cases) {
-  test(`disruption budget: keeps ${name}`, () => expect(disruptionBudget(given).spec?.minAvailable).toBe(wanted));
+  test(`disruption budget: minAvailable is ${name}`, () =>
+    expect(disruptionBudget(given).spec?.minAvailable).toBe(wanted));
 }
 
 /** The snapshot with this PodDisruptionBudget. */
@@ -198,17 +215,17 @@ function withLive(metadata: object, status: object | undefined): ClusterSnapshot
 const evicting = { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" };
 const settling: { name: string; given: ClusterSnapshot; is: boolean }[] = [
   {
-    name: "Kubernetes has observed its generation",
+    name: "Kubernetes has observed the budget's generation",
     given: withLive({ generation: 2 }, { observedGeneration: 2 }),
     is: true,
   },
   {
-    name: "Kubernetes has observed an earlier generation",
+    name: "Kubernetes has observed only an earlier generation of the budget",
     given: withLive({ generation: 2 }, { observedGeneration: 1 }),
     is: false,
   },
-  { name: "Kubernetes has not observed it yet", given: withLive({ generation: 1 }, undefined), is: false },
-  { name: "it has no generation", given: withLive({ generation: undefined }, undefined), is: true },
+  { name: "Kubernetes has not observed the budget yet", given: withLive({ generation: 1 }, undefined), is: false },
+  { name: "the budget has no generation", given: withLive({ generation: undefined }, undefined), is: true },
   {
     name: "an eviction has yet to be counted",
     given: withLive({ generation: 1 }, { observedGeneration: 1, disruptedPods: evicting }),
@@ -220,7 +237,7 @@ const settling: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     is: true,
   },
   {
-    name: "its number is outdated",
+    name: "the budget's minAvailable is outdated",
     given: {
       ...withTurn(wanting(NEWER), "my-etcd-2"),
       budget: withLive({ generation: 1 }, { observedGeneration: 1 }).budget,
@@ -228,42 +245,46 @@ const settling: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     is: false,
   },
   {
-    name: "it is unwanted and still exists",
+    name: "spec.disruptionBudget is None and a budget still exists",
     given: {
       ...cluster({ spec: { disruptionBudget: "None" } }),
       budget: withLive({ generation: 2 }, undefined).budget,
     },
     is: true,
   },
-  { name: "it does not exist", given: cluster({ with: { budget: undefined } }), is: true },
-  { name: "it has another owner", given: withLive({ generation: 2, ownerReferences: [] }, undefined), is: true },
+  { name: "the budget does not exist", given: cluster({ with: { budget: undefined } }), is: true },
+  {
+    name: "the budget has another owner",
+    given: withLive({ generation: 2, ownerReferences: [] }, undefined),
+    is: true,
+  },
 ];
 
 for (const { name, given, is } of settling) {
-  test(`disruption budget: when ${name}, evictions are ${is ? "limited by it" : "not limited by it yet"}`, () =>
+  test(`disruption budget: when ${name}, the operator ${is ? "need not wait" : "waits"} for evictions to be limited`, () =>
     expect(holdsEvictions(given) && isBudgetSeen(given)).toBe(is));
 }
 
 test.each([
   {
-    name: "AlwaysAllow that another client set for three members stays",
+    name: "unhealthyPodEvictionPolicy that another client set for three members stays",
     given: cluster(),
     policy: "AlwaysAllow",
     is: false,
   },
   {
-    name: "AlwaysAllow that is missing for one member is written",
+    name: "a missing unhealthyPodEvictionPolicy is written for one member",
     given: cluster({ replicas: 1 }),
     policy: undefined,
     is: true,
   },
   {
-    name: "AlwaysAllow for one member is correct",
+    name: "unhealthyPodEvictionPolicy AlwaysAllow for one member stays",
     given: cluster({ replicas: 1 }),
     policy: "AlwaysAllow",
     is: false,
   },
-])("the budget: $name", ({ given, policy, is }) => {
+])("disruption budget: $name", ({ given, policy, is }) => {
   const wanted = disruptionBudget(given);
   const { unhealthyPodEvictionPolicy: _, ...spec } = wanted.spec ?? {};
   const live = {
@@ -273,7 +294,7 @@ test.each([
   expect(budgetDiffers(live as unknown as PodDisruptionBudget, wanted)).toBe(is);
 });
 
-test("the budget: a cluster with spec.replicas 0 keeps its quorum, also while no voter is known", () => {
+test("letsQuorumGo: an unknown quorum may be given up with spec.replicas 1, but not with 0", () => {
   expect(letsQuorumGo(cluster({ spec: { replicas: 0 } }), 0)).toBe(false);
   expect(letsQuorumGo(cluster({ spec: { replicas: 1 } }), 0)).toBe(true);
 });

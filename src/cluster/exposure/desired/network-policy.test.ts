@@ -36,11 +36,11 @@ function letIn(wish?: Wish) {
   );
 }
 
-test("is wanted only when enabled", () => {
+test("a NetworkPolicy is wanted only when spec.networkPolicy.enabled is true", () => {
   expect([cluster(), asking({ enabled: false }), asking()].map(isPolicyWanted)).toEqual([false, false, true]);
 });
 
-test("selects the members of this cluster, and limits ingress", () => {
+test("a NetworkPolicy selects the members of its cluster and limits only ingress", () => {
   const { metadata, spec } = networkPolicy(asking());
   expect(metadata).toMatchObject({ namespace: "foo", name: "my-etcd", ownerReferences: [{ kind: "EtcdCluster" }] });
   expect(spec?.podSelector).toEqual(MEMBERS.podSelector);
@@ -48,8 +48,8 @@ test("selects the members of this cluster, and limits ingress", () => {
   expect(spec).not.toHaveProperty("egress");
 });
 
-describe("allows", () => {
-  test("the members, the operator and the agents always, and by default clients of the namespace", () => {
+describe("a NetworkPolicy allows", () => {
+  test("members, the operator, backup agents and, by default, clients in the namespace", () => {
     expect(letIn()).toEqual({
       "2380 2379": [MEMBERS],
       "2379": [OPERATOR, AGENTS, { podSelector: {} }],
@@ -57,7 +57,7 @@ describe("allows", () => {
     });
   });
 
-  test("no other connection with empty lists", () => {
+  test("no clients or metrics peers with empty lists", () => {
     expect(letIn({ enabled: true, clients: [], metrics: [] })).toEqual({
       "2380 2379": [MEMBERS],
       "2379": [OPERATOR, AGENTS],
@@ -65,7 +65,7 @@ describe("allows", () => {
     });
   });
 
-  test("listed peers, at their port", () => {
+  test("listed clients at the client port and listed metrics peers at the metrics port", () => {
     const app = { podSelector: { matchLabels: { app: "orders" } } };
     const monitoring = { namespaceSelector: { matchLabels: { team: "monitoring" } } };
     expect(letIn({ enabled: true, clients: [app], metrics: [monitoring] })).toEqual({
@@ -101,7 +101,7 @@ describe("allows", () => {
   });
 });
 
-test("is written when the spec has changed, or it was edited", () => {
+test("a NetworkPolicy differs when the spec has changed or another client edited it", () => {
   const wanted = networkPolicy(asking());
   const live: NetworkPolicy = born(wanted);
   expect(policyDiffers(live, wanted)).toBe(false);

@@ -30,7 +30,7 @@ function expectOurs({ metadata }: Draft<KubeObject>, name: string): void {
   });
 }
 
-test("members find each other by name before they are ready", () => {
+test("the headless Service publishes members before they are Ready", () => {
   const service = headlessService(cluster());
   expectOurs(service, "my-etcd");
   expect(service.spec).toEqual({
@@ -45,19 +45,31 @@ const { spec: OVER_TLS } = secured().peers[0]!;
 const OVER_BOTH = { ...OVER_TLS, tls: { ...OVER_TLS.tls, client: { ...OVER_TLS.tls!.client!, plaintext: true } } };
 const IN_PLAIN = cluster().peers[0]!.spec;
 const discovered: { of: string; given: ClusterSnapshot; port: string }[] = [
-  { of: "that is formed without TLS", given: cluster({ stage: "recorded" }), port: "etcd-client" },
-  { of: "that is formed with TLS", given: unissued({ stage: "recorded" }), port: "etcd-client-ssl" },
-  { of: "that is formed with peer TLS only", given: inside("recorded"), port: "etcd-client" },
+  { of: "that forms without TLS", given: cluster({ stage: "recorded" }), port: "etcd-client" },
+  { of: "that forms with TLS", given: unissued({ stage: "recorded" }), port: "etcd-client-ssl" },
+  { of: "that forms with peer TLS only", given: inside("recorded"), port: "etcd-client" },
   { of: "with TLS", given: secured(), port: "etcd-client-ssl" },
   { of: "with peer TLS only", given: inside("settled"), port: "etcd-client" },
-  { of: "that changes to TLS", given: withPeers(secured(), IN_PLAIN, IN_PLAIN, OVER_BOTH), port: "etcd-client" },
-  { of: "that serves both schemes", given: withPeers(secured(), OVER_BOTH, OVER_BOTH, OVER_BOTH), port: "etcd-client" },
   {
-    of: "in which other members serve only TLS",
+    of: "with one member that serves both schemes during a change to TLS",
+    given: withPeers(secured(), IN_PLAIN, IN_PLAIN, OVER_BOTH),
+    port: "etcd-client",
+  },
+  {
+    of: "with all members serving both schemes",
+    given: withPeers(secured(), OVER_BOTH, OVER_BOTH, OVER_BOTH),
+    port: "etcd-client",
+  },
+  {
+    of: "with one member serving both schemes and the others only TLS",
     given: withPeers(secured(), OVER_TLS, OVER_BOTH, OVER_TLS),
     port: "etcd-client-ssl",
   },
-  { of: "without its former spec.tls", given: withPeers(cluster(), OVER_TLS), port: "etcd-client-ssl" },
+  {
+    of: "with a member that still serves TLS after spec.tls was removed",
+    given: withPeers(cluster(), OVER_TLS),
+    port: "etcd-client-ssl",
+  },
 ];
 for (const { of, given, port } of discovered) {
   test(`the client port of a cluster ${of} has the name ${port}`, () => {
@@ -76,7 +88,7 @@ function withPeers(snapshot: ClusterSnapshot, ...specs: readonly EtcdPeer["spec"
   return { ...snapshot, peers };
 }
 
-test("clients get one address, with only Ready members behind it", () => {
+test("the client Service has one address and leads only to Ready members", () => {
   const service = clientService(cluster());
   expectOurs(service, "my-etcd-client");
   expect(service.spec).toEqual({ type: "ClusterIP", selector: SELECTOR, ports: [CLIENT] });
@@ -89,14 +101,14 @@ for (const [replicas, minAvailable] of [
   [5, 3],
   [7, 4],
 ] as const) {
-  test(`drains leave ${minAvailable} of ${replicas} members`, () => {
+  test(`the PodDisruptionBudget keeps ${minAvailable} of ${replicas} members available`, () => {
     const budget = disruptionBudget(cluster({ replicas }));
     expectOurs(budget, "my-etcd");
     expect(budget.spec).toEqual({ minAvailable, selector: { matchLabels: SELECTOR } });
   });
 }
 
-test("drains may evict the only member, also when it is not ready", () => {
+test("the PodDisruptionBudget lets drains evict the only member, even when it is not Ready", () => {
   const { spec } = disruptionBudget(cluster({ replicas: 1 }));
   expect(spec).toEqual({
     minAvailable: 0,
@@ -105,7 +117,7 @@ test("drains may evict the only member, also when it is not ready", () => {
   });
 });
 
-test("drains leave a quorum of the existing members, not of the wanted ones", () => {
+test("the PodDisruptionBudget keeps a quorum of the existing members, not of spec.replicas", () => {
   expect(disruptionBudget(cluster({ replicas: 5, spec: { replicas: 3 } })).spec?.minAvailable).toBe(3);
 });
 
@@ -124,7 +136,7 @@ const edits: { name: string; edited: object; differs: boolean }[] = [
   { name: "the selector", edited: { selector: { app: "other" } }, differs: true },
   { name: "a port", edited: { ports: [{ ...CLIENT, targetPort: 9999 }] }, differs: true },
   { name: "publishNotReadyAddresses", edited: { publishNotReadyAddresses: true }, differs: true },
-  { name: "its type", edited: { type: "LoadBalancer" }, differs: true },
+  { name: "the type", edited: { type: "LoadBalancer" }, differs: true },
   { name: "trafficDistribution", edited: { trafficDistribution: "PreferClose" }, differs: true },
   { name: "a further port", edited: { ports: [CLIENT, PEER] }, differs: true },
 ];
@@ -157,7 +169,7 @@ test("the client Service has the fields of the spec", () => {
   expect(serviceDiffers(live(open), open)).toBe(false);
 });
 
-test("labels of the spec do not replace the operator's own", () => {
+test("labels in spec.clientService do not replace the operator's own labels", () => {
   const metadata = { labels: { "app.kubernetes.io/managed-by": "somebody", team: "a" } };
   const wanted = clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } }));
   expect(wanted.metadata.labels).toEqual({ ...closed.metadata.labels, team: "a" });
@@ -175,20 +187,20 @@ function marked({ metadata, ...rest }: Service, labels: object, annotations: obj
   };
 }
 
-test("changed labels and annotations of the spec are corrected; others are left alone", () => {
+test("serviceDiffers: only labels and annotations in spec.clientService are corrected", () => {
   expect(serviceDiffers(marked(live(open), { other: "1" }, { "cloud.example/id": "7" }), open)).toBe(false);
   expect(serviceDiffers(marked(live(open), { team: "b" }, {}), open)).toBe(true);
   expect(serviceDiffers(marked(live(open), {}, { "example.com/scheme": "public" }), open)).toBe(true);
 });
 
-test("labels and annotations removed from the spec are removed; others stay", () => {
+test("servicePut: removes only labels and annotations that were removed from spec.clientService", () => {
   const { metadata } = servicePut(marked(live(open), { other: "1" }, { "cloud.example/id": "7" }), closed);
   expect(metadata.labels).toEqual({ ...closed.metadata.labels, other: "1" });
   expect(metadata.annotations).toEqual({ ...closed.metadata.annotations, "cloud.example/id": "7" });
   expect(metadata).toMatchObject({ uid: expect.any(String), resourceVersion: "200" });
 });
 
-test("the order of labels and annotations does not matter", () => {
+test("the order of labels and annotations in spec.clientService does not matter", () => {
   const wish = (metadata: object) =>
     clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata } } })).metadata.annotations;
   const [a, b] = [
@@ -198,27 +210,27 @@ test("the order of labels and annotations does not matter", () => {
   expect(wish({ labels: a, annotations: a })).toEqual(wish({ labels: b, annotations: b }));
 });
 
-test("a label removed from the spec is noticed and removed", () => {
+test("serviceDiffers: a label that was removed from spec.clientService is a difference", () => {
   const [more, less] = [{ a: "1", b: "2" }, { a: "1" }].map((labels) =>
     clientService(cluster({ spec: { clientService: { type: "ClusterIP", metadata: { labels } } } })),
   );
   expect(serviceDiffers(live(more!), less!)).toBe(true);
 });
 
-test("a closed Service keeps no other fields", () => {
+test("servicePut: drops sessionAffinity and publishNotReadyAddresses that another client set", () => {
   expect(servicePut(live(closed, { sessionAffinity: "ClientIP" }), closed).spec).toEqual(closed.spec);
   const given = live(open, { publishNotReadyAddresses: true });
   expect(servicePut(given, open).spec).not.toHaveProperty("publishNotReadyAddresses");
 });
 
-test("an invalid list of keys removes nothing", () => {
+test("servicePut: removes no label when the annotation with the managed keys is invalid", () => {
   for (const text of ["what?", "7", '{"labels":7}', "[]"]) {
     const given = marked(live(closed), { other: "1" }, { "etcd.improbable.io/metadata-keys": text });
     expect(servicePut(given, closed).metadata.labels).toEqual({ ...closed.metadata.labels, other: "1" });
   }
 });
 
-test("an open Service keeps its fields while it is open in the same way", () => {
+test("servicePut: a LoadBalancer Service keeps its load balancer fields until its type changes", () => {
   const how = { loadBalancerClass: "example.com/lb", loadBalancerSourceRanges: ["192.0.2.0/24"] };
   const given = live(open, { ...how, externalIPs: ["192.0.2.1"], trafficDistribution: "PreferClose" });
   expect(servicePut(given, open).spec).toEqual({ ...how, ...ADDED, ...open.spec });
@@ -229,14 +241,14 @@ test("an open Service keeps its fields while it is open in the same way", () => 
   expect(servicePut(given, undirected).spec).toEqual({ ...how, ...ADDED, ...undirected.spec });
 });
 
-test("a headless Service that was changed is corrected", () => {
+test("serviceDiffers: a headless Service with another clusterIP or publishNotReadyAddresses differs", () => {
   const wanted = headlessService(cluster());
   expect(serviceDiffers(live(wanted), wanted)).toBe(false);
   expect(serviceDiffers(live(wanted, { publishNotReadyAddresses: false }), wanted)).toBe(true);
   expect(serviceDiffers(live(wanted, { clusterIP: "10.0.0.7" }), wanted)).toBe(true);
 });
 
-test("a PodDisruptionBudget that was loosened is corrected", () => {
+test("budgetDiffers: a PodDisruptionBudget that was edited to minAvailable 0 differs", () => {
   const wanted = disruptionBudget(cluster());
   const stored = born<PodDisruptionBudget>(wanted);
   expect(budgetDiffers(stored, wanted)).toBe(false);

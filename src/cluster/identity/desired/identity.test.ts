@@ -24,7 +24,7 @@ test("a new cluster's identity has its first members in order, none joined, and 
   expect(new Set(identity.initialMembers.map(({ id }) => id)).size).toBe(3);
 });
 
-test("the identity of a cluster is deterministic, and a recreated cluster has a new one", () => {
+test("the identity of a cluster does not depend on time, and a recreated cluster has another", () => {
   const snapshot = cluster({ stage: "new" });
   expect(newIdentity({ ...snapshot, takenAtMs: 0 })).toEqual(newIdentity(snapshot));
   const metadata = { ...snapshot.cluster.metadata, uid: "uid-of-the-next" };
@@ -32,7 +32,7 @@ test("the identity of a cluster is deterministic, and a recreated cluster has a 
   expect(again.clusterID).not.toBe(newIdentity(snapshot).clusterID);
 });
 
-test("the identity in a claim includes its annotations, and whether it is being deleted, quarantined or bound", () => {
+test("toldBy: changes with the claim's identity annotations, UID, quarantine, deletion and volume only", () => {
   const one = claim("my-etcd-0", claimIdentity("c1", "m1"));
   const { metadata } = one;
   const changed = (change: object) => ({ ...one, metadata: { ...metadata, ...change } });
@@ -94,18 +94,18 @@ function adopting(more: readonly PersistentVolumeClaim[], identity: object = ado
 
 const later = claim("my-etcd-11", claimIdentity("c1", "m11"));
 const others: readonly [string, PersistentVolumeClaim][] = [
-  ["of a different cluster", claim("my-etcd-11", claimIdentity("c2", "m11"))],
-  ["with a different token", withToken("foo/my-etcd/uid-of-another", later)],
+  ["with another cluster ID", claim("my-etcd-11", claimIdentity("c2", "m11"))],
+  ["with another cluster token", withToken("foo/my-etcd/uid-of-another", later)],
   ["without a member ID", without(CLAIM_MEMBER_ID_ANNOTATION, later)],
   ["that is being deleted", { ...going("my-etcd-11"), spec: later.spec } as PersistentVolumeClaim],
   ["that was never bound", claim("my-etcd-11", claimIdentity("c1", "m11"), { bound: false })],
   ["that was quarantined", putAside("my-etcd-11")],
-  ["with an unexpected name", claim("copy-of-my-etcd-11", claimIdentity("c1", "m11"))],
-  ["with a recorded name", claim("my-etcd-9", claimIdentity("c1", "m11"))],
-  ["with a recorded ID", claim("my-etcd-11", claimIdentity("c1", "m9"))],
+  ["with a name outside the cluster's pattern", claim("copy-of-my-etcd-11", claimIdentity("c1", "m11"))],
+  ["with the name of a recorded member", claim("my-etcd-9", claimIdentity("c1", "m11"))],
+  ["with the ID of a recorded member", claim("my-etcd-11", claimIdentity("c1", "m9"))],
 ];
 
-test("a later claim of the same cluster adds its member after recorded ones, in order of ordinals", () => {
+test("members of later claims are added after the recorded members, in order of ordinals", () => {
   const first = claim("my-etcd-2", claimIdentity("c1", "m2"));
   expect(extendedIdentity(adopting([later, first]))).toEqual({
     ...adopted,
@@ -117,7 +117,7 @@ test("a later claim of the same cluster adds its member after recorded ones, in 
   });
 });
 
-test("a later claim adds nothing once etcd's member list was read, nor to an identity that was not adopted", () => {
+test("a later claim adds no member once etcd's list is read, nor to an identity not being adopted", () => {
   expect(extendedIdentity(adopting([]))).toBeUndefined();
   const { adopting: _, ...settled } = adopted;
   expect(extendedIdentity(adopting([later], settled))).toBeUndefined();
@@ -127,13 +127,13 @@ test("a later claim adds nothing once etcd's member list was read, nor to an ide
   expect(extendedIdentity(cluster({ stage: "new", with: { claims: [later] } }))).toBeUndefined();
 });
 
-test.each(others)("a later claim %s adds nothing", (_, other) => {
+test.each(others)("a later claim %s adds no member", (_, other) => {
   expect(extendedIdentity(adopting([other]))).toBeUndefined();
 });
 
 const ONCE = "Two processes must never run as one member: delete the claims that are copies";
 
-test("copies of one claim that appear later are not adopted, and others are", () => {
+test("two later claims with the same member ID are not adopted, while another later claim is", () => {
   const given = adopting([
     claim("my-etcd-12", claimIdentity("c1", "m11")),
     later,
@@ -162,20 +162,20 @@ test("a later claim of a member with an https URL is adopted only by a cluster w
 });
 
 const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: object }[] = [
-  { name: "claims of one cluster define its identity, in order of ordinals", claims: kept, expect: adopted },
-  { name: "a quarantined claim does not count", claims: [...kept, putAside("my-etcd-3")], expect: adopted },
+  { name: "the claims of one cluster give its members, in order of ordinals", claims: kept, expect: adopted },
+  { name: "a quarantined claim is ignored", claims: [...kept, putAside("my-etcd-3")], expect: adopted },
   {
     name: "a claim that is being deleted prevents adoption",
     claims: [...kept, going("my-etcd-0")],
     expect: { unclear: "claim my-etcd-0 is being deleted" },
   },
   {
-    name: "a claim without annotations prevents adoption",
+    name: "a claim without identity annotations prevents adoption",
     claims: [...kept, claim("my-etcd-0")],
     expect: { unclear: "claim my-etcd-0 lacks the annotations with its cluster and member" },
   },
   {
-    name: "a claim with a member but without a cluster prevents adoption",
+    name: "a claim with a member ID but without a cluster ID prevents adoption",
     claims: [...kept, without(CLAIM_CLUSTER_ID_ANNOTATION, claim("my-etcd-0", claimIdentity("c1", "m0")))],
     expect: { unclear: "claim my-etcd-0 lacks the annotations with its cluster and member" },
   },
@@ -190,14 +190,14 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
     expect: { ...adopted, initialMembers: [{ name: "my-etcd-10", id: "m10", joined: true }] },
   },
   {
-    name: "a claim without a token is of unknown origin",
+    name: "a claim without a cluster token prevents adoption",
     claims: [kept[0]!, without(CLAIM_CLUSTER_TOKEN_ANNOTATION, kept[1]!)],
     expect: { unclear: "claim my-etcd-9 lacks the annotations with its cluster and member" },
   },
   ...[
     ["of another namespace", "prod/my-etcd/uid-of-cluster", "of EtcdCluster my-etcd in namespace prod"],
-    ["of another name", "foo/other/uid-of-cluster", "of EtcdCluster other in namespace foo"],
-    ["of another form", "my-token", "of unknown origin"],
+    ["of another cluster name", "foo/other/uid-of-cluster", "of EtcdCluster other in namespace foo"],
+    ["without slashes", "my-token", "of unknown origin"],
     ["of too many parts", "foo/my-etcd/uid/more", "of unknown origin"],
     ["of too few parts", "foo/my-etcd", "of unknown origin"],
   ].map(([name, token = "", whose]) => ({
@@ -213,7 +213,7 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
     expect: { ...adopted, token: "foo/my-etcd/uid-of-another" },
   },
   {
-    name: "a claim under another name prevents adoption",
+    name: "a claim with a name outside the cluster's pattern prevents adoption",
     claims: [...kept, claim("data-my-etcd-0", claimIdentity("c1", "m1"))],
     expect: { unclear: "claim data-my-etcd-0 lacks the annotations with its cluster and member" },
   },
@@ -223,7 +223,7 @@ const cases: { name: string; claims: readonly PersistentVolumeClaim[]; expect: o
     expect: { unclear: `claims my-etcd-10 and my-etcd-12 have the data of one member (m10). ${ONCE}` },
   },
   {
-    name: "claims of two clusters prevent adoption, and are named",
+    name: "claims of two clusters prevent adoption and are named in the reason",
     claims: [kept[1]!, claim("my-etcd-0", claimIdentity("c2", "m1"))],
     expect: { unclear: "they belong to different clusters: my-etcd-0 to c2, my-etcd-9 to c1" },
   },
@@ -240,12 +240,12 @@ function joinedOf(claims: readonly PersistentVolumeClaim[]): object {
   return "unclear" in identity ? identity : identity.initialMembers.map(({ joined }) => joined);
 }
 
-test("identity by claims: first members with claims that were never bound have not joined", () => {
+test("identity by claims: a first member with an unbound claim counts as not joined", () => {
   expect(joinedOf(founding([]))).toEqual([false, false, false]);
   expect(joinedOf(founding(["my-etcd-0", "my-etcd-2"]))).toEqual([true, false, true]);
 });
 
-test("identity by claims: when a claim is missing, only members with a bound claim are adopted, as joined", () => {
+test("identity by claims: when a claim is missing, only members with bound claims are adopted", () => {
   expect(joinedOf(founding(["my-etcd-1", "my-etcd-2"]).slice(1))).toEqual([true, true]);
   expect(joinedOf(founding(["my-etcd-1"]).slice(1))).toEqual([true]);
   expect(joinedOf(founding([]).slice(1))).toEqual({
@@ -253,7 +253,7 @@ test("identity by claims: when a claim is missing, only members with a bound cla
   });
 });
 
-test("identity by claims: a later member with a first member's name has a different ID, and is no first member", () => {
+test("identity by claims: a later member that reuses a first member's name is adopted only with a bound claim", () => {
   const later = (bound: boolean) =>
     claim("my-etcd-2", claimIdentity(newIdentity(cluster({ stage: "new" })).clusterID, "abc"), { bound });
   const two = founding(["my-etcd-0", "my-etcd-1"]).slice(0, 2);
@@ -261,7 +261,7 @@ test("identity by claims: a later member with a first member's name has a differ
   expect(joinedOf([...two, later(true)])).toEqual([true, true, true]);
 });
 
-test("identity by claims: an unbound claim of a later member alone forms no second cluster", () => {
+test("identity by claims: an unbound claim of a later member alone is not adopted", () => {
   const { clusterID } = newIdentity(cluster({ stage: "new", replicas: 1 }));
   const claims = [claim("my-etcd-0", claimIdentity(clusterID, "abc"), { bound: false })];
   expect(adoptedIdentity(cluster({ stage: "new", replicas: 1, with: { claims } }))).toHaveProperty("unclear");
@@ -269,7 +269,7 @@ test("identity by claims: an unbound claim of a later member alone forms no seco
 
 const TLS = { tls: clusterTlsSchema.parse({}) };
 
-test("a new cluster with peer TLS has other member IDs, and a peer scheme", () => {
+test("the identity of a new cluster with peer TLS has IDs computed with https and peer scheme https", () => {
   const secured = newIdentity(cluster({ stage: "new", spec: TLS }));
   const plain = newIdentity(cluster({ stage: "new" }));
   expect(secured.peerScheme).toBe("https");
@@ -291,13 +291,13 @@ function secured(one: PersistentVolumeClaim): PersistentVolumeClaim {
 
 test.each([
   {
-    name: "a cluster with https comes back with it",
+    name: "claims with https are adopted with peer scheme https when the spec has TLS",
     claims: kept.map(secured),
     spec: TLS,
     is: { ...adopted, peerScheme: "https" },
   },
   {
-    name: "https members need TLS in the spec",
+    name: "claims with https are not adopted without TLS in the spec",
     claims: kept.map(secured),
     spec: {},
     is: {
@@ -305,15 +305,15 @@ test.each([
         "the peer URL of my-etcd-9 has https, and spec.tls.peer.provider is None; set it to Operator, CertManager or Secret; it may be None once the cluster runs",
     },
   },
-  { name: "http members may come back with TLS in the spec", claims: kept, spec: TLS, is: adopted },
+  { name: "claims with http are adopted also with TLS in the spec", claims: kept, spec: TLS, is: adopted },
   {
-    name: "claims may have both schemes from an unfinished change to or from TLS",
+    name: "claims with both schemes are adopted with TLS in the spec",
     claims: [kept[0]!, secured(kept[1]!)],
     spec: TLS,
     is: { ...adopted, peerScheme: "https" },
   },
   {
-    name: "a single https member needs TLS in the spec",
+    name: "claims with both schemes are not adopted without TLS in the spec",
     claims: [kept[0]!, secured(kept[1]!)],
     spec: {},
     is: {
@@ -336,22 +336,19 @@ test("identity by claims: first members are recognised by IDs computed with http
 
 test.each([
   {
-    name: "https, and their claims have http now",
+    name: "https when its claims have http now",
     born: TLS,
     now: (one: PersistentVolumeClaim) => one,
     peerScheme: "https",
   },
-  { name: "http, and their claims have https now", born: {}, now: secured, peerScheme: undefined },
-])(
-  "identity by claims: the peer scheme of first members is kept: they were formed with $name",
-  ({ born, now, peerScheme }) => {
-    const { clusterID, initialMembers } = newIdentity(cluster({ stage: "new", spec: born }));
-    const claims = initialMembers.map(({ name, id }) => now(claim(name, claimIdentity(clusterID, id))));
-    const identity = adoptedIdentity(cluster({ stage: "new", spec: TLS, with: { claims } }));
-    expect(identity).toMatchObject({ clusterID });
-    expect("unclear" in identity ? identity : identity.peerScheme).toBe(peerScheme);
-  },
-);
+  { name: "http when its claims have https now", born: {}, now: secured, peerScheme: undefined },
+])("identity by claims: keeps the peer scheme of a cluster formed with $name", ({ born, now, peerScheme }) => {
+  const { clusterID, initialMembers } = newIdentity(cluster({ stage: "new", spec: born }));
+  const claims = initialMembers.map(({ name, id }) => now(claim(name, claimIdentity(clusterID, id))));
+  const identity = adoptedIdentity(cluster({ stage: "new", spec: TLS, with: { claims } }));
+  expect(identity).toMatchObject({ clusterID });
+  expect("unclear" in identity ? identity : identity.peerScheme).toBe(peerScheme);
+});
 
 for (const { name, claims, expect: wanted } of cases) {
   test(`identity by claims: ${name}`, () =>

@@ -4,7 +4,7 @@ import { restoreFor } from "./restore.ts";
 
 const given = cluster({ stage: "new", spec: { bootstrap: { fromBackup: { backupName: "nightly" } } } });
 
-test("the EtcdRestore of a cluster is owned by it, and has its spec as template", () => {
+test("the EtcdRestore of a cluster has the cluster as owner and its spec without bootstrap as template", () => {
   const { bootstrap: _, ...spec } = given.cluster.spec;
   const restore = restoreFor(given, { backupName: "nightly" });
   expect(restore.metadata).toMatchObject({

@@ -81,7 +81,7 @@ const secured = withEachMember(
 
 const stages = [
   {
-    name: "initial members with TLS get the URLs of the others",
+    name: "the EtcdPeer of an initial member with TLS has the https URLs of all initial members",
     given: newPeer(cluster({ stage: "recorded" }), overTls, "my-etcd-0"),
     expect: {
       ...always,
@@ -94,7 +94,7 @@ const stages = [
     },
   },
   {
-    name: "a member that joins them gets their URLs, too",
+    name: "the intent of a joining member with TLS has the https URLs of all members",
     given: intendedPeer(secured, overTls, "my-etcd-3"),
     expect: {
       ...always,
@@ -124,7 +124,7 @@ const stages = [
     },
   },
   {
-    name: "an added member joins with the ID from etcd, and lists itself once",
+    name: "the EtcdPeer of an added member has the ID from etcd and lists the member once",
     given: joiningPeer(settled, identity, "my-etcd-2", "77"),
     expect: {
       ...always,
@@ -137,7 +137,7 @@ const stages = [
     },
   },
 ];
-test("a joining member gets the listed URL of a foreign member", () => {
+test("the EtcdPeer of a joining member has the URL that etcd lists for a foreign member", () => {
   const grown = withMember(settled, stranger({ name: "theirs", peerUrls: ["http://10.1.2.3:12380"] }));
   const list = joiningPeer(grown, identity, "my-etcd-3", "77").spec?.bootstrap?.static.initialCluster;
   expect(list).toContainEqual({
@@ -155,17 +155,17 @@ for (const { name, given, expect: wanted } of stages) {
   });
 }
 
-test("an initial member gets its own ID", () => {
+test("the EtcdPeer of each initial member has its own member ID", () => {
   const ids = identity.initialMembers.map(({ name }) => newPeer(settled, identity, name).spec?.memberID);
   expect(ids).toEqual(identity.initialMembers.map(({ id }) => id));
 });
 
-test("fields without a value are left out", () => {
+test("bootstrap and memberID are left out of an EtcdPeer when they have no value", () => {
   expect(fencedPeer(settled, identity, "my-etcd-0").spec).not.toHaveProperty("bootstrap");
   expect(intendedPeer(settled, identity, "my-etcd-3").spec).not.toHaveProperty("memberID");
 });
 
-test("the member ID comes from etcd, then the EtcdPeer, then the initial members", () => {
+test("fencedPeer: the member ID comes from etcd, else from the EtcdPeer, else from the identity", () => {
   const name = "my-etcd-1";
   const [, founder] = identity.initialMembers;
   const id = (snapshot: typeof settled) => fencedPeer(snapshot, identity, name).spec?.memberID;
@@ -178,7 +178,7 @@ test("the member ID comes from etcd, then the EtcdPeer, then the initial members
   expect(id(withoutMember({ ...settled, peers }, name))).toBe(LATER_ID);
 });
 
-test("a joining member gets the default or the listed URLs of each member", () => {
+test("the EtcdPeer of a joining member leaves out URLs that are the default", () => {
   const listed = (snapshot: typeof settled) =>
     intendedPeer(snapshot, identity, "my-etcd-3").spec?.bootstrap?.static.initialCluster[1];
   const usual = { name: "my-etcd-1", host: "my-etcd-1.my-etcd.foo.svc" };
@@ -191,7 +191,7 @@ test("a joining member gets the default or the listed URLs of each member", () =
 const live = settled.peers[0]!;
 const newer = { version: "3.6.17", podTemplate };
 
-test("revisedPeer: records the previous template, and changes nothing else", () => {
+test("revisedPeer: changes only the template and records the previous template", () => {
   const own = { version, podTemplate };
   expect(revisedPeer(live, newer, own).spec).toEqual({ ...live.spec, ...newer, previous: own });
   expect(revisedPeer(live, newer, undefined).spec).toEqual({ ...live.spec, ...newer });
@@ -209,14 +209,14 @@ test("revisedPeer: does not restore fields that a person removed", () => {
   expect(bare).not.toHaveProperty("ownerReferences");
 });
 
-test("the previous template is kept by every other write", () => {
+test("fencedPeer: keeps spec.previous", () => {
   const previous = { version: "3.6.15", podTemplate };
   const peers = [{ ...live, spec: { ...live.spec, previous } }, ...settled.peers.slice(1)];
   expect(fencedPeer({ ...settled, peers }, identity, "my-etcd-0").spec?.previous).toEqual(previous);
   expect(fencedPeer(settled, identity, "my-etcd-0").spec).not.toHaveProperty("previous");
 });
 
-test("during a switch to TLS each URL follows its EtcdPeer, etcd's list, or most members", () => {
+test("during a switch to TLS a peer URL's scheme follows the EtcdPeer, else etcd's list, else most members", () => {
   const half = switching({}, ["reached", "both", "both"]);
   const mostly = switching({}, ["both", "reached", "reached"]);
   const by = (given: typeof settled, name: string) => reachedBy(fencedPeer(given, identity, name).spec!);
@@ -235,7 +235,7 @@ test("during a switch to TLS each URL follows its EtcdPeer, etcd's list, or most
   ]);
 });
 
-test("a new volume is at least as large as the voters' claims, and an EtcdPeer keeps its storage", () => {
+test("a new member's volume is at least as large as the largest claim of a voter", () => {
   const grown = (...sizes: readonly (string | number | undefined)[]) => ({
     ...settled,
     claims: settled.claims.map((each, n) => {
