@@ -51,6 +51,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          taskTitleValueFormatTruncate: 0, // Whole names: vitest cuts each inserted value at 40 characters.
           include: ["src/**/*.test.ts", "dev/**/*.test.ts", "test/unit/**/*.test.ts"],
           isolate: false, // What is tested keeps nothing in modules. Loading all modules again for each of hundreds of files took half of the processor time.
           ...computes,

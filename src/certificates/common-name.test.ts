@@ -17,6 +17,6 @@ test.each<{ commonName: string | undefined; found: string | undefined }>([
   expect(commonNameIn(leaf.certificate + authority.certificate)).toBe(found);
 });
 
-test("a text without a certificate has no name", () => {
+test("a text without a certificate has no common name", () => {
   expect(commonNameIn("")).toBeUndefined();
 });

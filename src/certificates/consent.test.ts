@@ -8,13 +8,13 @@ import { overTls } from "#kit/snapshots/etcd-backup.ts";
 const LABELS = { [TLS_LABEL]: "true" };
 
 test.each([
-  ["with the label", "theirs", LABELS, true],
-  ["without labels", "theirs", undefined, false],
-  ["with other labels", "theirs", { a: "true" }, false],
-  ["with another value of the label", "theirs", { [TLS_LABEL]: "false" }, false],
-  ["of the peer CA", "other-peer-ca", LABELS, false],
-  ["of the client CA", "other-client-ca", LABELS, false],
-])("whether clusters may use a Secret %s", (_, name, labels, is) => {
+  ["with the label may be used by clusters", "theirs", LABELS, true],
+  ["without labels may not be used by clusters", "theirs", undefined, false],
+  ["with other labels may not be used by clusters", "theirs", { a: "true" }, false],
+  ["with another value of the label may not be used by clusters", "theirs", { [TLS_LABEL]: "false" }, false],
+  ["of a peer CA may not be used by clusters, even with the label", "other-peer-ca", LABELS, false],
+  ["of a client CA may not be used by clusters, even with the label", "other-client-ca", LABELS, false],
+])("a Secret %s", (_, name, labels, is) => {
   expect(mayBeShown(secretOf(name, {}, { labels }))).toBe(is);
 });
 
@@ -22,7 +22,7 @@ const secret = { serverSecretName: "server", operatorClientSecretName: "mine" };
 const brought = overTls({ client: { provider: "Secret", secret } });
 const recorded = { name: "mine", notAfter: "2026-01-02T00:00:00Z", issuer: "CN=a" };
 
-test("the operator connects with a labelled Secret, with its own, and with one that the status lists", () => {
+test("the operator connects with a labelled Secret, its own Secret or a Secret that the status lists", () => {
   const given = { secretName: "mine", mayBeShown: false, ownerUid: undefined };
   expect(mayConnectWith(brought, given)).toBe(false);
   expect(mayConnectWith(brought, { ...given, mayBeShown: true })).toBe(true);
@@ -33,7 +33,7 @@ test("the operator connects with a labelled Secret, with its own, and with one t
   expect(mayConnectWith(rest, given)).toBe(false);
 });
 
-test("the operator's own certificate stays in use during the change to a user's Secret, and no other does", () => {
+test("only the operator's previous own certificate stays in use during a change to a user-provided Secret", () => {
   const former = { secretName: "my-etcd-operator-tls", mayBeShown: false, ownerUid: undefined };
   const inUse = (provider: string) => ({ ...brought, status: { issuedBy: { client: { provider } } } });
   expect(mayConnectWith(inUse("Operator"), former)).toBe(true);
@@ -43,7 +43,7 @@ test("the operator's own certificate stays in use during the change to a user's 
   expect(mayConnectWith(brought, former)).toBe(false);
 });
 
-test("a Secret that the operator filled for this cluster needs no label, whatever the status lists; a CA's Secret is never used", () => {
+test("a Secret that the operator filled for the cluster needs no label, except that of a CA", () => {
   const { name, uid } = brought.metadata;
   const own = { secretName: `${name}-operator-tls`, mayBeShown: false, ownerUid: uid };
   const { status: _, ...unrecorded } = brought;

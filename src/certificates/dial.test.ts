@@ -28,7 +28,7 @@ const identities: Identities = {
   },
 };
 
-test("a pod without the annotation is dialled without TLS, whatever is in memory", () => {
+test("a pod without the https annotation is dialled without TLS although a client certificate is known", () => {
   expect(endpointOf(member(), identities)).toEqual({ is: "present", value: { address: "10.0.0.7:2379" } });
 });
 
@@ -43,19 +43,19 @@ test("a pod with TLS is dialled at its address under its own name, with the clus
   expect(asked).toEqual([{ namespace: "foo", name: "my-etcd" }]);
 });
 
-test("a pod with TLS is not dialled without a client certificate, and the message has the reason", () => {
+test("a pod with TLS has no endpoint while the client certificate is unknown", () => {
   expect(endpointOf(member(HTTPS), noIdentities)).toEqual({
     is: "unknown",
     why: "10.0.0.7:2379 requires TLS, and the operator has not read its client certificate for this cluster yet",
   });
 });
 
-test("a pod without an address has no endpoint", () => {
+test("a failed pod has no endpoint", () => {
   const given = member(HTTPS);
   expect(endpointOf({ ...given, status: { ...given.status, phase: "Failed" } }, identities).is).toBe("absent");
 });
 
-test("the same certificate and name give the same object, so that connections are reused", () => {
+test("endpoints with the same certificate and name share one TLS object, so that connections are reused", () => {
   const tlsOf = (given: Identities, podIP?: string) => {
     const endpoint = endpointOf(member({ ...HTTPS, ...(podIP === undefined ? {} : { podIP }) }), given);
     return endpoint.is === "present" ? endpoint.value.tls : undefined;
@@ -64,14 +64,14 @@ test("the same certificate and name give the same object, so that connections ar
   expect(tlsOf({ identityOf: () => ({ ...IDENTITY }) })).not.toBe(tlsOf(identities));
 });
 
-test("members behind a Service are dialled by the Service's name", () => {
+test("members behind a Service are dialled with TLS under the name of the Service", () => {
   const service = (given: Pod | undefined) => endpointAt("10.96.0.1:2379", given, "my-etcd-client.foo.svc", identities);
   expect(service(member())).toEqual({ is: "present", value: { address: "10.96.0.1:2379" } });
   expect(service(undefined)).toEqual({ is: "present", value: { address: "10.96.0.1:2379" } });
   expect(service(member(HTTPS))).toMatchObject({ value: { tls: { serverName: "my-etcd-client.foo.svc" } } });
 });
 
-test("printing an endpoint shows nothing of the key", () => {
+test("printing an endpoint shows no key", () => {
   const endpoint = endpointOf(member(HTTPS), identities);
   for (const text of [JSON.stringify(endpoint), inspect(endpoint, { depth: 9, showHidden: true, getters: false })])
     expect(text).not.toMatch(/KEY|CERT/);

@@ -13,22 +13,22 @@ const good = dataOf(pair, ca.certificate + other.certificate);
 
 describe("a Secret with a certificate", () => {
   test.each([
-    ["its only writer", ["2026-01-01T11:00:00Z"], "2026-01-01T11:00:00Z"],
+    ["the time of the only writer", ["2026-01-01T11:00:00Z"], "2026-01-01T11:00:00Z"],
     [
-      "the last one of several",
+      "the latest time of several writers",
       ["2026-01-01T11:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T10:00:00Z"],
       "2026-01-01T12:00:00Z",
     ],
-    ["nobody", [], undefined],
-    ["a writer without a time", ["2026-01-01T11:00:00Z", undefined], undefined],
-  ])("has the time of its last write: by %s", (_, times, expected) => {
+    ["no known time without writers", [], undefined],
+    ["no known time when a writer has no time", ["2026-01-01T11:00:00Z", undefined], undefined],
+  ])("has as the time of its last write %s", (_, times, expected) => {
     const managedFields = times.map((time) => (time === undefined ? {} : { time }));
     const { writtenAtMs } = factsOf(secretOf("a", good, { managedFields }), "leaf");
     expect(writtenAtMs).toBe(expected && Date.parse(expected));
     expect(factsOf(secretOf("a", good), "leaf").writtenAtMs).toBeUndefined();
   });
 
-  test("has all facts that are public", () => {
+  test("has all public facts", () => {
     const owner = { ownerReferences: [{ apiVersion: "a", kind: "b", name: "c", uid: "owner", controller: true }] };
     expect(factsOf(secretOf("my-etcd-peer-tls", good, owner), "leaf")).toEqual({
       secretName: "my-etcd-peer-tls",
@@ -55,17 +55,17 @@ describe("a Secret with a certificate", () => {
     });
   });
 
-  test("has whether EtcdClusters may use it", () => {
+  test("has mayBeShown when its label lets EtcdClusters use it", () => {
     const labels = { "etcd.improbable.io/tls": "true" };
     expect(factsOf(secretOf("a", good, { labels }), "leaf").mayBeShown).toBe(true);
   });
 
-  test("has its cert-manager Certificate", () => {
+  test("has the name of its cert-manager Certificate", () => {
     const annotations = { "cert-manager.io/certificate-name": "my-etcd-peer-tls" };
     expect(factsOf(secretOf("a", good, { annotations }), "leaf").certificateName).toBe("my-etcd-peer-tls");
   });
 
-  test("has no fact of its key", () => {
+  test("has no part of a key", () => {
     const printed = JSON.stringify(factsOf(secretOf("a", { ...good, "next.key": other.key }), "leaf"));
     for (const key of [pair.key, other.key]) {
       const [, line = ""] = key.split("\n");
@@ -76,32 +76,40 @@ describe("a Secret with a certificate", () => {
   });
 
   const short = { fromMs: NOW_MS - DAY_MS, untilMs: NOW_MS + DAY_MS };
-  test("expires with the first certificate of its chain", async () => {
+  test("expires with the first certificate of its chain to expire", async () => {
     const ended = await leaf(ca, short);
     const chain = { ...good, "tls.crt": pair.certificate + ended.certificate };
     expect(factsOf(secretOf("a", chain), "leaf").notAfterMs).toBe(NOW_MS + DAY_MS);
   });
 
   const cases: { name: string; with: Record<string, string>; trouble: string | undefined }[] = [
-    { name: "whole", with: {}, trouble: undefined },
-    { name: "half a pair: no key", with: { "tls.key": "" }, trouble: "it has no tls.key" },
-    { name: "half a pair: no certificate", with: { "tls.crt": "" }, trouble: "it has no tls.crt" },
-    { name: "no ca.crt", with: { "ca.crt": " \n" }, trouble: "it has no ca.crt" },
-    { name: "no certificate", with: { "tls.crt": "x" }, trouble: "its tls.crt is not a PEM certificate" },
-    { name: "no PEM in ca.crt", with: { "ca.crt": "x" }, trouble: "its ca.crt is not a PEM certificate" },
-    { name: "another key", with: { "tls.key": other.key }, trouble: "its tls.key is not the key of its tls.crt" },
-    { name: "no key", with: { "tls.key": "x" }, trouble: "its tls.key is not the key of its tls.crt" },
+    { name: "a complete Secret (none)", with: {}, trouble: undefined },
+    { name: "a missing tls.key", with: { "tls.key": "" }, trouble: "it has no tls.key" },
+    { name: "a missing tls.crt", with: { "tls.crt": "" }, trouble: "it has no tls.crt" },
+    { name: "a blank ca.crt", with: { "ca.crt": " \n" }, trouble: "it has no ca.crt" },
+    { name: "a tls.crt that is no PEM", with: { "tls.crt": "x" }, trouble: "its tls.crt is not a PEM certificate" },
+    { name: "a ca.crt that is no PEM", with: { "ca.crt": "x" }, trouble: "its ca.crt is not a PEM certificate" },
     {
-      name: "a CA that did not sign",
+      name: "a key of another certificate",
+      with: { "tls.key": other.key },
+      trouble: "its tls.key is not the key of its tls.crt",
+    },
+    {
+      name: "a tls.key that is no PEM",
+      with: { "tls.key": "x" },
+      trouble: "its tls.key is not the key of its tls.crt",
+    },
+    {
+      name: "a ca.crt with only a CA that did not sign",
       with: { "ca.crt": other.certificate },
       trouble: "its tls.crt is signed by none of its ca.crt",
     },
   ];
-  test.each(cases)("has a message for: $name", ({ with: changed, trouble }) => {
+  test.each(cases)("has the right message for $name", ({ with: changed, trouble }) => {
     expect(factsOf(secretOf("a", { ...good, ...changed }), "leaf").trouble).toBe(trouble);
   });
 
-  test("is valid by one CA, even if a second CA has an unknown kind of key", () => {
+  test("is valid when one CA signed it and another CA has an unknown kind of key", () => {
     const unknown = withUnknownKey(ca.certificate);
     const facts = factsOf(secretOf("a", dataOf(pair, unknown + ca.certificate)), "leaf");
     expect(facts).toMatchObject({ trouble: undefined, signerId: id(ca) });
@@ -111,7 +119,7 @@ describe("a Secret with a certificate", () => {
     );
   });
 
-  test("without any data has a message, and no other facts", () => {
+  test("without any data has a message and no other facts", () => {
     const { data: _, ...empty } = secretOf("a", {});
     expect(factsOf(empty, "leaf")).toMatchObject({
       trouble: "it has no tls.crt",
@@ -122,7 +130,7 @@ describe("a Secret with a certificate", () => {
   });
 });
 
-describe("the time of a certificate", () => {
+describe("the validity of a certificate", () => {
   const during = (first: number, last: number) => ({
     fromMs: NOW_MS + first * DAY_MS,
     untilMs: NOW_MS + last * DAY_MS,
@@ -135,13 +143,13 @@ describe("the time of a certificate", () => {
   };
   const OWN = [-1, 90];
 
-  test("is within that of the CA that has signed it", async () => {
+  test("is limited by the validity of the CA that signed it", async () => {
     expect(daysOf(pair, ca)).toEqual(OWN);
     expect(daysOf(pair, await renewed(ca, during(-400, -1)))).toEqual([-1, -1]);
     expect(daysOf(pair, await renewed(ca, during(5, 500)))).toEqual([5, 90]);
   });
 
-  test("is within that of the longest-lived CA of this name and key, in any order", async () => {
+  test("is limited by the longest-lived CA certificate of the same name and key, in any order", async () => {
     const [ended, soon] = [await renewed(ca, during(-400, -1)), await renewed(ca, during(-400, 7))];
     const later = await renewed(ca, during(5, 500));
     expect(daysOf(pair, ended, ca)).toEqual(OWN);
@@ -150,7 +158,7 @@ describe("the time of a certificate", () => {
     expect(daysOf(pair, soon, later)).toEqual(OWN);
   });
 
-  test("has the shortest lifetime of the certificates involved", async () => {
+  test("has the shortest lifetime of all certificates in its chain", async () => {
     const lifeOf = (shown: KeyPair, ...trust: readonly KeyPair[]) => {
       const all = trust.map(({ certificate }) => certificate).join("");
       return factsOf(secretOf("a", dataOf(shown, all)), "leaf").lifeMs / DAY_MS;
@@ -164,11 +172,11 @@ describe("the time of a certificate", () => {
     expect(lifeOf(single, intermediateCA)).toBe(30);
   });
 
-  test("does not depend on other trusted CAs, such as the previous one", async () => {
+  test("does not depend on CAs that did not sign it", async () => {
     expect(daysOf(pair, await renewed(other, during(-400, -1)), ca)).toEqual(OWN);
   });
 
-  test("is within that of all intermediates and the root, unless an intermediate is trusted itself", async () => {
+  test("is limited by all intermediates and the root, unless an intermediate is trusted itself", async () => {
     const intermediateCA = await intermediate(ca, during(-1, 60));
     const single = await leaf(intermediateCA);
     const chain = { ...single, certificate: single.certificate + intermediateCA.certificate };
@@ -189,7 +197,7 @@ describe("the Secret of a CA", () => {
     "next.crt": other.certificate,
     "next.key": other.key,
   };
-  test("names the next CA, and which request caused the last one", () => {
+  test("has the next CA and the request of the last rotation", () => {
     const annotations = { "etcd.improbable.io/rotated-for": "all" };
     const facts = factsOf(secretOf("a", both, { annotations }), "authority");
     expect(facts).toMatchObject({
@@ -201,30 +209,30 @@ describe("the Secret of a CA", () => {
   });
 
   const cases: { name: string; data: Record<string, string>; trouble: string | undefined }[] = [
-    { name: "whole", data: own, trouble: undefined },
-    { name: "a leaf", data: good, trouble: "its tls.crt is not a self-signed CA" },
+    { name: "a complete CA Secret (none)", data: own, trouble: undefined },
+    { name: "a leaf certificate", data: good, trouble: "its tls.crt is not a self-signed CA" },
     {
-      name: "not in its own bundle",
+      name: "a ca.crt without the CA itself",
       data: dataOf(ca, other.certificate),
       trouble: "its tls.crt is not among its ca.crt",
     },
     {
-      name: "half of a next one",
+      name: "a next.key without next.crt",
       data: { ...own, "next.key": other.key },
       trouble: "it has next.key without next.crt",
     },
     {
-      name: "a next one with another key",
+      name: "a next.key of another certificate",
       data: { ...both, "next.key": ca.key },
       trouble: "its next.key is not the key of its next.crt",
     },
   ];
-  test.each(cases)("has a message for: $name", ({ data, trouble }) => {
+  test.each(cases)("has the right message for $name", ({ data, trouble }) => {
     expect(factsOf(secretOf("a", data), "authority").trouble).toBe(trouble);
   });
 });
 
-test("addresses have one canonical form", () => {
+test("addressText returns IP addresses in canonical form", () => {
   expect(["127.0.0.1", "0:0:0:0:0:0:0:1", "FD00::0001", "x:y"].map(addressText)).toEqual([
     "127.0.0.1",
     "::1",

@@ -30,7 +30,7 @@ const bundle = file("bundle.crt", other.certificate + ca.certificate);
 const serverFile = file("server.crt", server.certificate);
 
 describe("openssl", () => {
-  test("verifies a leaf with the CA, for each of its purposes and names", () => {
+  test("verifies an issued certificate with its CA, for each of its purposes and names", () => {
     for (const trusted of [caFile, bundle])
       for (const purpose of ["sslserver", "sslclient"])
         for (const host of ["my-etcd-12.my-etcd.foo.svc", "my-etcd-client.foo.svc", "localhost", "etcd.example.com"]) {
@@ -49,7 +49,7 @@ describe("openssl", () => {
       flags: ["-CAfile", caFile, "-attime", String((NOW_MS - 2 * DAY_MS) / 1_000)],
     },
   ];
-  test.each(refused)("refuses it for $name", ({ flags }) => {
+  test.each(refused)("rejects an issued certificate for $name", ({ flags }) => {
     expect(() => openssl("verify", ...flags, serverFile)).toThrow(/verification failed/);
   });
 
@@ -66,18 +66,18 @@ describe("openssl", () => {
     expect(own).toMatch(/Subject: CN ?= ?my-etcd peer CA [0-9a-f]{12}/);
   });
 
-  test("verifies with the right one of two CAs of one name", () => {
+  test("verifies an issued certificate with a bundle of two CAs of the same name", () => {
     expect(openssl("verify", "-x509_strict", ...at, "-CAfile", bundle, serverFile)).toContain("OK");
   });
 });
 
-test("a leaf expires no later than its CA", async () => {
+test("an issued certificate expires no later than its CA", async () => {
   const text = file("long.crt", (await leaf(ca, { untilMs: NOW_MS + 9_999 * DAY_MS })).certificate);
   const ends = [text, caFile].map((path) => openssl("x509", "-in", path, "-noout", "-enddate"));
   expect(ends[0]).toBe(ends[1]);
 });
 
-test("a leaf with a common name has it, and its alternative names are not critical", async () => {
+test("a client certificate has its common name and no alternative names", async () => {
   const text = file(
     "client.crt",
     (await leaf(ca, { commonName: "etcd-cluster-operator", usages: ["clientAuth"], names: [] })).certificate,
@@ -89,7 +89,7 @@ test("a leaf with a common name has it, and its alternative names are not critic
   expect(() => openssl("verify", ...at, "-purpose", "sslserver", "-CAfile", caFile, text)).toThrow();
 });
 
-test("addresses are distinguished from names", () => {
+test("isAddress distinguishes IP addresses from names", () => {
   expect(["::1", "10.0.0.1"].map(isAddress)).toEqual([true, true]);
   expect(["localhost", "10.0.0.1.example", "a-1.b"].map(isAddress)).toEqual([false, false, false]);
 });

@@ -6,7 +6,7 @@ import { secretOf } from "#kit/snapshots/certificates.ts";
 const ref = { namespace: "foo", name: "my-etcd" };
 const data = { "ca.crt": "whom", "tls.crt": "who", "tls.key": "hush" };
 
-test("a keyring returns the client certificate, and the same object as long as nothing changes", () => {
+test("a keyring returns the learned client certificate, as the same object until the Secret changes", () => {
   const keyring = new Keyring();
   expect(keyring.identityOf(ref)).toBeUndefined();
   keyring.learn(ref, secretOf("a", data));
@@ -29,14 +29,14 @@ test("a keyring returns the client certificate, and the same object as long as n
   expect(keyring.identityOf(ref)).toBeUndefined();
 });
 
-test("an incomplete Secret does not replace it", () => {
+test("an incomplete Secret does not replace the client certificate in a keyring", () => {
   const keyring = new Keyring();
   keyring.learn(ref, secretOf("a", data));
   for (const key of Object.keys(data)) keyring.learn(ref, secretOf("a", { ...data, [key]: "" }));
   expect(keyring.identityOf(ref)?.cert).toBe("who");
 });
 
-test("printing it, whole or in parts, shows no key", () => {
+test("printing a keyring or its client certificate shows no key", () => {
   const keyring = new Keyring();
   keyring.learn(ref, secretOf("a", data));
   const identity = keyring.identityOf(ref);
@@ -47,7 +47,7 @@ test("printing it, whole or in parts, shows no key", () => {
   }
 });
 
-test("additional CAs are appended to the Secret's, whichever comes first", () => {
+test("additional CAs are appended to ca.crt, also when they are added before the Secret", () => {
   const keyring = new Keyring();
   keyring.alsoTrust(ref, "others");
   expect(keyring.identityOf(ref)).toBeUndefined();

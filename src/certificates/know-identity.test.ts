@@ -24,14 +24,14 @@ async function known(given = overTls(), found: Observed<Secret> = present(GOOD),
   return { asked, keyring };
 }
 
-test("a certificate that is not in memory is read by its name, once", async () => {
+test("a client certificate that is not in the keyring is read by its name, once", async () => {
   const { asked, keyring } = await known();
   expect(asked).toEqual(["foo/my-etcd-operator-tls"]);
   expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "my-etcd-operator-tls", cert: data["tls.crt"] });
   expect((await known(overTls(), present(GOOD), keyring)).asked).toEqual([]);
 });
 
-test("a user's Secret is read by the given name, and used when its label permits it", async () => {
+test("a user-provided Secret is read by its name and used only with its label", async () => {
   const secret = { serverSecretName: "theirs", operatorClientSecretName: "mine" };
   const brought = overTls({ client: { provider: "Secret", secret } });
   const withheld = await known(brought, present(secretOf("mine", data)));
@@ -48,10 +48,10 @@ test("nothing is read without client TLS", async () => {
 });
 
 test.each([
-  ["is not there", absent],
+  ["does not exist", absent],
   ["could not be read", unknown("no answer")],
-  ["lacks the key", present(secretOf("my-etcd-operator-tls", { ...data, "tls.key": "" }))],
-  ["holds a key that does not match", present(secretOf("a", { ...data, "tls.key": issuer.key }))],
+  ["lacks tls.key", present(secretOf("my-etcd-operator-tls", { ...data, "tls.key": "" }))],
+  ["has a key that does not match", present(secretOf("a", { ...data, "tls.key": issuer.key }))],
 ])("a Secret that %s is not used", async (_, found) => {
   expect((await known(overTls(), found)).keyring.identityOf(KEY)).toBeUndefined();
 });

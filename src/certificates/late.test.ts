@@ -19,16 +19,16 @@ function lateFrom(lifeMs: number, life = QUARTER): number {
 }
 
 test.each([
-  ["as long as was asked for, or longer: half of the time to renew", 90 * DAY_MS, QUARTER, 15 * DAY_MS],
-  ["as long as the CA", 3_650 * DAY_MS, QUARTER, 15 * DAY_MS],
-  ["a week without a value in the spec: in proportion", 7 * DAY_MS, QUARTER, 28 * HOUR_MS],
-  ["a day, the maximum of the issuer", DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 5 * DAY_MS }, 6 * HOUR_MS],
-  ["as asked for, and renewed early", 10 * DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 9 * DAY_MS }, 4.5 * DAY_MS],
-  ["nothing", 0, QUARTER, -1],
-] as const)("a certificate is late in proportion to its lifetime: %s", (_, lifeMs, life, leftMs) => {
+  ["when half of renewBefore is left, with the requested lifetime", 90 * DAY_MS, QUARTER, 15 * DAY_MS],
+  ["when half of renewBefore is left, with a lifetime of ten years", 3_650 * DAY_MS, QUARTER, 15 * DAY_MS],
+  ["when a sixth of a lifetime of a week is left", 7 * DAY_MS, QUARTER, 28 * HOUR_MS],
+  ["when a quarter of a lifetime of a day is left, with renewBefore half of the duration", DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 5 * DAY_MS }, 6 * HOUR_MS],
+  ["when 45 % of the lifetime is left, with renewBefore 90 % of the duration", 10 * DAY_MS, { durationMs: 10 * DAY_MS, renewBeforeMs: 9 * DAY_MS }, 4.5 * DAY_MS],
+  ["when it has expired, with a lifetime of zero", 0, QUARTER, -1],
+] as const)("the renewal of a certificate is late %s", (_, lifeMs, life, leftMs) => {
   expect(lateFrom(lifeMs, life)).toBe(leftMs);
 }); // biome-ignore format: a table
 
-test("an expired certificate is late, however short-lived it was", () => {
+test("an expired certificate with a lifetime of zero is late", () => {
   expect(isLate({ notAfterMs: NOW, lifeMs: 0 }, QUARTER, NOW)).toBe(true);
 });

@@ -16,44 +16,44 @@ const others = (count: number) =>
 /** Pads the PEM text with a preamble, which PEM allows, to so many bytes. */
 const filled = (pem: string, bytes: number) => `${"x".repeat(bytes - pem.length - 1)}\n${pem}`;
 
-describe("a Secret is read up to a bound", () => {
+describe("a Secret has limits of size:", () => {
   test.each([
-    ["ca.crt of 256 KiB", { "ca.crt": filled(ca.certificate, 262_144) }, undefined],
+    ["ca.crt may have 256 KiB", { "ca.crt": filled(ca.certificate, 262_144) }, undefined],
     [
-      "ca.crt of one byte more",
+      "ca.crt may not have more than 256 KiB",
       { "ca.crt": filled(ca.certificate, 262_145) },
       "its ca.crt is 262145 bytes long; it may have at most 262144",
     ],
-    ["256 certificates", { "ca.crt": ca.certificate + others(255) }, undefined],
+    ["ca.crt may have 256 certificates", { "ca.crt": ca.certificate + others(255) }, undefined],
     [
-      "257 certificates",
+      "ca.crt may not have 257 certificates",
       { "ca.crt": ca.certificate + others(256) },
       "its ca.crt has 257 certificates; it may have at most 256",
     ],
-    ["16 certificates in tls.crt", { "tls.crt": good["tls.crt"] + others(15) }, undefined],
+    ["tls.crt may have 16 certificates", { "tls.crt": good["tls.crt"] + others(15) }, undefined],
     [
-      "17 certificates in tls.crt",
+      "tls.crt may not have 17 certificates",
       { "tls.crt": good["tls.crt"] + others(16) },
       "its tls.crt has 17 certificates; it may have at most 16",
     ],
     [
-      "a long tls.crt",
+      "tls.crt may not have more than 256 KiB",
       { "tls.crt": filled(good["tls.crt"] ?? "", 300_000) },
       "its tls.crt is 300000 bytes long; it may have at most 262144",
     ],
     [
-      "a long next.crt",
+      "next.crt may not have more than 256 KiB",
       { "next.crt": "x".repeat(300_000) },
       "its next.crt is 300000 bytes long; it may have at most 262144",
     ],
-    ["a key of 16 KiB", { "tls.key": filled(good["tls.key"] ?? "", 16_384) }, undefined],
+    ["tls.key may have 16 KiB", { "tls.key": filled(good["tls.key"] ?? "", 16_384) }, undefined],
     [
-      "a key of one byte more",
+      "tls.key may not have more than 16 KiB",
       { "tls.key": filled(good["tls.key"] ?? "", 16_385) },
       "its tls.key is 16385 bytes long; it may have at most 16384",
     ],
     [
-      "a long next.key",
+      "next.key may not have more than 16 KiB",
       { "next.key": "x".repeat(20_000) },
       "its next.key is 20000 bytes long; it may have at most 16384",
     ],
@@ -61,31 +61,31 @@ describe("a Secret is read up to a bound", () => {
     expect(problemOf(changed as Record<string, string>)).toBe(trouble);
   });
 
-  test("a certificate of more than 16 KiB", () => {
+  test("a certificate may not have more than 16 KiB", () => {
     const long = inPem(certificateOf({ subject: "x".repeat(17_000) }));
     expect(problemOf({ "ca.crt": ca.certificate + long })).toMatch(
       /^its ca\.crt has a certificate of about 17\d+ bytes; a certificate may have at most 16384$/,
     );
   });
 
-  test("a refused Secret has no facts, and no CA vouches for it", () => {
+  test("a Secret over a limit has no facts", () => {
     const facts = factsOf(secretOf("a", { ...good, "ca.crt": filled(ca.certificate, 300_000) }), "leaf");
     expect(facts).toMatchObject({ trust: "", trustIds: [], fingerprint: "", signerId: undefined, names: [] });
     expect(facts.commonName).toBeUndefined();
   });
 
-  test("an issuer's name is cut off", () => {
+  test("the name of an issuer is cut off after 256 characters", () => {
     const certificate = inPem(certificateOf({ issuer: "x".repeat(1_000) }));
     expect(factsOf(secretOf("a", { ...good, "tls.crt": certificate }), "leaf").issuerName).toHaveLength(256);
   });
 });
 
-describe("signatures are checked up to a bound", () => {
+describe("signature checks have limits:", () => {
   const names = (issuer: string, count: number) =>
     Array.from({ length: count }, () => inPem(certificateOf({ issuer, subject: "CA" }))).join("");
   test.each([
-    ["32 CAs of one name, and two certificates that they may have signed", 32, 2, false],
-    ["33 authorities", 33, 2, true],
+    ["32 CAs of one name are allowed for two certificates that they may have signed", 32, 2, false],
+    ["33 CAs of one name are refused for two certificates that they may have signed", 33, 2, true],
   ])("%s", (_, authorities, shown, isRefused) => {
     // Each certificate of the chain has the CAs' name, too, unless the row gives it its own.
     const chain = Array.from({ length: shown }, (__, n) =>
@@ -105,25 +105,29 @@ describe("signatures are checked up to a bound", () => {
   });
 
   test.each([
-    ["RSA of 8192 bits", rsaCertificate(8_192, 17), undefined],
+    ["an RSA key of 8192 bits is allowed", rsaCertificate(8_192, 17), undefined],
     [
-      "RSA of 8193 bits",
+      "an RSA key of 8193 bits is refused in tls.crt",
       rsaCertificate(8_193, 17),
       "its tls.crt has a certificate with an RSA key of 8193 bits; it may have at most 8192",
     ],
-    ["an exponent of 31 bits", rsaCertificate(2_048, 31), undefined],
+    ["an RSA exponent of 31 bits is allowed", rsaCertificate(2_048, 31), undefined],
     [
-      "an exponent of 32 bits",
+      "an RSA exponent of 32 bits is refused in tls.crt",
       rsaCertificate(2_048, 32),
       "its tls.crt has a certificate with an RSA key with an exponent of 32 bits; it may have at most 31",
     ],
-    ["a named curve", ecCertificate(), undefined],
+    ["an ECDSA key on a named curve is allowed", ecCertificate(), undefined],
     [
-      "an unnamed curve",
+      "an ECDSA key on an unnamed curve is refused in tls.crt",
       ecCertificate("explicit"),
       "its tls.crt has a certificate with an ECDSA key on a curve without a name; it may be on a named curve, such as P-256",
     ],
-    ["an unknown kind", certificateOf({ publicKey: Buffer.from("300c300506032b657f0303000102", "hex") }), undefined],
+    [
+      "a key of an unknown kind is allowed",
+      certificateOf({ publicKey: Buffer.from("300c300506032b657f0303000102", "hex") }),
+      undefined,
+    ],
   ])("%s", (_, certificate, trouble) => {
     expect(problemOf({ "tls.crt": good["tls.crt"] + inPem(certificate) })).toBe(trouble);
     // In ca.crt it signed nothing, and costs nothing.
@@ -136,7 +140,7 @@ describe("signatures are checked up to a bound", () => {
     expect(problemOf({ "next.crt": inPem(rsaCertificate(9_000, 17)) })).toBe(trouble);
   });
 
-  test("a CA with a DSA key signed nothing, since etcd accepts no such key", () => {
+  test("a certificate of a CA with a DSA key counts as unsigned, because etcd rejects such keys", () => {
     const { publicKey, privateKey } = generateKeyPairSync("dsa", { modulusLength: 1_024, divisorLength: 160 });
     const spki = publicKey.export({ type: "spki", format: "der" });
     const [own] = parsedIn(inPem(certificateOf({ publicKey: spki, dsa: privateKey })));
@@ -154,7 +158,7 @@ describe("a key", () => {
     ["PKCS #8, Ed25519", "ed25519", "pkcs8"],
     ["PKCS #8, Ed448", "ed448", "pkcs8"],
   ] as const;
-  test.each(forms)("is read as %s, whatever stands before it", (_, kind, type) => {
+  test.each(forms)("is read as %s, also after other text", (_, kind, type) => {
     const options = { modulusLength: 2_048, namedCurve: "P-256" };
     const { privateKey } = generateKeyPairSync(kind as "ec", options as { namedCurve: string });
     const pem = privateKey.export({ type: type as "pkcs8", format: "pem" }) as string;

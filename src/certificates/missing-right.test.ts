@@ -15,7 +15,7 @@ const BY_OPERATOR = "--serviceaccount etcd-operator-system:etcd-cluster-operator
 describe("a right that the operator lacks in a cluster's namespace", () => {
   test.each([
     ["to read Secrets", refusal(), "get secrets", BY_OPERATOR],
-    ["to create them", refusal({ verb: "create" }), "create secrets", BY_OPERATOR],
+    ["to create Secrets", refusal({ verb: "create" }), "create secrets", BY_OPERATOR],
     ["to publish CAs for clients", refusal({ resource: "configmaps" }), "get configmaps", BY_OPERATOR],
     [
       "to request certificates of cert-manager",
@@ -32,11 +32,11 @@ describe("a right that the operator lacks in a cluster's namespace", () => {
   });
 
   test.each([
-    ["of another kind, which the other ClusterRole has", refusal({ resource: "pods" })],
-    ["of another group's Secrets", refusal({ group: "example.com" })],
-    ["of Secrets everywhere", refusal({ where: "at the cluster scope" })],
-    ["in an error that is no refusal", "get secrets foo/x: no answer within 10 s"],
-  ])("%s is not a right of the role", (_name, why) => {
+    ["to read pods, which another ClusterRole grants,", refusal({ resource: "pods" })],
+    ["to read Secrets of another API group", refusal({ group: "example.com" })],
+    ["to read Secrets in all namespaces", refusal({ where: "at the cluster scope" })],
+    ["in an error other than Forbidden", "get secrets foo/x: no answer within 10 s"],
+  ])("%s is not reported", (_name, why) => {
     expect(missingRightText(why)).toBeUndefined();
   });
 });

@@ -21,7 +21,7 @@ test("a cluster's certificate covers its members, its Services, and the local ho
   ]);
 });
 
-test("a user's certificate must cover the members and the client Service, by wildcards or by names", () => {
+test("a user-provided certificate must cover the members and the client Service, by wildcards or by names", () => {
   const needed = neededNames("foo", "my-etcd", 2, "server");
   expect(neededNames("foo", "my-etcd", 2, "peer")).toEqual(needed.slice(0, 2));
   expect(needed).toEqual(["my-etcd-0.my-etcd.foo.svc", "my-etcd-1.my-etcd.foo.svc", "my-etcd-client.foo.svc"]);

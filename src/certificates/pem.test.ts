@@ -5,7 +5,7 @@ import { CORP_PEM as CORP, RENEWED_PEM as RENEWED } from "#kit/tables/authoritie
 
 const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 
-test("each certificate of a text is returned separately, whatever stands beside it", () => {
+test("parsedIn returns each valid certificate of a text and skips all other content", () => {
   const text = `words\n${broken}${CORP}${RENEWED}${CORP}`;
   expect(parsedIn(text).map(idOf)).toEqual([CORP, RENEWED, CORP].map((each) => idOf(parsedIn(each)[0]!)));
   expect(certificatesIn(`${broken}words`)).toEqual([]);
@@ -29,7 +29,7 @@ test("a certificate in the cache is not parsed again, and the least recently use
   expect(authorityKeyOf(parsedIn(RENEWED)[0]!)).toBe(authorityKeyOf(once!));
 });
 
-test("a certificate of a text with very many is parsed each time", () => {
+test("certificates are not cached when a text has more than 32", () => {
   const [few, many] = [CORP.repeat(32), CORP.repeat(33)];
   const [known] = parsedIn(CORP);
   expect(parsedIn(few)).toEqual(Array.from({ length: 32 }, () => known));
@@ -38,13 +38,13 @@ test("a certificate of a text with very many is parsed each time", () => {
   expect(parsedIn(many)[0]).not.toBe(known);
 });
 
-test("blocks that never end are scanned once", () => {
+test("blocks without an end are scanned only once", () => {
   const endless = "-----BEGIN CERTIFICATE-----\n".repeat(40_000);
   expect(parsedIn(`${CORP}${endless}`)).toHaveLength(1);
   expect(parsedIn(`${CORP}-----BEGIN CERTIFICATE-----\n${RENEWED}`)).toHaveLength(1);
 });
 
-test("a very long certificate is parsed each time", async () => {
+test("a very long certificate is not cached", async () => {
   const { cert } = await (await newAuthority()).issue("a.".repeat(4_000));
   expect(parsedIn(cert)[0]).not.toBe(parsedIn(cert)[0]);
   expect(parsedIn(cert)).toHaveLength(1);

@@ -30,28 +30,28 @@ const MORE = "kubectl -n foo describe certificaterequests shows more";
 
 test.each<[string, readonly object[] | undefined, boolean, boolean, string]>([
   ["nothing yet", undefined, false, false, MORE],
-  ["that it issues it", [UNREADY, ISSUING], false, false, `cert-manager reports: Issuing certificate as Secret does not exist; ${MORE}`],
+  ["that it issues the certificate", [UNREADY, ISSUING], false, false, `cert-manager reports: Issuing certificate as Secret does not exist; ${MORE}`],
   ["that it has failed", [UNREADY, FAILED], true, true, `cert-manager reports: Issuing certificate as Secret does not exist; it will be retried: signing failed; ${MORE}`],
   ["that an approver has denied it", [READY, DENIED], true, true, `cert-manager reports: it will be retried: not for you; ${MORE}`],
-  ["that it is done", [READY, DONE], false, false, MORE],
-  ["that it is ready only", [READY], false, false, MORE],
-  ["that it has been renewing for a while", [READY, RENEWING(5 * MINUTE_MS - 1)], false, false, `cert-manager reports: renewal was scheduled; ${MORE}`],
-  ["that it has been renewing for too long", [READY, RENEWING(5 * MINUTE_MS)], false, true, `cert-manager reports: renewal was scheduled; ${MORE}`],
-  ["that it has been ready for long", [condition("Ready", "True", "Ready", "good", 5 * MINUTE_MS)], false, false, MORE],
-  ["that it has not been ready for long", [condition("Ready", "False", "Expired", "it has ended", 5 * MINUTE_MS)], false, false, `cert-manager reports: it has ended; ${MORE}`],
-  ["that it renews it, without a time", [{ type: "Issuing", status: "True" }], false, false, MORE],
+  ["that it has issued the certificate", [READY, DONE], false, false, MORE],
+  ["that the certificate is ready, without the condition Issuing", [READY], false, false, MORE],
+  ["that it has been renewing for less than five minutes", [READY, RENEWING(5 * MINUTE_MS - 1)], false, false, `cert-manager reports: renewal was scheduled; ${MORE}`],
+  ["that it has been renewing for five minutes", [READY, RENEWING(5 * MINUTE_MS)], false, true, `cert-manager reports: renewal was scheduled; ${MORE}`],
+  ["that the certificate has been ready for long", [condition("Ready", "True", "Ready", "good", 5 * MINUTE_MS)], false, false, MORE],
+  ["that the certificate has not been ready for long", [condition("Ready", "False", "Expired", "it has ended", 5 * MINUTE_MS)], false, false, `cert-manager reports: it has ended; ${MORE}`],
+  ["that it renews the certificate since an unknown time", [{ type: "Issuing", status: "True" }], false, false, MORE],
   ["conditions without a message", [condition("Ready", "False", "a", undefined), condition("Issuing", "False", "Failed", "")], true, true, MORE],
-])("cert-manager reports %s", (_, conditions, failed, overdue, words) => {
+])("failure, delay and message are right when cert-manager reports %s", (_, conditions, failed, overdue, words) => {
   expect(hasFailed(asked(conditions))).toBe(failed);
   expect(isOverdue(asked(conditions), NOW_MS)).toBe(overdue);
   expect(requestWords(asked(conditions))).toBe(words);
 }); // biome-ignore format: a table
 
 test.each<[string, readonly object[] | undefined, boolean]>([
-  ["nothing yet", undefined, false],
-  ["that it issues it", [UNREADY, ISSUING], false],
-  ["that it is done", [READY, DONE], true],
-  ["that it renews it", [READY, RENEWING(0)], true],
-])("a request is fulfilled when cert-manager reports: %s", (_, conditions, is) => {
+  ["is not fulfilled while cert-manager reports nothing", undefined, false],
+  ["is not fulfilled while cert-manager issues the certificate", [UNREADY, ISSUING], false],
+  ["is fulfilled once cert-manager has issued the certificate", [READY, DONE], true],
+  ["is fulfilled while cert-manager renews the certificate", [READY, RENEWING(0)], true],
+])("a certificate request %s", (_, conditions, is) => {
   expect(isIssued(asked(conditions))).toBe(is);
 }); // biome-ignore format: a table

@@ -39,10 +39,10 @@ describe("a CA made by a user", () => {
       "with a key identifier that is no hash of its key",
       makeCA(P256, "subjectKeyIdentifier=0102030405", "authorityKeyIdentifier=none"),
     ],
-    ["for servers and clients only", makeCA(P256, "extendedKeyUsage=serverAuth,clientAuth")],
+    ["with the usages serverAuth and clientAuth", makeCA(P256, "extendedKeyUsage=serverAuth,clientAuth")],
     ["with an Ed25519 key", makeCA(["-newkey", "ed25519"])],
-    ["for any use", makeCA(P256, "extendedKeyUsage=anyExtendedKeyUsage")],
-  ])("issues certificates that etcd accepts: one %s", async (_, pair) => {
+    ["with the usage anyExtendedKeyUsage", makeCA(P256, "extendedKeyUsage=anyExtendedKeyUsage")],
+  ])("issues certificates that it verifies when made %s", async (_, pair) => {
     expect(problemOf(pair)).toBeUndefined();
     const signed = parsed(await leaf(pair));
     expect(isSignedBy(signed, parsed(pair))).toBe(true);
@@ -58,7 +58,7 @@ describe("a CA made by a user", () => {
     expect(isSignedBy(parsed(await leaf({ ...pair, key })), parsed(pair))).toBe(true);
   });
 
-  test("issues by the certificate that was checked, whatever text stands before it", async () => {
+  test("issues with the first valid certificate of tls.crt, also after other text", async () => {
     const pair = makeCA();
     const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     for (const before of [pair.key, broken]) {
@@ -70,7 +70,7 @@ describe("a CA made by a user", () => {
     }
   });
 
-  test("a certificate that would not verify is not issued", async () => {
+  test("issues no certificate that would not verify", async () => {
     const other = await authority();
     await expect(leaf({ certificate: own.certificate, key: other.key })).rejects.toThrow(
       "verified by the CA that signed it",
@@ -79,21 +79,21 @@ describe("a CA made by a user", () => {
   });
 });
 
-describe("a CA that the operator cannot sign with is reported before it is used", () => {
+describe("a CA that the operator cannot sign with is reported for", () => {
   const ED448 = ["-newkey", "ed448"];
   test.each([
     [
-      "RSA",
+      "an RSA key",
       makeCA(["-newkey", "rsa:2048"]),
       "its tls.key is an RSA key of 2048 bits; it must be an ECDSA key on P-256, or an Ed25519 key",
     ],
     [
-      "P-384",
+      "an ECDSA key on P-384",
       makeCA(P384),
       "its tls.key is an ECDSA key on secp384r1; it must be an ECDSA key on P-256, or an Ed25519 key",
     ],
     [
-      "Ed448",
+      "an Ed448 key",
       makeCA(ED448),
       "its tls.key is a key of the kind ed448; it must be an ECDSA key on P-256, or an Ed25519 key",
     ],
@@ -103,12 +103,12 @@ describe("a CA that the operator cannot sign with is reported before it is used"
       "its tls.crt has name constraints; it must have none, since members have names such as localhost",
     ],
     [
-      "another use",
+      "the extended key usage emailProtection",
       makeCA(P256, "extendedKeyUsage=emailProtection"),
       "its tls.crt has an extended key usage; it must have none, or serverAuth and clientAuth",
     ],
     [
-      "half of the uses",
+      "the extended key usage serverAuth without clientAuth",
       makeCA(P256, "extendedKeyUsage=serverAuth"),
       "its tls.crt has an extended key usage; it must have none, or serverAuth and clientAuth",
     ],
@@ -120,7 +120,7 @@ describe("a CA that the operator cannot sign with is reported before it is used"
   });
 });
 
-test("one name in two encodings is two names to etcd", async () => {
+test("two CAs with the same name in different encodings are different CAs", async () => {
   const pair = makeCA();
   const certificate = parsed(pair);
   const { subject } = writtenNames(certificate);
@@ -135,7 +135,7 @@ test("one name in two encodings is two names to etcd", async () => {
   expect(isSignedBy(parsed(await leaf(pair)), other)).toBe(false);
 });
 
-test("the same key with another key identifier is another CA: OpenSSL does not verify earlier certificates with it", async () => {
+test("a CA with the same key and another key identifier is a different CA, as for OpenSSL", async () => {
   const pair = makeCA();
   const kept = join(dir, "kept.key");
   writeFileSync(kept, pair.key);

@@ -45,7 +45,7 @@ function reveals(text: string): boolean {
   return NEEDLES.some((needle) => text.includes(needle));
 }
 
-test("the test would find a key", () => {
+test("this test finds the key in objects and texts that have it", () => {
   expect(NEEDLES.length).toBeGreaterThan(1);
   expect(reveals(CUT)).toBe(true);
   for (const thing of [data, secret, new Error("a", { cause: secret })]) expect(reveals(printed(thing))).toBe(true);
@@ -55,14 +55,14 @@ describe("no key is printed with", () => {
   const keyring = new Keyring();
   keyring.learn({ namespace: "foo", name: "my-etcd" }, secret);
 
-  test("the client certificate, or an error that refers to it", () => {
+  test("the client certificate or an error that refers to it", () => {
     const identity = keyring.identityOf({ namespace: "foo", name: "my-etcd" });
     expect(identity?.key).toBe(pair.key);
     for (const thing of [keyring, identity, new OperatorError("Bug", "a", { cause: identity })])
       expect([inspect(thing), JSON.stringify(thing), `${thing}`].some(reveals)).toBe(false);
   });
 
-  test("Node's diagnostic report while the keyring is full, whatever error it reports", () => {
+  test("Node's diagnostic report of an error while a keyring has a key", () => {
     const identity = keyring.identityOf({ namespace: "foo", name: "my-etcd" });
     expect(identity?.key).toBe(pair.key);
     const errors = [
@@ -96,12 +96,12 @@ describe("no key is printed with", () => {
 
   test.each([
     [
-      "is refused",
+      "is rejected with an error",
       { status: 422, header: () => undefined, text: () => Promise.resolve('{"kind":"Status","message":"no"}') },
     ],
-    ["gets a part of it as answer", { status: 201, header: () => undefined, text: () => Promise.resolve(CUT) }],
-    ["is interrupted", new TransportError(new Error("socket hang up"), true)],
-  ])("a write of a Secret that %s, nor with its log line", async (_, outcome) => {
+    ["gets part of the Secret as response", { status: 201, header: () => undefined, text: () => Promise.resolve(CUT) }],
+    ["loses its connection", new TransportError(new Error("socket hang up"), true)],
+  ])("the error and the log line of a Secret's write that %s", async (_, outcome) => {
     const send = () => (outcome instanceof Error ? Promise.reject(outcome) : Promise.resolve(outcome));
     const transport = { send, close: () => Promise.resolve() };
     const config = { server: "https://127.0.0.1:1", credentials: {} };

@@ -29,7 +29,7 @@ import { memberTls } from "./member-tls.ts";
 const settled = secured();
 const own = bundle(OWN);
 
-test("members have the Secrets and schemes of their templates", () => {
+test("the TLS of the member template has the issued Secrets, the CAs and the options of spec.tls", () => {
   expect(memberTls(cluster())).toBeUndefined();
   expect(memberTls(unissued())).toBeUndefined();
   expect(memberTls(withMade(unissued({ stage: "recorded" }), { peer: {} }))).toEqual({
@@ -56,13 +56,13 @@ test("the TLS object is identical while nothing changes, since template names ar
   expect(memberTls({ ...settled })).toBe(memberTls(settled));
 });
 
-describe("a working template is kept", () => {
+describe("the TLS of running members is kept", () => {
   const kept: { name: string; given: () => ClusterSnapshot }[] = [
     { name: "a Secret is deleted", given: () => withSeen(settled, { peer: absent, server: absent }) },
     { name: "a Secret could not be read", given: () => withSeen(settled, { peer: unknown("no answer") }) },
     { name: "nothing was read", given: () => ({ ...settled, certificates: undefined }) },
     {
-      name: "a key does not match",
+      name: "a certificate has no key",
       given: () => withMade(settled, { peer: { trouble: "it has no tls.key", by: NEXT } }),
     },
     {
@@ -74,7 +74,7 @@ describe("a working template is kept", () => {
     expect(memberTls(given())).toEqual(memberTls(settled));
   });
 
-  test("when an earlier release issued a certificate without a name that this one adds: it is reissued once", () => {
+  test("when a certificate lacks a name that this operator release adds, until it is reissued", () => {
     const names = orderOf(settled.cluster, "server").names.filter((each) => !each.startsWith("my-etcd."));
     const earlier = withMade(settled, { server: { names, madeFor: "what the earlier release had asked for" } });
     expect(dueOf(earlier, "server")?.what).toBe("pair");
@@ -83,7 +83,7 @@ describe("a working template is kept", () => {
     expect(memberTls(withMade(earlier, { server: {} }))).toBe(settled.peers[0]!.spec.tls);
   });
 
-  test("of several templates, the one of the update counts, else the most frequent", () => {
+  test("from the template of the update when members have different ones, or else from the most frequent", () => {
     const both = bundle(OWN, NEXT);
     const tls = { ...memberTls(settled)!, peer: { secretName: "my-etcd-peer-tls", trust: both } };
     const half = withSeen(running(settled, ["my-etcd-2"], tls), { peer: absent });
@@ -99,12 +99,12 @@ describe("a working template is kept", () => {
   });
 });
 
-describe("while several CAs are trusted, members get the signer:", () => {
+describe("while several CAs are trusted, the template names the signer", () => {
   const both = bundle(OWN, NEXT);
   const added = withMade(settled, { peerCA: { next: NEXT }, peer: { trust: both } });
   const shown = { secretName: "my-etcd-peer-tls", trust: both };
 
-  test("the old CA, then the new one", () => {
+  test("first the old CA, then the new CA", () => {
     expect(memberTls(added)?.peer).toStrictEqual({ ...shown, signer: OWN.id });
     const signed = withMade(running(added), { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } });
     expect(memberTls(signed)?.peer).toStrictEqual({ ...shown, signer: NEXT.id });
@@ -114,7 +114,7 @@ describe("while several CAs are trusted, members get the signer:", () => {
     expect(memberTls(settled)?.peer).toStrictEqual({ secretName: "my-etcd-peer-tls", trust: own });
   });
 
-  test("from their creation on", () => {
+  test("also for the first members", () => {
     const first = withMade(unissued({ stage: "recorded" }), { peer: { trust: both } });
     expect(memberTls(first)?.peer).toStrictEqual({ ...shown, signer: OWN.id });
   });
@@ -135,7 +135,7 @@ describe("while several CAs are trusted, members get the signer:", () => {
       expect(memberTls(withSeen(rotating, { peer }))?.peer).toStrictEqual({ ...shown, signer: OWN.id });
   });
 
-  test("but not for user-provided certificates: only the user knows when a rotation is complete", () => {
+  test("but not for user-provided certificates, because only the user knows when a rotation is complete", () => {
     const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
     const brought = secured({}, { peer }, { isOurs: false, trust: both });
     expect(memberTls(brought)?.peer).toStrictEqual({ secretName: "their-peer", trust: both });
@@ -152,7 +152,7 @@ describe("while several CAs are trusted, members get the signer:", () => {
     expect(memberTls(trusting)?.peer).toStrictEqual({ secretName: "their-peer", trust: all });
   });
 
-  test("while applications change to the new CA: no member restarts for that", () => {
+  test("while applications change to the new CA, so that no member restarts for that", () => {
     const leaves = (given: object) => ({ server: given, operator: given, application: given });
     const trusting = running(withMade(settled, { clientCA: { next: NEXT }, ...leaves({ trust: both }) }));
     const signed = withMade(trusting, { clientCA: { by: NEXT, trust: both }, ...leaves({ by: NEXT, trust: both }) });
@@ -164,7 +164,7 @@ describe("while several CAs are trusted, members get the signer:", () => {
     expect(memberTls(dropped)?.client?.trust).toBe(bundle(NEXT));
   });
 
-  test("unless none of the trusted CAs has signed", () => {
+  test("unless none of the trusted CAs signed the certificate", () => {
     const unsigned = present({ ...made(settled, "peer", { trust: both }), signerId: undefined });
     expect(memberTls(withSeen(settled, { peer: unsigned }))?.peer).toStrictEqual(shown);
   });
@@ -179,7 +179,7 @@ test("no member gets the bundle of a certificate that others do not trust", () =
   expect(memberTls(shown)?.peer?.trust).toBe(bundle(THEIRS));
 });
 
-describe("certificates of another source", () => {
+describe("certificates of another provider", () => {
   const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
   const spec = tlsSpec({ peer });
   const trustIn = (snapshot: ClusterSnapshot) => [...certificatesIn(memberTls(snapshot)!.peer!.trust)].sort();
@@ -196,7 +196,7 @@ describe("certificates of another source", () => {
     return { ...snapshot, pods: new Map(pods) };
   }
 
-  test("are trusted by all, then used by all, and then the others are no longer trusted", () => {
+  test("are trusted by all members, then used by all, and then the old CA is dropped", () => {
     const asked = mounted(
       { ...settled, cluster: { ...settled.cluster, spec: { ...settled.cluster.spec, tls: spec } } },
       "my-etcd-peer-tls",
@@ -244,7 +244,7 @@ describe("certificates of another source", () => {
     return { ...snapshot, certificates: { ...certificates, former: { ...certificates?.former, peer: seen! } } };
   };
 
-  test("a missing third source brings all members back to the first", () => {
+  test("all members return to the first source when a third one is requested and missing", () => {
     expect(nameIn(running(trustingBoth, ["my-etcd-2"]))).toBe("their-peer");
     expect([nameIn(halfWay), trustIn(halfWay)]).toEqual(["my-etcd-peer-tls", both]);
     const all = asked(running(trustingBoth), "third-peer");
@@ -252,14 +252,14 @@ describe("certificates of another source", () => {
     expect(nameIn(running(halfWay))).toBe("my-etcd-peer-tls");
   });
 
-  test("a third source is trusted in the restart that brings members back to the first", () => {
+  test("members trust an existing third source in the restart that returns them to the first", () => {
     const there = withMade(halfWay, { peer: { by: NEXT, isOurs: false } });
     expect([nameIn(there), trustIn(there)]).toEqual(["my-etcd-peer-tls", three]);
     const back = running(there);
     expect([nameIn(back), trustIn(back)]).toEqual(["third-peer", three]);
   });
 
-  test("a third source brings all members to the second when the first is invalid and the second valid", () => {
+  test("all members go on to the second source when the first is lost and the second is valid", () => {
     const second = (given: Parameters<typeof made>[2]) => {
       const lost = formerly(halfWay, undefined);
       const their = made(trustingBoth, "peer", { by: THEIRS, isOurs: false, ...given });
@@ -281,7 +281,7 @@ describe("certificates of another source", () => {
     expect(nameIn(trusting({ ...second({}), certificates: unread }))).toBe("my-etcd-peer-tls");
   });
 
-  test("a third source changes nothing when all members use the second and the first is lost", () => {
+  test("a requested third source changes nothing when all members use the second and the first is lost", () => {
     const all = formerly(asked(running(trustingBoth), "third-peer"), undefined);
     const peer = { secretName: "their-peer", trust: bundle(OWN, THEIRS, NEXT) };
     const more = running(all, ["my-etcd-2"], { ...all.peers[0]!.spec.tls!, peer });
@@ -290,7 +290,7 @@ describe("certificates of another source", () => {
     expect([nameIn(given), trustIn(given)]).toEqual(["their-peer", both]);
   });
 
-  test("a third source changes nothing when the first is invalid or not trusted", () => {
+  test("members keep the second source when the first is missing, invalid or not trusted", () => {
     for (const lost of [undefined, { trouble: "it has no tls.key" }, { lastsMs: 0 }, { by: NEXT }]) {
       expect(nameIn(formerly(halfWay, lost))).toBe("their-peer");
       const there = withMade(formerly(halfWay, lost), { peer: { by: NEXT, isOurs: false } });

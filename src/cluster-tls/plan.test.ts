@@ -277,9 +277,9 @@ const heldUp = seenToo(running(withMade(settled, { clientCA: { next: NEXT }, ...
 });
 
 testPlans("src/cluster-tls", [
-  { name: "a cluster with all certificates has nothing to do", given: settled, expect: "settled" },
+  { name: "changes nothing in a cluster with all certificates", given: settled, expect: "settled" },
   {
-    name: "continues with certificates that can no longer be read, and reports it",
+    name: "changes nothing when Secrets that were read before can no longer be read",
     given: seenToo(settled, {
       refused: 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"',
     }),
@@ -328,22 +328,22 @@ testPlans("src/cluster-tls", [
     expect: "bootstrap: createPeer my-etcd-0 New",
   },
   {
-    name: "issues client certificates beside a user-provided peer Secret",
+    name: "creates the CA of peers beside user-provided client Secrets",
     given: unissued({ stage: "recorded", with: { headlessService } }, { client: SECRETS_OF.client }),
     expect: "issue-ca: issueAuthority peer",
   },
   {
-    name: "issues the peer certificate beside user-provided client Secrets",
+    name: "creates the CA of clients beside a user-provided peer Secret",
     given: unissued({ stage: "recorded", with: { headlessService } }, { peer: SECRETS_OF.peer }),
     expect: "issue-ca: issueAuthority client",
   },
   {
-    name: "waits for a Certificate that is not requested yet",
+    name: "waits while the Certificate of cert-manager could not be read",
     given: { ...ask, certificates: { ...ask.certificates, requests: { peer: unknown("no answer") } } },
     expect: "wait: await-certificates",
   },
-  { name: "waits while a Certificate was not read", given: ask, expect: "wait: await-certificates" },
-  { name: "waits for user-provided Secrets, and reports it", given: bring, expect: "warn: await-certificates" },
+  { name: "waits while the Certificate of cert-manager was not read", given: ask, expect: "wait: await-certificates" },
+  { name: "waits for user-provided Secrets with a warning", given: bring, expect: "warn: await-certificates" },
   {
     name: "waits while user-provided Secrets lack consent",
     given: withMade(forming, { peer: { isOurs: false, mayBeShown: false } }),
@@ -368,16 +368,16 @@ testPlans("src/cluster-tls", [
     given: { ...broughtFirst, certificates: { ...broughtFirst.certificates, trustMap: unknown("no answer") } },
     expect: "bootstrap: createPeer my-etcd-0 New",
   },
-  { name: "leaves user-provided Secrets alone", given: brought, expect: "settled" },
+  { name: "does not write user-provided Secrets", given: brought, expect: "settled" },
   {
-    name: "leaves invalid or missing user-provided Secrets alone",
+    name: "does not replace invalid or missing user-provided Secrets",
     given: withMade(withSeen(brought, { peer: absent }), {
       server: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" },
     }),
     expect: "settled",
   },
   {
-    name: "leaves expired user-provided Secrets alone, and reports them",
+    name: "does not replace expired user-provided Secrets",
     given: at(brought, NOW + 81 * DAY_MS),
     expect: "settled",
   },
@@ -392,18 +392,22 @@ testPlans("src/cluster-tls", [
     expect: "wait: await-certificates",
   },
   {
-    name: "waits where cert-manager is not installed",
+    name: "waits with a warning when cert-manager is not installed",
     given: { ...ask, certificates: { ...ask.certificates, requests: { peer: { is: "notServed" } } } },
     expect: "warn: await-certificates",
   },
-  { name: "has nothing to do once cert-manager has issued", given: requested(issuing), expect: "settled" },
+  {
+    name: "changes nothing once cert-manager has issued all certificates",
+    given: requested(issuing),
+    expect: "settled",
+  },
   {
     name: "corrects an edited Certificate",
     given: requested(issuing, (each) => ({ ...each, spec: { ...each.spec!, dnsNames: ["other"] } })),
     expect: "certificate-request: replaceRequest peer",
   },
   {
-    name: "requests Secrets of other names than those in use",
+    name: "requests certificates in new Secrets for a change to cert-manager",
     given: goingTo(settled, BY_MANAGER),
     expect: "certificate-request: createRequest peer",
   },
@@ -418,17 +422,17 @@ testPlans("src/cluster-tls", [
     expect: "publish-client-secret: handOut",
   },
   {
-    name: "publishes it again when the bundle of applications was edited",
+    name: "publishes the certificate of applications again when its bundle was edited",
     given: withHandout(issuing, present({ ...handed, trustIds: [OWN.id] })),
     expect: "publish-client-secret: handOut",
   },
   {
-    name: "publishes it again when the key of applications was removed",
+    name: "publishes the certificate of applications again when its key was removed",
     given: withHandout(issuing, present({ ...handed, trouble: "it has no tls.key" })),
     expect: "publish-client-secret: handOut",
   },
   {
-    name: "publishes no certificate that members reject, which delays no healing",
+    name: "replaces a lost member instead of publishing a certificate that members reject",
     given: doubted(lostFor(secured({ down: ["my-etcd-1"] }, BY_MANAGER, { isOurs: false, by: THEIRS }))),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
@@ -454,7 +458,7 @@ testPlans("src/cluster-tls", [
     expect: "recreate-peer: createPeer my-etcd-1 fenced",
   },
   {
-    name: "publishes the CA of members to applications beside their own pair",
+    name: "publishes the new CA of members to applications beside their own certificate",
     given: doubtedAll,
     expect: "publish-client-secret: handOut",
   },
@@ -463,13 +467,21 @@ testPlans("src/cluster-tls", [
     given: at(secured({ spec: { paused: true } }), NOW + 50 * DAY_MS),
     expect: "renew-in-pause: issueLeaf peer",
   },
-  { name: "publishes all additional CAs to clients", given: clientSecretHasNext, expect: "trust-map: replaceTrustMap" },
+  {
+    name: "publishes all additional CAs to clients after the client Secret has them",
+    given: clientSecretHasNext,
+    expect: "trust-map: replaceTrustMap",
+  },
   {
     name: "restarts members once additional CAs are published",
     given: allBundlesHaveNext,
     expect: "update-stopped: replacePeer my-etcd-1 fenced",
   },
-  { name: "publishes additional CAs only once", given: withHandout(issuing, present(handed)), expect: "settled" },
+  {
+    name: "changes nothing when applications have the published certificate and CAs",
+    given: withHandout(issuing, present(handed)),
+    expect: "settled",
+  },
   {
     name: "publishes no new CA to applications while the requested certificates are incomplete",
     given: halfBrought,
@@ -489,37 +501,37 @@ testPlans("src/cluster-tls", [
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "publishes the CAs of all members where they were lost",
+    name: "publishes the CAs of all members again when the ConfigMap was lost",
     given: { ...thirdAsked, certificates: { ...thirdAsked.certificates, trustMap: absent } },
     expect: "trust-map: createTrustMap",
   },
   {
-    name: "publishes additional CAs although the CA that signs is lost",
+    name: "publishes additional CAs in the operator's Secret although the signing CA is lost",
     given: unsigned({}),
     expect: "issue-certificate: spreadTrust operator",
   },
   {
-    name: "publishes additional CAs in all the operator's own Secrets",
+    name: "publishes additional CAs in the application's Secret after the operator's Secret has them",
     given: unsigned({ operator: { trust: bundle(OWN, THEIRS) } }),
     expect: "issue-certificate: spreadTrust application",
   },
   {
-    name: "publishes additional CAs once",
+    name: "restarts members once all own Secrets have the additional CAs",
     given: unsigned({ operator: { trust: bundle(OWN, THEIRS) }, application: { trust: bundle(OWN, THEIRS) } }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "publishes nothing in another owner's Secret, nor in an invalid one",
+    name: "publishes no additional CAs in an invalid Secret or in a Secret of another owner",
     given: unsigned({ operator: { isOurs: false }, application: { trouble: "it has no tls.key" } }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "does not overwrite another owner's Secret",
+    name: "does not overwrite the client Secret of another owner",
     given: withHandout(issuing, present({ ...handed, ownerUid: undefined, fingerprint: "theirs" })),
     expect: "settled",
   },
   {
-    name: "publishes no invalid certificate",
+    name: "does not publish an invalid certificate of cert-manager",
     given: withHandout(
       withMade(issuing, { application: { isOurs: false, by: THEIRS, trouble: "it has no tls.key" } }),
       present({ ...handed, fingerprint: "earlier" }),
@@ -527,22 +539,22 @@ testPlans("src/cluster-tls", [
     expect: "settled",
   },
   {
-    name: "takes over no other owner's Secret",
+    name: "does not take over a Certificate of another owner",
     given: requested(issuing, (each) => ({ ...each, metadata: { ...each.metadata, ownerReferences: [] } })),
     expect: "settled",
   },
   {
-    name: "renews nothing a moment too early",
+    name: "renews no certificate before a third of its life is left",
     given: at(settled, NOW + 50 * DAY_MS - 1),
     expect: "settled",
   },
   {
-    name: "renews, for members without recorded trust, a certificate of the same CA",
+    name: "renews a certificate by the same CA when pods have no recorded trust",
     given: at({ ...settled, pods: cluster().pods }, NOW + 50 * DAY_MS),
     expect: "issue-certificate: issueLeaf peer",
   },
   {
-    name: "follows the spec from the moment at which the CA is valid",
+    name: "reissues a certificate for an edited spec from the moment at which the CA is valid",
     given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 100 * DAY_MS),
     expect: "issue-certificate: issueLeaf peer",
   },
@@ -552,12 +564,12 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: spreadTrust peer",
   },
   {
-    name: "accepts CAs in any order",
+    name: "accepts the CAs of a bundle in any order",
     given: withMade(settled, { peerCA: { next: NEXT }, peer: { trust: bundle(NEXT, OWN), knownForMs: 0 } }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "restores CAs that a user removed",
+    name: "reissues a certificate with a bundle that lacks the current CA",
     given: withMade(settled, { clientCA: { next: NEXT }, server: { trust: bundle(NEXT), by: NEXT } }),
     expect: "issue-certificate: issueLeaf server",
   },
@@ -585,12 +597,12 @@ testPlans("src/cluster-tls", [
     expect: "rotate-ca: rotateAuthority peer add",
   },
   {
-    name: "changes nothing while the clock is before the CA's validity",
+    name: "reissues no certificate while the clock is before the validity of the CA",
     given: at(withMade(settled, { peer: { madeFor: "else" } }), NOW - 101 * DAY_MS),
     expect: "settled",
   },
   {
-    name: "renews the server certificate also after spec.tls was removed",
+    name: "renews the peer certificate also after spec.tls was removed",
     given: at(taken(settled), NOW + 50 * DAY_MS),
     expect: "issue-certificate: issueLeaf peer",
   },
@@ -605,22 +617,22 @@ testPlans("src/cluster-tls", [
     expect: "settled",
   },
   {
-    name: "drops no CA before its time",
+    name: "keeps an old CA that is in use when spec.tls is removed during a rotation",
     given: taken(signed),
     expect: "settled",
   },
   {
-    name: "requests nothing that would overwrite another owner's Secret",
+    name: "requests no certificate that would overwrite a Secret of another owner",
     given: withMade(requests(ask), foreignPairs),
     expect: "warn: await-certificates",
   },
   {
-    name: "requests a Secret that cert-manager has filled before",
+    name: "requests a certificate in a Secret that cert-manager has filled before",
     given: withMade(requests(ask), { ...foreignPairs, peer: { isOurs: false, by: THEIRS } }),
     expect: "certificate-request: createRequest peer",
   },
   {
-    name: "corrects an existing Certificate whatever the Secret's owner",
+    name: "corrects an existing Certificate although its Secret has another owner",
     given: withMade(
       requested(ask, (request) => ({ ...request, spec: { ...request.spec!, secretName: "another" } })),
       foreignPairs,
@@ -641,7 +653,7 @@ testPlans("src/cluster-tls", [
     expect: "warn: await-certificates",
   },
   {
-    name: "corrects the Certificate while cert-manager has not filled the Secret",
+    name: "creates a missing Certificate although its Secret exists",
     given: {
       ...issuing,
       certificates: {
@@ -652,17 +664,17 @@ testPlans("src/cluster-tls", [
     expect: "certificate-request: createRequest peer",
   },
   {
-    name: "creates no first member without its name in the user-provided certificate",
+    name: "creates no first member when the peer certificate lacks its name",
     given: withMade(forming, { peer: { isOurs: false, names: hosts(0, 1) } }),
     expect: "warn: bootstrap",
   },
   {
-    name: "creates no first member without its name in the server certificate",
+    name: "creates no first member when the server certificate lacks its name",
     given: withMade(forming, { server: { isOurs: false, names: hosts(0, 1) } }),
     expect: "warn: bootstrap",
   },
   {
-    name: "creates first members with their names in the certificate",
+    name: "creates first members when both certificates have their names",
     given: withMade(forming, {
       peer: { isOurs: false, names: hosts(0, 1, 2) },
       server: { isOurs: false, names: hosts(0, 1, 2) },
@@ -670,44 +682,44 @@ testPlans("src/cluster-tls", [
     expect: "bootstrap: createPeer my-etcd-0 New",
   },
   {
-    name: "adds no member without its name in the certificate, and continues with all else",
+    name: "adds no member when the certificate lacks its name",
     given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5),
     expect: "settled",
   },
   {
-    name: "removes an intent without its name in the certificate, so that other members need not wait for it",
+    name: "removes an intent when the certificate lacks its name, so that other members do not wait",
     given: running(
       withIntent(wanting(withMade(brought, { server: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } }), 5)),
     ),
     expect: "scale-up: deletePeer my-etcd-3",
   },
   {
-    name: "adds no member without its name in the certificate in use, although the requested one has it",
+    name: "adds no member when the certificate in use lacks its name and the requested certificate has it",
     given: turningTo({ by: THEIRS }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "adds no member with its name in the requested certificate while members have yet to trust that CA",
+    name: "adds no member when only the requested certificate has its name and members do not trust its CA yet",
     given: turningTo({ by: OWN }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "adds no member without its name in the retained certificate after spec.tls was removed",
+    name: "adds no member after spec.tls was removed when the certificate in use lacks its name",
     given: wanting(withoutTls(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2) } })), 5),
     expect: "settled",
   },
   {
-    name: "adds a member with its name in the certificate in use, although the requested one lacks it",
+    name: "adds a member when the certificate in use has its name and the requested certificate lacks it",
     given: turningTo({ by: THEIRS, names: hosts(0, 1, 2) }, ["*.my-etcd.foo.svc"]),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
-    name: "adds no member that the others would reject",
+    name: "adds no member when other members would reject the certificate",
     given: wanting(withMade(brought, { peer: { isOurs: false, by: OWN } }), 5),
     expect: "settled",
   },
   {
-    name: "adds no member with an invalid certificate",
+    name: "adds no member while the peer certificate is invalid",
     given: wanting(
       withMade(brought, { peer: { isOurs: false, by: THEIRS, trouble: "its tls.key is not the key of its tls.crt" } }),
       5,
@@ -715,12 +727,12 @@ testPlans("src/cluster-tls", [
     expect: "settled",
   },
   {
-    name: "adds no member with a missing Secret",
+    name: "adds no member while the peer Secret is missing",
     given: wanting(withSeen(brought, { peer: absent }), 5),
     expect: "settled",
   },
   {
-    name: "adds a member with its name in the certificate, although names of later members are missing",
+    name: "adds a member when the certificate has its name and lacks the names of later members",
     given: wanting(withMade(brought, { peer: { isOurs: false, by: THEIRS, names: hosts(0, 1, 2, 3) } }), 5),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
@@ -730,7 +742,7 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: issueLeaf server",
   },
   {
-    name: "reissues a certificate that does not match its key",
+    name: "reissues a certificate without a key",
     given: withMade(settled, { application: { trouble: "it has no tls.key" } }),
     expect: "issue-certificate: issueLeaf application",
   },
@@ -760,22 +772,22 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: issueLeaf server",
   },
   {
-    name: "writes no other owner's Secret",
+    name: "does not write a Secret of another owner",
     given: withMade(settled, { server: { isOurs: false, trouble: "it has no tls.key" } }),
     expect: "settled",
   },
   {
-    name: "writes no Secret of a deleted cluster of the same name",
+    name: "does not write a CA Secret of a deleted cluster of the same name",
     given: withMade(settled, { clientCA: { isOurs: false } }),
     expect: "settled",
   },
   {
-    name: "writes nothing that could not be read",
+    name: "does not write a Secret that could not be read",
     given: withSeen(settled, { peer: unknown("no") }),
     expect: "settled",
   },
   {
-    name: "leaves an invalid CA to people, and restarts no member",
+    name: "does not replace an invalid CA and restarts no member",
     given: withMade(settled, { peerCA: { trouble: "its tls.key is not the key of its tls.crt" } }),
     expect: "settled",
   },
@@ -791,7 +803,7 @@ testPlans("src/cluster-tls", [
     expect: "trust-map: replaceTrustMap",
   },
   {
-    name: "leaves another owner's ConfigMap alone",
+    name: "does not write a ConfigMap of another owner",
     given: {
       ...settled,
       certificates: {
@@ -811,7 +823,7 @@ testPlans("src/cluster-tls", [
     expect: "rotate-ca: rotateAuthority peer add",
   },
   {
-    name: "does not rotate a CA slightly earlier",
+    name: "does not rotate a CA that expires in more than a year",
     given: withMade(settled, { peerCA: { lastsMs: 365 * DAY_MS + 1 } }),
     expect: "settled",
   },
@@ -841,11 +853,11 @@ testPlans("src/cluster-tls", [
     expect: "settled",
   },
   {
-    name: "continues an unfinished rotation first",
+    name: "does not begin a rotation while the peer certificate is invalid",
     given: withMade(annotated(settled, "peer"), { peer: { trouble: "it has no ca.crt", isOurs: false } }),
     expect: "settled",
   },
-  { name: "publishes the new CA first", given: added, expect: "issue-certificate: spreadTrust peer" },
+  { name: "publishes the new CA of a rotation first", given: added, expect: "issue-certificate: spreadTrust peer" },
   {
     name: "restarts members to trust the new CA",
     given: spread,
@@ -857,33 +869,33 @@ testPlans("src/cluster-tls", [
     expect: "update-member: replacePeer my-etcd-0 fenced",
   },
   {
-    name: "does not sign with the new CA while an older pod exists",
+    name: "does not sign with the new CA while a pod is older than the template of its EtcdPeer",
     given: started({ ...trusting, pods: spread.pods }, ["my-etcd-1", "my-etcd-2"]),
     expect: "wait: restart-member",
   },
   {
-    name: "signs with the new CA once pods trust it, however new the Secret is",
+    name: "signs with the new CA once pods trust it, also when the Secret is new",
     given: withMade(trusting, { peer: { trust: both, knownForMs: 0 } }),
     expect: "rotate-ca: rotateAuthority peer switch",
   },
   { name: "reissues every certificate with the new CA", given: switched, expect: "issue-certificate: issueLeaf peer" },
   {
-    name: "restarts members to use new certificates, however old the Secret is",
+    name: "restarts members to use certificates of the new CA",
     given: signed,
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "trusts the old CA while one member has yet to restart",
+    name: "keeps the old CA while one member has yet to restart",
     given: running(signed, ["my-etcd-1", "my-etcd-2"]),
     expect: "update-member: replacePeer my-etcd-0 fenced",
   },
   {
-    name: "trusts the old CA while a pod is older than the Secret",
+    name: "keeps the old CA while a pod is older than the template of its EtcdPeer",
     given: started({ ...replaced, pods: signed.pods }, ["my-etcd-1", "my-etcd-2"]),
     expect: "wait: restart-member",
   },
   {
-    name: "drops the old CA once no pod uses it, however new the Secret is",
+    name: "drops the old CA once no pod uses it, also when the Secret is new",
     given: withMade(replaced, { peer: { by: NEXT, trust: bundle(NEXT, OWN), knownForMs: 0 } }),
     expect: "rotate-ca: rotateAuthority peer drop",
   },
@@ -892,7 +904,7 @@ testPlans("src/cluster-tls", [
     given: alone,
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
-  { name: "has nothing to do when the rotation is complete", given: running(alone), expect: "settled" },
+  { name: "changes nothing when the rotation is complete", given: running(alone), expect: "settled" },
   {
     name: "does not rotate again for the same annotation value",
     given: withMade(annotated(settled, "all"), { peerCA: { rotatedFor: "all" }, clientCA: { rotatedFor: "all" } }),
@@ -904,7 +916,7 @@ testPlans("src/cluster-tls", [
     expect: "rotate-ca: rotateAuthority peer add",
   },
   {
-    name: "rotates again for the same value after the annotation was removed",
+    name: "removes the record of a rotation request after the annotation was removed",
     given: withMade(settled, { peerCA: { rotatedFor: "peer" } }),
     expect: "rotate-ca: rotateAuthority peer forget",
   },
@@ -914,17 +926,17 @@ testPlans("src/cluster-tls", [
     expect: "issue-ca: issueAuthority peer",
   },
   {
-    name: "recreates an EtcdPeer before it replaces a lost CA: the pod still runs",
+    name: "recreates the EtcdPeer of a running pod before it replaces a lost CA",
     given: orphaned(lostAuthority),
     expect: "recreate-peer: createPeer my-etcd-1 fenced",
   },
   {
-    name: "does not wait for a removed member: on a lost node its pod may never end",
+    name: "replaces a lost CA while the pod of a removed member runs",
     given: withoutMember(orphaned(lostAuthority), "my-etcd-1"),
     expect: "issue-ca: issueAuthority peer",
   },
   {
-    name: "does not wait on the client side for a pod that trusts only the peer side",
+    name: "replaces a lost client CA while a pod without EtcdPeer trusts only the peer CA",
     given: withSeen({ ...orphaned(lostAuthority), pods: trustingPeers(settled) }, { clientCA: absent }),
     expect: "issue-ca: issueAuthority client",
   },
@@ -944,27 +956,27 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: issueLeaf peer",
   },
   {
-    name: "signs with it also when certificates of the lost CA are about to expire",
+    name: "restarts members to trust the new CA although certificates of the lost CA are about to expire",
     given: withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: DAY_MS } }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "signs with it when certificates of the lost CA have expired: members accept nothing else",
+    name: "restarts members to trust the new CA although certificates of the lost CA have expired",
     given: withMade(remadeSpread, { peer: { trust: bundle(NEXT, OWN), lastsMs: 0 } }),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "issues no missing certificate while members would reject it",
+    name: "issues no missing certificate that members would reject",
     given: withSeen(remade, { peer: absent }),
     expect: "settled",
   },
   {
-    name: "replaces no invalid certificate while members would reject the new one",
+    name: "replaces no invalid certificate by one that members would reject",
     given: withMade(remade, { peer: { trouble: "it has no tls.key" } }),
     expect: "settled",
   },
   {
-    name: "corrects the bundle of an invalid certificate, so that members trust both",
+    name: "corrects a bundle without the CA that signed the certificate, so that members trust both CAs",
     given: withMade(remade, edited),
     expect: "issue-certificate: spreadTrust peer",
   },
@@ -974,23 +986,27 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: spreadTrust peer",
   },
   {
-    name: "corrects a bundle once",
+    name: "changes nothing when the bundle of a certificate with an unknown CA is corrected already",
     given: withMade(remade, { peer: { by: THEIRS, trust: bundle(NEXT, OWN) } }),
     expect: "settled",
   },
   {
-    name: "neither signs with nor publishes a CA that a user put in place of the old one",
+    name: "neither signs with nor publishes a peer CA that a user put in place of the old one",
     given: putAlone,
     expect: "settled",
   },
-  { name: "neither signs with nor publishes such a CA on the client side", given: putAloneClients, expect: "settled" },
   {
-    name: "does not use such a CA when the bundle of the peer Secret has lost the old CA",
+    name: "neither signs with nor publishes a client CA that a user put in place of the old one",
+    given: putAloneClients,
+    expect: "settled",
+  },
+  {
+    name: "does not use a user's CA when the bundle of the peer Secret has lost the old CA",
     given: withMade(putAlone, { peer: { trust: bundle(NEXT) } }),
     expect: "settled",
   },
   {
-    name: "does not use such a CA while members may use certificates of the old one",
+    name: "does not use a user's CA without the old CA in its bundle, although members trust both",
     given: withMade(trusting, { peerCA: { by: NEXT, trust: bundle(NEXT) } }),
     expect: "settled",
   },
@@ -1010,12 +1026,12 @@ testPlans("src/cluster-tls", [
     expect: "issue-ca: issueAuthority peer",
   },
   {
-    name: "reissues a certificate that some members reject by a CA that all trust",
+    name: "reissues a certificate that some members reject by a CA that all members trust",
     given: withMade(running(settled, ["my-etcd-1"], memberTls(trusting)), { peer: { by: NEXT } }),
     expect: "issue-certificate: issueLeaf peer",
   },
   {
-    name: "does not sign with an expired CA, although all trust it",
+    name: "does not sign with an expired CA that all members trust",
     given: withMade(trusting, { peerCA: { by: NEXT, trust: both, lastsMs: 0 } }),
     expect: "settled",
   },
@@ -1038,12 +1054,12 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: issueLeaf server",
   },
   {
-    name: "does not wait for another owner's Secret",
+    name: "signs with a new CA of clients without waiting for a Secret of another owner",
     given: withMade(remadeClients, { application: { isOurs: false, trust: both, knownForMs: 0 } }),
     expect: "issue-certificate: issueLeaf server",
   },
   {
-    name: "does not wait for a certificate that is about to expire",
+    name: "signs with a new CA of clients at once when the server certificate is about to expire",
     given: withMade(remadeClients, {
       server: { trust: both, lastsMs: 15 * DAY_MS },
       application: { trust: both, knownForMs: 0 },
@@ -1051,7 +1067,7 @@ testPlans("src/cluster-tls", [
     expect: "issue-certificate: issueLeaf server",
   },
   {
-    name: "waits for a certificate that lasts longer",
+    name: "does not sign with a new CA of clients before its time when the server certificate lasts longer",
     given: withMade(remadeClients, {
       server: { trust: both, lastsMs: 16 * DAY_MS },
       application: { trust: both, knownForMs: 0 },
@@ -1059,17 +1075,17 @@ testPlans("src/cluster-tls", [
     expect: "settled",
   },
   {
-    name: "reissues all certificates, one after another",
+    name: "reissues the operator's certificate after the server certificate",
     given: withMade(remadeClients, { server: { by: NEXT, trust: both, knownForMs: 0 } }),
     expect: "issue-certificate: issueLeaf operator",
   },
   {
-    name: "gives certificates to members without TLS first",
+    name: "gives certificates to members without TLS one at a time",
     given: switching({}, ["nothing", "nothing", "nothing"]),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "continues with a member without certificates",
+    name: "creates a missing CA of clients while members have no TLS yet",
     given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), {
       peer: absent,
       server: absent,
@@ -1078,43 +1094,47 @@ testPlans("src/cluster-tls", [
     expect: "issue-ca: issueAuthority client",
   },
   {
-    name: "issues nothing for another cluster's member, and the others wait",
+    name: "waits to change peer URLs while etcd lists a member that was added by hand",
     given: withBudget(withMember(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"), stranger())),
     expect: "wait: switch-tls",
   },
   {
-    name: "gives clients time to change to TLS",
+    name: "keeps http for clients until spec.tls.client.plaintextFor is over",
     given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:01Z"),
     expect: "wait: switch-tls",
   },
   {
-    name: "counts the clients' time once every member serves both schemes",
+    name: "keeps http for clients when the start of plaintextFor is not recorded yet",
     given: switching({}, ["reached", "reached", "reached"]),
     expect: "wait: switch-tls",
   },
   {
-    name: "turns off http after that time",
+    name: "turns off http for clients after plaintextFor",
     given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "turns off http after the time in spec.tls",
+    name: "keeps http for clients for two hours with plaintextFor 2h",
     given: switching({ client: { plaintextFor: "2h" } }, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
     expect: "wait: switch-tls",
   },
-  { name: "reports an application that delays the new CA", given: heldUp, expect: "settled" },
   {
-    name: "has nothing to do when the change to TLS is complete",
+    name: "does not sign with a new CA of clients while the binding of an application lacks it",
+    given: heldUp,
+    expect: "settled",
+  },
+  {
+    name: "changes nothing when the change to TLS is complete",
     given: switching({}, ["all", "all", "all"]),
     expect: "settled",
   },
   {
-    name: "serves both schemes, and changes peer URLs to http, on the way back",
+    name: "begins to turn TLS off by serving both schemes with http peer URLs",
     given: switching(WITHOUT, ["all", "all", "all"]),
     expect: "update-member: replacePeer my-etcd-2 fenced",
   },
   {
-    name: "gives clients the same time on the way back",
+    name: "keeps https for clients until plaintextFor is over when TLS is turned off",
     given: switching({ client: { provider: "None" } }, ["reached", "reached", "reached"], "2026-01-01T11:30:00Z"),
     expect: "wait: switch-tls",
   },

@@ -8,7 +8,7 @@ import { faultOf } from "./fault.ts";
 
 // All other messages: src/cluster-tls/check/tls-ready.test.ts.
 
-test("a certificate in use is not reissued by a CA that members do not trust; one not in use is", () => {
+test("a CA that members do not trust reissues only certificates that are not in use", () => {
   const remade = withSeen(withMade(certified, { peerCA: { by: NEXT } }), { peer: absent });
   expect(faultOf(remade, "peer")).toMatchObject({
     reason: "CertificateMissing",
@@ -26,7 +26,7 @@ test("a certificate in use is not reissued by a CA that members do not trust; on
   });
 });
 
-test("an expired certificate reports that its CA expired with it: reissuing would not help", () => {
+test("the message about an expired certificate states whether its CA expired at the same time", () => {
   const endsMs = parsedIn(THEIRS.pem)[0]!.validToDate.getTime();
   const side = { provider: "Secret", secret: { secretName: "their-peer" } };
   const ended = (lastsMs: number) => {
@@ -41,7 +41,7 @@ test("an expired certificate reports that its CA expired with it: reissuing woul
   expect(faultOf(withMade(own, { peerCA: { lastsMs: endsMs - NOW } }), "peerCA")?.message).toMatch(/:00:00Z$/);
 });
 
-test("a certificate that waits for a CA that cannot sign is not about to be created, and the CA's problem is reported", () => {
+test("a missing certificate is created once its CA can sign, and the problem of the CA is reported", () => {
   const trouble = "its tls.key is an RSA key of 2048 bits; it must be an ECDSA key on P-256, or an Ed25519 key";
   const given = withSeen(withMade(certified, { peerCA: { trouble } }), { peer: absent });
   expect(faultOf(given, "peer")).toMatchObject({

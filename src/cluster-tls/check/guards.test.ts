@@ -172,7 +172,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a Secret is not mounted by an observation of the previously requested one",
+      name: "a Secret is not mounted when only the previously requested one was read",
       given: withSeen(broughtFirst, {
         peer: present({ ...made(broughtFirst, "peer", { isOurs: false }), secretName: "before" }),
       }),
@@ -191,7 +191,7 @@ promised(guards, {
       step: speaking(certified, tlsOfAll),
       is: "allowed",
     },
-    { name: "steps about no member are ignored", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+    { name: "steps that concern no member are allowed", given: certified, step: STEPS.issueLeaf, is: "allowed" },
     {
       name: "a Secret recorded as in use needs no consent",
       given: turnedAway,
@@ -205,7 +205,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a user-provided Secret in use may have consent",
+      name: "a user-provided Secret in use is mounted with consent",
       given: broughtBefore({}),
       step: speaking(turnedAway, shows("their-peer", ofBoth)),
       is: "allowed",
@@ -217,7 +217,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a Secret that the operator creates needs no consent, read or not",
+      name: "a Secret that the operator creates needs no consent even if it was not read",
       given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), { peer: { is: "absent" } }),
       step: speaking(ownNamed({}), tlsOfAll),
       is: "allowed",
@@ -229,7 +229,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a Secret that is neither requested nor recorded is refused, for every provider",
+      name: "a Secret that is neither requested nor recorded as in use is not mounted",
       given: certified,
       step: speaking(certified, shows("another", ofBoth)),
       is: "forbidden",
@@ -249,19 +249,19 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member without TLS is ignored",
+      name: "a member without TLS in its pod may restart while the certificate is missing",
       given: withSeen(withTls, { peer: { is: "absent" } }),
       step: restarting(withTls, "my-etcd-0"),
       is: "allowed",
     },
     {
-      name: "the first certificate of a member is ignored",
+      name: "a member without TLS may get a template with a missing certificate",
       given: withSeen(withoutTls, { peer: { is: "absent" } }),
       step: speaking(withoutTls, HAS.both),
       is: "allowed",
     },
     {
-      name: "an unchanged Secret is ignored, even an invalid one",
+      name: "a member may restart with an unchanged Secret, even an invalid one",
       given: halved,
       step: restarting(halved, "my-etcd-0"),
       is: "allowed",
@@ -309,7 +309,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a Secret in use already is ignored",
+      name: "a member may keep a Secret while it begins to trust more CAs",
       given: leaving,
       step: speaking(leaving, shows("my-etcd-peer-tls", ofBoth)),
       is: "allowed",
@@ -333,7 +333,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "the server certificate has to be trusted as well",
+      name: "a server certificate that no member trusts may not be used",
       given: turnedClients,
       step: speaking(turnedClients, clientsOf("their-server", ofBoth)),
       is: "forbidden",
@@ -345,12 +345,12 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "where clients need no certificate, members do not verify it",
+      name: "a server certificate that members do not trust may be used when clients need no certificate",
       given: notAsking(turnedClients),
       step: speaking(turnedClients, clientsOf("their-server", ofBoth)),
       is: "allowed",
     },
-    { name: "a template without TLS is ignored", given: leaving, step: STEPS.markRemoval, is: "allowed" },
+    { name: "a step that changes no TLS is allowed", given: leaving, step: STEPS.markRemoval, is: "allowed" },
   ],
   "members-trust-each-other": [
     {
@@ -360,7 +360,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "the certificate in use counts, also during a change",
+      name: "no member restarts during a change while the Secret in use is missing",
       given: withFormer(turnedTrusting, { is: "absent" }),
       step: restarting(turnedTrusting, "my-etcd-2"),
       is: "forbidden",
@@ -384,7 +384,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a certificate not in use does not count",
+      name: "a member restarts although members reject a certificate that is not in use",
       given: doubtedElsewhere,
       step: restarting(doubtedElsewhere, "my-etcd-2"),
       is: "allowed",
@@ -408,19 +408,19 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a pod without containers may be recreated",
+      name: "a pod without running containers may be recreated while members reject each other",
       given: withCrashing(doubtedDown, "my-etcd-2"),
       step: restarting(withCrashing(doubtedDown, "my-etcd-2"), "my-etcd-2"),
       is: "allowed",
     },
     {
-      name: "no member is given up while members reject each other",
+      name: "no lost member is replaced while members reject each other",
       given: doubted,
       step: STEPS.markRemoval,
       is: "forbidden",
     },
     {
-      name: "a member is given up while all trust each other",
+      name: "a lost member is replaced while all members trust each other",
       given: certified,
       step: STEPS.markRemoval,
       is: "allowed",
@@ -437,9 +437,14 @@ promised(guards, {
       step: { ...STEPS.markRemoval, removal: undefined },
       is: "allowed",
     },
-    { name: "steps that interrupt no member are ignored", given: doubted, step: STEPS.createService, is: "allowed" },
     {
-      name: "steps that interrupt no member are ignored when nothing was read",
+      name: "steps that interrupt no member are allowed while members reject each other",
+      given: doubted,
+      step: STEPS.createService,
+      is: "allowed",
+    },
+    {
+      name: "a member restarts when its peer Secret could not be read",
       given: withSeen(doubted, { peer: { is: "unknown", why: "no answer" } }),
       step: restarting(doubted, "my-etcd-2"),
       is: "allowed",
@@ -451,7 +456,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "nor while its server Secret is missing",
+      name: "no member restarts while its server Secret is missing",
       given: unserved,
       step: restarting(unserved, "my-etcd-2"),
       is: "forbidden",
@@ -463,7 +468,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "the previous server Secret does not count",
+      name: "a member may get a template without the missing server Secret",
       given: unserved,
       step: giving(unserved, "my-etcd-2"),
       is: "allowed",
@@ -481,7 +486,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a server certificate that a member would reject itself does not keep a lost member",
+      name: "a lost member is replaced although the server certificate is invalid",
       given: unservedHalf,
       step: STEPS.markRemoval,
       is: "allowed",
@@ -493,7 +498,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a missing server Secret has no effect on giving up a member",
+      name: "a lost member is replaced although its server Secret is missing",
       given: unserved,
       step: STEPS.markRemoval,
       is: "allowed",
@@ -510,39 +515,44 @@ promised(guards, {
       step: restarting(halved, "my-etcd-2"),
       is: "forbidden",
     },
-    { name: "a lost member is given up", given: unshown, step: STEPS.markRemoval, is: "allowed" },
     {
-      name: "no member is given up while the peer certificate is invalid: that may be the cause",
+      name: "a lost member is replaced although its peer Secret is missing",
+      given: unshown,
+      step: STEPS.markRemoval,
+      is: "allowed",
+    },
+    {
+      name: "no lost member is replaced while the peer certificate is invalid, which may be the cause",
       given: halved,
       step: STEPS.markRemoval,
       is: "forbidden",
     },
     {
-      name: "no member is given up while its pod may not have the new certificate",
+      name: "no lost member is replaced while pods may not have the new certificate",
       given: justMade,
       step: STEPS.markRemoval,
       is: "forbidden",
     },
     {
-      name: "no member is given up while pods are older than the Secret",
+      name: "no lost member is replaced while pods are older than a new peer certificate",
       given: writtenAfter(1_000),
       step: STEPS.markRemoval,
       is: "forbidden",
     },
     {
-      name: "a member is given up when pods are newer than the Secret",
+      name: "a lost member is replaced when pods are newer than the peer certificate",
       given: writtenAfter(-5_001),
       step: STEPS.markRemoval,
       is: "allowed",
     },
     {
-      name: "no member is given up when clock skew may make pods look newer",
+      name: "no lost member is replaced when clock skew may make pods look newer",
       given: writtenAfter(-5_000),
       step: STEPS.markRemoval,
       is: "forbidden",
     },
     {
-      name: "a member that had time to get the new certificate is given up",
+      name: "a lost member is replaced after pods had 150 s to get the new certificate",
       given: longMade,
       step: STEPS.markRemoval,
       is: "allowed",

@@ -41,18 +41,18 @@ const LEAF =
   "Secret my-etcd-peer-tls, the peer certificate of members, expires at 2026-01-02T12:00:00Z, and has not been renewed";
 
 test.each<[string, ClusterSnapshot, string | undefined]>([
-  ["nothing while all remain valid", settled, undefined],
-  ["nothing for a CA in the first half of the year in which it is rotated", lasting(paused, HALF_A_YEAR_MS + 1), undefined],
-  ["a CA in the second half of that year", lasting(settled, HALF_A_YEAR_MS), CA],
+  ["nothing while all certificates remain valid", settled, undefined],
+  ["nothing for a CA with more than half a year left", lasting(paused, HALF_A_YEAR_MS + 1), undefined],
+  ["a CA with half a year left", lasting(settled, HALF_A_YEAR_MS), CA],
   ["advice for a CA in a pause", lasting(paused, HALF_A_YEAR_MS), `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
   ["advice for a CA of a sleeping cluster", lasting(asleep(settled), HALF_A_YEAR_MS), `${CA}; a new CA waits until members run again: set spec.replicas to 1 or more`],
-  ["a certificate", withMade(settled, { peer: { lastsMs: DAY_MS } }), LEAF],
+  ["a certificate of the operator with one day left", withMade(settled, { peer: { lastsMs: DAY_MS } }), LEAF],
   ["advice for a certificate in a pause", withMade(paused, { peer: { lastsMs: DAY_MS } }), `${LEAF}; only a CA that every member trusts renews a certificate while spec.paused is true: end the pause`],
   ["advice for a certificate of a sleeping cluster", withMade(asleep(settled), { peer: { lastsMs: DAY_MS } }), `${LEAF}; only a CA that every member trusts renews a certificate while the cluster sleeps: set spec.replicas to 1 or more`],
   ["advice for a CA and a certificate in a pause", withMade(lasting(paused, HALF_A_YEAR_MS), { peer: { lastsMs: DAY_MS } }), `${CA.replace(/, and .*/, "")}; ${LEAF}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
   ["advice for a certificate of the operator beside a user-provided one", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { secretName: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS }, server: { lastsMs: DAY_MS } }), expect.stringContaining("end the pause")],
   ["no advice for a user-provided certificate in a pause", withMade(secured({ spec: { paused: true } }, { peer: { provider: "Secret", secret: { secretName: "a" } } }), { peer: { isOurs: false, lastsMs: DAY_MS } }), "Secret a, the peer certificate of members, expires at 2026-01-02T12:00:00Z, and has not been renewed"],
-  ["the CA in use in a pause, during a change of provider", goingTo(lasting(paused, HALF_A_YEAR_MS), { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } }), `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
+  ["the CA in use during a change of provider in a pause", goingTo(lasting(paused, HALF_A_YEAR_MS), { peer: { provider: "CertManager", certManager: { issuerRef: { name: "a" } } } }), `${CA}; members restart for a new CA, which waits while spec.paused is true: end the pause`],
 ])("certificates about to expire are reported: %s", (_, given, expected) => {
   expect(lateText(given)).toEqual(expected);
 }); // biome-ignore format: a table
@@ -65,12 +65,12 @@ const IN_14_DAYS =
   "Secret a, the peer certificate of members, expires at 2026-01-15T12:00:00Z, and has not been renewed";
 
 test.each<[string, ClusterSnapshot, string | undefined, boolean]>([
-  ["14 of 90 days of a user-provided certificate remain", brought(14 * DAY_MS), IN_14_DAYS, true],
-  ["slightly more than a thirtieth of a user-provided certificate remains", brought(3 * DAY_MS + 1_000), expect.stringContaining("Secret a, "), true],
-  ["a thirtieth of a user-provided certificate remains", brought(3 * DAY_MS), expect.stringContaining("Secret a, "), false],
-  ["a thirtieth of ten years of a user-provided certificate remains", brought(120 * DAY_MS, 3_600 * DAY_MS), undefined, true],
-  ["14 of 90 days of a certificate of the operator remain", withMade(settled, { peer: { lastsMs: 14 * DAY_MS, lifeMs: LIFE_MS } }), expect.stringContaining("Secret my-etcd-peer-tls, "), false],
-])("the event and the conditions when %s", (_, snapshot, text, isReady) => {
+  ["stay True with an event when 14 of 90 days of a user-provided certificate remain", brought(14 * DAY_MS), IN_14_DAYS, true],
+  ["stay True with an event when more than a thirtieth of a user-provided certificate remains", brought(3 * DAY_MS + 1_000), expect.stringContaining("Secret a, "), true],
+  ["become False when a thirtieth of a user-provided certificate remains", brought(3 * DAY_MS), expect.stringContaining("Secret a, "), false],
+  ["stay True without an event when a thirtieth of ten years of a user-provided certificate remains", brought(120 * DAY_MS, 3_600 * DAY_MS), undefined, true],
+  ["become False when 14 of 90 days of a certificate of the operator remain", withMade(settled, { peer: { lastsMs: 14 * DAY_MS, lifeMs: LIFE_MS } }), expect.stringContaining("Secret my-etcd-peer-tls, "), false],
+])("TLSReady and Ready %s", (_, snapshot, text, isReady) => {
   const plan = { next: "settled" } as const;
   const members = clusterStatus(snapshot, plan).members ?? [];
   const given = { snapshot, plan, members, own: members };
@@ -81,9 +81,9 @@ test.each<[string, ClusterSnapshot, string | undefined, boolean]>([
 }); // biome-ignore format: a table
 
 test.each([
-  ["in a running cluster", lasting(settled, HALF_A_YEAR_MS)],
-  ["in a pause", wasReady(lasting(paused, HALF_A_YEAR_MS))],
-])("TLSReady and Ready are False once a CA is late: %s", (_, snapshot) => {
+  ["of a running cluster", lasting(settled, HALF_A_YEAR_MS)],
+  ["of a paused cluster", wasReady(lasting(paused, HALF_A_YEAR_MS))],
+])("TLSReady and Ready are False once the renewal of a CA is late: %s", (_, snapshot) => {
   const plan = { next: "settled" } as const;
   const { members } = clusterStatus(snapshot, plan);
   const given = { snapshot, plan, members: members ?? [], own: members ?? [] };

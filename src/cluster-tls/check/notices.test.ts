@@ -111,15 +111,15 @@ const sharing = goingTo(brought, {
 });
 
 const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[] = [
-  { name: "nothing, while all is well", given: settled, told: [] },
-  { name: "nor of another owner's Secret that is user-provided", given: brought, told: [] },
+  { name: "nothing while all certificates are valid", given: settled, told: [] },
+  { name: "nothing about user-provided Secrets of another owner", given: brought, told: [] },
   {
-    name: "the owner of a CA's name",
+    name: "a Secret of another owner with the name of the CA's Secret",
     given: withMade(settled, { peerCA: { isOurs: false, trouble: "it has no ca.crt" } }),
     told: [`issue-ca: ${CA} ${FOREIGN}`],
   },
   {
-    name: "a CA in place of the trusted one, and what to do",
+    name: "a CA that replaces the trusted one without having it in its bundle",
     given: withMade(settled, { peerCA: { by: NEXT } }),
     told: [
       `issue-ca: ${CA} cannot be used to sign: its ca.crt lacks the CA that signed Secret my-etcd-peer-tls; add that CA (from spec.tls.peer.trust of an EtcdPeer). Or restore the previous CA. Or delete the Secret: then a new CA is created, and members restart to trust both`,
@@ -133,57 +133,57 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [],
   },
   {
-    name: "nothing of a new CA that members do not trust yet, while its Secret trusts the previous one too",
+    name: "nothing about an untrusted new CA with the previous CA in its bundle",
     given: withMade(settled, { peerCA: { by: NEXT, trust: bundle(NEXT, OWN) } }),
     told: [],
   },
   {
-    name: "the pods that a lost CA waits for",
+    name: "the pods without EtcdPeers that delay the replacement of a lost CA",
     given: withoutPeers(withSeen(settled, { peerCA: absent, clientCA: absent }), "my-etcd-1"),
     told: [
       `issue-ca: ${CA} is missing, and is not created yet, since pods without EtcdPeers would not trust it: my-etcd-1; if their node is gone for good, delete by force: pod my-etcd-1-abcde`,
     ],
   },
   {
-    name: "why applications keep their certificate",
+    name: "why applications do not get a renewed certificate that members reject",
     given: doubted,
     told: [
       "publish-client-secret: Secret my-etcd-client does not get the certificate of Secret my-etcd-client-a3b319c8: its tls.crt is signed by a CA that my-etcd-0, my-etcd-1, my-etcd-2 do not trust; sign it with the old CA. Then list both CAs in ca.crt of the members' Secret, and wait until members trust both",
     ],
   },
   {
-    name: "the problem of a CA, and what to do",
+    name: "a CA that cannot sign, with advice to fix or delete it",
     given: withMade(settled, { peerCA: { trouble: "it has no tls.key" } }),
     told: [
       `issue-ca: ${CA} cannot sign: it has no tls.key; fix it, or delete it: then a new CA is created, and members restart to trust both`,
     ],
   },
   {
-    name: "that the CA must not be deleted while members could not get a new one",
+    name: "a CA that cannot sign, with advice not to delete it while the peer Secret is missing",
     given: withSeen(withMade(settled, { peerCA: { trouble: "it has no tls.key" } }), { peer: absent }),
     told: [
       `issue-ca: ${CA} cannot sign: it has no tls.key; fix it, and do not delete it: members could not learn of a new CA while Secret my-etcd-peer-tls is missing`,
     ],
   },
   {
-    name: "that members could not trust an exchanged CA while the peer Secret is missing, and what to do",
+    name: "a missing peer Secret that an untrusted CA cannot reissue, with advice to restore it",
     given: withSeen(withMade(settled, { peerCA: { by: NEXT } }), { peer: absent }),
     told: [
       "issue-ca: Secret foo/my-etcd-peer-tls, the peer certificate of members, is missing and is not created: my-etcd-0, my-etcd-1, my-etcd-2 would not trust the CA in Secret my-etcd-peer-ca; restore the Secret. Or put into Secret my-etcd-peer-ca the tls.crt, tls.key and ca.crt of the CA that they trust. If both are lost, restore a backup into another EtcdCluster",
     ],
   },
   {
-    name: "not for a Secret that is not in use",
+    name: "nothing about an untrusted CA while no certificate is in use",
     given: withMade(unissued(), { peerCA: { by: NEXT } }),
     told: [],
   },
   {
-    name: "the owner of a certificate's name",
+    name: "a Secret of another owner with the name of the server certificate's Secret",
     given: withMade(settled, { server: { isOurs: false } }),
     told: [`issue-certificate: Secret foo/my-etcd-server-tls ${FOREIGN}`],
   },
   {
-    name: "the owner of the ConfigMap's name",
+    name: "a ConfigMap of another owner with the name of the clients' ConfigMap",
     given: {
       ...settled,
       certificates: {
@@ -197,34 +197,34 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: ["trust-map: ConfigMap my-etcd-ca exists already and is not this cluster's: it has no controller; delete it"],
   },
   {
-    name: "nothing of a correct Certificate",
+    name: "nothing about a correct Certificate",
     given: requesting(managed, present(request)),
     told: [],
   },
   {
-    name: "the member that is not added, and why",
+    name: "a member that is not added because the certificate lacks its name",
     given: wanting(withMade(brought, { peer: { isOurs: false, names: HOSTS } }), 4),
     told: [
       "scale-up: 4 members are wanted and there are 3; my-etcd-3 is not added: Secret foo/their-peer: its tls.crt is not valid for my-etcd-3.my-etcd.foo.svc",
     ],
   },
   {
-    name: "the first member that is not created once the others run without it",
+    name: "a first member that is not created because the certificate lacks its name",
     given: withMade(straggling, { server: { isOurs: false, names: HOSTS.slice(0, 2) } }),
     told: ["bootstrap: Secret foo/their-server: its tls.crt is not valid for my-etcd-2.my-etcd.foo.svc"],
   },
   {
-    name: "the Secret that cert-manager would overwrite",
+    name: "a foreign Secret that cert-manager would overwrite",
     given: withMade(requesting(managed, absent), { peer: { isOurs: false, certificateName: undefined } }),
     told: [`certificate-request: ${NOT_FILLED}`],
   },
   {
-    name: "nor one that a Certificate of another name filled",
+    name: "a Secret filled for another Certificate that cert-manager would overwrite",
     given: withMade(requesting(managed, absent), { peer: { isOurs: false, certificateName: "another" } }),
     told: [`certificate-request: ${NOT_FILLED}`],
   },
   {
-    name: "the owner of the Certificate's name",
+    name: "a Certificate of another owner with the requested name",
     given: requesting(managed, present({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
     told: [
       "certificate-request: Certificate my-etcd-peer-tls-a3b319c8 exists already and is not this cluster's: it has no controller; delete it",
@@ -238,12 +238,12 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
-    name: "nothing while that is unknown",
+    name: "nothing while it is unknown whether cert-manager is installed",
     given: requesting(managed, { is: "unknown", why: "no answer" }),
     told: [],
   },
   {
-    name: "the owner of the name of the application's Secret",
+    name: "a Secret of another owner with the name of the client Secret",
     given: {
       ...managedClient,
       certificates: {
@@ -254,24 +254,24 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [`publish-client-secret: Secret foo/my-etcd-client ${FOREIGN}`],
   },
   {
-    name: "nothing a moment before half of the renewal time is over",
+    name: "nothing before half of the time for renewal is over",
     given: at(brought, NOW + 65 * DAY_MS - 1),
     told: [],
   },
   {
-    name: "the revoked right, and what grants it again",
+    name: "the revoked right to read Secrets, with the command that grants it",
     given: seenToo(settled, { refused: REFUSED }),
     told: [
       "secret-access-missing: the operator may not get secrets in namespace foo; an administrator grants it with: kubectl create rolebinding etcd-cluster-operator-tls --namespace foo --clusterrole etcd-cluster-operator-tls --user a",
     ],
   },
   {
-    name: "the revoked right also in a pause",
+    name: "the revoked right to read Secrets also in a pause",
     given: seenToo(secured({ annotations: { [PAUSED_ANNOTATION]: "true" } }), { refused: REFUSED }),
     told: [expect.stringMatching(/^secret-access-missing: /) as never],
   },
   {
-    name: "nothing of a transient error",
+    name: "nothing about an error other than a missing right",
     given: seenToo(settled, { refused: "no answer" }),
     told: [],
   },
@@ -289,7 +289,7 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
-    name: "one that has expired",
+    name: "one certificate that has expired and one that is about to expire",
     given: at(
       withMade(brought, {
         server: { isOurs: false, lastsMs: 200 * DAY_MS },
@@ -302,7 +302,7 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
-    name: "nothing of weekly certificates until their last day or so",
+    name: "a certificate with a life of seven days when 28 hours are left",
     given: withMade(lasting(brought), {
       peer: { isOurs: false, lastsMs: 29 * HOUR_MS, lifeMs: 7 * DAY_MS },
       server: { isOurs: false, lastsMs: 28 * HOUR_MS, lifeMs: 7 * DAY_MS },
@@ -312,7 +312,7 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
-    name: "one that expires with its CA",
+    name: "a certificate that expires at the same time as its CA",
     given: at(withMade(lasting(brought), { peer: { isOurs: false, lastsMs: 3_552 * DAY_MS } }), NOW + 3_540 * DAY_MS),
     told: [
       expect.stringContaining(
@@ -321,12 +321,12 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
-    name: "nothing of a Secret without a certificate",
+    name: "nothing about a Secret without a certificate",
     given: withMade(brought, { peer: { isOurs: false, trouble: "it has no tls.crt" } }),
     told: [],
   },
   {
-    name: "one that expires in a pause, too",
+    name: "a certificate that is about to expire in a pause, with advice",
     given: at(
       secured({ annotations: { [PAUSED_ANNOTATION]: "true" } }, { client: { provider: "None" } }),
       NOW + 70 * DAY_MS,
@@ -336,53 +336,53 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     ],
   },
   {
-    name: "a failed renewal of cert-manager, long before the end",
+    name: "a failed renewal of cert-manager long before the certificate expires",
     given: requesting(managed, present(failing(request))),
     told: [`certificate-expires: ${UNRENEWED}`],
   },
   {
-    name: "a failed renewal of cert-manager also when the certificate expires",
+    name: "a failed renewal of cert-manager and the certificate that is about to expire",
     given: at(requesting(managed, present(failing(request))), NOW + 65 * DAY_MS),
     told: [
       `certificate-expires: Secret my-etcd-peer-tls-a3b319c8, the peer certificate of members, expires at 2026-03-22T12:00:00Z, and has not been renewed; ${UNRENEWED}`,
     ],
   },
   {
-    name: "a certificate in use that expires during a change",
+    name: "a certificate in use that is about to expire during a change of provider",
     given: at(lasting(leaving), NOW + 65 * DAY_MS),
     told: [`certificate-expires: Secret my-etcd-peer-tls, ${PEER_ENDS}`],
   },
   {
-    name: "nothing of a certificate in use slightly before",
+    name: "nothing about a certificate in use before half of the time for renewal is over",
     given: at(lasting(leaving), NOW + 65 * DAY_MS - 1),
     told: [],
   },
   {
-    name: "a certificate in use that is late by its own renewBefore",
+    name: "a certificate in use that is late, although the requested renewBefore is shorter",
     given: at(lasting(goingTo(brought, { ...BROUGHT, peer: { ...SHORT, duration: "12h" } })), NOW + 65 * DAY_MS),
     told: [`certificate-expires: Secret their-peer, ${PEER_ENDS}`],
   },
   {
-    name: "the application's certificate that expires, until members trust the requested one",
+    name: "the application's expiring certificate until members trust the requested CA",
     given: endingForApplications(turnedClients),
     told: [
       "certificate-expires: Secret my-etcd-client, the client certificate of applications, expires at 2026-01-02T12:00:00Z, and has not been renewed",
     ],
   },
   {
-    name: "nothing of the application's certificate once members trust the requested one",
+    name: "nothing about the application's expiring certificate once members trust the requested CA",
     given: endingForApplications(clientsTrusting),
     told: [],
   },
   {
-    name: "a certificate that is in use and requested, once",
+    name: "an expiring certificate that is both in use and requested only once",
     given: at(withMade(sharing, { peer: { isOurs: false, lastsMs: 200 * DAY_MS } }), NOW + 65 * DAY_MS),
     told: [
       "certificate-expires: Secret their-server, the server certificate of members, expires at 2026-03-22T12:00:00Z; Secret their-operator, the client certificate of the operator, expires at 2026-03-22T12:00:00Z, and has not been renewed",
     ],
   },
   {
-    name: "nothing of a renewal for another owner, except the owner",
+    name: "a Certificate of another owner, and not its failed renewal",
     given: requesting(
       managed,
       present(failing({ ...request, metadata: { ...request.metadata, ownerReferences: [] } })),
@@ -390,17 +390,17 @@ const cases: { name: string; given: ClusterSnapshot; told: readonly string[] }[]
     told: [expect.stringContaining("certificate-request: Certificate my-etcd-peer-tls-a3b319c8 exists already")],
   },
   {
-    name: "nothing of a renewal of a missing Secret",
+    name: "nothing about a failed renewal while the Secret is missing",
     given: requesting(withSeen(managed, { peer: absent }), present(failing(request))),
     told: [],
   },
 ];
 
-test.each(cases)("events about certificates: $name", ({ given, told }) => {
+test.each(cases)("events about certificates report $name", ({ given, told }) => {
   expect(notices(given)).toEqual(told);
 });
 
-test("events report what members wait for", () => {
+test("a plan without certificates names the certificate that members wait for", () => {
   const bare = unissued({ stage: "recorded", with: { headlessService: settled.headlessService } }, MANAGED);
   const plan = planCluster(bare);
   expect(plan).toMatchObject({

@@ -48,7 +48,7 @@ describe("the name of a user-provided Secret", () => {
 
   test.each(OTHERS)("is accepted: %s", (name) => expect(whyOwnSecrets(naming(name))).toEqual([]));
 
-  test("is checked in each field, with provider Secret", () => {
+  test("is checked in each field, only for provider Secret", () => {
     const secret = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
     expect(whyOwnSecrets(naming("their-peer", secret))).toEqual([
       `spec.tls.client.secret.serverSecretName is my-etcd-server-tls: ${text}`,
@@ -60,7 +60,7 @@ describe("the name of a user-provided Secret", () => {
     expect(whyOwnSecrets({ ...unused, spec: { ...unused.spec, tls: { ...tls, client } } })).toEqual([]);
   });
 
-  test("members keep their TLS, and the refusal is reported", () => {
+  test("is refused as an invalid spec, and members keep their TLS", () => {
     const settled = secured();
     const given = { ...settled, cluster: { ...settled.cluster, spec: naming("my-etcd-peer-tls").spec } };
     expect(whyRefused(given)).toEqual([`spec.tls.peer.secret.secretName is my-etcd-peer-tls: ${text}`]);

@@ -107,21 +107,21 @@ const unready = {
 
 const cases: { name: string; given: ClusterSnapshot; status: string; reason: string; says: string }[] = [
   {
-    name: "all is well",
+    name: "all certificates are valid",
     given: settled,
     status: "True",
     reason: "CertificatesValid",
     says: "6 certificates are valid; the first to expire, in Secret my-etcd-peer-tls, does so at 2026-03-22T12:00:00Z",
   },
   {
-    name: "all is well, and spec.tls was removed from running members",
+    name: "all certificates are valid and spec.tls was removed from running members",
     given: taken(settled),
     status: "True",
     reason: "CertificatesValid",
     says: "6 certificates are valid",
   },
   {
-    name: "a problem is reported as long as members use TLS",
+    name: "a certificate is missing and spec.tls was removed from running members",
     given: taken(withSeen(settled, { operator: absent })),
     status: "False",
     reason: "CertificatesPending",
@@ -135,35 +135,35 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/my-etcd-peer-tls-a3b319c8 exists already, and cert-manager has not filled it for Certificate my-etcd-peer-tls-a3b319c8",
   },
   {
-    name: "clients need no certificate, so the server certificate need not be valid for clients",
+    name: "clients need no certificate and the server certificate is valid only for servers",
     given: withMade(open, { server: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
     status: "True",
     reason: "CertificatesValid",
     says: "3 certificates are valid",
   },
   {
-    name: "the server certificate has to be valid for servers",
+    name: "the server certificate is valid only for clients",
     given: withMade(open, { server: { by: THEIRS, isOurs: false, usages: ["clientAuth"] } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "its tls.crt is not valid for servers (serverAuth)",
   },
   {
-    name: "where clients need a certificate, the server certificate must be valid for clients, too",
+    name: "clients need a certificate and the server certificate is valid only for servers",
     given: withMade(brought, { server: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "its tls.crt is not valid for clients (clientAuth)",
   },
   {
-    name: "the peer certificate must be valid for clients in any case",
+    name: "the peer certificate is valid only for servers",
     given: withMade(open, { peer: { by: THEIRS, isOurs: false, usages: ["serverAuth"] } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "its tls.crt is not valid for clients (clientAuth)",
   },
   {
-    name: "nothing was read",
+    name: "no Secret was read",
     given: { ...settled, certificates: undefined },
     status: "Unknown",
     reason: "Waiting",
@@ -177,28 +177,28 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/my-etcd-server-tls could not be read: no right",
   },
   {
-    name: "no Secret may be read: the missing right is reported once, with the command that grants it",
+    name: "the operator has no right to read Secrets",
     given: withSeen(first, Object.fromEntries(PURPOSES.map((each) => [each, unknown(forbidden("get", "secrets"))]))),
     status: "Unknown",
     reason: "RightMissing",
     says: "the operator may not get secrets in namespace foo; an administrator grants it with: kubectl create rolebinding",
   },
   {
-    name: "a right was revoked, and earlier observations count",
+    name: "the right to read Secrets was revoked and certificates read before are valid",
     given: seenToo(settled, { refused: forbidden("get", "secrets") }),
     status: "Unknown",
     reason: "RightMissing",
     says: "the operator may not get secrets in namespace foo; an administrator grants it with: kubectl create rolebinding",
   },
   {
-    name: "a right was granted again, and another error occurs since",
+    name: "Secrets cannot be read because of an error other than a missing right",
     given: seenToo(settled, { refused: "HTTP 500" }),
     status: "Unknown",
     reason: "Waiting",
     says: "the Secrets could not be read: HTTP 500",
   },
   {
-    name: "a right was revoked, and an earlier observation has a problem",
+    name: "the right to read Secrets was revoked and a certificate read before is invalid",
     given: seenToo(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
       refused: forbidden("get", "secrets"),
     }),
@@ -207,7 +207,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/my-etcd-peer-tls, the peer certificate of members: it has no tls.key",
   },
   {
-    name: "a known problem comes first",
+    name: "one certificate is invalid and another Secret could not be read",
     given: withSeen(withMade(settled, { peer: { trouble: "it has no tls.key", isOurs: true } }), {
       server: unknown("no right"),
     }),
@@ -237,7 +237,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "cannot sign a new one; members keep using it, and none restarts until it exists again: restore it; Secret foo/their-peer",
   },
   {
-    name: "a user-provided Secret lacks consent, whatever else is wrong with it",
+    name: "a user-provided Secret lacks consent and has no key",
     given: withMade(bringing, {
       peer: { ...UNLABELLED, trouble: "it has no tls.key" },
       server: { by: THEIRS, isOurs: false },
@@ -254,21 +254,21 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "kubectl -n foo label secret their-operator etcd.improbable.io/tls=true",
   },
   {
-    name: "a user-provided certificate is a CA",
+    name: "spec.tls names the CA Secret of another cluster",
     given: withMade(unissued({ stage: "recorded" }, { ...BROUGHT, peer: AUTHORITYS }), { peer: UNLABELLED }),
     status: "False",
     reason: "SecretNotAllowed",
     says: "it has the name of an EtcdCluster's CA, and the key of a CA must stay private; use another Secret",
   },
   {
-    name: "cert-manager has filled it for another Certificate",
+    name: "spec.tls names an own Secret that cert-manager filled for another Certificate",
     given: withMade(ownNamed, { peer: { ...UNLABELLED, certificateName: "other" } }),
     status: "False",
     reason: "SecretNotAllowed",
     says: "label secret my-etcd-peer-tls",
   },
   {
-    name: "cert-manager has filled a Secret that the spec names",
+    name: "a user-provided Secret that cert-manager filled lacks consent",
     given: withMade(brought, { peer: { ...UNLABELLED, certificateName: "their-peer" } }),
     status: "False",
     reason: "SecretNotAllowed",
@@ -289,7 +289,7 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/their-peer, the peer certificate of members, has expired",
   },
   {
-    name: "a user-provided Secret has no matching key",
+    name: "a user-provided Secret has no certificate",
     given: withMade(brought, { peer: { by: THEIRS, trouble: "it has no tls.crt" } }),
     status: "False",
     reason: "CertificateInvalid",
@@ -368,14 +368,14 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/my-etcd-client: its tls.crt is signed by a CA that my-etcd-0",
   },
   {
-    name: "members require no operator certificate, which may be of any CA",
+    name: "members require no client certificates and the operator's is signed by another CA",
     given: withMade(open, { operator: { by: NEXT } }),
     status: "True",
     reason: "CertificatesValid",
     says: "certificates are valid",
   },
   {
-    name: "members require no application certificate, which may be of any CA",
+    name: "members require no client certificates and the application's is signed by another CA",
     given: withMade(secured({}, { client: { verifyClients: false } }), { application: { by: NEXT } }),
     status: "True",
     reason: "CertificatesValid",
@@ -389,14 +389,14 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
     says: "Secret foo/their-server: its tls.crt is signed by a CA that",
   },
   {
-    name: "a name is taken",
+    name: "the Secret of a CA belongs to another owner",
     given: withMade(settled, { clientCA: { isOurs: false } }),
     status: "False",
     reason: "CertificateInvalid",
     says: "Secret foo/my-etcd-client-ca exists already and does not belong to this cluster: it is not overwritten; unless members use it, delete it and whatever creates it",
   },
   {
-    name: "cert-manager has no request yet",
+    name: "the Certificate for cert-manager is about to be created",
     given: managed,
     status: "False",
     reason: "CertificatesPending",
@@ -474,13 +474,13 @@ const cases: { name: string; given: ClusterSnapshot; status: string; reason: str
 ];
 
 describe("TLSReady", () => {
-  test.each(cases)("when $name", ({ given, status, reason, says }) => {
+  test.each(cases)("is $status with reason $reason when $name", ({ given, status, reason, says }) => {
     const verdict = judged(given);
     expect(verdict).toMatchObject({ status, reason });
     expect(verdict?.message).toContain(says);
   });
 
-  test("names all problems, the worst first", () => {
+  test("names all problems, and has the reason of the most severe one", () => {
     const verdict = judged(withMade(withSeen(brought, { peer: absent }), { server: { by: THEIRS, lastsMs: 0 } }));
     expect(verdict?.reason).toBe("CertificateMissing");
     expect(verdict?.message).toMatch(/their-peer.*; .*their-server/);
@@ -488,7 +488,7 @@ describe("TLSReady", () => {
     expect(mixed?.reason).toBe("CertificateInvalid");
   });
 
-  test("names problems for users before pending work, and that before unknown state", () => {
+  test("reports problems for users before pending certificates, and these before unread Secrets", () => {
     const messages = (given: ClusterSnapshot) => judged(given)?.message ?? "";
     const pending = withSeen(settled, { peerCA: unknown("no"), server: absent });
     expect(judged(pending)).toMatchObject({ status: "False", reason: "CertificatesPending" });
@@ -512,7 +512,7 @@ describe("TLSReady", () => {
     expect(verdict?.message).toMatch(/^issue-ca: the operator may not create secrets in namespace foo; .*kubectl/);
   });
 
-  test("a problem that only a user can fix, before there are members, is in Ready and Progressing, too", () => {
+  test("a problem that only a user can fix is also in Ready and Progressing before there are members", () => {
     const { headlessService } = secured();
     const seenBy = (found: ReturnType<typeof unknown>) =>
       withSeen({ ...first, headlessService }, Object.fromEntries(PURPOSES.map((each) => [each, found])));
@@ -533,7 +533,7 @@ describe("TLSReady", () => {
     expect(told(unread)[0]).toMatchObject({ status: "False", reason: "Forming" });
   });
 
-  test("counts only bad news from cert-manager", () => {
+  test("reports only failures of cert-manager", () => {
     const said = (...conditions: object[]) => judged(saying(conditions));
     expect(said({ type: "Ready", status: "True", message: "up to date" })?.message).not.toContain(
       "cert-manager reports",
@@ -543,16 +543,16 @@ describe("TLSReady", () => {
     expect(said(failed)?.reason).toBe("IssuerFailed");
   });
 
-  test("is True from the moment at which a certificate is valid", () => {
+  test("is True from notBefore of a certificate on", () => {
     expect(judged({ ...brought, takenAtMs: NOW - 100 * DAY_MS })?.status).toBe("True");
   });
 
-  test("reports that members do not trust a CA, also that of the operator", () => {
+  test("reports that members do not trust the CA of the operator's certificate", () => {
     const given = withMade(brought, { operator: { by: NEXT, isOurs: false } });
     expect(judged(given)?.message).toContain("Secret foo/their-operator: its tls.crt is signed by a CA that my-etcd-0");
   });
 
-  test("reports refused steps", () => {
+  test("reports refused steps about certificates while a certificate is missing", () => {
     const refused = { rule: "issue-certificate", because: "a quota", is: "refused" } as const;
     expect(judged(first, { next: "settled", reports: [refused] })).toEqual({
       status: "False",
@@ -585,7 +585,7 @@ describe("TLSReady", () => {
     expect(certificateStatus(cluster())).toEqual({});
   });
 
-  test("reports when no member uses TLS any more, and what is left over", () => {
+  test("reports TLSDisabled after TLS was turned off, with the objects that are left over", () => {
     const told = { type: "TLSReady", status: "False", reason: "CertificatesPending", message: "" } as const;
     const conditions = [{ ...told, observedGeneration: 1, lastTransitionTime: "2026-01-01T11:00:00Z" }];
     const plain = cluster();
@@ -618,7 +618,7 @@ describe("TLSReady", () => {
 });
 
 describe("status.certificates", () => {
-  test("has each Secret with its end and its CAs", () => {
+  test("has each Secret with the expiry and the CAs of its certificate", () => {
     const { certificates = [] } = certificateStatus(settled);
     expect(certificates.map(({ name }) => name)).toEqual([
       "my-etcd-peer-ca",
@@ -632,7 +632,7 @@ describe("status.certificates", () => {
     expect(certificates[1]?.issuer).toMatch(/^CN=own [0-9a-f]{12}$/);
   });
 
-  test("has a user-provided Secret once it has consent, and while members use it", () => {
+  test("has a user-provided Secret once it has consent, and as long as it is in use", () => {
     const names = (snapshot: ClusterSnapshot) => certificateStatus(snapshot).certificates?.map(({ name }) => name);
     const all = { peer: UNLABELLED, server: { by: THEIRS, isOurs: false } };
     expect(names(withMade(bringing, all))).toEqual(["their-server"]);
@@ -643,7 +643,7 @@ describe("status.certificates", () => {
     expect(names(withMade(given, { operator: UNLABELLED }))).toContain("their-operator");
   });
 
-  test("has the Secrets in use and the requested ones, each once", () => {
+  test("has the Secrets in use and the requested ones without duplicates", () => {
     const turned = withMade(goingTo(settled, { peer: BROUGHT.peer }), { peer: { by: THEIRS, isOurs: false } });
     const names = certificateStatus(turned).certificates?.map(({ name }) => name);
     expect(names?.filter((name) => name.includes("peer"))).toEqual([
@@ -682,7 +682,7 @@ describe("status.certificates", () => {
     expect(told(undefined)).toBeUndefined();
   });
 
-  test("leaves out missing and unreadable certificates, and keeps those that could not be read", () => {
+  test("leaves out missing and invalid certificates, and keeps recorded ones that could not be read", () => {
     const told = certificateStatus(settled).certificates!;
     const given = withMade(withSeen(settled, { peer: absent, operator: unknown("no answer") }), {
       server: { trouble: "it has no tls.crt" },

@@ -25,7 +25,7 @@ const signedBy = (signer: string, trust = signer) => ({ signerId: idOf(parsedIn(
 const { podTemplate } = settled.peers[0]!.spec;
 const ALL = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 
-test("members accept certificates of a CA with a renewed certificate", () => {
+test("members that trust the old certificate of a renewed CA accept its certificates", () => {
   expect(withoutBelief(trusting(CORP), "peer", signedBy(RENEWED))).toEqual([]);
   expect(withoutBelief(trusting(bundle(OWN) + CORP), "peer", signedBy(RENEWED, OWN.pem + RENEWED))).toEqual([]);
   expect(withoutTrust(trusting(CORP), "peer", [idOf(parsedIn(RENEWED)[0]!)])).toEqual(ALL);
@@ -36,14 +36,14 @@ test("members reject a CA of the same name with a different key, and an unknown 
   expect(withoutBelief(trusting(OWN.pem), "peer", signedBy(CORP))).toEqual(ALL);
 });
 
-test("a CA with an unknown kind of key causes no error, and matches no other CA", () => {
+test("a CA with an unknown kind of key in a bundle is ignored without an error", () => {
   const unknown = withUnknownKey(CORP);
   expect(withoutBelief(trusting(unknown + CORP), "peer", signedBy(RENEWED))).toEqual([]);
   expect(withoutBelief(trusting(unknown), "peer", signedBy(CORP))).toEqual(ALL);
   expect(withoutBelief(trusting(OWN.pem + unknown), "peer", signedBy(CORP, CORP + unknown))).toEqual(ALL);
 });
 
-test("a member lacks trust by its pod as well as by its EtcdPeer", () => {
+test("a member lacks trust in a CA when its EtcdPeer or its pod lacks it", () => {
   const half = running(trusting(OWN.pem), ["my-etcd-2"], { peer: { secretName: "my-etcd-peer-tls", trust: CORP } });
   expect(withoutBelief({ ...half, peers: trusting(CORP).peers }, "peer", signedBy(CORP))).toEqual([
     "my-etcd-0",
@@ -57,11 +57,11 @@ test("a member lacks trust by its pod as well as by its EtcdPeer", () => {
   expect(withoutBelief(absent, "peer", signedBy(CORP))).toEqual([]);
 });
 
-test("no member is counted for a certificate without its signer in the bundle", () => {
+test("no member lacks trust in a certificate with an unknown signer", () => {
   expect(withoutBelief(trusting(OWN.pem), "peer", { signerId: undefined, trust: CORP })).toEqual([]);
 });
 
-test("a template with the trust of a second one keeps its Secret and takes trust and signer", () => {
+test("trustingAs takes trust and signer from the second template and keeps the rest", () => {
   const peer = { secretName: "my-etcd-peer-tls", trust: "A", signer: "a", scheme: "http" } as const;
   const client = { secretName: "my-etcd-server-tls", trust: "A", verifyClients: true };
   const own = { podTemplate, version: "3.6.16", tls: { minVersion: "TLS1.3", peer, client } } as const;
@@ -84,7 +84,7 @@ test("a template with the trust of a second one keeps its Secret and takes trust
   });
 });
 
-test("CAs are copied only from the same side with the same Secret; otherwise the template is unchanged", () => {
+test("trustingAs changes nothing when the side or the Secret of the second template differs", () => {
   const peer = { secretName: "my-etcd-peer-tls", trust: "A" };
   const theirs = { podTemplate, version: "3.6.17", tls: { peer: { secretName: "theirs", trust: "B" } } };
   const own = { podTemplate, version: "3.6.16", tls: { peer } };

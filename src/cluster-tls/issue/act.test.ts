@@ -111,7 +111,7 @@ async function carryOn(secrets: Secrets, snapshot: ClusterSnapshot): Promise<rea
 const secrets = new Secrets();
 const done = await carryOn(secrets, first);
 
-describe("a cluster with TLS", () => {
+describe("a new cluster with TLS", () => {
   test("gets two CAs and all certificates, each in one write", () => {
     expect(done).toEqual([
       "issueAuthority peer",
@@ -165,7 +165,7 @@ describe("a cluster with TLS", () => {
     expect(Object.keys(secrets.named("my-etcd-server-tls").data!)).toEqual(["tls.crt", "tls.key", "ca.crt"]);
   });
 
-  test("has certificates with no more rights than needed", () => {
+  test("has certificates with only the names, usages and validity that they need", () => {
     const of = (name: string) => new X509Certificate(textIn(secrets.named(name), "tls.crt"));
     expect(of("my-etcd-server-tls").subject ?? "").toBe("");
     expect(of("my-etcd-operator-tls").subject).toBe("CN=etcd-cluster-operator");
@@ -176,7 +176,7 @@ describe("a cluster with TLS", () => {
     expect(of("my-etcd-peer-ca").subject).toMatch(/^CN=my-etcd peer CA [0-9a-f]{12}$/);
   });
 
-  test("needs no key in a step", () => {
+  test("has no key in a plan", () => {
     const seen = secrets.seenBy(first);
     const leaf = withSeen(seen, { peer: { is: "absent" } });
     const plan = planCluster(leaf);
@@ -190,7 +190,7 @@ describe("a cluster with TLS", () => {
   });
 });
 
-test("a cluster name of 52 characters fits into a common name", async () => {
+test("the common name of a CA has at most 64 characters for a cluster name of 52", async () => {
   const long = "a".repeat(52);
   const { metadata } = first.cluster;
   const all = new Secrets();
@@ -239,7 +239,7 @@ describe("a CA rotation", () => {
   const asked = { ...members.cluster, metadata: { ...metadata, annotations: { [ROTATE_CA_ANNOTATION]: "peer" } } };
   const trustIds = (all: Secrets, name: string) => factsOf(all.named(name), "leaf").trustIds;
 
-  test("completes all phases from the Secrets alone", async () => {
+  test("completes all phases from the content of the Secrets", async () => {
     const all = copied();
     const before = factsOf(all.named("my-etcd-peer-ca"), "authority");
     let world: ClusterSnapshot = { ...members, cluster: asked };
@@ -319,7 +319,7 @@ describe("a CA rotation", () => {
     });
   });
 
-  test("to a user's own CA signs once its Secret has both CAs and all members trust both", async () => {
+  test("to a user's own CA begins once its Secret has both CAs, and all members trust both before it signs", async () => {
     const all = copied();
     const name = "my-etcd-peer-ca";
     const before = all.named(name);
@@ -378,7 +378,7 @@ describe("a CA rotation", () => {
     },
   );
 
-  test("by a user, while the peer Secret is missing, is reported with advice that helps", async () => {
+  test("by a user is reported with advice while the peer Secret is missing", async () => {
     const all = copied();
     const [authorityName, shownName] = ["my-etcd-peer-ca", "my-etcd-peer-tls"];
     const [before, shown] = [all.named(authorityName), all.named(shownName)];
@@ -419,7 +419,7 @@ describe("a CA rotation", () => {
     expect(factsOf(all.named(shownName), "leaf").signerId).toBe(factsOf(before, "authority").fingerprint);
   });
 
-  test("after a loss keeps the lost CA trusted beside the new one", async () => {
+  test("after the loss of a CA keeps the lost CA trusted beside the new one", async () => {
     const all = copied();
     const before = factsOf(all.named("my-etcd-peer-ca"), "authority").fingerprint;
     all.all.delete("foo/my-etcd-peer-ca");
@@ -454,7 +454,7 @@ describe("a certificate of another issuer", () => {
     return { all, facts: { ...factsOf(source as Secret, "leaf"), knownForMs: 0, signerForMs: 0 } };
   }
 
-  test("is published to applications with CAs and endpoints, and again after it has changed", async () => {
+  test("is published to applications with CAs and endpoints, but not from a Secret that has changed", async () => {
     const { all, facts } = filled();
     const trust = textIn(all.named(issuedIn), "ca.crt");
     await act(all, { do: "handOut", source: facts, facts: undefined, trust: trust + trust }, given);
@@ -471,7 +471,7 @@ describe("a certificate of another issuer", () => {
     await expect(act(all, { do: "handOut", source: stale, facts: live, trust }, given)).rejects.toThrow("has changed");
   });
 
-  test("is read again before a member restarts with it", async () => {
+  test("is checked for changes before a member restarts with it", async () => {
     const all = copied();
     const name = "my-etcd-2";
     const theirs = {

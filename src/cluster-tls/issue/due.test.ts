@@ -32,7 +32,7 @@ test.each([
   { verifyClients: true, due: [] },
   { verifyClients: false, due: ["operator", "application"] },
 ])(
-  "a CA that members do not trust issues only what they do not verify: verifyClients $verifyClients",
+  "a CA that members do not trust issues only certificates that members do not verify, with verifyClients $verifyClients",
   ({ verifyClients, due }) => {
     const given = lost(verifyClients);
     expect(PURPOSES.filter((purpose) => dueOf(given, purpose)?.what === "pair")).toEqual(due);
@@ -45,7 +45,7 @@ test.each([
   },
 );
 
-describe("the bundle of a certificate of the operator", () => {
+describe("ca.crt in a Secret that the operator issues", () => {
   const trusted = (purpose: "peer" | "server" | "operator" | "application", additional: string | undefined) =>
     signerOf(certified, purpose, additional)?.trustIds;
 
@@ -55,7 +55,7 @@ describe("the bundle of a certificate of the operator", () => {
     expect(trusted("operator", undefined)).toEqual([OWN.id]);
   });
 
-  test("has only the signing CA in the Secret of members, where it becomes their trust", () => {
+  test("has only the signing CA in the Secrets of members, because members trust all CAs in it", () => {
     expect([trusted("peer", bundle(THEIRS)), trusted("server", bundle(THEIRS))]).toEqual([[OWN.id], [OWN.id]]);
   });
 });
@@ -63,7 +63,7 @@ describe("the bundle of a certificate of the operator", () => {
 test.each([
   { purpose: "operator", commonName: "my-etcd-client", wanted: "etcd-cluster-operator" },
   { purpose: "application", commonName: "etcd-cluster-operator", wanted: "my-etcd-client" },
-] as const)("a certificate with another common name, which is the user of etcd, is reissued: $purpose", (each) => {
+] as const)("the $purpose certificate is reissued when its common name, the user of etcd, differs", (each) => {
   const given = withMade(certified, { [each.purpose]: { commonName: each.commonName } });
   const because = `its tls.crt does not have the common name ${each.wanted}`;
   expect(dueOf(given, each.purpose)).toEqual({ what: "pair", because });
@@ -73,13 +73,13 @@ describe("a certificate is issued", () => {
   const tls = peerOf(certified, "my-etcd-0").spec.tls!;
   const shows = (trust: string) => ({ ...tls, peer: { secretName: "my-etcd-peer-tls", trust } });
 
-  test("again by its CA, although some member trusts a different one", () => {
+  test("again by the same CA although a member does not trust it", () => {
     const given = running(certified, ["my-etcd-2"], shows(bundle(NEXT)));
     const ending = withMade(given, { peer: { lastsMs: DAY_MS } });
     expect(dueOf(ending, "peer")?.what).toBe("pair");
   });
 
-  test("by a CA that no member trusts while the certificate is not in use", () => {
+  test("by a CA that no member trusts when the certificate is not in use", () => {
     const side = { provider: "Secret", secret: { secretName: "their-peer" } };
     const asks = goingTo(secured({}, { peer: side }, { by: THEIRS, isOurs: false }), {});
     expect(dueOf(withMade(asks, { peerCA: {} }), "peer")?.what).toBe("pair");
@@ -91,7 +91,7 @@ describe("a certificate is issued", () => {
     expect(dueOf(again, "peer")).toEqual({ what: "pair", because: "a new CA signs now" });
   });
 
-  test("again although its bundle is empty, while it is not in use", () => {
+  test("again although its bundle lacks the new CA, when it is not in use", () => {
     const withoutMembers = { ...certified, peers: [], pods: new Map() };
     const again = withMade(withoutMembers, {
       peerCA: { by: NEXT, trust: bundle(NEXT, OWN) },

@@ -91,8 +91,8 @@ const ALL = [
   "configmaps/my-etcd-ca",
 ];
 
-describe("the API server is read for certificates", () => {
-  test("not at all for a cluster without TLS or being deleted", async () => {
+describe("the operator reads certificates from the API server", () => {
+  test("not at all for a cluster without TLS or one that is being deleted", async () => {
     const { calls, look } = await asked();
     expect(await look(cluster().cluster)).toBeUndefined();
     expect(await look(asking({ peer: { provider: "None" }, client: { provider: "None" } }))).toBeUndefined();
@@ -113,7 +113,7 @@ describe("the API server is read for certificates", () => {
     expect(seen?.peer).toMatchObject({ is: "present", value: { secretName: "my-etcd-peer-tls", knownForMs: 0 } });
   });
 
-  test("at rest once a minute, in turn", async () => {
+  test("at rest one object a minute, in turn", async () => {
     const { look, rest } = await asked();
     await look();
     const read = await rest(7 * 60_000);
@@ -122,7 +122,7 @@ describe("the API server is read for certificates", () => {
     expect(await rest(7 * 60_000)).toEqual(read);
   });
 
-  test("and only a changed answer is news", async () => {
+  test("and counts only changed answers as news", async () => {
     const { reads, look, rest, special, whole } = await asked();
     expect(reads.newsOf(KEY)).toBe(0);
     await look();
@@ -141,7 +141,7 @@ describe("the API server is read for certificates", () => {
     expect(reads.newsOf(KEY)).toBe(0);
   });
 
-  test("each minute when a certificate is about to expire", async () => {
+  test("each minute while a certificate is about to expire", async () => {
     const { look, rest } = await asked({ lastsMs: 50 * 60_000 });
     await look();
     const read = await rest(2 * 60_000);
@@ -149,7 +149,7 @@ describe("the API server is read for certificates", () => {
     expect(read.filter((name) => name === "my-etcd-peer-ca").length).toBeLessThan(2);
   });
 
-  test("each minute when a certificate is invalid, and at almost each observation when it is missing", async () => {
+  test("each minute while a certificate is invalid, and six times a minute while it is missing", async () => {
     const { look, rest, special } = await asked();
     special.set("my-etcd-peer-tls", present(owned(secretOf("my-etcd-peer-tls", {}))));
     special.set("my-etcd-server-tls", absent);
@@ -159,7 +159,7 @@ describe("the API server is read for certificates", () => {
     expect(read.filter((name) => name === "my-etcd-server-tls").length).toBe(18);
   });
 
-  test("six times a minute when a certificate of the operator is missing, and immediately after an attempt to create it", async () => {
+  test("six times a minute while an own certificate is missing, and immediately after an attempt to create it", async () => {
     const { calls, look, reads, rest, special } = await asked();
     const missing = ["my-etcd-server-tls", "configmaps/my-etcd-ca", "their-peer"];
     for (const name of ["my-etcd-server-tls", "my-etcd-ca", "their-peer"]) special.set(name, absent);
@@ -183,7 +183,7 @@ describe("the API server is read for certificates", () => {
     expect(calls.slice(before)).toContain("my-etcd-peer-tls");
   });
 
-  test("at almost each observation when cert-manager's Secret is missing", async () => {
+  test("30 times a minute while the Secret of cert-manager is missing", async () => {
     const { look, rest, special } = await asked();
     const certManager = { issuerRef: { name: "a" } };
     const given = asking({ peer: { provider: "CertManager", certManager }, client: { provider: "None" } });
@@ -193,7 +193,7 @@ describe("the API server is read for certificates", () => {
     expect(read.filter((name) => name === "my-etcd-peer-tls-a3b319c8")).toHaveLength(30);
   });
 
-  test("six times a minute for an object of an earlier cluster, or of no owner, until it is gone; its own are read in turn", async () => {
+  test("six times a minute while an object belongs to an earlier cluster or to no owner", async () => {
     const { look, rest, special, whole } = await asked();
     special.set("my-etcd-peer-tls", present(owned(whole("my-etcd-peer-tls"), "before")));
     for (const name of ["my-etcd-peer-ca", "my-etcd-ca"]) {
@@ -208,7 +208,7 @@ describe("the API server is read for certificates", () => {
     expect(read.filter((name) => name === "my-etcd-server-tls").length).toBeLessThan(2);
   });
 
-  test("at almost each observation for an unlabelled Secret until there are members, then in turn", async () => {
+  test("six times a minute while a Secret lacks its label and there are no members, and then in turn", async () => {
     const { look, rest } = await asked();
     const spec = { peer: { provider: "Secret", secret: { secretName: "their-peer" } } };
     const forming = asking(spec);
@@ -220,7 +220,7 @@ describe("the API server is read for certificates", () => {
     expect((await rest(60_000, { ...forming, spec: asking().spec })).length).toBeLessThan(9);
   });
 
-  test("at almost each observation for an unlabelled Secret of the operator until it can connect, also with members", async () => {
+  test("six times a minute while the operator's Secret lacks its label, also with members", async () => {
     const { look, rest, special, whole } = await asked();
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
     const brought = asking({ client: { provider: "Secret", secret } });
@@ -235,7 +235,7 @@ describe("the API server is read for certificates", () => {
     expect(readsOf(await rest(60_000, running, WITH_MEMBERS))).toBe(1);
   });
 
-  test("in turn for all others, whatever is missing or unreadable", async () => {
+  test("in turn for all other objects while some are missing or unreadable", async () => {
     const { look, rest, special } = await asked();
     special.set("my-etcd-client", absent);
     special.set("my-etcd-server-tls", unknown("it is forbidden"));
@@ -255,7 +255,7 @@ describe("the API server is read for certificates", () => {
     expect(calls.slice(ALL.length)).toEqual(["my-etcd-peer-tls"]);
   });
 
-  test("not after a write, since the response has the content; except for the operator's own certificate", async () => {
+  test("not after a write with a known response, except for the operator's client certificate", async () => {
     const { calls, look, reads, clock } = await asked();
     await look();
     const other = await leaf(ca, { names: ["another"] });
@@ -271,7 +271,7 @@ describe("the API server is read for certificates", () => {
     expect(seen?.peer).toMatchObject({ is: "present", value: { names: ["another"], knownForMs: 1_000 } });
   });
 
-  test("once a minute for the operator's certificate while no member can be dialled", async () => {
+  test("once a minute for the operator's client certificate while no member can be dialled", async () => {
     const { calls, look, reads, clock } = await asked();
     await look();
     calls.length = 0;
@@ -288,7 +288,7 @@ describe("the API server is read for certificates", () => {
     expect(calls).toContain("my-etcd-operator-tls");
   });
 
-  test("again after an error, and the previous content counts until then", async () => {
+  test("again after an error, and uses the previous content until then", async () => {
     const { calls, look, reads, special } = await asked();
     special.set("my-etcd-server-tls", unknown("no answer"));
     expect((await look())?.server).toEqual(unknown("no answer"));
@@ -301,7 +301,7 @@ describe("the API server is read for certificates", () => {
     );
   });
 
-  test("six times a minute for a Secret that has become forbidden; its previous content counts, and others are read in turn", async () => {
+  test("six times a minute while a Secret is forbidden, and uses its previous content", async () => {
     const { calls, look, rest, reads, special } = await asked();
     const why = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
     expect((await look())?.refused).toBeUndefined();
@@ -323,7 +323,7 @@ describe("the API server is read for certificates", () => {
     expect((await rest(60_000)).length).toBe(1);
   });
 
-  test("for one of many forbidden Secrets six times a minute, at any rate of observations, and for all after a success", async () => {
+  test("one of many forbidden objects six times a minute, and all after a success", async () => {
     const { calls, look, rest, special } = await asked();
     const why = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
     const refuse = () => {
@@ -352,7 +352,7 @@ describe("the API server is read for certificates", () => {
     expect((await look())?.refused).toBeUndefined();
   });
 
-  test("for all others as soon as they may be read again, even if one has an error from then on", async () => {
+  test("all forbidden objects as soon as one may be read again, although one of the others has an error", async () => {
     const why = 'User "a" cannot get resource "secrets" in API group "" in the namespace "foo"';
     for (const errs of ALL) {
       const { look, rest, special } = await asked();
@@ -376,7 +376,7 @@ describe("the API server is read for certificates", () => {
     }
   });
 
-  test("as often for a single forbidden object, and its latest error is reported", async () => {
+  test("six times a minute while a single object is forbidden, and reports its latest error", async () => {
     const { look, rest, special } = await asked();
     await look();
     const why = 'User "a" cannot get resource "configmaps" in API group "" in the namespace "foo"';
@@ -392,7 +392,7 @@ describe("the API server is read for certificates", () => {
     expect((await look())?.refused).toBeUndefined();
   });
 
-  test("at most once a minute for a forbidden Secret, although no member can be dialled with the previous one", async () => {
+  test("at most seven times a minute while the operator's Secret is forbidden and no member can be dialled", async () => {
     const { clock, look, rest, reads, special, calls } = await asked();
     await look();
     special.set(
@@ -409,7 +409,7 @@ describe("the API server is read for certificates", () => {
     expect(calls.slice(before).filter((name) => name === "my-etcd-operator-tls").length).toBeLessThanOrEqual(7);
   });
 
-  test("as rarely as before after another error, which is not reported", async () => {
+  test("in turn after an error other than a missing right, which is not reported", async () => {
     const { look, rest, special } = await asked();
     await look();
     special.set("my-etcd-peer-tls", unknown("no answer"));
@@ -421,7 +421,7 @@ describe("the API server is read for certificates", () => {
     expect(await rest(7 * 60_000)).toEqual(read);
   });
 
-  test("for user-provided Secrets by their names", async () => {
+  test("from user-provided Secrets by their names", async () => {
     const { calls, look } = await asked();
     const secret = { serverSecretName: "their-server", operatorClientSecretName: "their-operator" };
     const peer = { provider: "Secret", secret: { secretName: "their-peer" } };
@@ -437,7 +437,7 @@ describe("the API server is read for certificates", () => {
     expect(seen).not.toHaveProperty("application");
   });
 
-  test("for cert-manager's Certificates where their kind is served", async () => {
+  test("with the Certificates of cert-manager when their kind is served", async () => {
     const certManager = { issuerRef: { name: "a" } };
     const spec = { peer: { provider: "CertManager", certManager }, client: { provider: "None" } };
     const served = await asked();
@@ -477,7 +477,7 @@ describe("the API server is read for certificates", () => {
 });
 
 describe("a known certificate", () => {
-  test("has the time since its content changed", async () => {
+  test("has the time since its content last changed", async () => {
     const { look, clock, reads, special, whole } = await asked();
     const knownForMs = async () => {
       const found = (await look())?.peer;
@@ -507,7 +507,7 @@ describe("a known certificate", () => {
     expect(await knownForMs()).toBe(0);
   });
 
-  test("has an unchanged time after a renewal while the previous certificate remains valid long enough", async () => {
+  test("keeps its time after a renewal while the previous certificate remains valid for 150 s", async () => {
     const byOther = await authority();
     const bothTrusted = ca.certificate + byOther.certificate;
     // Remaining validity of the previous certificate after a minute, properties of the next one, and the expected time.
@@ -537,7 +537,7 @@ describe("a known certificate", () => {
     }
   });
 
-  test("comes with the time for which each pod that uses it has been known, by UID", async () => {
+  test("is returned with the time for which each pod has been known, by UID", async () => {
     const { look, clock, reads } = await asked();
     const forMs = async (given: Members) => Object.fromEntries((await look(asking(), given))?.podsForMs ?? []);
     expect(await look()).not.toHaveProperty("podsForMs");
@@ -553,7 +553,7 @@ describe("a known certificate", () => {
     expect(await forMs(WITH_MEMBERS)).toEqual(all);
   });
 
-  test("is forgotten with the cluster, and with its place in the spec", async () => {
+  test("is forgotten with the cluster, and when the spec no longer needs it", async () => {
     const { look, reads, keyring } = await asked();
     await look();
     expect(keyring.identityOf(KEY)?.secretName).toBe("my-etcd-operator-tls");
@@ -562,7 +562,7 @@ describe("a known certificate", () => {
     expect(keyring.identityOf(KEY)).toBeUndefined();
   });
 
-  test("is the operator's identity, which an invalid Secret does not take away", async () => {
+  test("remains the operator's identity when its Secret becomes invalid", async () => {
     const { look, reads, keyring, special, whole } = await asked();
     await look();
     const first = keyring.identityOf(KEY);
@@ -668,7 +668,7 @@ describe("a known certificate", () => {
     expect(turned.keyring.identityOf(KEY)?.cert).toBe(theirs.pair.certificate);
   });
 
-  test("becomes the operator's identity in any case where members do not verify clients", async () => {
+  test("becomes the operator's identity although members do not trust its CA when they do not verify clients", async () => {
     const { look, reads, keyring, special } = await asked();
     const lenient = { client: { verifyClients: false } };
     await look(asking(lenient));
@@ -740,7 +740,7 @@ describe("during a change of provider", () => {
   const turning = (inUse: object) =>
     ({ ...asking({ client }), status: { ...given.cluster.status, issuedBy: { client: inUse } } }) as EtcdCluster;
 
-  test("both certificates are read, and the operator keeps its own until the status has the new provider", async () => {
+  test("both certificates are read, and the operator keeps its previous one until the status has the new provider", async () => {
     const { look, keyring, clock, special, whole } = await asked();
     const labelled = whole("their-operator");
     const labels = { "etcd.improbable.io/tls": "true" };
@@ -765,7 +765,7 @@ describe("during a change of provider", () => {
     expect(keyring.identityOf(KEY)).toMatchObject({ secretName: "their-operator", ca: trust });
   });
 
-  test("a write to a Secret in use updates that one only", async () => {
+  test("a write to a Secret in use does not change the requested Secret", async () => {
     const { look, calls, clock, reads, special } = await asked();
     const seenOf = () => look(turning({ provider: "Operator" }), given);
     await look();
@@ -797,7 +797,7 @@ describe("during a change of provider", () => {
     for (const name of ["my-etcd-server-tls", "my-etcd-client"]) expect(calls).not.toContain(name);
   });
 
-  test("a Secret of an abandoned change that some members use is read as well, on each side", async () => {
+  test("a Secret of an abandoned change that some members use is read as well", async () => {
     const { look, calls, reads } = await asked();
     const tls = given.peers[0]!.spec.tls!;
     const between = { secretName: "between-server", trust: ca.certificate, verifyClients: true };

@@ -5,14 +5,14 @@ import { certified } from "#kit/snapshots/cluster-steps.ts";
 import { made, secured } from "#kit/snapshots/cluster-tls.ts";
 import { isInTime, isWithheld } from "./usable.ts";
 
-test("a certificate is valid from its first moment, and no longer in its last one", () => {
+test("a certificate is valid from notBefore until just before notAfter", () => {
   const facts = made(certified, "peer");
   const isGood = (notBeforeMs: number, notAfterMs: number) =>
     isInTime(certified, { ...facts, notBeforeMs, notAfterMs });
   expect([isGood(NOW, NOW + 1), isGood(NOW + 1, NOW + 2), isGood(NOW - 1, NOW)]).toEqual([true, false, false]);
 });
 
-test("a Secret is in use by members, by the operator, or under the name for applications", () => {
+test("isInUse is true for the Secrets of members, of the operator and of applications", () => {
   const purposes = ["peer", "server", "operator", "application"] as const;
   const inUse = (given = certified) => purposes.filter((purpose) => isInUse(given, purpose));
   expect(inUse()).toEqual(purposes);
@@ -22,7 +22,7 @@ test("a Secret is in use by members, by the operator, or under the name for appl
   expect(inUse(secured({}, { client: side }))).toEqual(["peer", "server", "operator"]);
 });
 
-test("a Secret that the operator created for the cluster needs no consent, whatever issuer is recorded", () => {
+test("a Secret that the operator created for the cluster needs no consent, even as a user-provided one", () => {
   const secret = { serverSecretName: "my-etcd-server-tls", operatorClientSecretName: "my-etcd-operator-tls" };
   const kept = { ...secured({}, { client: { provider: "Secret", secret } }), peers: [], pods: new Map() };
   expect(isWithheld(kept, "server", made(kept, "server", { isOurs: true, mayBeShown: false }))).toBe(false);

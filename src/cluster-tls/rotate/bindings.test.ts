@@ -56,41 +56,41 @@ const sinceHour = (snapshot: ClusterSnapshot) =>
   knownFor(snapshot, { knownForMs: 3_600_000 }, "server", "operator", "application");
 
 const rotations: [name: string, given: ClusterSnapshot, phase: string | undefined, why?: string][] = [
-  ["no bindings: the new CA signs", added, "switch"],
-  ["no bindings: the old CA is dropped", switched, "drop"],
-  ["a binding trusts the new CA", with_(added, OF_BOTH), "switch"],
-  ["a binding trusts only the new CA", with_(added, { trustIds: [NEXT.id] }), "switch"],
-  ["a binding does not trust the new CA", with_(added, {}), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["a binding was created after all bundles had the new CA", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "switch"],
-  ["a binding was created before, given the skew of clocks", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["a binding was created before the last bundle had the new CA", with_(withMade(sinceHour(added), { application: { trust: both, knownForMs: 3_599_999 } }), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["a binding was created later, and its content has changed", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: undefined }), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["a binding was created later, and does not trust the new CA", with_(sinceHour(added), { knownForMs: 0, madeAtMs: NOW }), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["a binding was created after all certificates were from the new CA", with_(sinceHour(switched), { ...RENEWED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "drop"],
-  ["a binding was created before", with_(sinceHour(switched), { ...RENEWED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), undefined, `${DROPS}${its} has ${HAVE}`],
-  ["a binding has trusted the new CA for too short a time", with_(added, { ...OF_BOTH, knownForMs: 149_999 }), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["one of two bindings does not trust the new CA", with_(added, OF_BOTH, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}Secret cart-binding of EtcdUser cart has ${TELL}`],
-  ["neither of two bindings trusts the new CA", with_(added, {}, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}${its}, Secret cart-binding of EtcdUser cart have ${TELL}`],
-  ["the Secret of a binding is refused", with_(added, { reason: "StepRefused" }), undefined, `${SIGNS}${its} (StepRefused) has ${TELL}`],
-  ["an EtcdUser is refused, and its binding must still be updated", with_(added, { reason: "SpecRefused" }), undefined, `${SIGNS}${its} (SpecRefused) has ${TELL}`],
-  ["an EtcdUser is refused, and its binding gets no new certificate", with_(switched, { ...OF_BOTH, reason: "SpecRefused" }), "drop"],
-  ["the content of a binding is unknown", with_(added, { trustIds: undefined }), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["a binding without TLS does not matter", with_(added, { trustIds: [], knownForMs: 0 }), "switch"],
-  ["half a year remains, after which all would be rejected", with_(ending(0), {}), "switch"],
-  ["more than half a year remains", with_(ending(1), {}), undefined, `${SIGNS}${its} has ${TELL}`],
-  ["all bindings have certificates of the new CA", with_(switched, RENEWED), "drop"],
-  ["a binding has a certificate of the old CA", with_(switched, OF_BOTH), undefined, `${DROPS}${its} has ${HAVE}`],
-  ["a binding has had its new certificate for too short a time", with_(switched, { ...RENEWED, knownForMs: 149_999 }), undefined, `${DROPS}${its} has ${HAVE}`],
-  ["a binding has no certificate", with_(switched, { ...OF_BOTH, signerId: undefined }), "drop"],
-  ["it is unknown which certificate a binding has", with_(switched, { trustIds: undefined, signerId: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
-  ["half a year of the current CA remains, and it could not be rotated", with_(endingLater(0), OF_BOTH), "drop"],
-  ["more than half a year of the current CA remains", with_(endingLater(1), OF_BOTH), undefined, `${DROPS}${its} has ${HAVE}`],
-  ["the certificate of a binding has expired", with_(switched, { ...OF_BOTH, notAfterMs: NOW }), "drop"],
-  ["the certificate of a binding is about to expire", with_(switched, { ...OF_BOTH, notAfterMs: NOW + 1 }), undefined, `${DROPS}${its} has ${HAVE}`],
-  ["the expiry of a binding's certificate is unknown", with_(switched, { ...OF_BOTH, notAfterMs: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the new CA signs when there are no bindings", added, "switch"],
+  ["the old CA is dropped when there are no bindings", switched, "drop"],
+  ["the new CA signs when a binding trusts both CAs", with_(added, OF_BOTH), "switch"],
+  ["the new CA signs when a binding trusts only the new CA", with_(added, { trustIds: [NEXT.id] }), "switch"],
+  ["the new CA does not sign while a binding does not trust it", with_(added, {}), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the new CA signs when a binding was created after all bundles had the new CA", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "switch"],
+  ["the new CA does not sign when clock skew may make a new binding look later than the bundles", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the new CA does not sign when a binding was created before the last bundle had the new CA", with_(withMade(sinceHour(added), { application: { trust: both, knownForMs: 3_599_999 } }), { ...OF_BOTH, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the new CA does not sign when the content of a new binding has just changed", with_(sinceHour(added), { ...OF_BOTH, knownForMs: 0, madeAtMs: undefined }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the new CA does not sign while a binding that was created later does not trust it", with_(sinceHour(added), { knownForMs: 0, madeAtMs: NOW }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the old CA is dropped when a binding was created after all certificates were from the new CA", with_(sinceHour(switched), { ...RENEWED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "drop"],
+  ["the old CA is not dropped when a binding was created before all certificates were from the new CA", with_(sinceHour(switched), { ...RENEWED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the new CA does not sign while a binding has trusted it for less than 150 s", with_(added, { ...OF_BOTH, knownForMs: 149_999 }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the new CA does not sign while one of two bindings does not trust it", with_(added, OF_BOTH, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}Secret cart-binding of EtcdUser cart has ${TELL}`],
+  ["the new CA does not sign while two bindings do not trust it", with_(added, {}, { user: "cart", secretName: "cart-binding" }), undefined, `${SIGNS}${its}, Secret cart-binding of EtcdUser cart have ${TELL}`],
+  ["the new CA does not sign while the Secret of a binding cannot be written", with_(added, { reason: "StepRefused" }), undefined, `${SIGNS}${its} (StepRefused) has ${TELL}`],
+  ["the new CA does not sign while the binding of a refused EtcdUser does not trust it", with_(added, { reason: "SpecRefused" }), undefined, `${SIGNS}${its} (SpecRefused) has ${TELL}`],
+  ["the old CA is dropped although the binding of a refused EtcdUser keeps its old certificate", with_(switched, { ...OF_BOTH, reason: "SpecRefused" }), "drop"],
+  ["the new CA does not sign while the CAs in a binding are unknown", with_(added, { trustIds: undefined }), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the new CA signs when a binding has no TLS", with_(added, { trustIds: [], knownForMs: 0 }), "switch"],
+  ["the new CA signs without waiting for a binding when half a year of the old CA remains", with_(ending(0), {}), "switch"],
+  ["the new CA does not sign while a binding does not trust it and more than half a year remains", with_(ending(1), {}), undefined, `${SIGNS}${its} has ${TELL}`],
+  ["the old CA is dropped when all bindings have certificates of the new CA", with_(switched, RENEWED), "drop"],
+  ["the old CA is not dropped while a binding has one of its certificates", with_(switched, OF_BOTH), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the old CA is not dropped while a binding has had its new certificate for less than 150 s", with_(switched, { ...RENEWED, knownForMs: 149_999 }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the old CA is dropped when a binding has no certificate", with_(switched, { ...OF_BOTH, signerId: undefined }), "drop"],
+  ["the old CA is not dropped while the certificate in a binding is unknown", with_(switched, { trustIds: undefined, signerId: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the old CA is dropped without waiting for a binding when half a year of the current CA remains", with_(endingLater(0), OF_BOTH), "drop"],
+  ["the old CA is not dropped while a binding uses it and more than half a year remains", with_(endingLater(1), OF_BOTH), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the old CA is dropped when the certificate of a binding has expired", with_(switched, { ...OF_BOTH, notAfterMs: NOW }), "drop"],
+  ["the old CA is not dropped while the certificate of a binding is about to expire", with_(switched, { ...OF_BOTH, notAfterMs: NOW + 1 }), undefined, `${DROPS}${its} has ${HAVE}`],
+  ["the old CA is not dropped while the expiry of a binding's certificate is unknown", with_(switched, { ...OF_BOTH, notAfterMs: undefined }), undefined, `${DROPS}${its} has ${HAVE}`],
 ]; // biome-ignore format: a table
 
-describe("a CA rotation and the bindings of EtcdUsers:", () => {
+describe("a CA rotation with bindings of EtcdUsers:", () => {
   test.each(rotations)("%s", (_, given, phase, why) => {
     expect(phaseOf(given, "client")?.phase).toBe(phase);
     expect(rotationWait(given, "client")).toBe(why);
@@ -101,11 +101,11 @@ describe("a CA rotation and the bindings of EtcdUsers:", () => {
   });
 
   test.each([
-    ["all bundles have been ready for an hour", sinceHour(added), `${SIGNS}${its} has ${TELL}`, true],
-    ["all bundles have been ready for slightly less", knownFor(sinceHour(added), { knownForMs: 3_599_999 }, "operator"), `${SIGNS}${its} has ${TELL}`, false],
-    ["all certificates have been from the new CA for an hour", sinceHour(switched), `${DROPS}${its} has ${HAVE}`, true],
-    ["all certificates have been from the new CA for slightly less", knownFor(sinceHour(switched), { knownForMs: 3_599_999 }, "server"), `${DROPS}${its} has ${HAVE}`, false],
-  ] as const)("a warning names the binding that delays the rotation: %s", (_, given, because, isTold) => {
+    ["after all bundles have had the new CA for an hour", sinceHour(added), `${SIGNS}${its} has ${TELL}`, true],
+    ["not before all bundles have had the new CA for an hour", knownFor(sinceHour(added), { knownForMs: 3_599_999 }, "operator"), `${SIGNS}${its} has ${TELL}`, false],
+    ["after all certificates have been from the new CA for an hour", sinceHour(switched), `${DROPS}${its} has ${HAVE}`, true],
+    ["not before all certificates have been from the new CA for an hour", knownFor(sinceHour(switched), { knownForMs: 3_599_999 }, "server"), `${DROPS}${its} has ${HAVE}`, false],
+  ] as const)("a warning names the binding that delays the rotation %s", (_, given, because, isTold) => {
     const snapshot = with_(given, {});
     expect(planCluster(snapshot).reports).toEqual(isTold ? [{ rule: "ca-rotation-blocked", because, is: "notice" }] : undefined);
     // The condition reports it at once, and no other status does.
@@ -114,7 +114,7 @@ describe("a CA rotation and the bindings of EtcdUsers:", () => {
     expect(caRotationBlocked.decide(with_(given, RENEWED))).toBeUndefined();
   }); // biome-ignore format: a table
 
-  test("a blocked rotation is reported also in a pause, and after what expires soon", () => {
+  test("a blocked rotation is reported also in a pause, and after certificates that expire soon", () => {
     const held = with_(sinceHour(added), {});
     const { metadata } = held.cluster;
     const annotations = { ...metadata.annotations, [PAUSED_ANNOTATION]: "true" };
@@ -132,14 +132,14 @@ describe("a CA rotation and the bindings of EtcdUsers:", () => {
     expect(planCluster(both)).toMatchObject({ rule: "paused", reports });
   });
 
-  test("other missing conditions are reported elsewhere", () => {
+  test("no wait for bindings is reported while a certificate of the cluster is not ready", () => {
     const early = with_(withMade(added, { server: { trust: both, knownForMs: 1 } }), {});
     expect(rotationWait(early, "client")).toBeUndefined();
     const late = with_(withMade(switched, { server: { by: NEXT, trust: both, knownForMs: 1 } }), {});
     expect(rotationWait(late, "client")).toBeUndefined();
   });
 
-  test("the peer side does not wait for applications", () => {
+  test("the peer side does not wait for bindings", () => {
     const peers = running(withMade(secured(), { peerCA: { next: NEXT }, peer: { trust: both } }));
     expect(phaseOf(with_(peers, {}), "peer")?.phase).toBe("switch");
     const shown = running(withMade(peers, { peerCA: { by: NEXT, trust: both }, peer: { by: NEXT, trust: both } }));
@@ -150,18 +150,18 @@ describe("a CA rotation and the bindings of EtcdUsers:", () => {
 const TURNED = { trustIds: [OWN.id, THEIRS.id], signerId: THEIRS.id };
 
 const turns: [name: string, given: ClusterSnapshot, at: string, why?: string][] = [
-  ["bindings trust both CAs", with_(told, TURNED), "show"],
-  ["a binding trusts only the previous CA", with_(told, {}), "tell", `${its} has ${TELL}`],
-  ["a binding was created after the bundle had both CAs", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "show"],
-  ["a binding was created before the bundle had both CAs", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "tell", `${its} has ${TELL}`],
-  ["a binding was created after the new CA signed", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "settled"],
-  ["a binding was created before the new CA signed", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "hand", `${its} has ${LOSE}`],
-  ["a binding trusts only one of two new CAs", with_(telling(ofTwo, ofThree, LONG), TURNED), "tell", `${its} has ${TELL}`],
-  ["a binding has a certificate of the new CA", with_(over, TURNED), "settled"],
-  ["a binding of a refused EtcdUser has to be changed by people", with_(over, { ...TURNED, signerId: OWN.id, reason: "SpecRefused" }), "hand", `${its} (SpecRefused) has ${LOSE}`],
-  ["a binding has a certificate of the previous CA", with_(over, { ...TURNED, signerId: OWN.id }), "hand", `${its} has ${LOSE}`],
-  ["the certificate was removed from a binding", with_(over, { ...TURNED, signerId: undefined, knownForMs: 0 }), "settled"],
-  ["a binding has a certificate of a CA that no member trusts", with_(over, { ...TURNED, signerId: NEXT.id }), "settled"],
+  ["members use the new certificate when bindings trust both CAs", with_(told, TURNED), "show"],
+  ["members keep the old certificate while a binding trusts only the previous CA", with_(told, {}), "tell", `${its} has ${TELL}`],
+  ["members use the new certificate when a binding was created after the bundle had both CAs", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "show"],
+  ["members keep the old certificate when a binding was created before the bundle had both CAs", with_(knownFor(told, { knownForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "tell", `${its} has ${TELL}`],
+  ["the change is complete when a binding was created after the new CA signed", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_000 }), "settled"],
+  ["the change waits when a binding was created before the new CA signed", with_(knownFor(over, { signerForMs: 3_600_000 }, "server"), { ...TURNED, knownForMs: 0, madeAtMs: NOW - 3_540_001 }), "hand", `${its} has ${LOSE}`],
+  ["members keep the old certificate while a binding trusts only one of two new CAs", with_(telling(ofTwo, ofThree, LONG), TURNED), "tell", `${its} has ${TELL}`],
+  ["the change is complete when a binding has a certificate of the new CA", with_(over, TURNED), "settled"],
+  ["the change waits until people change the binding of a refused EtcdUser", with_(over, { ...TURNED, signerId: OWN.id, reason: "SpecRefused" }), "hand", `${its} (SpecRefused) has ${LOSE}`],
+  ["the change waits while a binding has a certificate of the previous CA", with_(over, { ...TURNED, signerId: OWN.id }), "hand", `${its} has ${LOSE}`],
+  ["the change is complete when the certificate was removed from a binding", with_(over, { ...TURNED, signerId: undefined, knownForMs: 0 }), "settled"],
+  ["the change is complete when a binding has a certificate of a CA that no member trusts", with_(over, { ...TURNED, signerId: NEXT.id }), "settled"],
 ]; // biome-ignore format: a table
 
 test.each(turns)("change to user-provided certificates with bindings of EtcdUsers: %s", (_, given, at, why) => {
@@ -170,7 +170,7 @@ test.each(turns)("change to user-provided certificates with bindings of EtcdUser
   if (why !== undefined) expect("why" in client ? client.why : undefined).toBe(why);
 });
 
-test("the ConfigMap is waited for before bindings", () => {
+test("a provider change waits for the ConfigMap before it waits for bindings", () => {
   const { client } = courses(with_(telling(turnedClients, bundle(OWN), 0), {}));
   expect("why" in client ? client.why : undefined).not.toContain("EtcdUser");
 });
@@ -190,21 +190,21 @@ describe("the observed bindings are", () => {
   const its = { user: "app", secretName: "app-binding", trustIds: [OWN.id], signerId: OWN.id, notAfterMs: NOW, knownForMs: 0, madeAtMs: NOW - DAY_MS }; // biome-ignore format: one line
 
   test.each([
-    ["all that their status has", { status }, [{ ...its, reason: undefined }]],
-    ["those of an earlier operator, without details", { status: { binding: { name: "app-binding" } } }, [{ ...its, trustIds: undefined, signerId: undefined, notAfterMs: undefined, reason: undefined }]],
-    ["those of ready EtcdUsers", { status: { ...status, ...ready("AuthDisabled", "True") } }, [{ ...its, reason: undefined }]],
-    ["those of EtcdUsers with a problem, and its reason", { status: { ...status, ...ready("StepRefused") } }, [{ ...its, reason: "StepRefused" }]],
-    ["those of refused EtcdUsers", { status: { ...status, ...ready("SpecRefused") } }, [{ ...its, reason: "SpecRefused" }]],
-    ["none with a taken name", { status: { ...status, ...ready("NameTaken") } }, []],
-    ["none that are being deleted", { status, deleting: true }, []],
-    ["none of another etcd cluster", { status, claimed: "elsewhere" }, []],
-    ["none of unclaimed EtcdUsers", { status, claimed: false }, []],
-    ["none without a binding", {}, []],
+    ["all fields that the status of an EtcdUser has", { status }, [{ ...its, reason: undefined }]],
+    ["bindings without details from an earlier operator", { status: { binding: { name: "app-binding" } } }, [{ ...its, trustIds: undefined, signerId: undefined, notAfterMs: undefined, reason: undefined }]],
+    ["bindings of Ready EtcdUsers, without a reason", { status: { ...status, ...ready("AuthDisabled", "True") } }, [{ ...its, reason: undefined }]],
+    ["bindings of EtcdUsers with a problem, with its reason", { status: { ...status, ...ready("StepRefused") } }, [{ ...its, reason: "StepRefused" }]],
+    ["bindings of refused EtcdUsers", { status: { ...status, ...ready("SpecRefused") } }, [{ ...its, reason: "SpecRefused" }]],
+    ["no bindings of EtcdUsers with a taken name", { status: { ...status, ...ready("NameTaken") } }, []],
+    ["no bindings of EtcdUsers that are being deleted", { status, deleting: true }, []],
+    ["no bindings of EtcdUsers of another etcd cluster", { status, claimed: "elsewhere" }, []],
+    ["no bindings of EtcdUsers without a claim", { status, claimed: false }, []],
+    ["no bindings of EtcdUsers without a recorded binding", {}, []],
   ] as const)("%s", (_, given, expected) => {
     expect(seen(given as never)).toEqual(expected);
   }); // biome-ignore format: a table
 
-  test("with the time of creation, unless their content has changed", () => {
+  test("recorded with their creation time, unless their content has changed", () => {
     const times = new BindingTimes({ monotonicMs: () => 0 });
     const madeAt = (change: object, metadata: object = {}) => {
       const user = etcdUser({ status: { ...status, binding: { ...binding, ...change } } });
@@ -225,7 +225,7 @@ describe("the observed bindings are", () => {
     expect(madeAt({}, { name: "b", creationTimestamp: undefined })).toEqual([undefined]);
   });
 
-  test("with the time since their content is the same, whatever else changes", () => {
+  test("recorded with the time since their content last changed", () => {
     let nowMs = 0;
     const times = new BindingTimes({ monotonicMs: () => nowMs });
     const knownFor = (change: object, metadata: object = {}) => {

@@ -20,7 +20,7 @@ async function others(length: number): Promise<string> {
 const [HALF, OTHER_HALF] = [await others(17_000), await others(17_000)];
 const theirs = (trust: string) => ({ by: THEIRS, isOurs: false, trust: THEIRS.pem + trust });
 
-test("a change waits while the bundle of both sources is too long", () => {
+test("a provider change waits while the CA bundle of both sources together is too long", () => {
   expect(courses(turnedClients).client.at).toBe("trust");
   const peers = turnedClients.peers.map((peer) => {
     const { peer: side, client, ...rest } = peer.spec.tls!;

@@ -32,7 +32,7 @@ function told(snapshot: ClusterSnapshot): string {
 }
 
 test.each(["peer", "server"] as const)(
-  "too long a bundle of %s is reported, and members keep their certificates",
+  "a CA bundle in the %s Secret that is too long is reported, and members keep their certificates",
   (purpose) => {
     const given = withMade(brought, { [purpose]: theirs(LONG) });
     expect(told(given)).toMatch(
@@ -52,13 +52,13 @@ test("a bundle within the limit is distributed, and the limit does not apply to 
   expect(told(given)).toMatch(/^True/);
 });
 
-test("a CA with too long a bundle is reported, and still signs", () => {
+test("a CA with a bundle that is too long is reported, and still signs", () => {
   const given = withMade(secured(), { peerCA: { trust: OWN.pem + LONG } });
   expect(faultOf(given, "peerCA")?.message).toMatch(/^Secret foo\/my-etcd-peer-ca, .*the limit is 32768/);
   expect(authorityOf(given, "peer")).toBeDefined();
 });
 
-test("a bundle may have exactly the maximum length", () => {
+test("a CA bundle may have exactly 32,768 characters", () => {
   expect(whyTooLong("x".repeat(32_768))).toBeUndefined();
   expect(whyTooLong("x".repeat(32_769))).toMatch(/^32769 characters in PEM/);
 });

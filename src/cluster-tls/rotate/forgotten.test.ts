@@ -48,7 +48,7 @@ const cases: { name: string; given: ClusterSnapshot; by?: object; isForgotten: b
   },
   { name: "unless the certificate is not in use", given: unshown, isForgotten: false },
   {
-    name: "unless it is the old CA with a renewed certificate",
+    name: "unless it is the old CA with a renewed certificate in its Secret",
     given: trusting(bundle(CORP), undefined, withMade(certified, { peer: { by: CORP } })),
     by: { by: RENEWED },
     isForgotten: false,
@@ -58,32 +58,37 @@ const cases: { name: string; given: ClusterSnapshot; by?: object; isForgotten: b
     given: withMade(certified, { peer: { by: THEIRS } }),
     isForgotten: false,
   },
-  { name: "when it lacks any CA that may have signed the certificate", given: unknown, isForgotten: true },
-  { name: "unless it has all that may have", given: unknown, by: { next: OWN }, isForgotten: false },
+  { name: "when its bundle lacks any CA that may have signed the certificate", given: unknown, isForgotten: true },
   {
-    name: "unless it is the only one that may have, with a renewed certificate",
+    name: "unless its bundle has all CAs that may have signed the certificate",
+    given: unknown,
+    by: { next: OWN },
+    isForgotten: false,
+  },
+  {
+    name: "unless it is the only CA that may have signed the certificate, with a renewed certificate",
     given: trusting(bundle(CORP), undefined, unknown),
     by: { by: RENEWED },
     isForgotten: false,
   },
   {
-    name: "when it lacks one that may have, and a single member does not trust it yet",
+    name: "when its bundle lacks a possible signer and a single member does not trust the new CA yet",
     given: trusting(both, ["my-etcd-0", "my-etcd-1"], unknown),
     isForgotten: true,
   },
   {
-    name: "unless all members trust it: it issues a new certificate",
+    name: "unless all members trust the new CA, so that it issues a new certificate",
     given: trusting(both, undefined, unknown),
     isForgotten: false,
   },
 ];
 
-test.each(cases)("a CA lacks the old CA $name", ({ given, by, isForgotten }) => {
+test.each(cases)("a new CA counts as lacking the old CA $name", ({ given, by, isForgotten }) => {
   const shown = forgottenBy(given, "peer", made(given, "peerCA", { by: NEXT, ...by }));
   expect(shown?.secretName).toBe(isForgotten ? "my-etcd-peer-tls" : undefined);
 });
 
-test("a CA without the old one in its bundle is a problem, which names the missing CA", () => {
+test("a CA without the old CA in its bundle is invalid, and the message names the missing CA", () => {
   expect(faultOf(withMade(certified, { peerCA: { by: NEXT } }), "peerCA")).toMatchObject({
     reason: "CertificateInvalid",
     message: expect.stringContaining("its ca.crt lacks the CA that signed Secret my-etcd-peer-tls"),
@@ -91,7 +96,7 @@ test("a CA without the old one in its bundle is a problem, which names the missi
   });
 });
 
-test("a CA that may not sign yet, and lacks the old one, issues nothing and is not published", () => {
+test("a CA that lacks the old CA in its bundle issues nothing and is not published", () => {
   const due = (given: object, by: object) => {
     const snapshot = withMade(certified, { peer: given });
     return dueOf(snapshot, "peer", made(snapshot, "peerCA", { by: NEXT, ...by }))?.what;

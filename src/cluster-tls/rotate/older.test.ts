@@ -33,10 +33,10 @@ function later(name: string, ms: number): ClusterSnapshot {
 test.each<[string, ClusterSnapshot, Partial<SeenCertificate>, readonly string[]]>([
   ["no pod that is newer by more than the skew of clocks", whole, { writtenAtMs: MADE_MS - 5_001 }, []],
   ["every pod that is newer by no more than the skew of clocks", whole, { writtenAtMs: MADE_MS - 5_000 }, ALL],
-  ["every pod that is older", whole, { writtenAtMs: MADE_MS + 1_000 }, ALL],
+  ["every pod that is older than the Secret's last write", whole, { writtenAtMs: MADE_MS + 1_000 }, ALL],
   ["every pod, when the Secret lacks the time of its write", whole, { writtenAtMs: undefined }, ALL],
-  ["only older pods", later("my-etcd-1", 7_000), { writtenAtMs: MADE_MS + 1_000 }, ["my-etcd-0", "my-etcd-2"]],
-  ["every pod of the same second without more information", whole, { writtenAtMs: MADE_MS }, ALL],
+  ["older pods and not the newer one", later("my-etcd-1", 7_000), { writtenAtMs: MADE_MS + 1_000 }, ["my-etcd-0", "my-etcd-2"]],
+  ["every pod of the same second when nothing is known about the order", whole, { writtenAtMs: MADE_MS }, ALL],
   ["no pod of the same second that was seen after the Secret was read", knowing([999, 0, 999]), { writtenAtMs: MADE_MS }, []],
   ["a pod of the same second that was seen with the Secret or before", knowing([999, 1_000, 1_001]), { writtenAtMs: MADE_MS }, ["my-etcd-1", "my-etcd-2"]],
   ["no slightly newer pod that was seen after the Secret was read", knowing([999, 0, 999]), { writtenAtMs: MADE_MS - 5_000 }, []],
@@ -44,7 +44,7 @@ test.each<[string, ClusterSnapshot, Partial<SeenCertificate>, readonly string[]]
   ["an older pod that was seen late", knowing([0, 0, 0]), { writtenAtMs: MADE_MS + 1_000 }, ALL],
   ["no pod with another Secret", whole, { secretName: "other", writtenAtMs: MADE_MS + 1_000 }, []],
   ["a pod without a creation time", undated("my-etcd-1"), { writtenAtMs: MADE_MS - 6_000 }, ["my-etcd-1"]],
-])("pods that may lack the content of a Secret: %s", (_, given, change, expected) => {
+])("pods that may lack the current content of their Secret include %s", (_, given, change, expected) => {
   expect(olderThan(given, "peer", shown(change))).toEqual(expected);
 }); // biome-ignore format: a table
 
@@ -54,7 +54,7 @@ function undated(name: string): ClusterSnapshot {
   return { ...whole, pods: new Map([...whole.pods, [name, { ...pod, metadata }]]) };
 }
 
-test("members with older pods are named", () => {
+test("a forbidden removal names the members with older pods", () => {
   const young = (given: ClusterSnapshot) =>
     seenToo(given, { peer: { is: "present", value: shown({ writtenAtMs: MADE_MS + 1_000 }) } });
   const step = { do: "markRemoval", peer: whole.peers[2]!, removal: "replacement" } as const;

@@ -44,10 +44,10 @@ test("a CA is valid for ten years, and is rotated a year before its end", () => 
   expect(AUTHORITY_LIFE).toEqual({ durationMs: 3_650 * 86_400_000, renewBeforeMs: 365 * 86_400_000 });
 });
 
-describe("a phase of a rotation waits for each certificate", () => {
+describe("a CA rotation", () => {
   const phase = (snapshot: ClusterSnapshot) => phaseOf(snapshot, "client")?.phase;
 
-  test("before the new CA signs", () => {
+  test("waits for each certificate before the new CA signs", () => {
     expect(phase(added)).toBe("switch");
     for (const which of [0, 1, 2]) {
       expect(phase(clients(added, { trust: both }, { knownForMs: 149_999 }, which))).toBeUndefined();
@@ -56,7 +56,7 @@ describe("a phase of a rotation waits for each certificate", () => {
     }
   });
 
-  test("before the old CA is dropped", () => {
+  test("waits for each certificate before the old CA is dropped", () => {
     const done = { by: NEXT, trust: both };
     expect(phase(replaced)).toBe("drop");
     for (const which of [0, 1, 2]) {
@@ -71,7 +71,7 @@ describe("a phase of a rotation waits for each certificate", () => {
     expect(phase(untrusting)).toBeUndefined();
   });
 
-  test("on the client side as long as applications need, on the peer side no longer", () => {
+  test("waits for --reread-within on the client side and not on the peer side", () => {
     const patient = (snapshot: ClusterSnapshot) => ({ ...snapshot, rereadWithinMs: 3_700_000 });
     const done = { by: NEXT, trust: both };
     for (const [snapshot, all, next] of [
@@ -88,13 +88,13 @@ describe("a phase of a rotation waits for each certificate", () => {
     expect(phaseOf(patient(running(peer)), "peer")?.phase).toBe("switch");
   });
 
-  test("and is repeated when the next CA was removed from the bundle", () => {
+  test("adds the next CA again when it was removed from the bundle", () => {
     const cut = { next: NEXT, trust: bundle(OWN) };
     for (const snapshot of [settled, added]) expect(phase(withMade(snapshot, { clientCA: cut }))).toBe("add");
     expect(phase(withMade(added, { clientCA: { ...cut, trust: both } }))).toBe("switch");
   });
 
-  test("before another CA is created", () => {
+  test("waits for each certificate before a further CA is added", () => {
     const aged = withMade(settled, { clientCA: { lastsMs: 1 } });
     expect(phase(aged)).toBe("add");
     for (const which of [0, 1, 2])
@@ -105,7 +105,7 @@ describe("a phase of a rotation waits for each certificate", () => {
 describe("a member trusts a CA", () => {
   const without = (snapshot: ClusterSnapshot, ids: readonly string[] = [OWN.id]) => withoutTrust(snapshot, "peer", ids);
 
-  test("when its EtcdPeer and its running pod list it", () => {
+  test("when its EtcdPeer and its running pod have the CA", () => {
     expect(without(settled)).toEqual([]);
     expect(without(settled, [OWN.id, NEXT.id])).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
     const [first, ...others] = settled.peers;
@@ -118,7 +118,7 @@ describe("a member trusts a CA", () => {
     expect(without({ ...settled, peers: [{ ...first!, spec }, ...others] })).toEqual([]);
   });
 
-  test("on each side separately", () => {
+  test("on the peer and the client side separately", () => {
     const pod = settled.pods.get("my-etcd-0")!;
     const annotated = (annotations: object) => {
       const changed = {
@@ -139,7 +139,7 @@ describe("a member uses a certificate of a CA", () => {
   const late = (snapshot: ClusterSnapshot, by = NEXT) => notShowing(snapshot, "peer", authority(by));
   const all = ["my-etcd-0", "my-etcd-1", "my-etcd-2"];
 
-  test("when its EtcdPeer names the CA, and its pod was created from that", () => {
+  test("when its EtcdPeer names the CA as signer and its pod was created from that", () => {
     expect(late(settled)).toEqual(all);
     // With a single CA no signer is recorded.
     expect(late(settled, OWN)).toEqual(all);
@@ -152,7 +152,7 @@ describe("a member uses a certificate of a CA", () => {
     expect(late({ ...running(peer), pods: new Map() })).toEqual([]);
   });
 
-  test("unless its pod is new: the kubelet may have cached an old Secret", () => {
+  test("unless its pod is new, because the kubelet may have cached an old Secret", () => {
     const known = (forMs: number, given = running(peer)) =>
       seenToo(given, {
         podsForMs: new Map([
@@ -167,7 +167,7 @@ describe("a member uses a certificate of a CA", () => {
     expect(phaseOf(known(149_999), "peer")).toBeUndefined();
   });
 
-  test("on each side separately", () => {
+  test("on the peer and the client side separately", () => {
     expect(notShowing(running(peer), "client", authority(NEXT))).toEqual(all);
     const client = running(clients(switched, { by: NEXT, trust: both }, {}));
     expect(notShowing(client, "client", authority(NEXT))).toEqual([]);
@@ -182,7 +182,7 @@ describe("a member uses a certificate of a CA", () => {
   });
 });
 
-test("a CA is recognised by any of its certificates as the signer: its own certificates are not waited for", () => {
+test("a CA with a renewed certificate counts as the signer of certificates from before the renewal", () => {
   const corps = bundle(CORP, RENEWED);
   const formed = secured({}, {}, { by: CORP, trust: corps });
   const bindings = [boundTo({ trustIds: [CORP.id, RENEWED.id], signerId: CORP.id })];
@@ -200,14 +200,14 @@ test("a CA is recognised by any of its certificates as the signer: its own certi
   ]);
 });
 
-test("a certificate of the same CA is as good for applications as the previous one, although a member rejects both", () => {
+test("applications may get a renewed certificate of their CA although members reject that CA", () => {
   const has = made(settled, "application", { by: CORP });
   const others = (by: typeof CORP) => lettingOut(settled, made(settled, "application", { by }), has);
   expect(others(RENEWED)).toEqual([]);
   expect(others(NEXT)).toEqual(["my-etcd-0", "my-etcd-1", "my-etcd-2"]);
 });
 
-test("Secrets are in use that EtcdPeers name or pods mount", () => {
+test("the Secrets in use are those that EtcdPeers name or pods mount", () => {
   expect([...secretsInUse(settled, "peer")]).toEqual(["my-etcd-peer-tls"]);
   const pod = settled.pods.get("my-etcd-0")!;
   const sources = [{ downwardAPI: {} }, { secret: { name: "earlier" } }];
@@ -218,7 +218,7 @@ test("Secrets are in use that EtcdPeers name or pods mount", () => {
   expect([...secretsInUse(given, "client")]).toEqual(["my-etcd-server-tls"]);
 });
 
-test("a cluster has the Secrets that its providers need", () => {
+test("purposesOf returns the Secrets that the providers of each side need", () => {
   const purposes = (tls: object) => purposesOf(unissued({}, tls).cluster);
   const peer = { provider: "Secret", secret: { secretName: "a" } };
   const client = { provider: "Secret", secret: { serverSecretName: "b", operatorClientSecretName: "c" } };
@@ -236,7 +236,7 @@ test("a cluster has the Secrets that its providers need", () => {
   expect([isIssuedHere(mixed, "peerCA"), isIssuedHere(mixed, "clientCA")]).toEqual([true, false]);
 });
 
-test("a certificate without extended key usage may be used; one with it needs the right usages", () => {
+test("a certificate may have no extended key usage, or must have serverAuth and clientAuth", () => {
   const lack = (usages: readonly ("serverAuth" | "clientAuth")[]) => {
     const given = withMade(settled, { peer: { usages } });
     return lackOf(given, "peer", seen(given, "peer")!);

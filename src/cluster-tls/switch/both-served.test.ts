@@ -21,20 +21,28 @@ function withoutMembers(snapshot: ClusterSnapshot): ClusterSnapshot {
 const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
   { name: "new members serve https only when TLS is requested", given: withoutMembers(certified), is: issued },
   { name: "new members serve http only when TLS is not requested", given: withoutMembers(cluster()), is: undefined },
-  { name: "members with http begin to serve both", given: switching({}, ["nothing", "nothing", "nothing"]), is: both },
-  { name: "members keep serving both until all do", given: switching({}, ["both", "both", "nothing"]), is: both },
   {
-    name: "members serve both although one serves https only already",
+    name: "members with http begin to serve http and https",
+    given: switching({}, ["nothing", "nothing", "nothing"]),
+    is: both,
+  },
+  {
+    name: "members keep serving both schemes until all members do",
+    given: switching({}, ["both", "both", "nothing"]),
+    is: both,
+  },
+  {
+    name: "members serve both schemes although some serve only https already",
     given: switching({}, ["all", "all", "nothing"]),
     is: both,
   },
   {
-    name: "members keep serving both until spec.tls.client.plaintextFor is over",
+    name: "members keep serving both schemes until spec.tls.client.plaintextFor is over",
     given: switching({}, ["both", "both", "both"], LESS_AGO),
     is: both,
   },
   {
-    name: "plaintextFor is not counted before all serve both",
+    name: "plaintextFor does not begin before it is recorded that all members serve both schemes",
     given: switching({}, ["both", "both", "both"]),
     is: both,
   },
@@ -44,29 +52,33 @@ const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] =
     is: issued,
   },
   {
-    name: "a member that stopped serving http stays so, whatever the time",
+    name: "members serve https only once one member has stopped serving http",
     given: switching({}, ["all", "both", "both"]),
     is: issued,
   },
   { name: "no member returns to http", given: certified, is: issued },
-  { name: "on the way back all members serve both", given: switching(WITHOUT, ["all", "all", "all"]), is: both },
   {
-    name: "members serve both until plaintextFor is over on the way back",
+    name: "all members serve both schemes first when TLS is turned off",
+    given: switching(WITHOUT, ["all", "all", "all"]),
+    is: both,
+  },
+  {
+    name: "members serve both schemes until plaintextFor is over when TLS is turned off",
     given: switching(WITHOUT, ["both", "both", "both"], LESS_AGO),
     is: both,
   },
   {
-    name: "members serve http only after plaintextFor on the way back",
+    name: "members serve http only after plaintextFor when TLS is turned off",
     given: switching(WITHOUT, ["both", "both", "both"], HOUR_AGO),
     is: undefined,
   },
   {
-    name: "members that serve http only stay so",
+    name: "members serve http only once one member has stopped serving https",
     given: switching(WITHOUT, ["both", "both", "nothing"]),
     is: undefined,
   },
   {
-    name: "members with http stay so when TLS is not requested",
+    name: "members with http keep it when TLS is not requested",
     given: switching(WITHOUT, ["nothing", "nothing", "nothing"]),
     is: undefined,
   },
@@ -82,7 +94,7 @@ describe("the client side of the member template:", () => {
   });
 });
 
-test("both schemes are served for spec.tls.client.plaintextFor, counted once every member serves both", () => {
+test("plaintextFor is counted from the recorded time at which every member serves both schemes", () => {
   const left = (given: ClusterSnapshot) => leftMs(given);
   expect(left(switching({}, ["both", "both", "both"], LESS_AGO))).toBe(1_000);
   expect(left(switching({}, ["both", "both", "both"], "2026-01-01T10:00:00Z"))).toBe(0);
@@ -128,12 +140,12 @@ const records: { name: string; given: ClusterSnapshot; client: object | undefine
     client: { scheme: "https" },
   },
   {
-    name: "the scheme also after TLS was turned off",
+    name: "http after spec.tls was removed and members have no TLS",
     given: recording(withoutSpec, OVER_TLS),
     client: { scheme: "http" },
   },
   {
-    name: "the scheme that every member serves, not that of some",
+    name: "http while one member serves only http",
     given: switching({}, ["all", "all", "nothing"]),
     client: { scheme: "http" },
   },
@@ -148,22 +160,22 @@ const records: { name: string; given: ClusterSnapshot; client: object | undefine
     client: { scheme: "http" },
   },
   {
-    name: "since when every member serves both",
+    name: "the current time when every member serves both schemes",
     given: allBoth,
     client: { scheme: "https", bothServedSince: "2026-01-01T12:00:00Z" },
   },
   {
-    name: "the same time in later passes",
+    name: "the recorded time in later passes",
     given: switching({}, ["both", "both", "both"], HOUR_AGO),
     client: { scheme: "https", bothServedSince: HOUR_AGO },
   },
   {
-    name: "the same time while a member is not ready",
+    name: "the recorded time while a pod is not Ready",
     given: withPod(switching({}, ["both", "both", "both"], HOUR_AGO), "my-etcd-1", { status: {} }),
     client: { scheme: "https", bothServedSince: HOUR_AGO },
   },
   {
-    name: "no time before every member is ready with both",
+    name: "no time before every member is Ready with both schemes",
     given: withPod(allBoth, "my-etcd-1", { status: { conditions: [{ type: "Ready", status: "False" }] } }),
     client: { scheme: "https" },
   },
@@ -183,7 +195,7 @@ const records: { name: string; given: ClusterSnapshot; client: object | undefine
     given: switching({}, ["both", "nothing", "both"], HOUR_AGO),
     client: { scheme: "http" },
   },
-  { name: "no time when no member serves both", given: plain, client: { scheme: "http" } },
+  { name: "http and no time when no member has TLS", given: plain, client: { scheme: "http" } },
 ];
 
 describe("the status records", () => {

@@ -62,7 +62,7 @@ function leaving(): Course {
   return course;
 }
 
-test("a cluster with its requested certificates stays as it is", () => {
+test("a cluster with its requested certificates stays unchanged and records its issuers", () => {
   const course = settled();
   expect(course.snapshot.cluster.status?.issuedBy).toEqual({
     peer: { provider: "Operator" },
@@ -70,7 +70,7 @@ test("a cluster with its requested certificates stays as it is", () => {
   });
 });
 
-test("from provider Operator to Secret, to CertManager, to another issuer, and back", () => {
+test("a cluster changes from provider Operator to Secret, to CertManager, to another issuer, and back", () => {
   const course = leaving();
   expect(course.run().splice(0)).toEqual([
     "spreadTrust operator",
@@ -109,7 +109,7 @@ test("from provider Operator to Secret, to CertManager, to another issuer, and b
   expect(course.restarts).toBe(FOUR_EACH + 3 * THREE_EACH);
 });
 
-test("a change of one side alone", () => {
+test("a cluster changes the provider of one side alone", () => {
   const course = settled();
   course.ask({ peer: SECRET.peer });
   course.bring(["peer"]);
@@ -149,7 +149,7 @@ test("another Secret for the operator alone restarts no member", () => {
   expect(course.restarts).toBe(0);
 });
 
-test("an operator restarted at any time continues, and members do not alternate", () => {
+test("an operator that restarts after each step completes the change without extra restarts of members", () => {
   const course = leaving();
   course.run((each) => each.restart());
   course.remove("my-etcd-client");
@@ -158,7 +158,7 @@ test("an operator restarted at any time continues, and members do not alternate"
   expect(course.restarts).toBe(FOUR_EACH);
 });
 
-describe("a change reverted on the way", () => {
+describe("a change that is reverted midway returns to the operator's certificates", () => {
   test.each([1, 12, 25, 33, 40])("after %i steps", (steps) => {
     const course = leaving();
     for (let n = 0; n < steps; n++) course.step();
@@ -169,9 +169,9 @@ describe("a change reverted on the way", () => {
   });
 });
 
-describe("a third source, requested during the change to the second", () => {
+describe("a third source that is requested during the change to the second is reached", () => {
   test.each([1, 12, 16, 17, 18, 20, 22, 24, 28, 33, 40])(
-    "after %i steps, with or without its certificates",
+    "after %i steps, although its certificates exist later",
     (steps) => {
       const course = leaving();
       for (let n = 0; n < steps; n++) course.step();
@@ -186,7 +186,7 @@ describe("a third source, requested during the change to the second", () => {
   );
 });
 
-describe("a third source, requested during the change to the second, with the first Secret lost", () => {
+describe("a third source is reached when the first Secrets are lost during the change to the second", () => {
   test.each([1, 2])("after %i restarts on the way to the second", (turns) => {
     const course = leaving();
     while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show") course.step();
@@ -205,25 +205,22 @@ describe("a third source, requested during the change to the second, with the fi
   });
 });
 
-describe("Secrets lost during a change that are not recreated", () => {
-  test.each([0, 1, 3, 12, 25])(
-    "the CA of clients, after %i steps: the change continues without it, and members are reported as usual",
-    (steps) => {
-      const course = leaving();
-      for (let n = 0; n < steps; n++) course.step();
-      course.lose("my-etcd-client-ca");
-      expect(told(course)).toContain("Secret foo/my-etcd-client-ca, the CA of server and client certificates");
-      course.run();
-      course.remove("my-etcd-client");
-      course.run();
-      expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
-    },
-  );
+describe("a change continues when a Secret in use is lost and not recreated:", () => {
+  test.each([0, 1, 3, 12, 25])("the CA of clients, after %i steps", (steps) => {
+    const course = leaving();
+    for (let n = 0; n < steps; n++) course.step();
+    course.lose("my-etcd-client-ca");
+    expect(told(course)).toContain("Secret foo/my-etcd-client-ca, the CA of server and client certificates");
+    course.run();
+    course.remove("my-etcd-client");
+    course.run();
+    expect(course.shown).toEqual({ ...THEIR_NAMES, ...ALONE });
+  });
 
   test.each([
-    { name: "the peer certificate of members, with its CA", lost: ["my-etcd-peer-tls", "my-etcd-peer-ca"] },
-    { name: "the server certificate of members, with its CA", lost: ["my-etcd-server-tls", "my-etcd-client-ca"] },
-  ])("$name: the change continues once all trust both", ({ lost }) => {
+    { name: "the peer certificate and its CA", lost: ["my-etcd-peer-tls", "my-etcd-peer-ca"] },
+    { name: "the server certificate and its CA", lost: ["my-etcd-server-tls", "my-etcd-client-ca"] },
+  ])("$name, once all members trust both sources", ({ lost }) => {
     const course = leaving();
     while (courses(course.snapshot).client.at !== "show" || courses(course.snapshot).peer.at !== "show") course.step();
     course.step();
@@ -243,7 +240,7 @@ const lacking: { name: string; bring: (course: Course) => void; says: string }[]
     says: "Secret foo/their-server, the server certificate of members, is missing",
   },
   {
-    name: "has no key that fits",
+    name: "has no key",
     bring: (course) => course.bring(["server"], { trouble: "it has no tls.key" }),
     says: "it has no tls.key",
   },
@@ -281,7 +278,7 @@ describe("nothing changes while the requested certificate", () => {
       says: "so the operator would reject members",
     },
   ];
-  test.each(strangers)("strangers: $name", ({ server, operator, says }) => {
+  test.each(strangers)("$name", ({ server, operator, says }) => {
     const course = settled();
     course.ask({ client: SECRET.client });
     course.bring(["server"], server);
@@ -320,7 +317,7 @@ describe("while etcd has authentication enabled", () => {
     return `${verdict?.reason}: ${verdict?.message}`;
   };
 
-  test("the common name of the operator's next certificate is an administrator before the operator uses it", () => {
+  test("the operator makes the common name of its next certificate an administrator before it uses that", () => {
     const course = asking({});
     course.ask(SECRET);
     course.bring(BROUGHT, { commonName: "their-operator" });
@@ -346,7 +343,7 @@ describe("while etcd has authentication enabled", () => {
     expect(course.users?.get("their-operator")).toEqual((users as Record<string, string[]>)["their-operator"]);
   });
 
-  test("the same name, or another administrator's, causes no wait", () => {
+  test("the operator uses a certificate with the name of an administrator at once", () => {
     for (const [users, commonName] of [
       [{}, "etcd-cluster-operator"],
       [{ ops: ["root"] }, "ops"],

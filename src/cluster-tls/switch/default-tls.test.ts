@@ -5,7 +5,7 @@ import { withDefaultTls } from "./default-tls.ts";
 
 // When TLS of a cluster is undecided: rules/identity/plan.test.ts.
 
-test("an undecided cluster is observed with the default TLS, every other one unchanged", () => {
+test("only a cluster with undecided TLS is observed with the default TLS", () => {
   const fresh = cluster({ stage: "new" });
   expect(withDefaultTls(open(fresh)).cluster).toEqual({
     ...fresh.cluster,

@@ -30,30 +30,45 @@ const by = (authority = OWN, change: object = {}) => ({
 
 // The CA of ten years expires at 2035-09-23T12:00:00Z, that of 90 days at 2026-03-02T12:00:00Z.
 test.each([
-  ["half a year of a CA of ten years remains", by(), "2035-03-25T00:00:00Z", true],
-  ["slightly more than half a year of a CA of ten years remains", by(), "2035-03-24T23:59:59.999Z", false],
-  ["the CA has expired", by(), "2036-01-01T00:00:00Z", true],
-  ["four and a half of 90 days remain", by(BRIEF), "2026-02-26T00:00:00Z", true],
-  ["slightly more than four and a half of 90 days remain", by(BRIEF), "2026-02-25T23:59:59.999Z", false],
-  ["only the signing CA counts", by(OWN, { trust: bundle(BRIEF, OWN) }), "2026-02-26T00:00:00Z", false],
+  ["true when half a year of a CA of ten years remains", by(), "2035-03-25T00:00:00Z", true],
+  ["false when more than half a year of a CA of ten years remains", by(), "2035-03-24T23:59:59.999Z", false],
+  ["true when the CA has expired", by(), "2036-01-01T00:00:00Z", true],
+  ["true when 4.5 of 90 days of the CA remain", by(BRIEF), "2026-02-26T00:00:00Z", true],
+  ["false when more than 4.5 of 90 days of the CA remain", by(BRIEF), "2026-02-25T23:59:59.999Z", false],
   [
-    "the last certificate of the CA to expire counts",
+    "false when another CA in the bundle is at its end",
+    by(OWN, { trust: bundle(BRIEF, OWN) }),
+    "2026-02-26T00:00:00Z",
+    false,
+  ],
+  [
+    "false when a renewed certificate of the CA lasts longer",
     by(CORP, { trust: bundle(CORP, RENEWED) }),
     "2026-03-02T12:00:00Z",
     false,
   ],
   [
-    "also when the certificate names a newer one",
+    "false when the signer is the renewed certificate of the CA",
     by(RENEWED, { trust: bundle(CORP, RENEWED) }),
     "2026-03-02T12:00:00Z",
     false,
   ],
-  ["the CA has a single certificate", by(CORP), "2026-03-02T12:00:00Z", true],
-  ["certificates of other CAs do not count", by(CORP, { trust: bundle(CORP, OWN) }), "2026-03-02T12:00:00Z", true],
-  ["the signing CA is unknown", by(OWN, { signerId: undefined }), "2036-01-01T00:00:00Z", false],
-  ["the certificate itself has expired", by(OWN, { notAfterMs: NOW }), "2026-01-01T12:00:00Z", true],
-  ["the certificate itself is about to expire", by(OWN, { notAfterMs: NOW + 1 }), "2026-01-01T12:00:00Z", false],
-] as const)("members' certificates are about to become useless: %s", (_, facts, now, expected) => {
+  ["true when the only certificate of the CA is at its end", by(CORP), "2026-03-02T12:00:00Z", true],
+  [
+    "true when only another CA in the bundle lasts longer",
+    by(CORP, { trust: bundle(CORP, OWN) }),
+    "2026-03-02T12:00:00Z",
+    true,
+  ],
+  ["false when the signing CA is unknown", by(OWN, { signerId: undefined }), "2036-01-01T00:00:00Z", false],
+  ["true when the certificate itself has expired", by(OWN, { notAfterMs: NOW }), "2026-01-01T12:00:00Z", true],
+  [
+    "false when only the certificate itself is about to expire",
+    by(OWN, { notAfterMs: NOW + 1 }),
+    "2026-01-01T12:00:00Z",
+    false,
+  ],
+] as const)("isAtItsEnd is %s", (_, facts, now, expected) => {
   expect(isAtItsEnd(facts, at(now))).toBe(expected);
 });
 
@@ -78,22 +93,22 @@ const bound = (change: Partial<SeenBinding>) => ({
 });
 const lacksTrust = withHandout(told, { knownForMs: LONG });
 
-describe("clients that cannot get the new CA:", () => {
+describe("a provider change with clients that do not have the new CA", () => {
   test.each([
-    ["a binding is waited for", ending(seenToo(told, bound({})), 1), "tell"],
-    ["a binding is not waited for when the old CA ends", ending(seenToo(told, bound({}))), "show"],
-    ["a binding is not waited for when one of two old CAs ends", planningToo("one-between", ending(seenToo(told, bound({})))), "show"],
-    ["a binding with unknown content is not waited for when the old CA ends", ending(seenToo(told, bound({ trustIds: undefined }))), "show"],
-    ["a binding that was just updated has its time", ending(seenToo(told, bound({ trustIds: [OWN.id, THEIRS.id] }))), "tell"],
-    ["no bundle has the new CA, which is waited for", ending(telling(clientsTrusting, bundle(OWN), 0), 1), "tell"],
-    ["no bundle has the new CA when the old one ends", ending(telling(clientsTrusting, bundle(OWN), 0)), "show"],
-    ["all bundles were just updated when the old CA ends", ending(telling(clientsTrusting, ofBoth, LONG - 1)), "tell"],
-    ["all bundles were updated at an unknown time", ending(telling(clientsTrusting, ofBoth, undefined)), "tell"],
-    ["the client Secret lacks the new CA", ending(lacksTrust, 1), "tell"],
-    ["the client Secret lacks the new CA when the old one ends", ending(lacksTrust), "show"],
-    ["the client Secret has some of the new CAs when the old one ends", ending(withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth })), "show"],
-    ["the client Secret was just updated when the old CA ends", ending(withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 })), "tell"],
-    ["a change is reverted when the CA ends", ending(withMade(back, { application: { knownForMs: LONG, trust: bundle(THEIRS) } })), "show"],
+    ["waits for a binding while the old certificate is valid", ending(seenToo(told, bound({})), 1), "tell"],
+    ["continues without a binding when the old certificate has expired", ending(seenToo(told, bound({}))), "show"],
+    ["continues without a binding when the old certificate has expired and a member uses an abandoned Secret", planningToo("one-between", ending(seenToo(told, bound({})))), "show"],
+    ["continues without a binding with unknown content when the old certificate has expired", ending(seenToo(told, bound({ trustIds: undefined }))), "show"],
+    ["waits for a binding that has just got the new CA", ending(seenToo(told, bound({ trustIds: [OWN.id, THEIRS.id] }))), "tell"],
+    ["waits for the ConfigMap while the old certificate is valid", ending(telling(clientsTrusting, bundle(OWN), 0), 1), "tell"],
+    ["continues without the new CA in the ConfigMap when the old certificate has expired", ending(telling(clientsTrusting, bundle(OWN), 0)), "show"],
+    ["waits for a ConfigMap that has just got the new CA, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, LONG - 1)), "tell"],
+    ["waits for a ConfigMap that got the new CA at an unknown time, also when the old certificate has expired", ending(telling(clientsTrusting, ofBoth, undefined)), "tell"],
+    ["waits for the client Secret while the old certificate is valid", ending(lacksTrust, 1), "tell"],
+    ["continues without the new CA in the client Secret when the old certificate has expired", ending(lacksTrust), "show"],
+    ["continues with some of the new CAs in the client Secret when the old certificate has expired", ending(withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth })), "show"],
+    ["waits for a client Secret that has just got the new CA, also when the old certificate has expired", ending(withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 })), "tell"],
+    ["continues a reverted change without the new CA in the client Secret when the old certificate has expired", ending(withMade(back, { application: { knownForMs: LONG, trust: bundle(THEIRS) } })), "show"],
   ])("%s", (_, given, expected) => {
     expect(courses(given).client.at).toBe(expected);
   }); // biome-ignore format: a table

@@ -48,10 +48,10 @@ const cases: {
   readonly given: ClusterSnapshot;
   readonly told: readonly { readonly is: string; readonly isForPeople: boolean; readonly says: string }[];
 }[] = [
-  { name: "without a change there are none", given: settled, told: [] },
-  { name: "an existing Secret is no problem", given: leaving(settled, BROUGHT, []), told: [] },
+  { name: "nothing is reported without a change", given: settled, told: [] },
+  { name: "nothing is reported when all Secrets exist", given: leaving(settled, BROUGHT, []), told: [] },
   {
-    name: "a lost CA is not recreated",
+    name: "a lost CA is reported and not recreated",
     given: leaving(settled, BROUGHT, ["clientCA"]),
     told: [
       {
@@ -62,7 +62,7 @@ const cases: {
     ],
   },
   {
-    name: "a certificate that it can reissue is about to be created",
+    name: "a lost certificate that the CA can reissue is reported as about to be created",
     given: leaving(settled, BROUGHT, ["peer"]),
     told: [
       {
@@ -101,7 +101,7 @@ const cases: {
     ],
   },
   {
-    name: "a lost certificate need not be restored once all members use the requested one and the operator does not yet",
+    name: "a lost certificate need not be restored while only the operator has yet to use its requested one",
     given: without(shown, ["clientCA", "server"]),
     told: [
       { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-client-ca, " },
@@ -109,7 +109,7 @@ const cases: {
     ],
   },
   {
-    name: "members do not restart for the operator's certificate",
+    name: "the operator's lost certificate has to be restored, without a hint about restarts of members",
     given: without(trusting, ["clientCA", "operator"]),
     told: [
       { ...LOST, isForPeople: false, says: "Secret foo/my-etcd-client-ca, " },
@@ -120,17 +120,17 @@ const cases: {
     ],
   },
   {
-    name: "a Secret of cert-manager is filled only by cert-manager",
+    name: "a lost Secret of cert-manager has to be restored or filled by its Certificate",
     given: leaving(managed, BROUGHT, ["server"]),
     told: [{ ...LOST, says: `only its cert-manager Certificate, if that exists, fills it again; ${PUT_BACK}` }],
   },
   {
-    name: "a user-provided Secret has to be provided again",
+    name: "a lost user-provided Secret has to be created again",
     given: leaving(brought, {}, ["peer"]),
     told: [{ ...LOST, says: "Secret foo/their-peer, the peer certificate of members, is missing; create it" }],
   },
   {
-    name: "problems of an existing Secret are reported as always",
+    name: "an expired certificate in use is reported",
     given: {
       ...trusting,
       certificates: {
@@ -141,17 +141,17 @@ const cases: {
     told: [{ is: "CertificateExpired", isForPeople: true, says: "Secret foo/my-etcd-peer-tls" }],
   },
   {
-    name: "the published Secret is waited for while members do not trust the other CA",
+    name: "a lost client Secret is reported while members do not trust both CAs",
     given: leaving(settled, BROUGHT, ["application"]),
     told: [{ is: "CertificatesPending", isForPeople: false, says: "Secret foo/my-etcd-client, " }],
   },
   {
-    name: "the published Secret is waited for also while the requested certificate is missing",
+    name: "a lost client Secret is reported while the requested certificates are missing",
     given: without(goingTo(settled, BROUGHT), ["application"]),
     told: [{ is: "CertificatesPending", isForPeople: false, says: "Secret foo/my-etcd-client, " }],
   },
   {
-    name: "the published Secret is not waited for once members trust both",
+    name: "a lost client Secret is not reported once members trust both CAs",
     given: without(trusting, ["application"]),
     told: [],
   },
@@ -174,7 +174,7 @@ describe("problems of certificates in use during a provider change:", () => {
     expect(faults.every(({ status }) => status === "False")).toBe(true);
   });
 
-  test("the cases cover different stages of a change", () => {
+  test("the snapshots of these cases are at different stages of a change", () => {
     expect(courses(trusting)).toMatchObject({ peer: { at: "tell" }, client: { at: "tell" } });
     expect(courses(showing)).toMatchObject({ peer: { at: "show" }, client: { at: "show" } });
     expect(courses(shown)).toMatchObject({ peer: { at: "settled" }, client: { at: "hand" } });

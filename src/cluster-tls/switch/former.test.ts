@@ -62,10 +62,10 @@ const THIRD = { provider: "Secret", secret: { secretName: "third-peer" } };
 /** Two members use the Secret in use, and one that of an abandoned change. */
 const third = asking(lastTurns, { peer: THIRD });
 
-describe("the Secret of an abandoned change that some members use", () => {
+describe("a Secret that members use from an abandoned change", () => {
   const name = (given: ClusterSnapshot, side: "peer" | "client" = "peer") => betweenName(given.cluster, given, side);
 
-  test("is neither requested nor recorded", () => {
+  test("is neither requested nor recorded as in use", () => {
     expect(name(third)).toBe("their-peer");
     expect(name(third, "client")).toBeUndefined();
     expect(name(lastTurns)).toBeUndefined();
@@ -74,7 +74,7 @@ describe("the Secret of an abandoned change that some members use", () => {
     expect(name(running(third, undefined, shows("third-peer", "")))).toBeUndefined();
   });
 
-  test("is looked up by its name, and no other is", () => {
+  test("is found by its name only", () => {
     const peer = present(made(leaving, "peer", { by: THEIRS, isOurs: false }));
     const given = { ...third, certificates: { ...third.certificates, between: { peer } } };
     expect(lookedAt(given, "peer", "their-peer")).toBe(peer);
@@ -86,46 +86,46 @@ describe("the Secret of an abandoned change that some members use", () => {
 });
 
 const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] = [
-  { name: "TLS is not requested", given: cluster(), is: undefined },
-  { name: "the requested TLS is in use", given: certified, is: undefined },
-  { name: "the requested TLS is in use and recorded", given: both, is: undefined },
+  { name: "does not exist when TLS is not requested", given: cluster(), is: undefined },
+  { name: "does not exist when the requested TLS is in use", given: certified, is: undefined },
+  { name: "does not exist when the requested TLS is recorded as in use", given: both, is: undefined },
   {
-    name: "the peer Secret has a new name",
+    name: "has the previous peer Secret when the spec names a different one",
     given: leaving,
     is: { peer: OWN_SIDE, client: { ...NOTHING, verifyClients: true } },
   },
   {
-    name: "the server Secret has a new name",
+    name: "has the previous server Secret when the spec names a different one",
     given: turnedClients,
     is: { peer: NOTHING, client: { ...OWN_SIDE, verifyClients: true } },
   },
   {
-    name: "verifyClients is as requested now",
+    name: "has the requested verifyClients",
     given: notAsking(turnedClients),
     is: { peer: NOTHING, client: { ...OWN_SIDE, verifyClients: false } },
   },
-  { name: "one side is turned off", given: asking(both, { peer: NOTHING }), is: undefined },
+  { name: "does not exist when one side is turned off", given: asking(both, { peer: NOTHING }), is: undefined },
   {
-    name: "the certificate duration is new",
+    name: "does not exist when only the certificate duration changes",
     given: asking(both, { peer: { duration: "48h" } }),
     is: undefined,
   },
   {
-    name: "only the operator's Secret has a new name",
+    name: "has the previous client side when only the operator's Secret has a new name",
     given: asking(recorded(certified, { client: CLIENT }), {
       client: { ...CLIENT, secret: { ...CLIENT.secret, operatorClientSecretName: "another" } },
     }),
     is: { peer: NOTHING, client: { ...CLIENT, verifyClients: true } },
   },
   {
-    name: "only the server Secret has a new name",
+    name: "has the previous client side when only the server Secret has a new name",
     given: asking(recorded(certified, { client: CLIENT }), {
       client: { ...CLIENT, secret: { ...CLIENT.secret, serverSecretName: "another" } },
     }),
     is: { peer: NOTHING, client: { ...CLIENT, verifyClients: true } },
   },
   {
-    name: "nothing is recorded, and members use another Secret",
+    name: "has the Secret that members use when nothing is recorded",
     given: recorded(leaving, undefined),
     is: {
       peer: { provider: "Secret", secret: { secretName: "my-etcd-peer-tls" } },
@@ -133,17 +133,17 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
     },
   },
   {
-    name: "nothing is recorded, and members have no TLS",
+    name: "does not exist when nothing is recorded and members have no TLS",
     given: recorded(asking(cluster(), { peer: PEER }), undefined),
     is: undefined,
   },
   {
-    name: "nothing is recorded, and one member uses another Secret",
+    name: "has the other Secret that one member uses when nothing is recorded",
     given: recorded(running(certified, ["my-etcd-2"], shows("their-peer", bundle(THEIRS))), undefined),
     is: { peer: PEER, client: { ...NOTHING, verifyClients: true } },
   },
   {
-    name: "nothing is recorded, and the others have no TLS",
+    name: "has the Secret that one member uses when nothing is recorded and other members have no TLS",
     given: recorded(
       running(switching({}, ["nothing", "nothing", "all"]), ["my-etcd-2"], {
         peer: { secretName: "their-peer", trust: bundle(THEIRS) },
@@ -154,12 +154,12 @@ const sides: { name: string; given: ClusterSnapshot; is: object | undefined }[] 
   },
 ];
 
-describe("the TLS in use, when", () => {
+describe("the previous TLS in use", () => {
   test.each(sides)("$name", ({ given, is }) => {
     expect(former(given)).toEqual(is);
   });
 
-  test("all other fields are as requested", () => {
+  test("has the requested values in all other fields", () => {
     const { cluster: is } = formerTls(leaving)!;
     expect({ ...is, spec: { ...is.spec, tls: undefined } }).toEqual({
       ...leaving.cluster,
@@ -168,7 +168,7 @@ describe("the TLS in use, when", () => {
     expect(is.spec.tls?.minVersion).toBe("TLS1.2");
   });
 
-  test("it has its own observations, and shares those of objects that exist once", () => {
+  test("has its own observed Secrets, and shares the ConfigMap and the client Secret", () => {
     const trustMap = unknown("no answer");
     const given = { ...leaving, certificates: { ...leaving.certificates, trustMap, handout: absent } };
     expect(formerTls(given)?.certificates).toEqual({ ...leaving.certificates?.former, trustMap, handout: absent });
@@ -180,7 +180,7 @@ describe("the TLS in use, when", () => {
   });
 });
 
-test("the operator issues for the requested TLS, else for the one in use", () => {
+test("the operator issues for the requested provider Operator, or else for the one in use", () => {
   expect(issuedTls(leaving, "peer")).toBe(formerTls(leaving));
   expect(issuedTls(leaving, "client")).toBe(leaving);
   expect(issuedTls(certified, "peer")).toBe(certified);
@@ -192,7 +192,7 @@ test("the operator issues for the requested TLS, else for the one in use", () =>
   expect(issuedTls(elsewhere, "peer")).toBe(elsewhere);
 });
 
-test("a Secret is looked up by its name, among those requested and in use", () => {
+test("a Secret is found by its name among the requested ones and those in use", () => {
   const { certificates } = leaving;
   expect(lookedAt(leaving, "peer", "their-peer")).toBe(certificates?.peer);
   expect(lookedAt(leaving, "peer", "my-etcd-peer-tls")).toBe(certificates?.former?.peer);
@@ -214,7 +214,7 @@ function asUser(snapshot: ClusterSnapshot, state: AuthState): ClusterSnapshot {
 
 const records: { name: string; given: ClusterSnapshot; peer?: object; client?: object }[] = [
   { name: "nothing without TLS", given: cluster() },
-  { name: "the requested source, which is in use", given: certified, peer: OWN_SIDE, client: OWN_SIDE },
+  { name: "the requested source when it is in use", given: certified, peer: OWN_SIDE, client: OWN_SIDE },
   {
     name: "the requested source before any member uses it",
     given: { ...certified, peers: [], pods: new Map() },
@@ -240,26 +240,26 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
     client: OWN_SIDE,
   },
   {
-    name: "the new peer source, whatever the client side lacks",
+    name: "the new peer source while the operator's client Secret is missing",
     given: withSeen(running(lastTurns, undefined, shows("their-peer", bundle(THEIRS))), { operator: absent }),
     peer: PEER,
     client: OWN_SIDE,
   },
   {
-    name: "the requested source, whatever is missing",
+    name: "the requested source in use while the operator's Secret is missing",
     given: withSeen(certified, { operator: absent }),
     peer: OWN_SIDE,
     client: OWN_SIDE,
   },
   {
-    name: "the new source at once where no member uses the previous one",
+    name: "the new source at once when no member uses the previous one",
     given: withSeen(recorded(switching({}, ["nothing", "nothing", "nothing"]), { client: CLIENT }), {
       operator: absent,
     }),
     peer: OWN_SIDE,
     client: OWN_SIDE,
   },
-  { name: "the new source of the client side, too", given: arrived, peer: OWN_SIDE, client: CLIENT },
+  { name: "the new client source once all members use it", given: arrived, peer: OWN_SIDE, client: CLIENT },
   {
     name: "the previous source while some member would reject the operator",
     given: withMade(arrived, { operator: { by: NEXT, isOurs: false } }),
@@ -267,13 +267,13 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
     client: OWN_SIDE,
   },
   {
-    name: "the new source where members require no client certificates",
+    name: "the new source when members require no client certificates",
     given: withMade(notAsking(arrived), { operator: { by: NEXT, isOurs: false } }),
     peer: OWN_SIDE,
     client: CLIENT,
   },
   {
-    name: "the previous source while the operator's certificate is unknown",
+    name: "the previous source while the operator's Secret is missing",
     given: withSeen(arrived, { operator: absent }),
     peer: OWN_SIDE,
     client: OWN_SIDE,
@@ -297,7 +297,7 @@ const records: { name: string; given: ClusterSnapshot; peer?: object; client?: o
     client: OWN_SIDE,
   },
   {
-    name: "the source of members while TLS is not requested",
+    name: "the source that members use while TLS is turned off",
     given: recorded(switching(WITHOUT, ["all", "all", "all"]), { peer: PEER, client: CLIENT }),
     peer: PEER,
     client: CLIENT,

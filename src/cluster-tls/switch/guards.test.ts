@@ -103,13 +103,13 @@ function forming(tls: EtcdPeer["spec"]["tls"]): ClusterStep {
 promised(guards, {
   "tls-stepwise": [
     {
-      name: "a member gets no TLS that is not requested, although it would serve all clients",
+      name: "a member gets no TLS that the spec does not request, even if it would serve http and https",
       given: settled,
       step: speaking(settled, { client: HAS.both.client }),
       is: "forbidden",
     },
     {
-      name: "a member may get unrequested TLS while others still have it",
+      name: "a member may get TLS that is being turned off while other members still have it",
       given: halfBack,
       step: speaking(halfBack, HAS.both),
       is: "allowed",
@@ -121,19 +121,19 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a rollback removes the certificate of a member that could not start with https: it can dial the others",
+      name: "a rollback may remove the certificate of a member when all others listen with http",
       given: leapt,
       step: givenBack(leapt),
       is: "allowed",
     },
     {
-      name: "a rollback that removes a certificate is refused when the member could not dial the others",
+      name: "a rollback may not remove the certificate of a member when another member listens with https",
       given: leaptPast,
       step: givenBack(leaptPast),
       is: "forbidden",
     },
     {
-      name: "a rollback to a template with a certificate keeps the certificate",
+      name: "a rollback may not remove a certificate that the previous template has",
       given: keptPair,
       step: {
         ...(givenBack(keptPair) as { do: "replacePeer"; live: EtcdPeer }),
@@ -142,19 +142,19 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "the last member to turn TLS off gets its TLS back in a rollback, although no other has it",
+      name: "a rollback may give the last member its TLS back although no other member has TLS",
       given: lastLost,
       step: givenBack(lastLost),
       is: "allowed",
     },
     {
-      name: "the last member to turn TLS off gets its TLS back with any other change",
+      name: "the last member does not get its TLS back together with another change",
       given: lastLost,
       step: givenAfter(lastLost, (before) => ({ ...before, version: NEWER.version })),
       is: "forbidden",
     },
     {
-      name: "the last member to turn TLS off gets its TLS back with its current peer scheme",
+      name: "a rollback may give the last member its TLS back with its current peer scheme",
       given: lastReached,
       step: givenAfter(lastReached, (before) => reachableBy(before, "http")),
       is: "allowed",
@@ -167,7 +167,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member does not lose TLS on one side",
+      name: "a member does not lose TLS on the client side in one step",
       given: certified,
       step: speaking(certified, { peer: tlsOfAll.peer! }),
       is: "forbidden",
@@ -179,7 +179,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member keeps its peer certificate while another EtcdPeer or etcd's list has https",
+      name: "a member keeps its peer certificate while etcd lists an https URL of another member",
       given: listedBy(switching(WITHOUT, ["both", "both", "both"]), "https", ["my-etcd-2"]),
       step: given0(switching(WITHOUT, ["both", "both", "both"]), { client: HAS.both.client }),
       is: "forbidden",
@@ -197,25 +197,25 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member without a certificate cannot lose one",
+      name: "a member without a certificate may stay without one",
       given: switching(WITHOUT, ["nothing", "both", "reached"]),
       step: given0(switching(WITHOUT, ["nothing", "both", "reached"]), undefined),
       is: "allowed",
     },
     {
-      name: "a certificate is removed last",
+      name: "a peer certificate is removed once no member has an https URL",
       given: backAgain,
       step: given0(backAgain, { client: HAS.both.client }),
       is: "allowed",
     },
     {
-      name: "a member gets no TLS that is not requested",
+      name: "a member gets no TLS that the spec does not request",
       given: settled,
       step: speaking(settled, tlsOfAll),
       is: "forbidden",
     },
     {
-      name: "a member gets its certificates first",
+      name: "a member gets certificates before it changes its schemes",
       given: switching({}, ["nothing", "nothing", "nothing"]),
       step: given0(switching({}, ["nothing", "nothing", "nothing"]), HAS.both),
       is: "allowed",
@@ -365,7 +365,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a new member does not get other TLS",
+      name: "a new member does not start without TLS when other members have it",
       given: certified,
       step: bornSpeaking(certified, undefined),
       is: "forbidden",
@@ -377,7 +377,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a new member gets no https URL that some could not dial",
+      name: "a new member gets no https URL that some member could not dial",
       given: switching({}, ["both", "both", "nothing"]),
       step: bornSpeaking(certified, HAS.reached),
       is: "forbidden",
@@ -389,19 +389,19 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a new member gets an https URL where others have one, whatever lacks an EtcdPeer",
+      name: "a new member gets an https URL when other members have one, even if a member has no EtcdPeer",
       given: { ...certified, peers: certified.peers.slice(0, 2) },
       step: bornSpeaking(certified, tlsOfAll),
       is: "allowed",
     },
     {
-      name: "a new member gets no https URL where no member has one",
+      name: "a new member gets no https URL when no member has one",
       given: settled,
       step: bornSpeaking(settled, tlsOfAll),
       is: "forbidden",
     },
     {
-      name: "a new member gets the scheme of others, whatever the spec requests",
+      name: "a new member gets the TLS of other members after spec.tls was removed",
       given: asking(certified, { tls: undefined as never }),
       step: bornSpeaking(certified, tlsOfAll),
       is: "allowed",
@@ -413,13 +413,13 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "first members get the URLs of the recorded identity, whatever the spec requests",
+      name: "first members get https URLs from the recorded identity, although the spec turns TLS off",
       given: turnedOff,
       step: forming({ peer: tlsOfAll.peer! }),
       is: "allowed",
     },
     {
-      name: "first members do not get another scheme",
+      name: "first members do not get http URLs when the recorded identity has https",
       given: turnedOff,
       step: forming({ peer: { ...tlsOfAll.peer!, scheme: "http" } }),
       is: "forbidden",
@@ -431,7 +431,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "first members get the client side of the spec",
+      name: "first members get no client TLS that the spec does not request",
       given: turnedOff,
       step: forming(tlsOfAll),
       is: "forbidden",
@@ -443,11 +443,11 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "first members are otherwise not created without TLS",
+      name: "first members are not created without TLS when the spec requests it",
       given: nobody,
       step: bornSpeaking(certified, undefined),
       is: "forbidden",
     },
-    { name: "steps about no member are ignored", given: certified, step: STEPS.issueLeaf, is: "allowed" },
+    { name: "steps that concern no member are allowed", given: certified, step: STEPS.issueLeaf, is: "allowed" },
   ],
 });

@@ -51,17 +51,17 @@ const verified = (side: object) => ({ ...side, verifyClients: true });
 const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
   { name: "both sides of provider Operator", given: edited(secured()), is: issued },
   {
-    name: "a side after a change to provider None",
+    name: "the peer side after its provider was set to None",
     given: edited(secured(), { peer: NONE }),
     is: { peer: issued.peer, client: { provider: "Operator" } },
   },
   {
-    name: "the only side that had TLS",
+    name: "the peer side when only that had TLS",
     given: edited(secured({}, { client: NONE })),
     is: { peer: issued.peer, client: NONE },
   },
   {
-    name: "whether clients are verified",
+    name: "the value of verifyClients",
     given: edited(secured({}, { client: { verifyClients: false } })),
     is: { ...issued, client: { provider: "Operator", verifyClients: false } },
   },
@@ -86,7 +86,7 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
     is: { ...MANAGED, client: verified(MANAGED.client) },
   },
   {
-    name: "the operator's own where no status records the issuer: they are read, and not written",
+    name: "the operator's own Secrets as user-provided ones when the status does not record the issuer",
     given: edited(secured(), undefined, false),
     is: { ...OWN_PAIRS, client: verified(OWN_PAIRS.client) },
   },
@@ -95,7 +95,7 @@ const cases: readonly { name: string; given: ClusterSnapshot; is: object }[] = [
 describe("when spec.tls is removed, the cluster keeps", () => {
   test.each(cases)("$name", ({ given, is }) => expect(withKeptTls(given.cluster, given).spec.tls).toMatchObject(is));
 
-  test("the operator's own Secrets when spec.tls names them as user-provided, which is refused", () => {
+  test("provider Operator when a refused spec.tls names the operator's own Secrets as user-provided", () => {
     const given = edited(secured(), OWN_PAIRS);
     expect(withKeptTls(given.cluster, given).spec.tls).toMatchObject(issued);
     const one = edited(secured(), { ...SECRETS, client: OWN_PAIRS.client });
@@ -116,7 +116,7 @@ describe("when spec.tls is removed, the cluster keeps", () => {
     expect(withKeptTls(half.cluster, half).spec.tls).toMatchObject({ minVersion: "TLS1.3" });
   });
 
-  test("what any member has, and no more than members have", () => {
+  test("the TLS that any member has", () => {
     const given = edited(secured({}, { minVersion: "TLS1.3" }));
     const [first, ...others] = given.peers;
     const { tls: _, ...spec } = first!.spec;
@@ -129,7 +129,7 @@ describe("when spec.tls is removed, the cluster keeps", () => {
     ]);
   });
 
-  test("the Secret of a pod that its EtcdPeer has lost: without it the operator could not connect until the restart", () => {
+  test("the Secret of a pod although its EtcdPeer has no TLS, because the operator connects with it", () => {
     const given = edited(secured(), { peer: NONE, client: NONE });
     const peers = given.peers.map(({ spec: { tls: _, ...spec }, ...peer }) => ({ ...peer, spec }));
     expect(withKeptTls(given.cluster, { ...given, peers }).spec.tls).toMatchObject({
@@ -168,14 +168,14 @@ describe("when spec.tls is removed, the cluster keeps", () => {
       return withKeptTls({ ...turned.cluster, status }, { peers, pods: new Map() }).spec.tls;
     };
 
-    test("counts while a rollback to it is possible", () => {
+    test("is kept while a rollback to it is possible", () => {
       expect(peers[0]?.spec.tls).toBeUndefined();
       expect(peers[0]?.spec.previous?.tls).toBeDefined();
       for (const update of [{}, { stopped }, { proven: true, stopped }])
         expect(by(update)).toMatchObject({ peer: { provider: "Operator" }, client: { provider: "Operator" } });
     });
 
-    test("does not count once the update is over or proven, nor that of an earlier update", () => {
+    test("is not kept once the update is over, proven or replaced by a new update", () => {
       for (const update of [undefined, { proven: true }, { revision: "another" }, { revision: "another", stopped }])
         expect(by(update)).toBe(turned.cluster.spec.tls);
     });
@@ -193,7 +193,7 @@ describe("when spec.tls is removed, the cluster keeps", () => {
   });
 });
 
-describe("while the cluster has not formed it keeps", () => {
+describe("without any members, the cluster keeps", () => {
   const plain = secured({}, { peer: NONE, client: NONE });
   function forming(tls: object | undefined, joined: number, more: object = { peerScheme: "https" }) {
     const { peerScheme: _, ...identity } = secured().cluster.status!.identity!;
@@ -204,7 +204,7 @@ describe("while the cluster has not formed it keeps", () => {
   }
   const none = { peers: [], pods: new Map() };
 
-  test("peer TLS when its peer URLs are https", () => {
+  test("peer TLS when its recorded peer URLs are https and it has not formed yet", () => {
     expect(withKeptTls(forming({ peer: NONE, client: NONE }, 1), none).spec.tls).toMatchObject({
       peer: { provider: "Operator" },
       client: NONE,
@@ -216,13 +216,17 @@ describe("while the cluster has not formed it keeps", () => {
     { name: "with http peer URLs", given: forming({ peer: NONE }, 0, {}) },
     { name: "with a provider in spec.tls", given: forming({ peer: MANAGED.peer }, 0) },
     { name: "without spec.tls", given: forming(undefined, 0) },
-  ])("and nothing else: $name", ({ given }) => expect(withKeptTls(given, none)).toBe(given));
+  ])("the spec unchanged $name", ({ given }) => expect(withKeptTls(given, none)).toBe(given));
 });
 
-describe("from the Secrets in status the cluster keeps", () => {
+describe("without a recorded issuer, the cluster keeps by the Secrets in its status", () => {
   const told = [
     { name: "both sides of provider Operator", given: edited(secured()), is: issued },
-    { name: "the only side", given: edited(secured({}, { client: NONE })), is: { peer: issued.peer, client: NONE } },
+    {
+      name: "the peer side when only that had TLS",
+      given: edited(secured({}, { client: NONE })),
+      is: { peer: issued.peer, client: NONE },
+    },
     {
       name: "user-provided Secrets",
       given: edited(brought(SECRETS)),
@@ -250,12 +254,12 @@ describe("from the Secrets in status the cluster keeps", () => {
   });
 });
 
-describe("nothing is changed", () => {
+describe("spec.tls stays unchanged", () => {
   test.each([
-    { name: "of requested TLS", given: secured() },
-    { name: "of members without TLS", given: cluster() },
+    { name: "when TLS is requested", given: secured() },
+    { name: "when members have no TLS", given: cluster() },
     { name: "before there are members", given: { ...edited(secured()), peers: [] } },
-    { name: "of members that are to get TLS", given: edited(cluster(), {}) },
+    { name: "when members are to get TLS", given: edited(cluster(), {}) },
   ])("$name", ({ given }) => {
     expect(withKeptTls(given.cluster, given)).toBe(given.cluster);
     expect(keptTls(given)).toBe(given);

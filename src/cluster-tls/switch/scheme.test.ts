@@ -54,11 +54,15 @@ const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] =
     is: issued,
   },
   {
-    name: "the change to https does not begin with a member that could dial no other",
+    name: "the change to https does not begin while a member that was added by hand may not dial over TLS",
     given: withMember(allBoth, stranger()),
     is: plain,
   },
-  { name: "peer URLs become http first on the way back", given: coming("both", "both", "reached"), is: plain },
+  {
+    name: "peer URLs become http before certificates are removed",
+    given: coming("both", "both", "reached"),
+    is: plain,
+  },
   {
     name: "certificates stay until no EtcdPeer has an https URL",
     given: turnedTo(backBoth, LAST, "reached"),
@@ -77,12 +81,12 @@ const gets: { name: string; given: ClusterSnapshot; is: object | undefined }[] =
   { name: "certificates stay while etcd's list is unknown", given: unlisted(backBoth), is: plain },
   { name: "certificates are removed after the last https URL", given: backBoth, is: undefined },
   {
-    name: "members without EtcdPeer are not waited for",
+    name: "certificates are removed although a member without EtcdPeer has an https URL",
     given: listing({ ...backBoth, peers: backBoth.peers.slice(0, 2) }, "https", [LAST]),
     is: undefined,
   },
   {
-    name: "the removal of certificates continues once one member has none, whatever is known",
+    name: "the removal of certificates continues without a member list once one member has no certificate",
     given: unlisted(coming("both", "both", "nothing")),
     is: undefined,
   },
@@ -99,61 +103,61 @@ describe("the peer side of the member template:", () => {
 });
 
 const reaching: { name: string; given: ClusterSnapshot; of?: string; scheme: "http" | "https"; why?: string }[] = [
-  { name: "the first member becomes https once all could dial it", given: allBoth, scheme: "https" },
+  { name: "a member may change to https once all members have certificates", given: allBoth, scheme: "https" },
   {
-    name: "the first member does not become https before",
+    name: "a member may not change to https while another has no certificate",
     given: going("nothing", "both", "both"),
     scheme: "https",
     why: "my-etcd-0 could not dial other members over TLS",
   },
   {
-    name: "a member becomes http although others could not dial over TLS",
+    name: "a member may change to http while another has no certificate",
     given: coming("nothing", "both", "reached"),
     scheme: "http",
   },
   {
-    name: "one member changes at a time",
+    name: "a member may not change while another member is changing",
     given: turnedTo(allBoth, "my-etcd-0", "reached"),
     scheme: "https",
     why: "my-etcd-0 does not listen",
   },
   {
-    name: "a learner never changes",
+    name: "a learner may not change",
     given: withEachMember(allBoth, ({ name }) => ({ isLearner: name === LAST })),
     scheme: "https",
     why: "my-etcd-2 is a learner: a new peer URL would make etcd count it as a voter",
   },
   {
-    name: "a member that has not joined does not change",
+    name: "a member that has not joined may not change",
     given: joining,
     scheme: "https",
     why: "my-etcd-2 has not joined yet",
   },
   {
-    name: "no member changes without a member list",
+    name: "a member may not change without a member list",
     given: unlisted(allBoth),
     scheme: "https",
     why: "member list is not known",
   },
   {
-    name: "a rollback changes a member without a member list",
+    name: "a rollback may change a member to its previous scheme without a member list",
     given: unlisted(turnedTo(allBoth, LAST, "reached")),
     scheme: "http",
   },
   {
-    name: "a rollback changes a member only to its previous scheme",
+    name: "a rollback may not change a member to a new scheme without a member list",
     given: unlisted({ ...turnedTo(going("both", "both", "nothing"), LAST, "both"), pods: allBoth.pods }),
     scheme: "https",
     why: "member list is not known",
   },
   {
-    name: "a single member may change without a member list",
+    name: "the only member may change without a member list",
     given: unlisted(first(1)),
     of: "my-etcd-0",
     scheme: "https",
   },
   {
-    name: "one of two members does not change without a member list",
+    name: "one of two members may not change without a member list",
     given: unlisted(first(2)),
     of: "my-etcd-0",
     scheme: "https",
@@ -178,7 +182,7 @@ describe("a change of the peer scheme:", () => {
   });
 });
 
-test("a member has a scheme in etcd's list only by a single URL of the operator", () => {
+test("listedBy returns a scheme only for a single peer URL that the operator set", () => {
   const listed = (...peerUrls: string[]) => {
     const given = withEachMember(allBoth, ({ name, ...member }) => ({
       peerUrls: name === LAST ? peerUrls : member.peerUrls,
@@ -198,7 +202,7 @@ test("etcd's list changes only for the member with the ID of the EtcdPeer", () =
   expect(dueUrl(listing(turned, "https", [LAST]), peer)).toBeUndefined();
 });
 
-test("a member is changing until EtcdPeer, pod and etcd agree", () => {
+test("a member counts as changing until EtcdPeer, pod and etcd's member list agree", () => {
   const turned = turnedTo(allBoth, LAST, "reached");
   expect(halfway(allBoth)).toEqual([]);
   expect(halfway(turned)).toEqual([LAST]);
@@ -213,7 +217,7 @@ test("a member without a certificate in its EtcdPeer or pod cannot dial over TLS
   expect(withoutPair({ ...allBoth, pods: bare.pods })).toEqual([LAST]);
 });
 
-test("a template with another scheme differs in nothing else", () => {
+test("reachableBy changes only the peer scheme of a template", () => {
   const template = templateIn(peerOf(allBoth, LAST).spec);
   const over = reachableBy(template, "https");
   expect(over.tls?.peer).toStrictEqual(issued);
@@ -223,7 +227,7 @@ test("a template with another scheme differs in nothing else", () => {
   expect(reachableBy(bare, "https", HAS.both.peer).tls?.peer).toStrictEqual(issued);
 });
 
-test("a recreated member has the scheme of etcd's list, else of its claim, else of the identity", () => {
+test("a recreated member has the scheme that etcd lists, or else that of its claim, or of the identity", () => {
   const claims = [said(claim("my-etcd-0"), "https"), claim(LAST)];
   const gone = (snapshot: ClusterSnapshot) => ({ ...unlisted(snapshot), claims });
   expect(schemeKept({ ...going("both", "both", "reached"), claims }, LAST)).toBe("https");

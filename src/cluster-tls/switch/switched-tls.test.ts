@@ -39,32 +39,60 @@ function partly(tls: object | undefined): ClusterSnapshot {
 }
 
 const cases: readonly { name: string; given: ClusterSnapshot; is: readonly string[] }[] = [
-  { name: "no TLS is requested, and none exists", given: asking(undefined), is: [] },
-  { name: "provider None is requested, and no TLS exists", given: asking({ peer: NONE, client: NONE }), is: [] },
-  { name: "both sides are requested, and exist", given: asking({}, { ...PEER, ...CLIENT }), is: [] },
-  { name: "one side is requested, and exists", given: asking({ peer: NONE }, CLIENT), is: [] },
-  { name: "the other side is requested, and exists", given: asking({ client: NONE }, PEER), is: [] },
-  { name: "both sides are turned on", given: asking({}), is: [] },
+  { name: "reports nothing when no TLS is requested and members have none", given: asking(undefined), is: [] },
   {
-    name: "spec.tls is removed",
+    name: "reports nothing when provider None is requested and members have no TLS",
+    given: asking({ peer: NONE, client: NONE }),
+    is: [],
+  },
+  {
+    name: "reports nothing when both sides are requested and members have both",
+    given: asking({}, { ...PEER, ...CLIENT }),
+    is: [],
+  },
+  {
+    name: "reports nothing when the client side is requested and members have it",
+    given: asking({ peer: NONE }, CLIENT),
+    is: [],
+  },
+  {
+    name: "reports nothing when the peer side is requested and members have it",
+    given: asking({ client: NONE }, PEER),
+    is: [],
+  },
+  { name: "reports nothing when both sides are turned on", given: asking({}), is: [] },
+  {
+    name: "reports both sides when spec.tls is removed",
     given: asking(undefined, { ...PEER, ...CLIENT }),
     is: [lost("peer"), lost("client")],
   },
-  { name: "one side is turned off", given: asking({ peer: NONE }, { ...PEER, ...CLIENT }), is: [] },
-  { name: "one side is turned on", given: asking({}, PEER), is: [] },
-  { name: "one side is removed, and one of three members has it", given: partly(undefined), is: [lost("client")] },
-  { name: "one side is requested, and one of three members has it", given: partly({ peer: NONE }), is: [] },
-  { name: "there are no members yet", given: { ...asking({}, PEER), peers: [] }, is: [] },
   {
-    name: "the identity of the cluster is not recorded yet",
+    name: "reports nothing when provider None turns one side off",
+    given: asking({ peer: NONE }, { ...PEER, ...CLIENT }),
+    is: [],
+  },
+  { name: "reports nothing when one side is turned on", given: asking({}, PEER), is: [] },
+  {
+    name: "reports the client side when spec.tls is removed and one of three members has client TLS",
+    given: partly(undefined),
+    is: [lost("client")],
+  },
+  {
+    name: "reports nothing when the client side is requested and one of three members has it",
+    given: partly({ peer: NONE }),
+    is: [],
+  },
+  { name: "reports nothing before there are members", given: { ...asking({}, PEER), peers: [] }, is: [] },
+  {
+    name: "reports nothing before the identity of the cluster is recorded",
     given: cluster({ stage: "new", spec: { tls: clusterTlsSchema.parse({}) } }),
     is: [],
   },
 ];
-describe("TLS that is switched:", () => {
+describe("whyTlsSwitched", () => {
   test.each(cases)("$name", ({ given, is }) => expect(whyTlsSwitched(given)).toEqual(is));
 
-  test("members keep their TLS, and the switch is reported", () => {
+  test("members keep their TLS when spec.tls is removed, and the spec is refused", () => {
     const given = asking(undefined, { ...PEER, ...CLIENT });
     expect(whyRefused(given)).toEqual([lost("peer"), lost("client")]);
     for (const peer of given.peers) expect(nextTemplate(given, peer)).toEqual(templateOf(peer));

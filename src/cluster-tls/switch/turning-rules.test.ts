@@ -58,14 +58,14 @@ function stepOf<Kind extends ClusterStep["do"]>(rule: ClusterRule, given: Cluste
 const idsIn = (text: string) => new Set(parsedIn(text).map(idOf));
 const ids = (...all: readonly { id: string }[]) => new Set(all.map(({ id }) => id));
 
-describe("a new CA is created with trust in", () => {
+describe("a new CA has in its bundle", () => {
   const trust = (given: ClusterSnapshot) => idsIn(stepOf(issueCa, given, "issueAuthority").trust);
 
   test("no other CA when it is the first one", () => {
     expect(trust(unissued({ stage: "recorded" }))).toEqual(ids());
   });
 
-  test("the lost CA, while members use its certificates", () => {
+  test("the lost CA while members use its certificates", () => {
     expect(trust(withSeen(certified, { peerCA: absent }))).toEqual(ids(OWN));
   });
 
@@ -76,7 +76,7 @@ describe("a new CA is created with trust in", () => {
   });
 });
 
-test("running members stay without missing certificates, and new members wait", () => {
+test("running members continue without certificates, and new members wait for them", () => {
   const one = cluster({ replicas: 1 });
   const asks = unissued({ replicas: 1 });
   const given = { ...one, cluster: { ...one.cluster, spec: asks.cluster.spec }, certificates: asks.certificates };
@@ -84,18 +84,18 @@ test("running members stay without missing certificates, and new members wait", 
   expect(awaitCertificates.decide({ ...given, peers: [] })?.next).toBe("wait");
 });
 
-describe("applications get", () => {
+describe("the client Secret gets", () => {
   const manages = secured({}, { client: issuer }, { isOurs: false, by: THEIRS });
   const trust = (given: ClusterSnapshot) => idsIn(stepOf(publishClientSecret, given, "handOut").trust);
   const none = (given: ClusterSnapshot) => seenToo(given, { handout: absent });
 
-  test("the CAs of members, whatever signed their own certificate", () => {
+  test("the CAs of members, even if another CA signed the application's certificate", () => {
     expect(trust(none(manages))).toEqual(ids(THEIRS));
     const other = withMade(manages, { application: { ...theirs, by: NEXT } });
     expect(trust(none(other))).toEqual(ids(THEIRS));
   });
 
-  test("the CAs of their own Secret, while that of members is unknown", () => {
+  test("the CAs of the application's certificate while the server Secret is missing", () => {
     expect(trust(none(withSeen(manages, { server: absent })))).toEqual(ids(THEIRS));
   });
 
@@ -120,12 +120,12 @@ describe("applications get", () => {
     const trusts = running(next, undefined, clientsOf(former!, bundle(THEIRS, NEXT)));
     const ends = { server: { ...byNext, lastsMs: -1 } };
 
-    test("as requested once members trust it, and the previous one until then", () => {
+    test("of the requested issuer once members trust it, and of the previous issuer until then", () => {
       expect([going, next].map(source)).toEqual([before, before]);
       expect(source(trusts)).toBe(after);
     });
 
-    test("still, once they have it, whatever members wait for", () => {
+    test("of the requested issuer again when it has that already, also while members wait", () => {
       const had = { ...made(manages, "application"), secretName: "my-etcd-client", ownerUid: manages.cluster.metadata.uid }; // biome-ignore format: one line
       expect(stepOf(publishClientSecret, seenToo(next, { handout: present(had) }), "handOut").source.secretName).toBe(
         before,
@@ -144,13 +144,13 @@ describe("applications get", () => {
       expect(again(withSeen(next, { application: absent }), { signerId: undefined })).toBe(before);
     });
 
-    test("not while they have the previous one", () => {
+    test("of the previous issuer while it has that and members do not trust the new CA", () => {
       const facts = { ...made(manages, "application"), secretName: "my-etcd-client" };
       const has = seenToo(next, { handout: present({ ...facts, ownerUid: manages.cluster.metadata.uid }) });
       expect(stepOf(publishClientSecret, has, "handOut").source.secretName).toBe(before);
     });
 
-    test("once a member uses the requested Secret, whatever the others wait for", () => {
+    test("of the requested issuer once a member uses the requested Secret, also while the change waits", () => {
       const begun = running(trusts, ["my-etcd-0"], clientsOf(asks!, bundle(THEIRS, NEXT)));
       const ended = withMade(begun, ends);
       expect([begun, ended].map((each) => courses(each).client.at)).toEqual(["show", "waiting"]);
@@ -165,11 +165,11 @@ describe("applications get", () => {
     expect(publishClientSecret.decide(none(goingTo(manages, {})))).toBeUndefined();
   });
 
-  test("nothing while their Secret could not be read", () => {
+  test("no certificate while it could not be read", () => {
     expect(publishClientSecret.decide(seenToo(manages, { handout: unknown("no answer") }))).toBeUndefined();
   });
 
-  test("the same CAs in any order without a write", () => {
+  test("no write when it has the same CAs in another order", () => {
     const orders = [bundle(THEIRS, NEXT), bundle(NEXT, THEIRS)];
     for (const trusted of orders)
       for (const had of orders) {
@@ -181,7 +181,7 @@ describe("applications get", () => {
 });
 
 describe("during a provider change", () => {
-  test("certificates in use are renewed first", () => {
+  test("certificates in use are renewed before requested ones are issued", () => {
     const due = (given: ClusterSnapshot) => stepOf(issueCertificate, given, "issueLeaf").purpose;
     const later = { ...leaving, takenAtMs: NOW + 60 * DAY_MS };
     expect(due(later)).toBe("peer");
@@ -189,7 +189,7 @@ describe("during a provider change", () => {
     expect(due(withMade(clients, { peer: { lastsMs: 100 * DAY_MS } }))).toBe("server");
   });
 
-  test("requested certificates are issued when those in use need nothing", () => {
+  test("requested certificates are issued when those in use need no renewal", () => {
     const side = { provider: "Secret", secret: { secretName: "their-peer" } };
     const asks = goingTo(secured({}, { peer: side }), {});
     expect(
@@ -216,7 +216,7 @@ describe("during a provider change", () => {
     ).toBe("operator");
   });
 
-  test("another owner's Secret is reported where the operator issues, and only there", () => {
+  test("a Secret of another owner is reported when the operator would issue into it", () => {
     const foreign = withMade(certified, { server: { isOurs: false } });
     expect(issueCertificate.decide(foreign)).toMatchObject({
       next: "notice",
@@ -225,7 +225,7 @@ describe("during a provider change", () => {
     expect(issueCertificate.decide(certified)).toBeUndefined();
   });
 
-  test("no CA is rotated", () => {
+  test("no CA of a side that changes its provider is rotated", () => {
     const annotations = { [ROTATE_CA_ANNOTATION]: "all" };
     const asks = (given: ClusterSnapshot) => {
       const metadata = { ...given.cluster.metadata, annotations };
@@ -237,7 +237,7 @@ describe("during a provider change", () => {
     expect(asks(withSeen(all, { peerCA: absent }))).toBeUndefined();
   });
 
-  test("clients get both CAs, and no change before the requested certificate exists", () => {
+  test("clients get both CAs once the requested certificates exist", () => {
     const tells = (given: ClusterSnapshot) => {
       const said = trustMapRule.decide(given);
       if (said?.next !== "step") return undefined;
@@ -253,13 +253,13 @@ describe("during a provider change", () => {
     expect(tells(seenToo(certified, { trustMap: absent }))).toEqual(ids(OWN));
   });
 
-  test("clients get no more CAs without a change", () => {
+  test("a CA of another source is removed from the ConfigMap when no change is in progress", () => {
     const more = present(born<ConfigMap>(trustMap(certified, bundle(OWN, THEIRS))));
     const { map } = stepOf(trustMapRule, seenToo(certified, { trustMap: more }), "replaceTrustMap");
     expect(idsIn(map.data?.["ca.crt"] ?? "")).toEqual(ids(OWN));
   });
 
-  test("clients get a removed CA again, and lose none", () => {
+  test("a CA that was removed from the ConfigMap is added again, and no CA is removed", () => {
     const spoilt = withSeen(turnedClients, { operator: absent });
     const edited = (text: string | undefined): ClusterSnapshot => {
       const map = born<ConfigMap>(trustMap(spoilt, text ?? ""));
@@ -290,7 +290,7 @@ describe("during a provider change", () => {
   });
 });
 
-describe("while TLS is turned on or off, the wait is for", () => {
+describe("while TLS is turned on or off, the rule switch-tls waits for", () => {
   const waits: { name: string; given: ClusterSnapshot; why?: string; ms?: number }[] = [
     {
       name: "the last member without a certificate",
@@ -299,43 +299,46 @@ describe("while TLS is turned on or off, the wait is for", () => {
       ms: 10_000,
     },
     {
-      name: "no certificate once all members have one",
+      name: "members that have to serve both schemes once all members have certificates",
       given: switching({}, ["both", "both", "both"]),
       why: "members are being updated to serve clients both with and without TLS",
       ms: 10_000,
     },
-    { name: "no certificate before the first member has one", given: switching({}, ["nothing", "nothing", "nothing"]) },
-    { name: "no certificate once a peer URL is https", given: switching({}, ["reached", "both", "nothing"]) },
-    { name: "no certificate on the way back", given: switching(WITHOUT, ["both", "both", "nothing"]) },
     {
-      name: "clients, for an hour",
+      name: "nothing before the first member has a certificate",
+      given: switching({}, ["nothing", "nothing", "nothing"]),
+    },
+    { name: "nothing once a peer URL is https", given: switching({}, ["reached", "both", "nothing"]) },
+    { name: "nothing while certificates are removed", given: switching(WITHOUT, ["both", "both", "nothing"]) },
+    {
+      name: "clients, with a recheck after ten minutes",
       given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:59:00Z"),
       why: "clients without TLS are served until 2026-01-01T12:59:00Z",
       ms: 600_000,
     },
     {
-      name: "clients, for the rest of the hour",
+      name: "clients, with a recheck when plaintextFor ends",
       given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:01Z"),
       why: "clients without TLS are served until",
       ms: 1_000,
     },
     {
-      name: "clients, on the way back",
+      name: "clients with TLS when TLS is turned off",
       given: switching(WITHOUT, ["both", "both", "both"], "2026-01-01T11:59:00Z"),
       why: "clients with TLS are served until 2026-01-01T12:59:00Z",
       ms: 600_000,
     },
     {
-      name: "the moment when all members serve both",
+      name: "members that have to serve both schemes when the start of plaintextFor is not recorded",
       given: switching({}, ["reached", "reached", "reached"]),
       why: "members are being updated to serve clients both with and without TLS",
       ms: 10_000,
     },
     {
-      name: "nothing once that time is over",
+      name: "nothing once plaintextFor is over",
       given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:00:00Z"),
     },
-    { name: "nothing while one member serves one scheme", given: switching({}, ["all", "reached", "reached"]) },
+    { name: "nothing while one member serves only https", given: switching({}, ["all", "reached", "reached"]) },
     { name: "nothing without members", given: { ...switching({}, ["all", "all", "all"]), peers: [] } },
   ];
   test.each(waits)("$name", ({ given, why, ms }) => {

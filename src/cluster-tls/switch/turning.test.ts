@@ -94,7 +94,7 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     why: "has expired",
   },
   {
-    name: "the application's requested Secret is not waited for",
+    name: "only the application's requested Secret is missing",
     snapshot: withMade(goingTo(certified, { client: issuer }), { server: theirs, operator: theirs }),
     at: "trust",
   },
@@ -105,7 +105,7 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     why: "so members would reject the operator",
   },
   {
-    name: "members require no client certificate",
+    name: "members would reject the operator but require no client certificate",
     snapshot: withMade(notAsking(turnedClients), { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }),
     at: "trust",
   },
@@ -119,19 +119,19 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     why: "so the operator would reject members",
   },
   {
-    name: "etcd has authentication enabled, and would not accept the operator's name",
+    name: "etcd has authentication enabled and the operator's next common name is no administrator",
     snapshot: withAuth(withMade(turnedClients, { operator: { ...theirs, commonName: "ops" } }), { next: "ops" }),
     at: "waiting",
     why: "ops, its common name, is no administrator of etcd yet",
   },
   {
-    name: "no member trusts both yet",
+    name: "no member trusts both CAs yet",
     snapshot: turnedClients,
     at: "trust",
     why: "my-etcd-0, my-etcd-1, my-etcd-2 do not trust both yet",
   },
   {
-    name: "one member does not trust both yet",
+    name: "one member does not trust both CAs yet",
     snapshot: running(turnedClients, ["my-etcd-0", "my-etcd-1"], clientsOf("my-etcd-server-tls", ofBoth)),
     at: "trust",
     why: "my-etcd-2 does not trust both yet",
@@ -143,12 +143,12 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     why: "ConfigMap my-etcd-ca has to list the new CA in ca.crt for 150 s",
   },
   {
-    name: "the ConfigMap has had both CAs for slightly too short a time",
+    name: "the ConfigMap has had both CAs for less than 150 s",
     snapshot: telling(clientsTrusting, ofBoth, LONG - 1),
     at: "tell",
   },
   {
-    name: "it is unknown since when the ConfigMap has both",
+    name: "it is unknown since when the ConfigMap has both CAs",
     snapshot: telling(clientsTrusting, ofBoth, undefined),
     at: "tell",
   },
@@ -171,51 +171,51 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     at: "show",
     why: "members still use Secret my-etcd-server-tls",
   },
-  { name: "clients have one of two CAs", snapshot: telling(ofTwo, ofBoth, LONG), at: "tell" },
-  { name: "clients have two additional CAs", snapshot: telling(ofTwo, ofThree, LONG), at: "show" },
+  { name: "the ConfigMap has one of two additional CAs", snapshot: telling(ofTwo, ofBoth, LONG), at: "tell" },
+  { name: "the ConfigMap has both additional CAs", snapshot: telling(ofTwo, ofThree, LONG), at: "show" },
   {
-    name: "applications have one of two CAs",
+    name: "the client Secret has one of two additional CAs",
     snapshot: withHandout(telling(ofTwo, ofThree, LONG), { trust: ofBoth, knownForMs: LONG }),
     at: "tell",
   },
   {
-    name: "the change is back to provider Operator, and applications lack the CA",
+    name: "the change is back to provider Operator and the client Secret has had the CA for less than 150 s",
     snapshot: withMade(back, { application: { trust: ofBoth, knownForMs: LONG - 1 } }),
     at: "tell",
   },
   {
-    name: "the change is back to provider Operator, and applications have the CA",
+    name: "the change is back to provider Operator and the client Secret has had the CA for 150 s",
     snapshot: withMade(back, { application: { trust: ofBoth, knownForMs: LONG } }),
     at: "show",
   },
   {
-    name: "applications lack the new CA",
+    name: "the client Secret lacks the new CA",
     snapshot: withHandout(told, { knownForMs: LONG }),
     at: "tell",
     why: "Secret my-etcd-client has to list the new CA in ca.crt for 150 s",
   },
   {
-    name: "applications have both CAs",
+    name: "the client Secret has had both CAs for 150 s",
     snapshot: withHandout(told, { trust: ofBoth, knownForMs: LONG }),
     at: "show",
   },
   {
-    name: "applications have had both CAs for slightly too short a time",
+    name: "the client Secret has had both CAs for less than 150 s",
     snapshot: withHandout(told, { trust: ofBoth, knownForMs: LONG - 1 }),
     at: "tell",
   },
   {
-    name: "the Secret of applications belongs to another owner",
+    name: "the client Secret belongs to another owner",
     snapshot: withHandout(told, { isOurs: false }),
     at: "show",
   },
   {
-    name: "the stage had begun before the operator restarted",
+    name: "a member uses the new certificate and the operator has just restarted",
     snapshot: telling(running(told, ["my-etcd-0"], clientsOf("their-server", ofBoth)), ofBoth, 0),
     at: "show",
   },
   {
-    name: "the operator has to use its new certificate",
+    name: "all members use the new certificate and the operator does not yet",
     snapshot: shown,
     at: "hand",
     why: "the operator is about to use Secret their-operator",
@@ -227,74 +227,78 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     at: "hand",
   },
   {
-    name: "the new CA alone would not accept the operator",
+    name: "members that trust only the new CA would reject the operator",
     snapshot: withMade(over, { operator: { ...theirs, by: NEXT, trust: bundle(NEXT, THEIRS) } }),
     at: "hand",
   },
   {
-    name: "applications use a certificate of the previous CA",
+    name: "the client Secret has a certificate of the previous CA",
     snapshot: withHandout(over, { by: OWN }),
     at: "hand",
     why: "the certificate in Secret my-etcd-client is signed by the previous CA; delete it once",
   },
   {
-    name: "applications wait for the certificate of cert-manager",
+    name: "the client Secret is about to get the certificate of cert-manager",
     snapshot: withHandout(managed, { by: OWN }),
     at: "hand",
     why: "the certificate in Secret my-etcd-client is signed by the previous CA; applications are about to get a new certificate",
   },
-  { name: "applications have a certificate of the new CA", snapshot: withHandout(over, applications), at: "settled" },
   {
-    name: "applications have had the certificate for slightly too short a time",
+    name: "the client Secret has a certificate of the new CA",
+    snapshot: withHandout(over, applications),
+    at: "settled",
+  },
+  {
+    name: "the client Secret has had its new certificate for less than 150 s",
     snapshot: withHandout(over, { ...applications, signerForMs: LONG - 1 }),
     at: "hand",
     why: "Secret my-etcd-client has to hold its new certificate for 150 s",
   },
   {
-    name: "the Secret of applications now belongs to another owner",
+    name: "the client Secret belongs to another owner after the change",
     snapshot: withHandout(over, { isOurs: false }),
     at: "settled",
   },
   {
-    name: "applications reload the ConfigMap once an hour",
+    name: "the ConfigMap has had both CAs for less than --reread-within",
     snapshot: { ...telling(clientsTrusting, ofBoth, 3_699_999), rereadWithinMs: 3_700_000 },
     at: "tell",
     why: "ConfigMap my-etcd-ca has to list the new CA in ca.crt for 3700 s",
   },
   {
-    name: "applications have reloaded the ConfigMap within the hour",
+    name: "the ConfigMap has had both CAs for --reread-within",
     snapshot: { ...telling(clientsTrusting, ofBoth, 3_700_000), rereadWithinMs: 3_700_000 },
     at: "show",
   },
   {
-    name: "applications reload the Secret once an hour",
+    name: "the client Secret has had both CAs for less than --reread-within",
     snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_699_999 })),
     at: "tell",
     why: "Secret my-etcd-client has to list the new CA in ca.crt for 3700 s",
   },
   {
-    name: "applications have reloaded the Secret within the hour",
+    name: "the client Secret has had both CAs for --reread-within",
     snapshot: hourly(withHandout(told, { trust: ofBoth, knownForMs: 3_700_000 })),
     at: "show",
   },
   {
-    name: "applications reload their certificate once an hour",
+    name: "the client Secret has had its new certificate for less than --reread-within",
     snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_699_999 })),
     at: "hand",
     why: "Secret my-etcd-client has to hold its new certificate for 3700 s",
   },
   {
-    name: "applications have reloaded their certificate within the hour",
+    name: "the client Secret has had its new certificate for --reread-within",
     snapshot: hourly(withHandout(over, { ...applications, signerForMs: 3_700_000 })),
     at: "settled",
   },
   {
-    name: "some member trusts the new CA alone already",
+    name: "some member trusts only the new CA already",
     snapshot: running(shown, ["my-etcd-2"], clientsOf("their-server", bundle(THEIRS))),
     at: "settled",
   },
   {
-    name: "all members trust the new CA alone",
+    name: "all members trust only the new CA",
     snapshot: running(shown, undefined, clientsOf("their-server", bundle(THEIRS))),
     at: "settled",
   },
@@ -305,15 +309,19 @@ const clients: { name: string; snapshot: ClusterSnapshot; at: string; why?: stri
     }),
     at: "settled",
   },
-  { name: "members require no client certificate", snapshot: notAsking(shown), at: "settled" },
+  {
+    name: "members use the new certificate and require no client certificate",
+    snapshot: notAsking(shown),
+    at: "settled",
+  },
 ];
 
-test("nothing has begun where clients use no TLS", () => {
+test("hasBegun is false when clients use no TLS", () => {
   expect(hasBegun(cluster(), "client")).toBe(false);
   expect([certified, told, shown].map((each) => hasBegun(each, "client"))).toEqual([true, false, true]);
 });
 
-test("an unread Secret, or a silent etcd, is distinguished from a problem", () => {
+test("isUnread is true when a Secret was not read or etcd does not answer, and false for a missing Secret", () => {
   const silent = withAuth(told, { state: unknown("no answer") });
   expect([isUnread(silent, "client"), isUnread(silent, "peer"), isUnread(told, "client")]).toEqual([
     true,
@@ -324,14 +332,14 @@ test("an unread Secret, or a silent etcd, is distinguished from a problem", () =
   expect([lost, withSeen(lost, { operator: unknown("no answer") })].map((each) => isUnread(each, "client"))).toEqual([false, true]); // biome-ignore format: one line
 });
 
-test("members wait while etcd would not accept the operator's next name", () => {
+test("members wait while the operator's next common name is no administrator of etcd", () => {
   const operator = present(made(told, "operator", { ...theirs, commonName: "ops" }));
   const { client } = courses(withAuth(withSeen(told, { operator }), { next: "ops" }));
   expect(client).toMatchObject({ at: "waiting", why: expect.stringContaining("no administrator of etcd yet") });
 });
 
-describe("the client side of a provider change, when", () => {
-  test.each(clients)("$name", ({ snapshot, at, why }) => {
+describe("the client side of a provider change", () => {
+  test.each(clients)("is at stage $at when $name", ({ snapshot, at, why }) => {
     const course = courses(snapshot).client;
     expect(course.at).toBe(at);
     if (why !== undefined) expect("why" in course ? course.why : undefined).toContain(why);
@@ -350,26 +358,26 @@ const peers: { name: string; snapshot: ClusterSnapshot; at: string; why?: string
   { name: "TLS is not requested any more", snapshot: switching(WITHOUT, ["all", "all", "all"]), at: "settled" },
   { name: "no member trusts the new CA yet", snapshot: leaving, at: "trust" },
   { name: "the new Secret is missing", snapshot: withSeen(leaving, { peer: absent }), at: "waiting" },
-  { name: "the server Secret has a problem", snapshot: withSeen(leaving, { server: absent }), at: "trust" },
+  { name: "only the server Secret is missing", snapshot: withSeen(leaving, { server: absent }), at: "trust" },
   {
-    name: "clients lack the new CA of the client side, which changes too",
+    name: "both sides change and members do not trust both CAs of the client side yet",
     snapshot: bothSides(tlsOfAll.client!),
     at: "tell",
     why: "do not trust both yet",
   },
   {
-    name: "members wait for clients to get the new CA",
+    name: "both sides change and the ConfigMap lacks the new CA",
     snapshot: bothSides(clientsOf("my-etcd-server-tls", ofBoth).client),
     at: "tell",
     why: "ConfigMap my-etcd-ca has to list",
   },
   {
-    name: "clients have the new CA, too",
+    name: "both sides change and the ConfigMap has the new CA",
     snapshot: telling(bothSides(clientsOf("my-etcd-server-tls", ofBoth).client), ofBoth, LONG),
     at: "show",
   },
   {
-    name: "the times of the client side are unknown",
+    name: "both sides change and the operator's requested Secret is missing",
     snapshot: withSeen(bothSides(tlsOfAll.client!), { operator: absent }),
     at: "show",
   },
@@ -380,7 +388,7 @@ const peers: { name: string; snapshot: ClusterSnapshot; at: string; why?: string
     why: "members still use Secret my-etcd-peer-tls",
   },
   {
-    name: "one member has yet to use the new certificate",
+    name: "only one member uses the new certificate",
     snapshot: running(turnedTrusting, ["my-etcd-0"], shows("their-peer", ofBoth)),
     at: "show",
   },
@@ -391,15 +399,15 @@ const peers: { name: string; snapshot: ClusterSnapshot; at: string; why?: string
   },
 ];
 
-describe("the peer side of a provider change, when", () => {
-  test.each(peers)("$name", ({ snapshot, at, why }) => {
+describe("the peer side of a provider change", () => {
+  test.each(peers)("is at stage $at when $name", ({ snapshot, at, why }) => {
     const course = courses(snapshot).peer;
     expect(course.at).toBe(at);
     if (why !== undefined) expect("why" in course ? course.why : undefined).toContain(why);
   });
 });
 
-test("a stage has begun once an EtcdPeer has the requested Secret", () => {
+test("hasBegun is true once an EtcdPeer has the requested Secret", () => {
   expect(
     [told, running(told, ["my-etcd-0"], clientsOf("their-server", ofBoth))].map((each) => hasBegun(each, "client")),
   ).toEqual([false, true]);
@@ -408,7 +416,7 @@ test("a stage has begun once an EtcdPeer has the requested Secret", () => {
   );
 });
 
-test("clients get both CAs until members use the new certificate alone", () => {
+test("clients get both CAs until the change is complete", () => {
   const both = (snapshot: ClusterSnapshot) => new Set(certificatesIn(bothIn(courses(snapshot).client) ?? ""));
   for (const snapshot of [turnedClients, clientsTrusting, told, shown])
     expect(both(snapshot)).toEqual(trusted(OWN, THEIRS));
@@ -416,7 +424,7 @@ test("clients get both CAs until members use the new certificate alone", () => {
   for (const snapshot of [certified, over]) expect(bothIn(courses(snapshot).client)).toBeUndefined();
 });
 
-test("of several CAs in a bundle, the signer counts", () => {
+test("a bundle covers a certificate only if it has the CA that signed it", () => {
   const facts = { signerId: THEIRS.id, trust: bundle(OWN, THEIRS) };
   expect([bundle(THEIRS), bundle(OWN), ofThree].map((text) => vouches(text, facts))).toEqual([true, false, true]);
   expect(vouches(bundle(OWN), { signerId: undefined, trust: bundle(OWN) })).toBe(false);
@@ -454,19 +462,19 @@ const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust
     trust: trusted(OWN),
   },
   {
-    name: "waits keeps its CAs, although a second member trusts more already",
+    name: "waits keeps its CAs although another member trusts both already",
     snapshot: withSeen(oneTurned("my-etcd-server-tls"), { server: absent }),
     secretName: "my-etcd-server-tls",
     trust: trusted(OWN),
   },
   {
-    name: "waits while a second member uses an abandoned Secret begins to trust that, too",
+    name: "waits begins to trust the CA of an abandoned Secret that another member uses",
     snapshot: withSeen(oneTurned("their-server"), { server: absent }),
     secretName: "my-etcd-server-tls",
     trust: trusted(OWN, THEIRS),
   },
   {
-    name: "waits for the operator's certificate keeps its Secret",
+    name: "waits for the operator's certificate keeps its Secret and CAs",
     snapshot: withSeen(turnedClients, { operator: absent }),
     secretName: "my-etcd-server-tls",
     trust: trusted(OWN),
@@ -514,19 +522,19 @@ const gets: { name: string; snapshot: ClusterSnapshot; secretName: string; trust
     trust: trusted(OWN, THEIRS),
   },
   {
-    name: "uses the new certificate keeps it also where a different Secret is lost",
+    name: "uses the new certificate keeps it also when the operator's Secret is lost",
     snapshot: withSeen(halfWay, { server: unknown("no answer"), operator: absent }),
     secretName: "their-server",
     trust: trusted(OWN, THEIRS),
   },
   {
-    name: "uses a lost Secret returns to the recorded one",
+    name: "uses a lost Secret returns to the Secret recorded as in use",
     snapshot: withSeen(halfWay, { server: absent }),
     secretName: "my-etcd-server-tls",
     trust: trusted(OWN, THEIRS),
   },
   {
-    name: "has completed the change trusts the new CA alone",
+    name: "has completed the change trusts only the new CA",
     snapshot: over,
     secretName: "their-server",
     trust: trusted(THEIRS),
@@ -539,13 +547,13 @@ describe("a member that", () => {
   });
 });
 
-test("etcd's users do not matter to the peer side", () => {
+test("the peer side returns to the recorded Secret although etcd does not answer about users", () => {
   const gone = withSeen(running(lastTurns, ["my-etcd-1"], shows("their-peer", ofBoth)), { peer: absent });
   const { auth } = guarded({ state: unknown("no answer") });
   expect(got({ ...gone, auth: auth! }, "peer")).toEqual(["my-etcd-peer-tls", trusted(OWN, THEIRS)]);
 });
 
-test("the spec of one side has no effect on the other", () => {
+test("a provider change of one side does not change the other side", () => {
   expect(got(told, "peer")).toEqual(got(certified, "peer"));
   expect(got(turnedTrusting, "client")).toEqual(got(certified, "client"));
   expect(got(turnedTrusting, "peer")).toEqual(["their-peer", trusted(OWN, THEIRS)]);

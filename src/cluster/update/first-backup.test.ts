@@ -93,59 +93,59 @@ function told(snapshot: ClusterSnapshot): string {
 
 describe("before the first update to a newer minor release", () => {
   test.each<[string, ClusterSnapshot, string]>([
-    ["needs none without a schedule", upgrade, TURN],
-    ["needs none when each schedule is suspended", { ...upgrade, schedules: [asleep] }, TURN],
+    ["needs no backup without an EtcdBackupSchedule", upgrade, TURN],
+    ["needs no backup when each schedule is suspended", { ...upgrade, schedules: [asleep] }, TURN],
     ["makes a backup", asked, "backup-first: createBackup"],
-    ["makes one when one schedule of two is suspended", { ...upgrade, schedules: [asleep, schedule] }, "backup-first: createBackup"],
-    ["makes none for a patch release", { ...wanting(NEWER), schedules: [schedule] }, TURN],
-    ["makes none when a member already runs the release", { ...withUpdated(upgrade, "my-etcd-2"), schedules: [schedule] }, "update-member: replacePeer my-etcd-1"],
-    ["waits until it is stored", withBackup({ phase: "BackingUp" }), "wait: backup-first"],
-    ["waits for one without a status", withBackup(undefined), "wait: backup-first"],
-    ["warns after half an hour", withBackup({ phase: "BackingUp" }, uid, NOW + 29 * 60_000), "warn: backup-first"],
-    ["does not warn before", withBackup({ phase: "BackingUp" }, uid, NOW + 29 * 60_000 - 1), "wait: backup-first"],
-    ["updates the first member when it is stored", withBackup(STORED), TURN],
-    ["warns when it has failed", withBackup(failed), "warn: backup-first"],
-    ["does not count one of another cluster", withBackup(STORED, "another"), "backup-first: createBackup"],
-    ["counts one that is an hour old", withBackup(STORED, uid, NOW + HOUR), TURN],
-    ["makes a new one when it is older", withBackup(STORED, uid, NOW + HOUR + 1), "backup-first: createBackup"],
-    ["counts any age with OnDelete", { ...withBackup(STORED, uid, NOW + 30 * 24 * HOUR), cluster: wanting(NEXT_MINOR, { spec: ON_DELETE }).cluster }, TURN],
-    ["does not count one that is being deleted", withOnes(deleted(made(STORED))), "backup-first: createBackup"],
-    ["does not count one with a failed verification", withBackup(verified("False", "VerificationFailed")), "warn: backup-first"],
-    ["does not count one that is incomplete", withBackup(verified("False", "SnapshotCorrupt")), "warn: backup-first"],
-    ["does not count one that cannot be restored", withBackup(verified("False", "RestoreToolFailed")), "warn: backup-first"],
-    ["does not count one without its data", withBackup(verified("False", "NoSuchObject")), "warn: backup-first"],
-    ["counts one with an open verification", withBackup(verified("Unknown", "VerificationFailed")), TURN],
-    ["makes one after a failure without waiting for fit members", { ...withBackup(failed), ...unfit, schedules: [schedule, later] }, "backup-first: createBackup"],
-    ["counts one that could not be verified", withBackup(verified("False", "PodPending")), TURN],
-    ["counts one that is being verified", withBackup(verified("Unknown", "Verifying")), TURN],
-    ["counts a verified one", withBackup(verified("True", "Verified")), TURN],
-    ["ignores other conditions", withBackup({ ...STORED, conditions: [{ ...WRONG, type: "ObjectDeleted" }] }), TURN],
-    ["makes no new one for another edit", edited(withBackup(STORED)), TURN],
-    ["makes none while one for another release is active", withOnes(numbered({ phase: "BackingUp" }, "my-etcd-before-3.6-1")), "wait: backup-first"],
-    ["does not count one for another release", withOnes(numbered(STORED, "my-etcd-before-3.6-1")), "backup-first: createBackup"],
-    ["does not count one with a name from a person", withOnes(numbered(STORED, "mine-1")), "backup-first: createBackup"],
-    ["does not wait for one that is being deleted", withOnes(deleted(made({ phase: "BackingUp" }))), "backup-first: createBackup"],
+    ["makes a backup when one schedule of two is suspended", { ...upgrade, schedules: [asleep, schedule] }, "backup-first: createBackup"],
+    ["makes no backup for a patch release", { ...wanting(NEWER), schedules: [schedule] }, TURN],
+    ["makes no backup when a member already runs the release", { ...withUpdated(upgrade, "my-etcd-2"), schedules: [schedule] }, "update-member: replacePeer my-etcd-1"],
+    ["waits until the backup is stored", withBackup({ phase: "BackingUp" }), "wait: backup-first"],
+    ["waits for a backup without a status", withBackup(undefined), "wait: backup-first"],
+    ["warns when the backup takes half an hour", withBackup({ phase: "BackingUp" }, uid, NOW + 29 * 60_000), "warn: backup-first"],
+    ["does not warn while the backup takes less than half an hour", withBackup({ phase: "BackingUp" }, uid, NOW + 29 * 60_000 - 1), "wait: backup-first"],
+    ["updates the first member once the backup is stored", withBackup(STORED), TURN],
+    ["warns when the backup has failed", withBackup(failed), "warn: backup-first"],
+    ["does not count a backup of another cluster", withBackup(STORED, "another"), "backup-first: createBackup"],
+    ["counts a backup that is an hour old", withBackup(STORED, uid, NOW + HOUR), TURN],
+    ["makes a new backup when the stored one is older than an hour", withBackup(STORED, uid, NOW + HOUR + 1), "backup-first: createBackup"],
+    ["counts a backup of any age with OnDelete", { ...withBackup(STORED, uid, NOW + 30 * 24 * HOUR), cluster: wanting(NEXT_MINOR, { spec: ON_DELETE }).cluster }, TURN],
+    ["does not count a backup that is being deleted", withOnes(deleted(made(STORED))), "backup-first: createBackup"],
+    ["does not count a backup with a failed verification", withBackup(verified("False", "VerificationFailed")), "warn: backup-first"],
+    ["does not count a backup with a corrupt snapshot", withBackup(verified("False", "SnapshotCorrupt")), "warn: backup-first"],
+    ["does not count a backup that cannot be restored", withBackup(verified("False", "RestoreToolFailed")), "warn: backup-first"],
+    ["does not count a backup without its data", withBackup(verified("False", "NoSuchObject")), "warn: backup-first"],
+    ["counts a backup with an unknown result of verification", withBackup(verified("Unknown", "VerificationFailed")), TURN],
+    ["makes a backup from the next schedule after a failure, also while a member is unfit", { ...withBackup(failed), ...unfit, schedules: [schedule, later] }, "backup-first: createBackup"],
+    ["counts a backup that could not be verified", withBackup(verified("False", "PodPending")), TURN],
+    ["counts a backup that is being verified", withBackup(verified("Unknown", "Verifying")), TURN],
+    ["counts a verified backup", withBackup(verified("True", "Verified")), TURN],
+    ["ignores other conditions of the backup", withBackup({ ...STORED, conditions: [{ ...WRONG, type: "ObjectDeleted" }] }), TURN],
+    ["makes no new backup after another edit of the spec", edited(withBackup(STORED)), TURN],
+    ["makes no backup while a backup for another release is active", withOnes(numbered({ phase: "BackingUp" }, "my-etcd-before-3.6-1")), "wait: backup-first"],
+    ["does not count a backup for another release", withOnes(numbered(STORED, "my-etcd-before-3.6-1")), "backup-first: createBackup"],
+    ["does not count a backup with a name that a person chose", withOnes(numbered(STORED, "mine-1")), "backup-first: createBackup"],
+    ["does not wait for a backup that is being deleted", withOnes(deleted(made({ phase: "BackingUp" }))), "backup-first: createBackup"],
     ["does not wait for a person's backup", withOnes(made({ phase: "BackingUp" }, "")), "backup-first: createBackup"],
     ["uses the next schedule after a failure", { ...withBackup(failed), schedules: [schedule, later] }, "backup-first: createBackup"],
     ["stops after each schedule has failed", { ...withOnes(made(failed), { ...numbered(failed, "my-etcd-before-3.7-2"), spec: later.spec.backupTemplate }), schedules: [schedule, later] }, "warn: backup-first"],
-    ["counts a stored one, whatever failed before and after", { ...withOnes(made(failed), numbered(STORED, "my-etcd-before-3.7-2"), numbered(failed, "my-etcd-before-3.7-3")) }, TURN],
-    ["makes no new one after a stopped update", { ...late, cluster: withStop(late, "my-etcd-2").cluster }, "settled"],
-    ["makes no new one while a member is unfit", { ...late, ...unfit }, "wait: backup-first"],
-    ["needs none when the only schedule is being deleted", { ...upgrade, schedules: [etcdBackupSchedule({ deleting: true })] }, TURN],
-    ["needs none when the check is waived", waived(asked, "backup-first until 2026-01-01T13:00:00Z"), TURN],
-    ["needs one after the waiver has expired", waived(asked, "backup-first until 2026-01-01T12:00:00Z"), "backup-first: createBackup"],
+    ["counts a stored backup when backups before and after it failed", { ...withOnes(made(failed), numbered(STORED, "my-etcd-before-3.7-2"), numbered(failed, "my-etcd-before-3.7-3")) }, TURN],
+    ["makes no new backup after a stopped update", { ...late, cluster: withStop(late, "my-etcd-2").cluster }, "settled"],
+    ["makes no new backup while a member is unfit", { ...late, ...unfit }, "wait: backup-first"],
+    ["needs no backup when the only schedule is being deleted", { ...upgrade, schedules: [etcdBackupSchedule({ deleting: true })] }, TURN],
+    ["needs no backup when backup-first is waived", waived(asked, "backup-first until 2026-01-01T13:00:00Z"), TURN],
+    ["needs a backup after the waiver has expired", waived(asked, "backup-first until 2026-01-01T12:00:00Z"), "backup-first: createBackup"],
     ["ignores other waivers", waived(asked, "members-ready until 2026-01-01T13:00:00Z"), "backup-first: createBackup"],
-    ["makes none for an unreachable release", { ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules: [schedule] }, "settled"],
+    ["makes no backup for an unreachable release", { ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules: [schedule] }, "settled"],
   ])("%s", (_, snapshot, expected) => expect(told(snapshot)).toBe(expected)); // biome-ignore format: a table
 
-  test("names the latest failed one, in any order", () => {
+  test("names the latest failed backup in the warning", () => {
     const [first, second] = [made(failed), numbered(failed, "my-etcd-before-3.7-2")];
     const because = expect.stringMatching(/^EtcdBackup my-etcd-before-3.7-2 has failed/);
     for (const snapshot of [withOnes(first, second), withOnes(second, first)])
       expect(planCluster(snapshot)).toMatchObject({ because });
   });
 
-  test("reports the reason", () => {
+  test("reports which backup is made, has failed, is too old or is awaited", () => {
     expect(planCluster(asked)).toMatchObject({
       because:
         "EtcdBackup my-etcd-before-3.7-1 is made before the update to 3.7.1, from the template of EtcdBackupSchedule nightly",
@@ -165,7 +165,7 @@ describe("before the first update to a newer minor release", () => {
     });
   });
 
-  test("no rule gives a member the newer release before", () => {
+  test("no member may move to the newer release without a stored backup", () => {
     const why = "no recent EtcdBackup is stored";
     expect(whyNotYet(asked, "my-etcd-2", "3.7.1")).toBe(why);
     expect(whyNotYet(withBackup({ phase: "Failed" }), "my-etcd-2", "3.7.1")).toBe(why);
@@ -173,7 +173,7 @@ describe("before the first update to a newer minor release", () => {
     expect(whyNotYet(asked, "my-etcd-2", "3.6.17")).toBeUndefined();
   });
 
-  test("reports a missing backup only for the requested release", () => {
+  test("lacksFirstBackup is true only for a newer minor without a stored backup", () => {
     expect(lacksFirstBackup(asked)).toBe(true);
     expect(lacksFirstBackup(withBackup(STORED))).toBe(false);
     expect(lacksFirstBackup({ ...wanting(NEWER), schedules: [schedule] })).toBe(false);
@@ -189,7 +189,7 @@ describe("before the first update to a newer minor release", () => {
   });
 });
 
-test("follows the schedule's template, names the cluster's uid, and has no owner", () => {
+test("the first backup has the schedule's template, the cluster's uid and no owner", () => {
   expect(firstBackup(asked, other)).toEqual({
     apiVersion: "etcd.improbable.io/v1beta1",
     kind: "EtcdBackup",
@@ -203,7 +203,7 @@ test("follows the schedule's template, names the cluster's uid, and has no owner
   });
 });
 
-test("prefers a schedule with good backups, then a working one, then the first by name", () => {
+test("nextSchedule prefers a schedule with good backups, then a Ready one, then the first by name", () => {
   const named = (name: string, conditions: object) =>
     etcdBackupSchedule({
       name,
@@ -216,7 +216,7 @@ test("prefers a schedule with good backups, then a working one, then the first b
   expect(chosen(good, named("d", { BackupReady: "True" }))).toBe("c");
 });
 
-test("uses the next free number", () => {
+test("the name of the next backup has the next free number", () => {
   const next = (...names: string[]) => nameOfFirstBackup(withOnes(...names.map((name) => numbered(STORED, name))));
   expect(next("my-etcd-before-3.7-2", "my-etcd-before-3.7-1")).toBe("my-etcd-before-3.7-3");
   expect(next("my-etcd-before-3.6-7", "my-etcd-before-3.7-01", "nightly-9", "my-etcd-before-3.7")).toBe(
@@ -225,7 +225,7 @@ test("uses the next free number", () => {
   expect(nameOfFirstBackup(withOnes(deleted(made(STORED, "another"))))).toBe("my-etcd-before-3.7-2");
 });
 
-test("has a name with release and number that always fits", () => {
+test("the name of a first backup has release and number, and at most 63 characters", () => {
   expect(firstBackupName("orders", "3.7", 12)).toBe("orders-before-3.7-12");
   expect(firstBackupName("a".repeat(50), "3.7", 1)).toHaveLength(63);
   const long = firstBackupName("a".repeat(51), "3.7", 1);

@@ -21,40 +21,48 @@ const unready = (given: ClusterSnapshot) => withPod(given, NAME, UNREADY_BESIDE)
 const saidOfEtcd = (containerStatuses: readonly object[]) =>
   withPod(unready(settled), NAME, { status: { containerStatuses } });
 
-describe("missingReadiness: only readiness is missing", () => {
+describe("missingReadiness", () => {
   const cases: { name: string; given: ClusterSnapshot; is: ReturnType<typeof missingReadiness> }[] = [
-    { name: "beside etcd, when it is healthy and its pod is not Ready", given: unready(settled), is: "beside etcd" },
     {
-      name: "of etcd, when the etcd container is not ready",
+      name: "is beside etcd when the etcd container is ready and the pod is not Ready",
+      given: unready(settled),
+      is: "beside etcd",
+    },
+    {
+      name: "is of etcd when the etcd container is not ready",
       given: saidOfEtcd([{ name: "etcd", ready: false, state: { running: {} } }]),
       is: "of etcd",
     },
     {
-      name: "also when only a sidecar is not ready",
+      name: "is of etcd when the etcd container is not ready and its sidecar is",
       given: saidOfEtcd([
         { name: "etcd", ready: false },
         { name: "agent", ready: true },
       ]),
       is: "of etcd",
     },
-    { name: "also without a status of the etcd container", given: saidOfEtcd([]), is: "of etcd" },
-    { name: "not when its pod is Ready", given: settled, is: undefined },
-    { name: "not when it does not answer", given: unready(cluster({ down: [NAME] })), is: undefined },
-    { name: "not when it serves no clients", given: unready(unpublished(settled, NAME)), is: undefined },
-    { name: "not without a pod", given: withoutPod(settled, NAME), is: undefined },
-    { name: "not with a terminating pod", given: withPod(unready(settled), NAME, going), is: undefined },
+    { name: "is of etcd when the pod has no status of the etcd container", given: saidOfEtcd([]), is: "of etcd" },
+    { name: "is undefined when the pod is Ready", given: settled, is: undefined },
+    { name: "is undefined when the member does not answer", given: unready(cluster({ down: [NAME] })), is: undefined },
     {
-      name: "not when it lags behind",
+      name: "is undefined when the member serves no clients",
+      given: unready(unpublished(settled, NAME)),
+      is: undefined,
+    },
+    { name: "is undefined without a pod", given: withoutPod(settled, NAME), is: undefined },
+    { name: "is undefined with a terminating pod", given: withPod(unready(settled), NAME, going), is: undefined },
+    {
+      name: "is undefined when the member is more than 1,000 raft entries behind",
       given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_011 }),
       is: undefined,
     },
     {
-      name: "only slightly behind counts as caught up",
+      name: "is beside etcd when the member is at most 1,000 raft entries behind",
       given: saying(unready(settled), "my-etcd-0", { raftIndex: 1_010 }),
       is: "beside etcd",
     },
     {
-      name: "not without a recorded revision",
+      name: "is undefined when the pod has no recorded revision",
       given: madeFrom(unready(settled), NAME, undefined),
       is: undefined,
     },
@@ -63,17 +71,17 @@ describe("missingReadiness: only readiness is missing", () => {
     test(name, () => expect(missingReadiness(given, memberNamed(given, NAME)!)).toBe(is));
 });
 
-describe("an update may fix the member", () => {
+describe("an update may fix a member", () => {
   const late = (given: ClusterSnapshot, ms: number): ClusterSnapshot => {
     const { id } = memberNamed(given, NAME)!;
     return { ...given, histories: new Map([[id, { ...ALWAYS_WELL, knownForMs: 0, unreadyForMs: ms }]]) };
   };
   const wanted = unready(wanting(NEWER));
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
-    { name: "when its pod has not been ready for long", given: late(wanted, 600_000), is: true },
-    { name: "not at first", given: late(wanted, 599_999), is: false },
-    { name: "not without observations", given: wanted, is: false },
-    { name: "not with the wanted template", given: late(unready(settled), 600_000), is: false },
+    { name: "when its pod has not been Ready for the start timeout", given: late(wanted, 600_000), is: true },
+    { name: "not before the start timeout has passed", given: late(wanted, 599_999), is: false },
+    { name: "not when nothing is recorded about its readiness", given: wanted, is: false },
+    { name: "not when it has the wanted template already", given: late(unready(settled), 600_000), is: false },
     { name: "not when its pod is Ready", given: late(wanting(NEWER), 600_000), is: false },
   ];
   for (const { name, given, is } of cases)

@@ -61,7 +61,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member that already has them may be fenced",
+      name: "a member that already has invalid flags may be replaced with the same flags",
       given: settled,
       step: {
         do: "replacePeer",
@@ -70,7 +70,7 @@ promised(guards, {
       },
       is: "allowed",
     },
-    { name: "other objects are ignored", given: settled, step: STEPS.createService, is: "allowed" },
+    { name: "steps for other objects are allowed", given: settled, step: STEPS.createService, is: "allowed" },
   ],
   "version-path": [
     {
@@ -80,7 +80,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a member without an EtcdPeer is left to other guards",
+      name: "a restart of a member without an EtcdPeer is allowed",
       given: { ...settled, peers: [] },
       step: STEPS.restartPod,
       is: "allowed",
@@ -92,7 +92,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "another member's template is ignored",
+      name: "a restart is allowed when only another member has an unreachable release",
       given: withPeer(settled, "my-etcd-1", { spec: { version: "3.4.35" } }),
       step: STEPS.restartPod,
       is: "allowed",
@@ -104,13 +104,13 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a member may not get the minor before the one before",
+      name: "a member may not get a release two minors back",
       given: settled,
       step: giving(settled, "my-etcd-2", "3.4.35"),
       is: "forbidden",
     },
     {
-      name: "a member with the release may get other changes, with or without a path",
+      name: "a member that already has an unreachable release may get other changes",
       given: withPeer(settled, "my-etcd-2", { spec: { version: "3.4.35" } }),
       step: giving(withPeer(settled, "my-etcd-2", { spec: { version: "3.4.35" } }), "my-etcd-2", "3.4.35"),
       is: "allowed",
@@ -122,19 +122,19 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member that ran the minor before last gets its EtcdPeer again",
+      name: "a member that ran a release two minors back gets its EtcdPeer again",
       given: lastOf("3.5.35"),
       step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }),
       is: "allowed",
     },
     {
-      name: "no other member gets it",
+      name: "no other member gets a release two minors back",
       given: lastOf("3.5.35"),
       step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.5.35" }, "my-etcd-1"),
       is: "forbidden",
     },
     {
-      name: "a recorded release is not given to a member with an EtcdPeer",
+      name: "a member with an EtcdPeer does not get an unreachable release from its record",
       given: recording(settled, "3.6.16", "3.6.16", "3.4.35"),
       step: giving(settled, "my-etcd-2", "3.4.35"),
       is: "forbidden",
@@ -146,19 +146,19 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a new EtcdPeer without a spec is left to other guards",
+      name: "a new EtcdPeer without a spec is allowed",
       given: settled,
       step: creating(undefined),
       is: "allowed",
     },
     {
-      name: "steps without an EtcdPeer are left to other guards",
+      name: "steps without an EtcdPeer are allowed",
       given: settled,
       step: STEPS.stopUpdate,
       is: "allowed",
     },
     {
-      name: "an EtcdPeer without a spec is left to other guards",
+      name: "a replaced EtcdPeer without a spec is allowed",
       given: settled,
       step: { ...STEPS.replacePeer, peer: { ...STEPS.replacePeer.peer, spec: undefined } } as never,
       is: "allowed",
@@ -167,7 +167,7 @@ promised(guards, {
   "downgrade-enabled": [
     { name: "a member restarts with its own release", given: settled, step: STEPS.restartPod, is: "allowed" },
     {
-      name: "a member without an EtcdPeer is left to other guards",
+      name: "a restart of a member without an EtcdPeer is allowed",
       given: { ...settled, peers: [] },
       step: STEPS.restartPod,
       is: "allowed",
@@ -197,13 +197,13 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "another member's template is ignored",
+      name: "a restart is allowed when only another member has the previous minor",
       given: withPeer(settled, "my-etcd-1", { spec: { version: "3.5.35" } }),
       step: STEPS.restartPod,
       is: "allowed",
     },
     {
-      name: "a pod that is down may be recreated",
+      name: "a pod that is down may be recreated with the previous minor",
       given: withPeer(recording(crashing, "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2", { spec: { version: "3.5.35" } }),
       step: restarting(crashing, "my-etcd-2"),
       is: "allowed",
@@ -221,7 +221,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "another member's report does not count",
+      name: "a member may not get the previous minor when only another member's data is converted",
       given: converted,
       step: giving(converted, "my-etcd-1", "3.5.35"),
       is: "forbidden",
@@ -251,7 +251,7 @@ promised(guards, {
       is: "forbidden",
     },
     {
-      name: "a member with the release may get other changes",
+      name: "a member that already has the previous minor may get other changes",
       given: sentBack,
       step: giving(sentBack, "my-etcd-2", "3.5.35"),
       is: "allowed",
@@ -263,7 +263,7 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "no other member gets it",
+      name: "no other member gets the previous minor",
       given: lastOf("3.6.16"),
       step: creating({ ...STEPS.createPeer.peer.spec!, version: "3.6.16" }, "my-etcd-1"),
       is: "forbidden",
@@ -287,13 +287,13 @@ promised(guards, {
       is: "allowed",
     },
     {
-      name: "a new EtcdPeer without a spec is left to other guards",
+      name: "a new EtcdPeer without a spec is allowed",
       given: settled,
       step: creating(undefined),
       is: "allowed",
     },
     {
-      name: "steps without an EtcdPeer are left to other guards",
+      name: "steps without an EtcdPeer are allowed",
       given: settled,
       step: STEPS.stopUpdate,
       is: "allowed",

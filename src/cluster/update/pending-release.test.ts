@@ -88,35 +88,35 @@ const cases: {
   readonly progressing: Said;
 }[] = [
   {
-    name: "its backup is to be made",
+    name: "the backup before the update does not exist yet",
     given: asked,
     ready: ["False", "BackupPending", MADE],
     upToDate: ["False", "BackupPending", `${COUNT}; ${MADE}`],
     progressing: ["True", "Acting", `backup-first: ${MADE}`],
   },
   {
-    name: "its backup is under way",
+    name: "the backup before the update is running",
     given: withBackup({ phase: "BackingUp" }),
     ready: ["False", "BackupPending", AWAITED],
     upToDate: ["False", "BackupPending", `${COUNT}; ${AWAITED}`],
     progressing: ["True", "Waiting", `backup-first: ${AWAITED}`],
   },
   {
-    name: "its backup has failed, and a person has to act",
+    name: "the backup before the update has failed",
     given: withBackup(FAILED),
     ready: ["False", "BackupFailed", LOST],
     upToDate: ["False", "BackupFailed", `${COUNT}; ${LOST}`],
     progressing: ["False", "BackupFailed", LOST],
   },
   {
-    name: "its backup has failed, and a second one is under way",
+    name: "the first backup has failed and a second one is running",
     given: withAnother(withBackup(FAILED)),
     ready: ["False", "BackupPending", "the update to 3.7.1 waits until EtcdBackup my-etcd-before-3.7-2 is stored"],
     upToDate: ["False", "BackupPending", `${COUNT}; the update to 3.7.1 waits until EtcdBackup my-etcd-before-3.7-2 is stored`], // biome-ignore format: one thing
     progressing: ["True", "Waiting", "backup-first: the update to 3.7.1 waits until EtcdBackup my-etcd-before-3.7-2 is stored"], // biome-ignore format: one thing
   },
   {
-    name: "its backup has failed, with an outdated status",
+    name: "the backup has failed and the recorded status is outdated",
     given: calm(
       withBackup(FAILED, {
         ...asked,
@@ -128,49 +128,49 @@ const cases: {
     progressing: ["False", "BackupFailed", LOST],
   },
   {
-    name: "its backup became too old before any update",
+    name: "the backup became too old before a member was updated",
     given: withUpdate({ ...withBackup(STORED), takenAtMs: NOW + HOUR_MS + 1 }),
     ready: ["False", "BackupPending", "EtcdBackup my-etcd-before-3.7-2 is made before the update to 3.7.1, from the template of EtcdBackupSchedule nightly"], // biome-ignore format: one thing
     upToDate: ["False", "BackupPending", `${COUNT}; EtcdBackup my-etcd-before-3.7-2 is made before the update to 3.7.1, from the template of EtcdBackupSchedule nightly`], // biome-ignore format: one thing
     progressing: ["True", "Acting", "backup-first: EtcdBackup my-etcd-before-3.7-2 is made before the update to 3.7.1, from the template of EtcdBackupSchedule nightly"], // biome-ignore format: one thing
   },
   {
-    name: "its backup is under way, and another pod template is asked for with it",
+    name: "the backup is running and the pod template changes, too",
     given: withBackup({ phase: "BackingUp" }, { ...wanting({ ...NEXT_MINOR, podTemplate: { metadata: { labels: { a: "b" } } } }), schedules }), // biome-ignore format: one thing
     ready: ["False", "BackupPending", AWAITED],
     upToDate: ["False", "BackupPending", `${COUNT}; ${AWAITED}`],
     progressing: ["True", "Waiting", `backup-first: ${AWAITED}`],
   },
   {
-    name: "its backup is under way, with OnDelete",
+    name: "the backup is running, with OnDelete",
     given: withBackup({ phase: "BackingUp" }, onDelete),
     ready: ["False", "BackupPending", AWAITED],
     upToDate: ["False", "BackupPending", `${COUNT}; ${AWAITED}`],
     progressing: ["True", "Waiting", `backup-first: ${AWAITED}`],
   },
   {
-    name: "data is in an older format",
+    name: "data of a member is in an older format",
     given: olderData(wanting(NEXT_MINOR)),
     ready: ["False", "Waiting", OLDER],
     upToDate: ["False", "Waiting", `${COUNT}; ${OLDER}`],
     progressing: ["True", "Waiting", OLDER],
   },
   {
-    name: "data is in an older format, and an update to something else was under way",
+    name: "data is in an older format and another update was running before",
     given: withUpdate(olderData(wanting(NEXT_MINOR)), { revision: "former" }),
     ready: ["False", "Waiting", OLDER],
     upToDate: ["False", "Waiting", `${COUNT}; ${OLDER}`],
     progressing: ["True", "Waiting", OLDER],
   },
   {
-    name: "data is in an older format, after an earlier update",
+    name: "data is in an older format and one member is updated already",
     given: olderData(withUpdated(wanting(NEXT_MINOR), "my-etcd-2")),
     ready: ["False", "Waiting", OLDER],
     upToDate: ["False", "Waiting", `1 of 3 members run what the spec asks for; ${OLDER}`],
     progressing: ["True", "Waiting", OLDER],
   },
   {
-    name: "data is not in the previous minor's format yet, with OnDelete",
+    name: "data is not converted for a downgrade yet, with OnDelete",
     given: saying(downgrading(wanting(BEFORE, { spec: ON_DELETE })), "my-etcd-0", { storageVersion: "3.6.0" }),
     ready: ["False", "Waiting", "the update to 3.5.35 waits: my-etcd-0 has its data in the format of 3.6.0"],
     upToDate: ["False", "Rolling", COUNT],
@@ -178,14 +178,17 @@ const cases: {
   },
 ];
 
-describe("a release that members cannot get yet is never reported as done", () => {
-  test.each(cases)("$name", ({ given, ready, upToDate, progressing }) => {
-    expect(said(given, "Ready")).toEqual(ready);
-    expect(said(given, "UpToDate")).toEqual(upToDate);
-    expect(said(given, "Progressing")).toEqual(progressing);
-  });
+describe("conditions while members cannot get the requested release yet", () => {
+  test.each(cases)(
+    "Ready, UpToDate and Progressing report the wait when $name",
+    ({ given, ready, upToDate, progressing }) => {
+      expect(said(given, "Ready")).toEqual(ready);
+      expect(said(given, "UpToDate")).toEqual(upToDate);
+      expect(said(given, "Progressing")).toEqual(progressing);
+    },
+  );
 
-  test("`kubectl get` and `kubectl wait` report this very edit", () => {
+  test("Ready has the generation of the edit as observedGeneration", () => {
     const edited = withBackup(FAILED);
     const { metadata } = edited.cluster;
     const given = { ...edited, cluster: { ...edited.cluster, metadata: { ...metadata, generation: 7 } } };
@@ -197,17 +200,17 @@ describe("a release that members cannot get yet is never reported as done", () =
     });
   });
 
-  test("an event reports it once a person has to act", () => {
+  test("the plan warns once the backup has failed, and not while the backup is running", () => {
     expect(planCluster(withBackup(FAILED))).toMatchObject({ next: "wait", rule: "backup-first", warn: true });
     expect(planCluster(withBackup({ phase: "BackingUp" }))).toMatchObject({ next: "wait", warn: false });
   });
 
-  test("problems of members are reported first", () => {
+  test("Ready reports an unhealthy member before a running backup", () => {
     const { pods, endpoints } = wanting(NEXT_MINOR, { down: ["my-etcd-1"] });
     expect(said({ ...withBackup({ phase: "BackingUp" }), pods, endpoints }, "Ready")[1]).toBe("MembersUnhealthy");
   });
 
-  test("in a pause, the pause is reported", () => {
+  test("Ready reports the pause first when the cluster is paused", () => {
     const pausing = { [PAUSED_ANNOTATION]: "true" };
     const held = (words: string) => `nothing is changed while the annotation ${PAUSED_ANNOTATION} is "true"; not done until then: ${words}`; // biome-ignore format: one thing
     const table: [ClusterSnapshot, string][] = [
@@ -223,45 +226,53 @@ describe("a release that members cannot get yet is never reported as done", () =
 
 const others: { readonly name: string; readonly given: ClusterSnapshot; readonly ready: readonly [string, Reason] }[] =
   [
-    { name: "a patch waits for no backup", given: { ...wanting(NEWER), schedules }, ready: ["False", "Rolling"] },
-    { name: "no wait once it is stored", given: withBackup(STORED), ready: ["False", "Rolling"] },
     {
-      name: "no wait when the check is waived",
+      name: "an update to a patch release waits for no backup",
+      given: { ...wanting(NEWER), schedules },
+      ready: ["False", "Rolling"],
+    },
+    {
+      name: "the update does not wait once the backup is stored",
+      given: withBackup(STORED),
+      ready: ["False", "Rolling"],
+    },
+    {
+      name: "the update does not wait when backup-first is waived",
       given: annotated(withBackup(FAILED), { [WAIVE_ANNOTATION]: "backup-first until 2026-01-01T13:00:00Z" }),
       ready: ["False", "Rolling"],
     },
     {
-      name: "a running update is Rolling",
+      name: "a running update has the reason Rolling",
       given: { ...withRestarted(asked, "my-etcd-2"), schedules },
       ready: ["False", "Rolling"],
     },
     {
-      name: "a finished update is Ready",
+      name: "a finished update makes the cluster Ready",
       given: { ...withUpdated(asked, ...NAMES), schedules },
       ready: ["True", "AllMembersHealthy"],
     },
     {
-      name: "data in an older format without a change is Ready",
+      name: "a cluster with data in an older format is Ready when the spec is unchanged",
       given: olderData(cluster()),
       ready: ["True", "AllMembersHealthy"],
     },
     {
-      name: "with OnDelete it is reported once people may restart members",
+      name: "a cluster that waits with OnDelete for deleted pods is Ready",
       given: NAMES.reduce((given, name) => withTurn(given, name), withBackup(STORED, onDelete)),
       ready: ["True", "AllMembersHealthy"],
     },
     {
-      name: "a release to which there is no way is refused",
+      name: "an unreachable release is refused",
       given: { ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules },
       ready: ["False", "NoVersionPath"],
     },
   ];
 
-test("nothing is pending without a path", () => {
+test("pendingRelease is undefined for a release without an upgrade path, and reports a missing backup", () => {
   expect(pendingRelease({ ...wanting({ ...NEXT_MINOR, version: "3.9.1" }), schedules })).toBeUndefined();
   expect(pendingRelease(onDelete)).toMatchObject({ reason: "BackupPending" });
 });
 
-test.each(others)("without a wait the conditions are as usual: $name", ({ given, ready }) => {
+test.each(others)("Ready without a pending release: $name", ({ given, ready }) => {
   expect(said(given, "Ready").slice(0, 2)).toEqual(ready);
 });

@@ -97,32 +97,32 @@ testPlans("src/cluster/update", [
     expect: "backup-first: createBackup",
   },
   {
-    name: "has members take raft snapshots before the first one moves to a release that cannot read entries of 3.5",
+    name: "forces raft snapshots before the first member moves to a release that cannot read entries of 3.5",
     given: { ...unread, schedules: [etcdBackupSchedule()] },
     expect: "raft-snapshot-first: enableDowngrade",
   },
   {
-    name: "waits until all have a snapshot",
+    name: "waits until all members have a raft snapshot",
     given: recorded(downgrading(unread), "my-etcd-0", "my-etcd-1"),
     expect: "wait: raft-snapshot-first",
   },
   {
-    name: "cancels the downgrade once all members have a snapshot",
+    name: "cancels the downgrade once all members have a raft snapshot",
     given: recorded(downgrading(unread), "my-etcd-0", "my-etcd-1", "my-etcd-2"),
     expect: "cancel-downgrade: cancelDowngrade",
   },
   {
-    name: "cancels the downgrade that makes members take snapshots for a joining member",
+    name: "cancels the downgrade that forces raft snapshots when a member joins",
     given: downgrading(withArrival(unread, "my-etcd-3", "added")),
     expect: "cancel-downgrade: cancelDowngrade",
   },
   {
-    name: "moves the leadership to that release before a member joins",
+    name: "moves the leadership to the member with the newest minor before a member joins",
     given: withArrival(saying(wanting(NEXT_MINOR), "my-etcd-2", { version: "3.7.1" }), "my-etcd-3", "intended"),
     expect: "move-leader-to-newest: moveLeader my-etcd-0 to my-etcd-2",
   },
   {
-    name: "continues with an unreachable version in the spec",
+    name: "changes nothing when spec.version is unreachable",
     given: cluster({ spec: { version: "3.4.1" } }),
     expect: "settled",
   },
@@ -141,14 +141,18 @@ testPlans("src/cluster/update", [
     given: saying(downgrading(back), "my-etcd-0", { storageVersion: "3.6.0" }),
     expect: "wait: enable-downgrade",
   },
-  { name: "then downgrades the last member first", given: downgrading(back), expect: turn("my-etcd-2") },
+  {
+    name: "downgrades the last member first once all data has been converted",
+    given: downgrading(back),
+    expect: turn("my-etcd-2"),
+  },
   {
     name: "drops the previous template of a working member",
     given: withPeer(cluster(), "my-etcd-1", { spec: { previous: BEFORE } }),
     expect: "drop-previous-template: replacePeer my-etcd-1 fenced",
   },
   {
-    name: "drops the previous templates of other members after it",
+    name: "updates the next member before it drops previous templates",
     given: withUpdated(downgrading(back), "my-etcd-2"),
     expect: turn("my-etcd-1"),
   },
@@ -173,12 +177,12 @@ testPlans("src/cluster/update", [
     expect: "disarm-alarm: disarmAlarm",
   },
   {
-    name: "enables the downgrade only with as many members as wanted",
+    name: "adds missing members before it enables the downgrade",
     given: wanting(BEFORE, { spec: { replicas: 5 } }),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
-    name: "creates nothing from a refused spec",
+    name: "warns and creates no member when the spec of a new cluster is refused",
     given: cluster({ stage: "new", spec: { etcd: { extraArgs: { "data-dir": "/tmp" } } } }),
     expect: "warn: refused-spec",
   },
@@ -202,7 +206,7 @@ testPlans("src/cluster/update", [
     given: refusing(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0")),
     expect: "roll-back-member: replacePeer my-etcd-0 fenced",
   },
-  { name: "updates the last member first, while the first one leads", given: wanted, expect: turn("my-etcd-2") },
+  { name: "updates the last member first while the first member leads", given: wanted, expect: turn("my-etcd-2") },
   {
     name: "updates the leader last",
     given: withUpdated(wanting(NEWER, { leader: "my-etcd-2" }), "my-etcd-1"),
@@ -228,7 +232,11 @@ testPlans("src/cluster/update", [
     given: { ...withCanary(wanted, "my-etcd-2"), budget: withTurn(wanted, "my-etcd-2").budget },
     expect: "disruption-budget: replaceBudget",
   },
-  { name: "waits for the restarted member", given: withCanary(wanted, "my-etcd-2"), expect: "wait: update-member" },
+  {
+    name: "waits until the restarted member is fit",
+    given: withCanary(wanted, "my-etcd-2"),
+    expect: "wait: update-member",
+  },
   {
     name: "updates the next member when the first one is fit",
     given: withUpdated(wanted, "my-etcd-2"),
@@ -240,12 +248,12 @@ testPlans("src/cluster/update", [
     expect: "restart-member: moveLeader my-etcd-0 to my-etcd-1",
   },
   {
-    name: "is done when all run the wanted template",
+    name: "is settled when all members run the wanted template",
     given: withUpdated(wanted, "my-etcd-0", "my-etcd-1", "my-etcd-2"),
     expect: "settled",
   },
   {
-    name: "updates to the next minor in the same way",
+    name: "restarts the member with the pending restart for the next minor",
     given: withTurn(wanting(NEXT_MINOR), "my-etcd-2"),
     expect: "restart-member: restartPod",
   },
@@ -265,12 +273,12 @@ testPlans("src/cluster/update", [
     expect: "wait: update-member",
   },
   {
-    name: "adds members before it begins",
+    name: "adds members before an update begins",
     given: wanting(NEWER, { spec: { replicas: 5 } }),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
-    name: "removes members before it begins",
+    name: "removes members before an update begins",
     given: wanting(NEWER, { spec: { replicas: 2 } }),
     expect: "scale-down: markRemoval my-etcd-2 scale-down",
   },
@@ -280,12 +288,12 @@ testPlans("src/cluster/update", [
     expect: "restart-member: restartPod",
   },
   {
-    name: "starts nothing while a member is joining",
+    name: "updates no member while a member is joining",
     given: withArrival(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-3", "added"),
     expect: "wait: await-learner",
   },
   {
-    name: "starts nothing while a member is leaving",
+    name: "updates no member while a member is leaving",
     given: withBudget(withRemoval(wanting(NEWER, { spec: { replicas: 2 } }), "my-etcd-2", "scale-down")),
     expect: "remove-member: removeMember my-etcd-2",
   },
@@ -304,7 +312,7 @@ testPlans("src/cluster/update", [
     given: withTurn(one, "my-etcd-0"),
     expect: "restart-member: restartPod",
   },
-  { name: "gives the canary time", given: late(599_999), expect: "wait: update-member" },
+  { name: "waits for the canary until its start timeout", given: late(599_999), expect: "wait: update-member" },
   { name: "stops the update when the canary takes too long", given: late(600_000), expect: "stop-update: stopUpdate" },
   {
     name: "does not stop a proven update",
@@ -312,18 +320,18 @@ testPlans("src/cluster/update", [
     expect: "replace-lost: markRemoval my-etcd-2 replacement",
   },
   {
-    name: "stops the update of the only member, too",
+    name: "stops the update when the only member takes too long",
     given: silentFor(withCanary(one, "my-etcd-0"), "my-etcd-0", 600_000),
     expect: "stop-update: stopUpdate",
   },
   { name: "rolls the canary back", given: stopped, expect: "roll-back-member: replacePeer my-etcd-2 fenced" },
   {
-    name: "rolls back the only member, too",
+    name: "rolls back the only member after its update was stopped",
     given: withStop(withCanary(one, "my-etcd-0"), "my-etcd-0"),
     expect: "roll-back-member: replacePeer my-etcd-0 fenced",
   },
   {
-    name: "restarts the only member, which hangs with the failed template",
+    name: "restarts the only member when it hangs with the failed template",
     given: silentFor(
       withTurn(withStop(withCanary(dead, "my-etcd-0"), "my-etcd-0"), "my-etcd-0", OLD),
       "my-etcd-0",
@@ -332,7 +340,7 @@ testPlans("src/cluster/update", [
     expect: "restart-stopped: restartPod",
   },
   {
-    name: "updates the only member, which hangs",
+    name: "updates the only member when it hangs",
     given: silentFor(
       withTurn(
         madeFrom(wanting(NEXT_MINOR, { replicas: 1, down: ["my-etcd-0"] }), "my-etcd-0", NEWER),
@@ -355,22 +363,22 @@ testPlans("src/cluster/update", [
     expect: "restart-stopped: restartPod",
   },
   {
-    name: "continues as before after a stopped update",
+    name: "changes nothing after a stopped update when all members run the old template",
     given: withStop(wanted, "my-etcd-2"),
     expect: "settled",
   },
   {
-    name: "restarts no member for an upgrade of the operator: revisions are recorded first",
+    name: "restarts no member when pods have no recorded revision after an upgrade of the operator",
     given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((each, name) => madeFrom(each, name, undefined), cluster()),
     expect: "settled",
   },
   {
-    name: "updates a member that is down, out of order",
+    name: "updates a member that is down before all other members",
     given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"),
     expect: "update-stopped: replacePeer my-etcd-1 fenced",
   },
   {
-    name: "updates all that are down, also without a quorum",
+    name: "updates members that are down, also without a quorum",
     given: withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
     expect: "update-stopped: replacePeer my-etcd-2 fenced",
   },
@@ -385,22 +393,22 @@ testPlans("src/cluster/update", [
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
   {
-    name: "removes a lost member with such a pod when scaling down",
+    name: "removes a lost member when scaling down although its pod may not be recreated",
     given: wantingFewer(unshown(60_000), 2),
     expect: "scale-down: markRemoval my-etcd-1 scale-down",
   },
   {
-    name: "starts nothing else before a lost member is replaced, without scaling",
+    name: "warns about a pod that may not be recreated until its member counts as lost",
     given: unshown(60_000),
     expect: "warn: certificate-is-trusted",
   },
   {
-    name: "starts nothing while a running member waits for others",
+    name: "removes no member while the restart of a running member waits for another member",
     given: wantingFewer(withTurn(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-2"), 2),
     expect: "warn: restart-keeps-quorum",
   },
   {
-    name: "updates a member with a refused pod",
+    name: "updates a member when its pod cannot be created",
     given: sickFor(withoutPod(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 10_001),
     expect: "update-stopped: replacePeer my-etcd-1 fenced",
   },
@@ -415,17 +423,17 @@ testPlans("src/cluster/update", [
     expect: "wait: update-member",
   },
   {
-    name: "gives all members the template at once with OnDelete",
+    name: "gives the next member its template without waiting with OnDelete",
     given: withTurn(asked, "my-etcd-2"),
     expect: turn("my-etcd-1"),
   },
   {
-    name: "scales with OnDelete, however long people wait",
+    name: "adds members while pending restarts wait with OnDelete",
     given: allTurned(wanting(NEWER, { spec: { ...ON_DELETE, replicas: 5 } })),
     expect: "scale-up: createPeer my-etcd-3 Existing",
   },
   {
-    name: "replaces lost members with OnDelete",
+    name: "replaces a lost member while pending restarts wait with OnDelete",
     given: sickFor(allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })), "my-etcd-1", 300_000),
     expect: "replace-lost: markRemoval my-etcd-1 replacement",
   },
@@ -435,17 +443,17 @@ testPlans("src/cluster/update", [
     expect: "wait: await-health",
   },
   {
-    name: "stops the update with OnDelete when that member fails",
+    name: "stops the update with OnDelete when the restarted member fails",
     given: silentFor(withCanary(withTurn(asked, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", 600_000),
     expect: "stop-update: stopUpdate",
   },
   {
-    name: "restarts members itself after a change from OnDelete",
+    name: "restarts members with pending restarts after a change from OnDelete to RollingUpdate",
     given: allTurned(wanted),
     expect: "restart-member: restartPod",
   },
   {
-    name: "restarts members one after another after a change from OnDelete",
+    name: "restarts no second member after a change from OnDelete while the first is not up",
     given: withCanary(allTurned(wanted), "my-etcd-2"),
     expect: "warn: restart-keeps-quorum",
   },
@@ -470,7 +478,7 @@ testPlans("src/cluster/update", [
     expect: "update-member-url: updateMember https://my-etcd-2.my-etcd.foo.svc:2380",
   },
   {
-    name: "changes the next peer URL afterwards",
+    name: "updates the next member once one member has an https peer URL",
     given: switching({}, ["both", "both", "reached"]),
     expect: turn("my-etcd-1"),
   },

@@ -41,9 +41,9 @@ test.each<[string, ClusterSnapshot, string]>([
   ["nothing for a missing pod", { ...settled, pods: new Map() }, ""],
   ["nothing for a container that is being created", withContainer(settled, "my-etcd-2", { state: { waiting: { reason: "ContainerCreating" } } }), ""],
   ["a sidecar without an image beside a running etcd", withSidecar(settled, "my-etcd-2", PULL), `; my-etcd-2: ${PULL_TEXT.replace("container etcd", "container sidecar")}`],
-  ["a missing image", withContainer(settled, "my-etcd-2", PULL), `; my-etcd-2: ${PULL_TEXT}`],
-  ["the last words of etcd while it waits", withContainer(settled, "my-etcd-2", CRASH), "; my-etcd-2: container etcd waits: CrashLoopBackOff; it ended before with exit code 2 (Error): bad: no space left on device"],
-  ["the last words of etcd that has ended", withContainer(settled, "my-etcd-2", { state: { terminated } }), "; my-etcd-2: container etcd ended: Error with exit code 2 (bad: no space left on device)"],
+  ["an image that cannot be pulled", withContainer(settled, "my-etcd-2", PULL), `; my-etcd-2: ${PULL_TEXT}`],
+  ["the last error that etcd logged, for a container in CrashLoopBackOff", withContainer(settled, "my-etcd-2", CRASH), "; my-etcd-2: container etcd waits: CrashLoopBackOff; it ended before with exit code 2 (Error): bad: no space left on device"],
+  ["the last error that etcd logged, for a container that has ended", withContainer(settled, "my-etcd-2", { state: { terminated } }), "; my-etcd-2: container etcd ended: Error with exit code 2 (bad: no space left on device)"],
 ])("podTrouble reports %s", (_, given, expected) => {
   expect(podTrouble(given, "my-etcd-2")).toBe(expected);
 }); // biome-ignore format: a table
@@ -54,7 +54,7 @@ const rolling = withContainer(
   PULL,
 );
 
-test("while an update waits for a member, Ready, UpToDate and Progressing say what its pod reports", () => {
+test("while an update waits for a member, Ready, UpToDate and Progressing report why its image cannot be pulled", () => {
   const plan = planCluster(rolling);
   expect(plan).toMatchObject({ next: "wait", because: expect.stringContaining(PULL_TEXT) });
   const { conditions } = clusterStatus(rolling, plan);
@@ -65,7 +65,7 @@ test("while an update waits for a member, Ready, UpToDate and Progressing say wh
     ]);
 });
 
-test("a waiting downgrade and an unserved member report it, too", () => {
+test("a waiting downgrade and the condition Ready report why the image of a member cannot be pulled", () => {
   const given = withContainer(wanting(BEFORE), "my-etcd-1", PULL);
   const said = CLUSTER_RULES.find(({ name }) => name === "enable-downgrade")?.decide(given);
   expect(said).toMatchObject({

@@ -23,41 +23,57 @@ const told = (words: Parameters<typeof saying>[2], given = settled) => saying(gi
 
 describe("the record of a member's raft entries", () => {
   const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
-    { name: "does not exist for an unknown member", given: settled, is: undefined },
+    { name: "does not exist before a downgrade", given: settled, is: undefined },
     { name: "is made when a downgrade has converted its data to 3.5", given: told(CONVERTED), is: "3.6" },
     {
-      name: "not before its data is converted",
+      name: "is not made before the member's data is converted",
       given: told({ ...CONVERTED, storageVersion: "3.6.0" }),
       is: undefined,
     },
-    { name: "not without a format", given: told({ ...CONVERTED, storageVersion: undefined }), is: undefined },
-    { name: "not with an unreadable format", given: told({ ...CONVERTED, storageVersion: "mine" }), is: undefined },
-    { name: "not without a downgrade", given: told({ ...CONVERTED, downgradeTo: undefined }), is: undefined },
-    { name: "not by a downgrade to a later minor", given: told({ ...CONVERTED, downgradeTo: "3.6.0" }), is: undefined },
-    { name: "not without a leader", given: told({ ...CONVERTED, leaderId: undefined }), is: undefined },
     {
-      name: "not by the report of another member",
+      name: "is not made when the member reports no format",
+      given: told({ ...CONVERTED, storageVersion: undefined }),
+      is: undefined,
+    },
+    {
+      name: "is not made when the reported format is no release",
+      given: told({ ...CONVERTED, storageVersion: "mine" }),
+      is: undefined,
+    },
+    {
+      name: "is not made without an enabled downgrade",
+      given: told({ ...CONVERTED, downgradeTo: undefined }),
+      is: undefined,
+    },
+    { name: "is not made by a downgrade to 3.6", given: told({ ...CONVERTED, downgradeTo: "3.6.0" }), is: undefined },
+    {
+      name: "is not made while the member has no leader",
+      given: told({ ...CONVERTED, leaderId: undefined }),
+      is: undefined,
+    },
+    {
+      name: "is not made from the report of another member",
       given: saying(settled, "my-etcd-0", CONVERTED),
       is: undefined,
     },
-    { name: "is kept", given: withReadableEntries(settled), is: "3.6" },
+    { name: "is kept after the downgrade", given: withReadableEntries(settled), is: "3.6" },
     {
-      name: "is kept while the member is silent",
+      name: "is kept while the member does not answer",
       given: withReadableEntries(cluster({ down: ["my-etcd-1"] })),
       is: "3.6",
     },
     {
-      name: "is dropped when a member runs 3.5: it writes entries for all",
+      name: "is dropped when a member runs 3.5, which writes entries into every log",
       given: answering(withReadableEntries(settled), "3.5.35"),
       is: undefined,
     },
     {
-      name: "is not made then",
+      name: "is not made while a member runs 3.5",
       given: answering(told(CONVERTED), "3.5.35"),
       is: undefined,
     },
     {
-      name: "is dropped when a silent member has 3.5 in its EtcdPeer",
+      name: "is dropped when a member that does not answer has 3.5 in its EtcdPeer",
       given: withPeer(withReadableEntries(cluster({ down: ["my-etcd-0"] })), "my-etcd-0", {
         spec: { version: "3.5.35" },
       }),
@@ -83,7 +99,7 @@ describe("the record of a member's raft entries", () => {
   });
 });
 
-test("taking snapshots counts as updating, before any member has a new template", () => {
+test("status.update exists while members take raft snapshots, before a member has a new template", () => {
   expect(updateStatus(cluster({ spec: NEXT_MINOR }))).toMatchObject({ from: "3.6.16", to: "3.7.1", updated: [] });
   expect(updateStatus(settled)).toBeUndefined();
 });
@@ -92,34 +108,34 @@ describe("a downgrade is for snapshots", () => {
   const unread = cluster({ spec: NEXT_MINOR });
   const to36 = (given: ClusterSnapshot) => saying(given, "my-etcd-0", { downgradeTo: "3.6.0" });
   const cases: [name: string, given: ClusterSnapshot, is: boolean][] = [
-    ["needs a missing snapshot", downgrading(unread), true],
-    ["ends when none is missing", downgrading(withReadableEntries(unread)), false],
-    ["needs an enabled downgrade", unread, false],
-    ["needs a downgrade to 3.5", to36(downgrading(unread)), false],
-    ["needs a wanted release with that need", downgrading(settled), false],
-    ["ends after a stopped update", downgrading(withStop(unread, "my-etcd-2")), false],
-    ["ends with a refused spec", downgrading(refusing(unread)), false],
+    ["when a member has no raft snapshot yet", downgrading(unread), true],
+    ["not when all members have a raft snapshot", downgrading(withReadableEntries(unread)), false],
+    ["not when no downgrade is enabled", unread, false],
+    ["not when one member reports a downgrade to 3.6", to36(downgrading(unread)), false],
+    ["not when the spec asks for a release that reads all entries", downgrading(settled), false],
+    ["not after the update was stopped", downgrading(withStop(unread, "my-etcd-2")), false],
+    ["not while the spec is refused", downgrading(refusing(unread)), false],
   ];
   test.each(cases)("%s", (_name, given, is) => {
     expect(isDowngradeForSnapshots(given)).toBe(is);
   });
 });
 
-describe("a voter is not converted", () => {
+describe("the unconverted voter", () => {
   const cases: [name: string, given: ClusterSnapshot, is: string | undefined][] = [
-    ["does not exist when all are converted", settled, undefined],
-    ["while its data is in an older format", told({ storageVersion: "3.5.0" }), "my-etcd-1"],
-    ["while it reports no format", told({ storageVersion: undefined }), "my-etcd-1"],
-    ["while its format cannot be read", told({ storageVersion: "mine" }), "my-etcd-1"],
+    ["does not exist when the data of all voters is converted", settled, undefined],
+    ["is the one with data in an older format", told({ storageVersion: "3.5.0" }), "my-etcd-1"],
+    ["is the one that reports no format", told({ storageVersion: undefined }), "my-etcd-1"],
+    ["is the one with a format that is no release", told({ storageVersion: "mine" }), "my-etcd-1"],
     [
-      "a member counts with the release that it reports, not with that of its EtcdPeer",
+      "is not a member with data in the format of the release that it reports, whatever its EtcdPeer has",
       told({ version: "3.7.1", storageVersion: "3.7.0" }),
       undefined,
     ],
-    ["a custom build counts as the release of its EtcdPeer", told({ version: "mine" }), undefined],
-    ["while a custom build has older data", told({ version: "mine", storageVersion: "3.5.0" }), "my-etcd-1"],
-    ["while a custom build has no EtcdPeer", withoutPeers(told({ version: "mine" }), "my-etcd-1"), "my-etcd-1"],
-    ["while it does not answer", cluster({ down: ["my-etcd-1"] }), "my-etcd-1"],
+    ["is not a custom build with data in the format of its EtcdPeer's release", told({ version: "mine" }), undefined],
+    ["is a custom build with data in an older format", told({ version: "mine", storageVersion: "3.5.0" }), "my-etcd-1"],
+    ["is a custom build without an EtcdPeer", withoutPeers(told({ version: "mine" }), "my-etcd-1"), "my-etcd-1"],
+    ["is the one that does not answer", cluster({ down: ["my-etcd-1"] }), "my-etcd-1"],
   ];
   test.each(cases)("%s", (_name, given, is) => {
     expect(unconvertedVoter(given)?.name).toBe(is);

@@ -235,7 +235,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   "raft-snapshot-first": [
     { name: "needs no snapshots within a minor", given: settled, says: undefined },
-    { name: "needs none when all members have them", given: wanting(NEXT_MINOR), says: undefined },
+    { name: "needs no snapshots when all members have them", given: wanting(NEXT_MINOR), says: undefined },
     {
       name: "enables etcd's downgrade to force snapshots",
       given: unread,
@@ -246,23 +246,23 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "needs none after the update to that release was stopped",
+      name: "needs no snapshots after the update to that release was stopped",
       given: withStop(unread, "my-etcd-2"),
       says: undefined,
     },
-    { name: "needs none for a refused spec", given: refusing(unread), says: undefined },
+    { name: "needs no snapshots for a refused spec", given: refusing(unread), says: undefined },
     {
-      name: "waits for a joining member",
+      name: "waits until a joining member is a voter",
       given: withArrival(unread, "my-etcd-3", "started"),
       says: { next: "wait", because: `${FIRST} once my-etcd-3 has its vote`, recheckAfterMs: 10_000 },
     },
     {
-      name: "waits for a member that is not Ready, and warns later",
+      name: "waits for a member that is not Ready, and warns after the start timeout",
       given: unfitFor(withPod(unread, "my-etcd-1", NOT_READY), "my-etcd-1", 600_000),
       says: { next: "wait", because: `${FIRST} once my-etcd-1 has a Ready pod`, warn: true },
     },
     {
-      name: "data in the older format is waited for first: it would pass for converted",
+      name: "waits for data in the older format, which would look like converted data",
       given: saying(unread, "my-etcd-1", { storageVersion: "3.5.0" }),
       says: {
         next: "wait",
@@ -293,7 +293,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "does so for an intent, too",
+      name: "moves the leadership to 3.7 for an intent",
       given: withArrival(halfway, "my-etcd-3", "intended"),
       says: { next: "step", step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" } },
     },
@@ -345,7 +345,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "waits for a joining member, also one that was added by hand",
+      name: "waits until a joining member is a voter",
       given: withArrival(back, "my-etcd-3", "started"),
       says: {
         next: "wait",
@@ -355,7 +355,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "warns when that takes long",
+      name: "warns when a joining member is no voter for long",
       given: withUpdate(withArrival(back, "my-etcd-3", "started"), { since: "2026-01-01T11:50:00Z" }),
       says: { next: "wait", because: /once my-etcd-3 has its vote$/, recheckAfterMs: 10_000, warn: true },
     },
@@ -370,7 +370,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: /has its vote$/, warn: false },
     },
     {
-      name: "data in the older format is waited for first: it would pass for converted",
+      name: "waits for data in the older format, which would look like converted data",
       given: saying(back, "my-etcd-1", { storageVersion: "3.5.0" }),
       says: {
         next: "wait",
@@ -380,7 +380,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "waits for an intent, too",
+      name: "waits until the member of an intent is a voter",
       given: withArrival(back, "my-etcd-3", "intended"),
       says: {
         next: "wait",
@@ -405,7 +405,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "rechecks soon after a restart",
+      name: "rechecks after 500 ms when a member has just become unfit",
       given: unfitFor(withPod(back, "my-etcd-1", NOT_READY), "my-etcd-1", 0),
       says: { next: "wait", recheckAfterMs: 500 },
     },
@@ -426,12 +426,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "rechecks often at first",
+      name: "rechecks every 500 ms at the start of the conversion",
       given: converting("2026-01-01T12:00:00Z"),
       says: { next: "wait", recheckAfterMs: 500, warn: false },
     },
     {
-      name: "rechecks less often later",
+      name: "rechecks less often later in the conversion",
       given: converting("2026-01-01T11:59:40Z"),
       says: { next: "wait", recheckAfterMs: 2_000, warn: false },
     },
@@ -441,18 +441,18 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", recheckAfterMs: 10_000, warn: true },
     },
     {
-      name: "does not warn early, nor because of a slow clock",
+      name: "does not warn when the clock is behind the start of the update",
       given: converting("2026-01-01T12:09:59Z"),
       says: { next: "wait", warn: false },
     },
     {
-      name: "does not count time since an earlier edit",
+      name: "does not count the time of an earlier update",
       given: withUpdate(converting("2026-01-01T11:50:00Z"), { revision: "0", since: "2026-01-01T11:00:00Z" }),
       says: { next: "wait", recheckAfterMs: 500, warn: false },
     },
     { name: "is done when all data is converted", given: downgrading(back), says: undefined },
     {
-      name: "waits until another downgrade is cancelled",
+      name: "does nothing while a downgrade to another minor is enabled",
       given: saying(back, "my-etcd-0", { downgradeTo: "3.4.0" }),
       says: undefined,
     },
@@ -461,7 +461,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { name: "does nothing without an enabled downgrade", given: settled, says: undefined },
     { name: "keeps the downgrade that the spec asks for", given: downgrading(back), says: undefined },
     {
-      name: "cancels a downgrade that the spec does not ask for, if one member reports it",
+      name: "cancels a downgrade that the spec does not ask for, when any member reports it",
       given: downgrading(settled, ["my-etcd-2"]),
       says: {
         next: "step",
@@ -480,52 +480,52 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "ignores an unreadable release",
+      name: "ignores a reported downgrade that is no release",
       given: saying(settled, "my-etcd-2", { downgradeTo: "there" }),
       says: undefined,
     },
     {
-      name: "cancels one for snapshots when the release is refused",
+      name: "cancels a downgrade for raft snapshots when spec.version is unreachable",
       given: downgrading(cluster({ spec: { version: "3.9.0" } })),
       says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
     },
     {
-      name: "cancels one for snapshots when a flag is refused",
+      name: "cancels a downgrade for raft snapshots when a flag is refused",
       given: downgrading(refusing(unread)),
       says: { next: "step", step: { do: "cancelDowngrade", to: "3.5" } },
     },
     {
-      name: "keeps it for a refused release while a voter runs its minor",
+      name: "keeps the downgrade when spec.version is unreachable and a voter runs the older minor",
       given: answering(downgrading(cluster({ spec: { version: "3.9.0" } })), "3.5.30"),
       says: undefined,
     },
     {
-      name: "keeps it for a refused release that is older than the running one",
+      name: "keeps the downgrade when spec.version is unreachable and older than the running release",
       given: downgrading(cluster({ spec: { version: "3.4.1" } })),
       says: undefined,
     },
     {
-      name: "keeps it for a refused flag when the spec asks for the older minor",
+      name: "keeps the downgrade when a flag is refused and the spec asks for the older minor",
       given: downgrading(refusing(back)),
       says: undefined,
     },
     {
-      name: "keeps it for a refused flag while a voter runs its minor",
+      name: "keeps the downgrade when a flag is refused and a voter runs the older minor",
       given: answering(downgrading(refusing(settled)), "3.5.30"),
       says: undefined,
     },
     {
-      name: "keeps it with a started learner that was added by hand",
+      name: "keeps the downgrade beside a started learner that was added by hand",
       given: withMember(downgrading(back), LEARNER),
       says: undefined,
     },
     {
-      name: "cancels it for a learner that has not started",
+      name: "cancels the downgrade for a learner that has not started",
       given: withMember(downgrading(back), { ...LEARNER, name: "", clientUrls: [] }),
       says: { next: "step", because: /etcd lets no member join during a downgrade/ },
     },
     {
-      name: "cancels it for a joining member",
+      name: "cancels the downgrade for a joining member",
       given: downgrading(withArrival(back, "my-etcd-3", "added")),
       says: {
         next: "step",
@@ -534,12 +534,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "cancels it for an intent, too",
+      name: "cancels the downgrade for an intent",
       given: downgrading(withArrival(back, "my-etcd-3", "intended")),
       says: { next: "step", because: /and my-etcd-3 has to join$/ },
     },
     {
-      name: "cancels it for an intent, also with a refused spec",
+      name: "cancels the downgrade for a joining member, also when spec.version is unreachable",
       given: downgrading(withArrival(cluster({ spec: { version: "3.9.0" } }), "my-etcd-3", "added")),
       says: { next: "step", because: /and my-etcd-3 has to join$/ },
     },
@@ -561,7 +561,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "notice", because: "spec.etcd.extraArgs.max-txn-ops is 5; it must be a text" },
     },
     {
-      name: "lets running members keep their templates and continue",
+      name: "only reports a refused flag when the cluster runs",
       given: cluster({ spec: { etcd: { extraArgs: { "max-txn-op": "1" } } } }),
       says: {
         next: "notice",
@@ -585,34 +585,38 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     { name: "does nothing without a previous template", given: cluster(), says: undefined },
-    { name: "keeps it before the restart", given: withTurn(wanting(NEWER), "my-etcd-1"), says: undefined },
     {
-      name: "keeps it while the member is unfit",
+      name: "keeps the previous template before the restart",
+      given: withTurn(wanting(NEWER), "my-etcd-1"),
+      says: undefined,
+    },
+    {
+      name: "keeps the previous template while the member is unfit",
       given: withPod(hadBefore(cluster()), "my-etcd-1", NOT_READY),
       says: undefined,
     },
     {
-      name: "keeps it while the member does not answer",
+      name: "keeps the previous template while the member does not answer",
       given: hadBefore(cluster({ down: ["my-etcd-1"] })),
       says: undefined,
     },
     {
-      name: "keeps it until the update is recorded as proven",
+      name: "keeps the previous template until the update is recorded as proven",
       given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"))),
       says: undefined,
     },
     {
-      name: "drops it once the update is proven",
+      name: "drops the previous template once the update is proven",
       given: hadBefore(withUpdate(withUpdated(wanting(NEWER), "my-etcd-1"), { proven: true })),
       says: { ...gives("my-etcd-1", NEWER.version), lacks: PREVIOUS },
     },
     {
-      name: "drops it for a template from an earlier update",
+      name: "drops the previous template of an earlier update while a new update runs",
       given: hadBefore(withUpdate(wanting(NEWER))),
       says: { ...gives("my-etcd-1", OLD.version), lacks: PREVIOUS },
     },
     {
-      name: "keeps it when the EtcdPeer has no member",
+      name: "keeps the previous template when the EtcdPeer has no member",
       given: hadBefore(withoutMember(cluster(), "my-etcd-1")),
       says: undefined,
     },
@@ -629,14 +633,14 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         step: { do: "stopUpdate", name: "my-etcd-2", message: "it has no running pod" },
       },
     },
-    { name: "stops it only once", given: withStop(late, "my-etcd-2"), says: undefined },
+    { name: "stops the update only once", given: withStop(late, "my-etcd-2"), says: undefined },
     {
       name: "does not judge the update by a member without a claim",
       given: withoutClaims(late, "my-etcd-2"),
       says: undefined,
     },
     {
-      name: "judges the update by the next failing member",
+      name: "judges the update by the next failing member when the first one has no claim",
       given: withoutClaims(withCanary(late, "my-etcd-1"), "my-etcd-1"),
       says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
     },
@@ -651,27 +655,27 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "counts time with the wanted template across pods",
+      name: "stops the update when several pods together had the wanted template for the start timeout",
       given: triedFor(remade(late), "my-etcd-2", 600_000),
       says: { step: { do: "stopUpdate", name: "my-etcd-2" } },
     },
     {
-      name: "counts the same time as for one pod",
+      name: "does not stop the update before several pods together had the start timeout",
       given: triedFor(remade(late), "my-etcd-2", 599_999),
       says: undefined,
     },
     {
-      name: "counts all time in one pod",
+      name: "stops the update once it has run for the start timeout",
       given: withUpdate(late, { since: "2026-01-01T11:50:00Z" }),
       says: { next: "step" },
     },
     {
-      name: "works with a slow clock",
+      name: "does not stop the update when the clock is behind its start by less than the start timeout",
       given: withUpdate(late, { since: "2026-01-01T12:09:59Z" }),
       says: undefined,
     },
     {
-      name: "works with a clock that is far behind",
+      name: "stops the update when the clock is behind its start by the start timeout",
       given: withUpdate(late, { since: "2026-01-01T12:10:00Z" }),
       says: { next: "step" },
     },
@@ -686,27 +690,27 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "gives a canary without a pod its time",
+      name: "gives a canary without a pod its start timeout",
       given: withoutPod(silentFor(canary, "my-etcd-2", 599_999), "my-etcd-2"),
       says: undefined,
     },
     {
-      name: "no pod at all",
+      name: "reports that the pod is not created",
       given: podlessFor(late, 600_000),
       says: { step: { message: "its pod is not created" } },
     },
     {
-      name: "does not count unfit time before the restart",
+      name: "does not stop the update before the pod has been missing for the start timeout",
       given: podlessFor(late, 599_999),
       says: undefined,
     },
     {
-      name: "does not count earlier templates for a missing pod",
+      name: "does not count the time of earlier pods when the pod is missing",
       given: triedFor(podlessFor(late, 10_000), "my-etcd-2", 600_000),
       says: undefined,
     },
     {
-      name: "does nothing when the update began later",
+      name: "does not count time without a pod from before the update",
       given: withUpdate(podlessFor(late, 600_000), { since: "2026-01-01T11:50:01Z" }),
       says: undefined,
     },
@@ -716,12 +720,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { step: { message: "exceeded quota: few" } },
     },
     {
-      name: "reports no missing-pod reason with a pod",
+      name: "does not report the reason for a missing pod when the pod exists",
       given: withPeer(late, "my-etcd-2", { status: say("exceeded quota: few") }),
       says: { step: { message: "it has no running pod" } },
     },
     {
-      name: "a container that has ended, with its last words",
+      name: "reports the exit code and output of a container that has ended",
       given: withWords(late, "unknown flag"),
       says: {
         step: {
@@ -730,22 +734,22 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "a container that has ended without a word",
+      name: "reports the exit code of a container that has ended without output",
       given: withWords(late, ""),
       says: { step: { message: "container etcd ended: no reason given with exit code 1" } },
     },
     {
-      name: "many words, shortened to a line",
+      name: "shortens long output of a container to one line",
       given: withWords(late, `first\n${"y ".repeat(500)}`),
       says: { step: { message: expect.stringMatching(/exit code 1 \((y ){149}y…\)$/) } },
     },
     {
-      name: "a container that runs, and does not answer",
+      name: "reports the connection error when the container runs and etcd does not answer",
       given: { ...late, endpoints: new Map(late.endpoints).set("my-etcd-2", unknown("connection refused")) },
       says: { step: { message: "connection refused" } },
     },
     {
-      name: "a member that answers, and stays far behind the others",
+      name: "reports a canary that answers and stays far behind the other members",
       given: withUpdate(
         unfitFor(
           saying(
@@ -759,9 +763,13 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       ),
       says: { step: { message: "it has not caught up" } },
     },
-    { name: "a member that answers, and is not ready yet", given: unready(599_999), says: undefined },
     {
-      name: "a member that answers, and never becomes ready",
+      name: "does not stop before a canary that answers has been unready for the start timeout",
+      given: unready(599_999),
+      says: undefined,
+    },
+    {
+      name: "reports a canary that answers and never becomes Ready",
       given: unready(600_000),
       says: { step: { message: "it answers, but its pod is not Ready" } },
     },
@@ -777,7 +785,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "uses the previous template of its EtcdPeer, whatever others run",
+      name: "uses the previous template of the EtcdPeer, not that of another member",
       given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
       says: gives("my-etcd-2", "3.6.15"),
     },
@@ -790,7 +798,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "uses the template of a healthy member when a previous Secret is gone",
+      name: "uses the template of a healthy member when a Secret of the previous template is gone",
       given: withPeer(stopped, "my-etcd-2", { spec: { previous: HAD_TLS } }),
       says: { ...gives("my-etcd-2", "3.6.16"), lacks: "step.peer.spec.tls" },
     },
@@ -814,12 +822,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "rolls back as before while the new CA has signed nothing",
+      name: "restores the old trust while the new CA has signed no certificate",
       given: followed(NEWER.version, OWN),
       says: { step: { peer: { spec: { version: "3.6.16", tls: { peer: { trust: OWN.pem } } } } } },
     },
     {
-      name: "handles a rollback that differs only in trust",
+      name: "reports a rollback that is held back because it would drop trust in the CA in use",
       given: followed(OLD.version),
       says: {
         next: "notice",
@@ -842,22 +850,22 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-0", "3.6.16"),
     },
     {
-      name: "does not block on a pending restart with a missing Secret",
+      name: "rolls the failed member back although another pending restart cannot be cancelled for a missing Secret",
       given: leftShowing(stopped, "my-etcd-0"),
       says: gives("my-etcd-2", "3.6.16"),
     },
     {
-      name: "gives that member no template of another: it did not fail",
+      name: "gives a member that did not fail no template of another member",
       given: withTurn(leftShowing(stopped, "my-etcd-0"), "my-etcd-2", OLD),
       says: { next: "notice", because: /^the update has stopped, because my-etcd-2 did not come up/ },
     },
     {
-      name: "rolls back other failed members after the blamed one",
+      name: "rolls back the blamed member before other failed members",
       given: withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"),
       says: gives("my-etcd-2", "3.6.16"),
     },
     {
-      name: "rolls them back once the blamed one is done",
+      name: "rolls back other failed members once the blamed member is rolled back",
       given: withTurn(withStop(withCanary(canary, "my-etcd-1"), "my-etcd-2"), "my-etcd-2", OLD),
       says: {
         ...gives("my-etcd-1", "3.6.16"),
@@ -880,12 +888,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "needs a known revision for that",
+      name: "cancels no pending restart when the template of the pod is not recorded",
       given: withTurn(stopped, "my-etcd-0", { ...OLD, version: "3.6.15" }, { previous: { ...OLD, version: "3.6.14" } }),
       says: gives("my-etcd-2", "3.6.16"),
     },
     {
-      name: "keeps a pod with the failed template in that case",
+      name: "cancels no pending restart of a pod with the failed template",
       given: withTurn(
         madeFrom(stopped, "my-etcd-0", NEWER),
         "my-etcd-0",
@@ -910,7 +918,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "notice" },
     },
     {
-      name: "rolls back one that left the quorum",
+      name: "rolls back a member outside the quorum, also when the update was proven",
       given: withUpdate(canary, { proven: true, stopped: { member: "my-etcd-2", message: "it ended" } }),
       says: gives("my-etcd-2", "3.6.16"),
     },
@@ -940,7 +948,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     },
     { name: "does nothing for a member with the wanted template", given: withTurn(down, "my-etcd-1"), says: undefined },
     {
-      name: "rolls it back when the spec is refused",
+      name: "gives a member that is down its previous template when the spec is refused",
       given: refusing(withTurn(down, "my-etcd-1")),
       says: {
         ...gives("my-etcd-1", "3.6.16"),
@@ -948,7 +956,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "updates all but an unreachable release",
+      name: "gives all changes but an unreachable release",
       given: withCrashing(
         ran(wanting({ ...OLD, version: "3.4.1", podTemplate: LIMITED }, { down: ["my-etcd-1"] })),
         "my-etcd-1",
@@ -974,7 +982,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "skips a running member without an answer",
+      name: "skips a member that runs and does not answer",
       given: sickFor(withRunning(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1"), "my-etcd-1", 60_000),
       says: undefined,
     },
@@ -986,17 +994,17 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
-      name: "gives a missing pod some time",
+      name: "waits 10 s for a missing pod",
       given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 9_999),
       says: undefined,
     },
     {
-      name: "updates after that time",
+      name: "updates a member without a pod after 10 s",
       given: sickFor(withoutPod(down, "my-etcd-1"), "my-etcd-1", 10_000),
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
-      name: "waits for the restart of a container",
+      name: "waits 10 s for the restart of a container",
       given: withCrashing(wanting(NEWER, { down: ["my-etcd-1"] }), "my-etcd-1", 9_999),
       says: undefined,
     },
@@ -1006,12 +1014,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "keeps it while a waking member waits for a volume",
+      name: "keeps the template while a waking member waits for a volume",
       given: withPod(sickFor(withSleep(down, WOKEN), "my-etcd-1", 60_000), "my-etcd-1", { status: STARTING }),
       says: undefined,
     },
     {
-      name: "keeps it while a waking member waits for a node",
+      name: "keeps the template while a waking member waits for a node",
       given: withPod(withSleep(down, WOKEN), "my-etcd-1", { status: { conditions: UNSCHEDULED } }),
       says: undefined,
     },
@@ -1021,7 +1029,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
     {
-      name: "updates it after the wake-up time",
+      name: "updates a member without a pod when the cluster woke up long ago",
       given: sickFor(withoutPod(withSleep(down, SLEPT_LONG_AGO), "my-etcd-1"), "my-etcd-1", 60_000),
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
@@ -1044,7 +1052,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "updates none beside the canary",
+      name: "updates no second member beside the canary",
       given: withCrashing(
         withCanary(wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-2"),
         "my-etcd-1",
@@ -1052,7 +1060,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "updates all without a quorum",
+      name: "updates members beside the canary when the quorum is lost",
       given: withCrashing(
         withCanary(ran(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] })), "my-etcd-2"),
         "my-etcd-1",
@@ -1065,24 +1073,24 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "skips a New bootstrap section that may not be used",
+      name: "skips an EtcdPeer with a New bootstrap section when its member may not bootstrap",
       given: withPeer(down, "my-etcd-1", { spec: { bootstrap: BOOTSTRAP } }),
       says: undefined,
     },
     {
-      name: "updates a New bootstrap section that may be used",
+      name: "updates an EtcdPeer with a New bootstrap section when its member may bootstrap",
       given: withPod(withRunning(cluster({ stage: "starting", spec: NEWER }), "my-etcd-0"), "my-etcd-1", {
         status: STARTING,
       }),
       says: gives("my-etcd-1", "3.6.17"),
     },
     {
-      name: "updates an Existing bootstrap section",
+      name: "updates an EtcdPeer with an Existing bootstrap section",
       given: withPeer(down, "my-etcd-1", { spec: { bootstrap: { ...BOOTSTRAP, initialClusterState: "Existing" } } }),
       says: gives("my-etcd-1", "3.6.17"),
     },
     {
-      name: "does not give out a failed template",
+      name: "gives no member a template with which the update was stopped",
       given: withStop(down, "my-etcd-2"),
       says: undefined,
     },
@@ -1092,12 +1100,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
     },
     {
-      name: "rolls back to the last working template",
+      name: "keeps the last working template as the previous one",
       given: withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
       says: gives("my-etcd-1", "3.6.17", "3.6.15"),
     },
     {
-      name: "rolls back a member with a refused pod",
+      name: "keeps the last working template as the previous one when the pod is missing",
       given: sickFor(
         withoutPod(withPeer(down, "my-etcd-1", { spec: { previous: { ...OLD, version: "3.6.15" } } }), "my-etcd-1"),
         "my-etcd-1",
@@ -1128,7 +1136,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       ),
       says: restarts("my-etcd-2"),
     },
-    { name: "leaves a running member alone", given: turned, says: undefined },
+    { name: "does nothing for a running member", given: turned, says: undefined },
     { name: "does nothing without a pod", given: withoutPod(turned, "my-etcd-2"), says: undefined },
     { name: "restarts a pod that is down", given: withTurn(down, "my-etcd-1"), says: restarts("my-etcd-1") },
     {
@@ -1142,39 +1150,39 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: undefined,
     },
     {
-      name: "keeps it also when it is stuck",
+      name: "keeps a stuck pod with the current template",
       given: withPod(canary, "my-etcd-2", { status: STARTING }),
       says: undefined,
     },
     {
-      name: "waits for the ReplicaSet",
+      name: "waits until the ReplicaSet has the template",
       given: withTurn(down, "my-etcd-1", NEWER, { isTakenOver: false }),
       says: undefined,
     },
     {
-      name: "waits for a newer template",
+      name: "waits until the EtcdPeer has the wanted template",
       given: withTurn(down, "my-etcd-1", { ...OLD, version: "3.6.18" }),
       says: undefined,
     },
     { name: "restarts the only member when it hangs", given: hanging(600_000), says: restarts("my-etcd-0") },
-    { name: "not before its timeout", given: hanging(599_999), says: undefined },
+    { name: "does not restart the only member before its start timeout", given: hanging(599_999), says: undefined },
     {
-      name: "not before its pod is old enough",
+      name: "does not restart the only member while its pod is younger than the start timeout",
       given: withPod(hanging(600_000), "my-etcd-0", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
       says: undefined,
     },
     {
-      name: "not when the kubelet reports it Ready",
+      name: "does not restart the only member while its pod is Ready",
       given: withPod(hanging(600_000), "my-etcd-0", { status: { conditions: [{ type: "Ready", status: "True" }] } }),
       says: undefined,
     },
     {
-      name: "not one of two, which the other may need",
+      name: "does not restart one of two members that hangs, because the other may need it",
       given: hanging(600_000, 2),
       says: undefined,
     },
     {
-      name: "restarts the first possible one",
+      name: "restarts the first member with a ReplicaSet that has the template",
       given: withTurn(
         withTurn(
           withCrashing(withCrashing(wanting(NEWER, { down: ["my-etcd-1", "my-etcd-2"] }), "my-etcd-1"), "my-etcd-2"),
@@ -1189,7 +1197,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   "restart-member": [
     { name: "leaves restarts to people with OnDelete", given: withTurn(asked, "my-etcd-2"), says: undefined },
-    { name: "leaves several restarts to people", given: allTurned(asked), says: undefined },
+    { name: "leaves several pending restarts to people with OnDelete", given: allTurned(asked), says: undefined },
     {
       name: "restarts a member for a rollback with OnDelete",
       given: withTurn(withStop(madeFrom(asked, "my-etcd-2", NEWER), "my-etcd-2"), "my-etcd-2", OLD),
@@ -1199,12 +1207,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "starts with the last one after a change from OnDelete",
+      name: "starts with the last member after a change from OnDelete",
       given: allTurned(wanted),
       says: { ...restarts("my-etcd-2"), because: "my-etcd-2 restarts with etcd 3.6.17 as the spec asks" },
     },
     {
-      name: "continues once the restarted member is Ready",
+      name: "waits until the restarted member is Ready",
       given: withPod(madeFrom(allTurned(wanted), "my-etcd-2", NEWER), "my-etcd-2", notReady),
       says: { next: "wait", because: /^my-etcd-1 restarts once my-etcd-2 has a Ready pod$/ },
     },
@@ -1221,7 +1229,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
     { name: "does nothing without a pending restart", given: wanted, says: undefined },
     { name: "restarts the member with a pending restart", given: turned, says: restarts("my-etcd-2") },
     {
-      name: "waits for the ReplicaSet",
+      name: "waits until the ReplicaSet has the template",
       given: withTurn(wanted, "my-etcd-2", NEWER, { isTakenOver: false }),
       says: {
         next: "wait",
@@ -1230,22 +1238,22 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "rechecks soon without an event",
+      name: "rechecks the ReplicaSet every 2 s at first",
       given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:41Z" }),
       says: { next: "wait", recheckAfterMs: 2_000 },
     },
     {
-      name: "rechecks without a recorded update",
+      name: "rechecks the ReplicaSet without a recorded update",
       given: notTakenOver,
       says: { next: "wait", recheckAfterMs: 2_000 },
     },
     {
-      name: "rechecks less often, every ten seconds at last",
+      name: "rechecks the ReplicaSet less often after 50 s",
       given: withUpdate(notTakenOver, { since: "2026-01-01T11:59:10Z" }),
       says: { next: "wait", recheckAfterMs: 5_000 },
     },
     {
-      name: "waits however long that takes",
+      name: "rechecks the ReplicaSet every 10 s after an hour",
       given: withUpdate(notTakenOver, { since: "2026-01-01T11:00:00Z" }),
       says: { next: "wait", recheckAfterMs: 10_000 },
     },
@@ -1259,7 +1267,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "warns when that takes long",
+      name: "warns when the ReplicaSet is blocked for the start timeout",
       given: withPeer(notTakenOver, "my-etcd-2", { status: say("replica-set: denied", "StepRefused", "11:50:00") }),
       says: { next: "wait", warn: true },
     },
@@ -1273,12 +1281,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: / does not have the new pod template of \S+ yet$/ },
     },
     {
-      name: "ignores a pending pod",
+      name: "does not report a pending pod as the cause",
       given: withPeer(notTakenOver, "my-etcd-2", { status: say("no node") }),
       says: { next: "wait", because: / does not have the new pod template of \S+ yet$/, warn: false },
     },
     {
-      name: "ignores an earlier failure",
+      name: "does not report an earlier failure of the EtcdPeer",
       given: withPeer(notTakenOver, "my-etcd-2", {
         status: {
           conditions: say("all is well", "MemberHealthy").conditions.map((each) => ({ ...each, status: "True" })),
@@ -1292,7 +1300,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: restarts("my-etcd-2"),
     },
     {
-      name: "waits for it at first",
+      name: "waits for a member that an update may fix until the start timeout",
       given: unreadyFor(turned, "my-etcd-1", 599_999),
       says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 has a Ready pod" },
     },
@@ -1304,12 +1312,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: "my-etcd-2 restarts once my-etcd-1 has a Ready pod" },
     },
     {
-      name: "restarts such a member first",
+      name: "restarts a member that an update may fix before other members",
       given: unreadyFor(allTurned(wanted), "my-etcd-1", 600_000),
       says: restarts("my-etcd-1"),
     },
     {
-      name: "does not wait for such a member in a rollback",
+      name: "does not wait in a rollback for a member that an update may fix",
       given: unreadyFor(
         withStop(withTurn(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2", OLD), "my-etcd-2"),
         "my-etcd-1",
@@ -1328,17 +1336,17 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: /PodDisruptionBudget blocks evictions/ },
     },
     {
-      name: "does not block scaling up",
+      name: "does not wait for the ReplicaSet when members have to be added",
       given: withTurn(wanting(NEWER, { spec: { replicas: 5 } }), "my-etcd-2", NEWER, { isTakenOver: false }),
       says: undefined,
     },
     {
-      name: "waits for an intent to join",
+      name: "restarts no member while an intent has to join",
       given: withArrival(turned, "my-etcd-3", "intended"),
       says: undefined,
     },
     {
-      name: "waits for a newer template first",
+      name: "restarts no member while its EtcdPeer has an outdated template",
       given: withTurn(wanted, "my-etcd-2", { ...OLD, version: "3.6.18" }),
       says: undefined,
     },
@@ -1379,24 +1387,24 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: restarts("my-etcd-2"),
     },
     {
-      name: "prefers a leader with the wanted template",
+      name: "moves the leadership to a member with the wanted template",
       given: saying(withTurn(withUpdated(wanted, "my-etcd-2"), "my-etcd-0"), "my-etcd-1", { raftAppliedIndex: 20 }),
       says: { step: { do: "moveLeader", from: "my-etcd-0", to: "my-etcd-2" } },
     },
     {
-      name: "prefers the most advanced member as leader next",
+      name: "moves the leadership to the most advanced of several updated members",
       given: saying(withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"), "my-etcd-2", {
         raftAppliedIndex: 20,
       }),
       says: { step: { do: "moveLeader", to: "my-etcd-2" } },
     },
     {
-      name: "prefers the lowest ordinal as leader last",
+      name: "moves the leadership to the lowest ordinal of equally advanced members",
       given: withTurn(withUpdated(wanted, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
       says: { step: { do: "moveLeader", to: "my-etcd-1" } },
     },
     {
-      name: "moves no leadership without a healthy member",
+      name: "restarts the only member without moving the leadership",
       given: withTurn(wanting(NEWER, { replicas: 1 }), "my-etcd-0"),
       says: restarts("my-etcd-0"),
     },
@@ -1442,7 +1450,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "continues with the member before it",
+      name: "updates the next lower ordinal after the last member",
       given: withUpdated(wanted, "my-etcd-2"),
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
@@ -1492,7 +1500,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-0", "3.6.18", "3.6.16"),
     },
     {
-      name: "cancels it when the old template is wanted again",
+      name: "keeps the previous template that is already recorded",
       given: withPeer(wanted, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
       says: gives("my-etcd-2", "3.6.17", "3.6.15"),
     },
@@ -1502,17 +1510,17 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 has a Ready pod" },
     },
     {
-      name: "updates it after a time when only readiness is missing",
+      name: "updates a member that has lacked only readiness for the start timeout",
       given: unreadyFor(wanted, "my-etcd-2", 600_000),
       says: gives("my-etcd-2", "3.6.17", "3.6.16"),
     },
     {
-      name: "updates it first then",
+      name: "updates a member that has long lacked only readiness before all others",
       given: unreadyFor(wanted, "my-etcd-0", 600_000),
       says: gives("my-etcd-0", "3.6.17", "3.6.16"),
     },
     {
-      name: "even when the others are in the same state",
+      name: "updates the last member first when all members have long lacked only readiness",
       given: each.reduce((given, name) => unreadyFor(given, name, 600_000), wanted),
       says: gives("my-etcd-2", "3.6.17", "3.6.16"),
     },
@@ -1542,12 +1550,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
     },
     {
-      name: "also before an outdated pending restart",
+      name: "updates a recently restarted member outside the quorum before an outdated pending restart",
       given: withTurn(tried, "my-etcd-2", NEWER),
       says: gives("my-etcd-1", "3.6.18", "3.6.16"),
     },
     {
-      name: "updates a member that is unfit for a minute with its old template",
+      name: "updates a member that is unfit for a minute with its old template, also with a long start timeout",
       given: {
         ...unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
         memberTimeoutMs: 86_400_000,
@@ -1555,7 +1563,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-1", "3.6.18", "3.6.17"),
     },
     {
-      name: "or for a tenth of a short timeout",
+      name: "updates a member that is unfit for a tenth of a short start timeout with its old template",
       given: {
         ...unfitFor(
           withPod(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", {
@@ -1574,7 +1582,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 is healthy" },
     },
     {
-      name: "for as long as most starts take",
+      name: "updates a member to the next TLS stage after it has been starting for 30 s",
       given: comingUp(trusting, "2026-01-01T11:59:30Z"),
       says: {
         step: { do: "replacePeer" },
@@ -1582,27 +1590,27 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "unless its container has ended",
+      name: "updates a starting member to the next TLS stage when its container has ended",
       given: withCrashing(comingUp(trusting), "my-etcd-2"),
       says: { step: { do: "replacePeer" } },
     },
     {
-      name: "or its pod does not exist yet",
+      name: "waits for a member without a pod before the next TLS stage",
       given: withoutPod(comingUp(trusting), "my-etcd-2"),
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-2 is healthy" },
     },
     {
-      name: "does not wait when other fields change",
+      name: "updates a starting member when the release changes",
       given: comingUp(wanting(NEWEST)),
       says: gives("my-etcd-2", "3.6.18"),
     },
     {
-      name: "also when TLS changes with them",
+      name: "updates a starting member when TLS and podTemplate change",
       given: comingUp(wantingToo(trusting, { podTemplate: withResources({ limits: { cpu: "1" } }) })),
       says: { because: "my-etcd-2 is updated next: it gets its new tls and podTemplate; 2 more members follow" },
     },
     {
-      name: "also when the release changes with TLS",
+      name: "updates a starting member when TLS and the release change",
       given: comingUp(wantingToo(trusting, { version: NEWEST.version })),
       says: { because: "my-etcd-2 is updated next: it gets etcd 3.6.18 instead of 3.6.16; 2 more members follow" },
     },
@@ -1617,7 +1625,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-1 is healthy" },
     },
     {
-      name: "waits for a starting member with an old template",
+      name: "waits for a member that is unfit for less than a minute with its old template",
       given: unfitFor(
         withPeer(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-0", {
           spec: { previous: NEWER },
@@ -1628,12 +1636,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: { next: "wait", because: "the update of my-etcd-2 waits until my-etcd-1 is healthy" },
     },
     {
-      name: "updates it when that takes long",
+      name: "updates a member that is unfit for a minute with its old template",
       given: unfitFor(withPeer(tried, "my-etcd-1", { spec: { previous: undefined } }), "my-etcd-1", 60_000),
       says: { next: "step", step: { do: "replacePeer", live: { metadata: { name: "my-etcd-1" } } } },
     },
     {
-      name: "words the message for OnDelete",
+      name: "reports with OnDelete that the next pod gets the new template",
       given: asked,
       says: {
         ...gives("my-etcd-2", "3.6.17", "3.6.16"),
@@ -1642,7 +1650,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "does not wait for earlier members with OnDelete",
+      name: "does not wait for pending restarts with OnDelete",
       given: withTurn(asked, "my-etcd-2"),
       says: gives("my-etcd-1", "3.6.17", "3.6.16"),
     },
@@ -1657,12 +1665,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
     {
-      name: "names a single one",
+      name: "names the only pod that people have to delete",
       given: withTurn(withUpdated(asked, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
       says: { next: "wait", because: /^my-etcd-0 gets what the spec asks for when its pod is deleted: / },
     },
     {
-      name: "does not name them while a member is down",
+      name: "names no pods to delete while a member is down",
       given: allTurned(wanting(NEWER, { spec: ON_DELETE, down: ["my-etcd-1"] })),
       says: undefined,
     },
@@ -1672,12 +1680,12 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       says: gives("my-etcd-0", "3.6.16"),
     },
     {
-      name: "cancels pending restarts after a stop",
+      name: "cancels pending restarts after the update was stopped",
       given: withStop(madeFrom(allTurned(asked), "my-etcd-2", NEWER), "my-etcd-2"),
       says: gives("my-etcd-1", "3.6.16"),
     },
     {
-      name: "updates no member after a stop",
+      name: "updates no member after the update was stopped",
       given: withStop(wanted, "my-etcd-2"),
       says: undefined,
     },
@@ -1692,7 +1700,7 @@ function withoutFounder({ cluster: object }: ClusterSnapshot, name: string): Clu
 }
 
 for (const [rule, said] of Object.entries(cases)) {
-  describe(`${rule} alone`, () => {
+  describe(`the rule ${rule}`, () => {
     for (const { name, given, says } of said) {
       test(name, () => {
         const opinion = CLUSTER_RULES.find((each) => each.name === rule)!.decide(given);

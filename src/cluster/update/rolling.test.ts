@@ -75,24 +75,24 @@ const EMPTIED = {
 
 describe("the wanted template", () => {
   const cases: { name: string; given: ClusterSnapshot; version: string }[] = [
-    { name: "is that of the spec", given: wanting(NEXT_MINOR), version: "3.7.1" },
+    { name: "has spec.version when all members can move to it", given: wanting(NEXT_MINOR), version: "3.7.1" },
     {
-      name: "has the running release when there is no path",
+      name: "has the running release when there is no path to spec.version",
       given: cluster({ spec: { version: "3.4.1" } }),
       version: "3.6.16",
     },
     {
-      name: "has the previous minor, whatever it needs",
+      name: "has the previous minor before its downgrade is enabled",
       given: cluster({ spec: { version: "3.5.35" } }),
       version: "3.5.35",
     },
     {
-      name: "has the release of most EtcdPeers, whatever a member still runs",
+      name: "has the release of most EtcdPeers, even if a member reports another patch release",
       given: answering(cluster({ spec: { version: "3.4.1" } }), "3.6.1"),
       version: "3.6.16",
     },
     {
-      name: "has a reachable release when that of most EtcdPeers is not",
+      name: "has a release in use when neither spec.version nor that of most EtcdPeers is reachable",
       given: ["my-etcd-0", "my-etcd-1"].reduce(
         (given, name) => withPeer(given, name, { spec: { version: "3.4.1" } }),
         answering(cluster({ spec: { version: "3.3.1" } }), "3.6.16", "3.6.16", "3.6.16"),
@@ -107,7 +107,7 @@ describe("the wanted template", () => {
   ];
   for (const { name, given, version } of cases) test(name, () => expect(wantedTemplate(given).version).toBe(version));
 
-  test("is always the podTemplate of the spec", () => {
+  test("has spec.podTemplate, also when spec.version is unreachable", () => {
     const podTemplate = withResources({ limits: { cpu: "1" } });
     expect(wantedTemplate(cluster({ spec: { version: "3.4.1", podTemplate } }))).toEqual({
       version: "3.6.16",
@@ -126,11 +126,11 @@ describe("the image by digest", () => {
     peers: given.peers.map((peer) => ({ ...peer, spec: { ...peer.spec, image: others } })),
   });
 
-  test("is used with its own release", () => {
+  test("is used when members can move to spec.version", () => {
     expect(wantedTemplate(running(cluster({ spec: { version: NEWER.version, image } }))).image).toEqual(image);
   });
 
-  test("stays that of the running release while members cannot move to spec.version", () => {
+  test("stays that of the running release when members cannot move to spec.version", () => {
     const given = running(cluster({ spec: { version: "3.4.1", image } }));
     expect(wantedTemplate(given)).toMatchObject({ version: "3.6.16", image: others });
     const [peer] = given.peers;
@@ -138,7 +138,7 @@ describe("the image by digest", () => {
   });
 });
 
-test("keeps the URL of a member that returns from TLS while others need it", () => {
+test("a rollback keeps the http peer URL of a member that cannot dial over TLS yet", () => {
   const tried = withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0");
   const given = withPeer(tried, "my-etcd-0", { spec: { previous: { ...OLD, tls: HAS.reached } } });
   const [first] = rollbackTemplates(given, peerNamed(given, "my-etcd-0")!);
@@ -148,21 +148,21 @@ test("keeps the URL of a member that returns from TLS while others need it", () 
 describe("the next template of a member", () => {
   const stopped = withStop(withCanary(wanted, "my-etcd-2"), "my-etcd-2");
   const cases: { name: string; given: ClusterSnapshot; of?: string; version: string }[] = [
-    { name: "is the wanted one", given: wanted, version: "3.6.17" },
-    { name: "is its own after a stop", given: stopped, of: "my-etcd-1", version: "3.6.16" },
-    { name: "is the previous one for a failed member", given: stopped, version: "3.6.16" },
+    { name: "is the wanted template", given: wanted, version: "3.6.17" },
+    { name: "is its own after the update was stopped", given: stopped, of: "my-etcd-1", version: "3.6.16" },
+    { name: "is the previous template after the member failed", given: stopped, version: "3.6.16" },
     {
-      name: "is its own for a member that works",
+      name: "is its own for a member that became fit after the update was stopped",
       given: withStop(withUpdated(wanted, "my-etcd-2"), "my-etcd-2"),
       version: "3.6.17",
     },
     {
-      name: "is that of a healthy member without a previous one",
+      name: "is that of a healthy member when the failed member has no previous template",
       given: withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }),
       version: "3.6.16",
     },
     {
-      name: "is neither the failed template nor that of an unhealthy member",
+      name: "is that of a healthy member with another template than the failed one",
       given: madeFrom(
         withPeer(
           withPeer(withUpdated(stopped, "my-etcd-0"), "my-etcd-2", { spec: { previous: undefined } }),
@@ -175,7 +175,7 @@ describe("the next template of a member", () => {
       version: "3.6.15",
     },
     {
-      name: "is not one that a healthy member has not started with",
+      name: "is not the template of a pending restart of another member",
       given: withTurn(withPeer(stopped, "my-etcd-2", { spec: { previous: undefined } }), "my-etcd-0", {
         ...OLD,
         version: "3.6.15",
@@ -183,7 +183,7 @@ describe("the next template of a member", () => {
       version: "3.6.16",
     },
     {
-      name: "is the running one for a healthy member with a pending restart",
+      name: "is the running template for a healthy member with a pending restart after a stop",
       given: withTurn(stopped, "my-etcd-1"),
       of: "my-etcd-1",
       version: "3.6.16",
@@ -198,12 +198,12 @@ describe("the next template of a member", () => {
       version: "3.6.16",
     },
     {
-      name: "is not an unreachable release",
+      name: "is not a previous template with an unreachable release",
       given: withPeer(stopped, "my-etcd-2", { spec: { previous: { ...OLD, version: "3.5.35" } } }),
       version: "3.6.16",
     },
     {
-      name: "is not a release that needs a downgrade, although a voter reports its minor",
+      name: "is not a previous template older than the member's data, although a voter reports that minor",
       given: withRelease(
         withPeer(answering(stopped, "3.5.35", "3.5.35"), "my-etcd-2", {
           spec: { previous: { ...OLD, version: "3.5.20" } },
@@ -214,7 +214,7 @@ describe("the next template of a member", () => {
       version: "3.5.35",
     },
     {
-      name: "is its own for a member that never ran, without a path",
+      name: "is its own for a member that never ran, when spec.version is unreachable",
       given: withPeer(
         withoutPod(withStraggler(cluster({ spec: { version: "3.4.1" } }), { started: false }), "my-etcd-2"),
         "my-etcd-2",
@@ -223,7 +223,7 @@ describe("the next template of a member", () => {
       version: "3.6.15",
     },
     {
-      name: "is its own when all run the same",
+      name: "is its own when no other template is known to work",
       given: withPeer(withStop(withCanary(wanting(NEWER, { replicas: 1 }), "my-etcd-0"), "my-etcd-0"), "my-etcd-0", {
         spec: { previous: undefined },
       }),
@@ -234,7 +234,7 @@ describe("the next template of a member", () => {
   for (const { name, given, of = "my-etcd-2", version } of cases)
     test(name, () => expect(nextTemplate(given, peerNamed(given, of)!).version).toBe(version));
 
-  describe("with a downgrade by a minor", () => {
+  describe("during a downgrade by a minor", () => {
     const back = wanting(BEFORE);
     /** The canary does not run with this, and then an older minor with other limits is requested. */
     const stuck = (given: MemberTemplate) => {
@@ -244,12 +244,12 @@ describe("the next template of a member", () => {
     const cases: { name: string; given: ClusterSnapshot; of?: string; next: MemberTemplate }[] = [
       { name: "is its own until the downgrade is enabled", given: back, next: OLD },
       {
-        name: "includes the other changes only with the release",
+        name: "has no other changes until the downgrade is enabled",
         given: wanting({ ...BEFORE, podTemplate: LIMITED }),
         next: OLD,
       },
       {
-        name: "is given at once to a member that is down",
+        name: "has the other changes at once for a member that is down",
         given: withCrashing(
           recording(
             wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
@@ -262,7 +262,7 @@ describe("the next template of a member", () => {
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
-        name: "is given at once when its pod is refused",
+        name: "has the other changes at once for a member without a pod",
         given: withoutPod(
           recording(
             wanting({ ...BEFORE, podTemplate: LIMITED }, { down: ["my-etcd-2"] }),
@@ -275,27 +275,27 @@ describe("the next template of a member", () => {
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
-        name: "is the running one without a previous template",
+        name: "is the running template when the EtcdPeer has an older minor and no previous template",
         given: withPeer(withTurn(back, "my-etcd-2"), "my-etcd-2", { spec: { previous: undefined } }),
         next: OLD,
       },
       {
-        name: "is the running one after a cancelled downgrade",
+        name: "is the running template when the downgrade was cancelled",
         given: withTurn(wanting({ ...BEFORE, podTemplate: LIMITED }), "my-etcd-2"),
         next: OLD,
       },
       {
-        name: "is its own while data is still being converted back",
+        name: "is its own while data is in an older format",
         given: saying(wanting(NEXT_MINOR), "my-etcd-0", { storageVersion: "3.5.0" }),
         next: OLD,
       },
       {
-        name: "cancels a pending restart with the previous minor then",
+        name: "cancels a pending restart with the previous minor while data is in an older format",
         given: saying(withTurn(wanting(NEXT_MINOR), "my-etcd-2", BEFORE), "my-etcd-0", { storageVersion: "3.5.0" }),
         next: OLD,
       },
       {
-        name: "gives a member that is down all but the release",
+        name: "has all changes but the release for a member that is down while data is in an older format",
         given: saying(
           withCrashing(
             recording(
@@ -312,12 +312,12 @@ describe("the next template of a member", () => {
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
-        name: "gives it the release that it ran last",
+        name: "has the release that the crashing member ran last",
         given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.16"),
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
-        name: "ignores a previous template that never worked",
+        name: "has the release that the member ran last, not that of a previous template that never ran",
         given: recording(
           withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.15" } } }),
           "3.6.16",
@@ -327,12 +327,12 @@ describe("the next template of a member", () => {
         next: { ...OLD, podTemplate: LIMITED },
       },
       {
-        name: "ignores a reported release without a known image",
+        name: "keeps the release of the EtcdPeer when no template has the last reported patch release",
         given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.18"),
         next: { ...NEWER, podTemplate: LIMITED },
       },
       {
-        name: "uses it when it was given before",
+        name: "has the last reported patch release when the previous template has it",
         given: recording(
           withPeer(stuck(NEWER), "my-etcd-2", { spec: { previous: { ...OLD, version: "3.6.18" } } }),
           "3.6.16",
@@ -342,7 +342,7 @@ describe("the next template of a member", () => {
         next: { ...OLD, version: "3.6.18", podTemplate: LIMITED },
       },
       {
-        name: "uses the release of another minor that it ran",
+        name: "has the release that the member ran last when it is of another minor",
         given: recording(
           withTurn(wanting(OLD, { down: ["my-etcd-0", "my-etcd-1", "my-etcd-2"] }), "my-etcd-2", NEWER),
           "3.6.16",
@@ -352,44 +352,52 @@ describe("the next template of a member", () => {
         next: NEXT_MINOR,
       },
       {
-        name: "keeps the given release when it has run",
+        name: "keeps the release of the EtcdPeer when the member has run it",
         given: recording(stuck(NEWER), "3.6.16", "3.6.16", "3.6.17"),
         next: { ...NEWER, podTemplate: LIMITED },
       },
-      { name: "is the wanted one when its data is converted", given: downgrading(back, ["my-etcd-2"]), next: BEFORE },
-      { name: "ignores the data of other members", given: downgrading(back, ["my-etcd-1"]), next: OLD },
+      {
+        name: "is the wanted template once the data of the member is converted",
+        given: downgrading(back, ["my-etcd-2"]),
+        next: BEFORE,
+      },
+      {
+        name: "stays the same when only the data of another member is converted",
+        given: downgrading(back, ["my-etcd-1"]),
+        next: OLD,
+      },
       {
         name: "cancels a pending restart when the downgrade was cancelled",
         given: withTurn(back, "my-etcd-2"),
         next: OLD,
       },
       {
-        name: "cancels a pending restart when an older minor is requested first",
+        name: "cancels a pending restart with a newer minor when an older minor is requested",
         given: { ...withTurn(wanting(NEXT_MINOR), "my-etcd-2"), cluster: back.cluster },
         next: OLD,
       },
       {
-        name: "keeps its template while it is silent",
+        name: "is its own while the restarted member does not answer",
         given: recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
         next: BEFORE,
       },
       {
-        name: "keeps it while etcd runs without an answer",
+        name: "is its own while etcd runs and does not answer",
         given: withRunning(recording(withCanary(back, "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"), "my-etcd-2"),
         next: BEFORE,
       },
       {
-        name: "updates a member that failed to start with it",
+        name: "is the previous template for a member that failed with the older minor",
         given: recording(withStop(withCanary(back, "my-etcd-2"), "my-etcd-2"), "3.6.16", "3.6.16", "3.6.16"),
         next: OLD,
       },
       {
-        name: "rolls back a failed minor upgrade while others speak the old one",
+        name: "is the previous template after a failed minor upgrade while other members run the old minor",
         given: withStop(withCanary(wanting(NEXT_MINOR), "my-etcd-2"), "my-etcd-2"),
         next: OLD,
       },
       {
-        name: "keeps the new minor when the cluster may speak it",
+        name: "keeps the new minor after a stop when the only member already runs it",
         given: withStop(
           withPod(withUpdated(wanting(NEXT_MINOR, { replicas: 1 }), "my-etcd-0"), "my-etcd-0", notReady),
           "my-etcd-0",
@@ -415,7 +423,7 @@ describe("the next template of a member", () => {
       expect(next(given)).toEqual([OLD, OLD, NEXT_MINOR].map((own) => ({ ...own, podTemplate: LIMITED })));
     });
 
-    test("a pending restart with another release is cancelled, and gets the other changes", () => {
+    test("a pending restart with another release is cancelled, and the EtcdPeer gets the other changes", () => {
       const editedTo = (podTemplate: typeof LIMITED) => {
         const turned = withTurn(wanting(NEXT_MINOR, { replicas: 1 }), "my-etcd-0");
         const spec = { ...turned.cluster.spec, version: "3.9.0", podTemplate };
@@ -428,7 +436,7 @@ describe("the next template of a member", () => {
       expect(next(withTurn(editedTo(LIMITED), "my-etcd-0", limited, { previous: OLD }))).toEqual([limited]);
     });
 
-    test("a release from before the releases in use were known is dropped", () => {
+    test("a member keeps its running release when it cannot move to the release in its EtcdPeer", () => {
       const EARLY = { ...OLD, version: "3.5.21" };
       const said = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce((given, name) => {
         const running = madeFrom(withPeer(given, name, { spec: { version: EARLY.version } }), name, EARLY);
@@ -477,35 +485,35 @@ describe("the next template of a member", () => {
 
     const of = (given: ClusterSnapshot) => nextTemplate(given, peerNamed(given, "my-etcd-2")!);
 
-    test("a pending restart is cancelled", () => {
+    test("a pending restart is cancelled and the previous template returns", () => {
       expect(of(refusing(withTurn(wanted, "my-etcd-2")))).toEqual(OLD);
     });
 
-    test("without a previous template it stays", () => {
+    test("a pending restart stays when the previous template is not the one that runs", () => {
       expect(of(refusing(withTurn(wanted, "my-etcd-2", NEWER, { previous: BEFORE })))).toEqual(NEWER);
     });
 
     const tried = withCanary(wanted, "my-etcd-2");
 
-    test("the canary is judged to the end", () => {
+    test("the canary keeps its template and is still judged", () => {
       expect(of(refusing(tried))).toEqual(NEWER);
       expect(canary(refusing(tried))?.name).toBe("my-etcd-2");
     });
 
-    test("a rollback is recorded until it is done", () => {
+    test("the stop is recorded until the rolled-back member has restarted", () => {
       expect(of(refusing(withStop(tried, "my-etcd-2")))).toEqual(OLD);
       const back = refusing(withTurn(withStop(tried, "my-etcd-2"), "my-etcd-2", OLD));
       expect(stoppedUpdate(back)).toBeDefined();
       expect(stoppedUpdate(madeFrom(back, "my-etcd-2", OLD))).toBeUndefined();
     });
 
-    test("an update without any member is over", () => {
+    test("an update is over when no member has its template", () => {
       expect(wantedRevision(refusing(withUpdate(wanted)))).toBe(revisionOf(OLD));
       expect(wantedRevision(refusing(tried))).toBe(revisionOf(NEWER));
       expect(wantedRevision(refusing(withTurn(withUpdate(wanted), "my-etcd-2")))).toBe(revisionOf(NEWER));
     });
 
-    test("an update without any member is over, whatever other templates exist", () => {
+    test("each member keeps its own template when members have different ones", () => {
       const some = withUpdated(wanting({ ...OLD, podTemplate: LIMITED }), "my-etcd-2");
       const spec = { ...some.cluster.spec, etcd: { extraArgs: { "max-txn-op": "1" } } };
       const given = { ...some, cluster: { ...some.cluster, spec } };
@@ -513,7 +521,7 @@ describe("the next template of a member", () => {
     });
   });
 
-  test("a template without a healthy member is no rollback", () => {
+  test("the template of an unhealthy member is not used for a rollback", () => {
     const others = ["my-etcd-0", "my-etcd-2"];
     const down = cluster({ down: ["my-etcd-1"], spec: NEWER });
     const tried = others.reduce((given, name) => madeFrom(withPeer(given, name, { spec: NEWER }), name, NEWER), down);
@@ -535,37 +543,47 @@ describe("a restart waits for a person", () => {
   const turned = withTurn(asked, "my-etcd-2");
   const back = withStop(withTurn(withCanary(asked, "my-etcd-2"), "my-etcd-2", OLD), "my-etcd-2");
   const cases: { name: string; given: ClusterSnapshot; waits: boolean; restarts: boolean }[] = [
-    { name: "with OnDelete and a pending restart", given: turned, waits: true, restarts: false },
-    { name: "not with RollingUpdate", given: withTurn(wanted, "my-etcd-2"), waits: false, restarts: true },
+    { name: "a pending restart with OnDelete waits", given: turned, waits: true, restarts: false },
     {
-      name: "also after a stop, with the failed template",
+      name: "a pending restart with RollingUpdate does not wait",
+      given: withTurn(wanted, "my-etcd-2"),
+      waits: false,
+      restarts: true,
+    },
+    {
+      name: "a pending restart with the failed template waits with OnDelete",
       given: withStop(turned, "my-etcd-1"),
       waits: true,
       restarts: false,
     },
-    { name: "not without a pending restart", given: asked, waits: false, restarts: false },
-    { name: "not without a pod", given: withoutPod(turned, "my-etcd-2"), waits: false, restarts: false },
-    { name: "not in a rollback", given: back, waits: false, restarts: true },
+    { name: "without a pending restart there is nothing to wait for", given: asked, waits: false, restarts: false },
     {
-      name: "not in a rollback of another failed member",
+      name: "without a pod there is nothing to wait for",
+      given: withoutPod(turned, "my-etcd-2"),
+      waits: false,
+      restarts: false,
+    },
+    { name: "a rollback does not wait", given: back, waits: false, restarts: true },
+    {
+      name: "a rollback of a second failed member does not wait",
       given: withStop(back, "my-etcd-1"),
       waits: false,
       restarts: true,
     },
     {
-      name: "after a stop of another update",
+      name: "a pending restart waits when the recorded stop belongs to another update",
       given: withUpdate(back, { revision: "0123456789abcdef", stopped: { member: "my-etcd-2", message: "" } }),
       waits: true,
       restarts: false,
     },
     {
-      name: "no member restarts with a failed template",
+      name: "a pending restart with a failed template neither waits nor happens",
       given: withStop(withTurn(wanted, "my-etcd-2"), "my-etcd-1"),
       waits: false,
       restarts: false,
     },
     {
-      name: "not for a member that never ran",
+      name: "a pending restart of a member that never ran does not wait",
       given: withStraggler(turned, { started: false }),
       waits: false,
       restarts: true,
@@ -584,15 +602,15 @@ describe("a restart is pending", () => {
   const turned = withTurn(wanted, "my-etcd-2");
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
     { name: "when the pod has another template than the EtcdPeer", given: turned, is: true },
-    { name: "not with the same template", given: wanted, is: false },
+    { name: "not when the pod has the template of the EtcdPeer", given: wanted, is: false },
     { name: "not without a pod", given: withoutPod(turned, "my-etcd-2"), is: false },
     { name: "not with a terminating pod", given: withPod(turned, "my-etcd-2", going), is: false },
-    { name: "not without a recorded revision", given: madeFrom(turned, "my-etcd-2", undefined), is: false },
+    { name: "not when the pod has no recorded revision", given: madeFrom(turned, "my-etcd-2", undefined), is: false },
   ];
   for (const { name, given, is } of cases)
     test(name, () => expect(hasPendingRestart(given, peerNamed(given, "my-etcd-2")!)).toBe(is));
 
-  test("is possible once the ReplicaSet has the template", () => {
+  test("the restart is possible once the ReplicaSet has the template", () => {
     const peer = peerNamed(turned, "my-etcd-2")!;
     expect(isTemplateReady(peer)).toBe(true);
     expect(isTemplateReady({ ...peer, status: { revision: revisionOf(OLD) } })).toBe(false);
@@ -603,18 +621,18 @@ describe("a restart is pending", () => {
 describe("a fit member", () => {
   const cases: { name: string; given: ClusterSnapshot; why: string | undefined }[] = [
     { name: "is healthy, Ready, has caught up, and has a recorded revision", given: settled, why: undefined },
-    { name: "answers", given: cluster({ down: ["my-etcd-2"] }), why: "is healthy" },
+    { name: "answers as a healthy member", given: cluster({ down: ["my-etcd-2"] }), why: "is healthy" },
     { name: "serves clients", given: unpublished(settled, "my-etcd-2"), why: "is healthy" },
     { name: "is ready", given: withPod(settled, "my-etcd-2", notReady), why: "has a Ready pod" },
     { name: "has a pod", given: withoutPod(settled, "my-etcd-2"), why: "has a Ready pod" },
-    { name: "stays", given: withPod(settled, "my-etcd-2", going), why: "has a Ready pod" },
+    { name: "has a pod that is not terminating", given: withPod(settled, "my-etcd-2", going), why: "has a Ready pod" },
     {
-      name: "may be a thousand entries behind",
+      name: "may be 1,000 raft entries behind the others",
       given: saying(settled, "my-etcd-0", { raftIndex: 1_010 }),
       why: undefined,
     },
     {
-      name: "may not be more",
+      name: "may not be more than 1,000 raft entries behind the others",
       given: saying(settled, "my-etcd-0", { raftIndex: 1_011 }),
       why: "has caught up with the others",
     },
@@ -637,7 +655,7 @@ describe("a fit member", () => {
   for (const { name, given, why } of cases)
     test(name, () => expect(restartBlocker(given, memberIn(given, "my-etcd-2"))).toBe(why));
 
-  test("is updated with the wanted template", () => {
+  test("is updated once it runs the wanted template", () => {
     const updated = withUpdated(wanted, "my-etcd-2");
     const isDone = (given: ClusterSnapshot) => isUpdated(given, memberIn(given, "my-etcd-2"));
     expect(isDone(updated)).toBe(true);
@@ -658,7 +676,7 @@ describe("the canary", () => {
       is: "my-etcd-2",
     },
     {
-      name: "does not exist without a recorded or for a finished update",
+      name: "does not exist without a recorded update",
       given: withoutPod(withTurn(wanted, "my-etcd-2"), "my-etcd-2"),
       is: undefined,
     },
@@ -687,14 +705,14 @@ describe("the canary", () => {
       is: undefined,
     },
     {
-      name: "is the next member then",
+      name: "is the next restarted member when the first one lost its claim",
       given: withoutClaims(withCanary(tried, "my-etcd-1"), "my-etcd-1"),
       is: "my-etcd-2",
     },
     { name: "is not a member without an EtcdPeer", given: withoutPeers(tried, "my-etcd-2"), is: undefined },
     { name: "is not a member after its rollback", given: withTurn(tried, "my-etcd-2", OLD), is: undefined },
     {
-      name: "is not a member after the old template is wanted again",
+      name: "does not exist once the spec asks for the old template again",
       given: { ...tried, cluster: settled.cluster },
       is: undefined,
     },
@@ -715,15 +733,23 @@ describe("a member is starting with the update", () => {
   const updated = withUpdated(withUpdate(wanted), "my-etcd-2");
   const unnoted = madeFrom(settled, "my-etcd-2", undefined);
   const cases: { name: string; given: ClusterSnapshot; is: boolean }[] = [
-    { name: "when its pod is new", given: made(updated, "2026-01-01T11:50:01Z"), is: true },
-    { name: "not with an old pod", given: made(updated, "2026-01-01T11:50:00Z"), is: false },
     {
-      name: "not with another template",
+      name: "when its pod with the new template is younger than the start timeout",
+      given: made(updated, "2026-01-01T11:50:01Z"),
+      is: true,
+    },
+    {
+      name: "not when its pod is as old as the start timeout",
+      given: made(updated, "2026-01-01T11:50:00Z"),
+      is: false,
+    },
+    {
+      name: "not when its pod has another template",
       given: made(withUpdate(wanted), "2026-01-01T11:59:00Z"),
       is: false,
     },
     {
-      name: "not without a recorded revision or an update",
+      name: "not when its pod has no recorded revision and no update is recorded",
       given: made(unnoted, "2026-01-01T11:59:00Z"),
       is: false,
     },
@@ -743,7 +769,7 @@ describe("a member is starting with the update", () => {
     test(name, () => expect(isStartingWithUpdate(given, memberIn(given, "my-etcd-2"))).toBe(is));
 });
 
-test("othersDown: managed voters outside the quorum", () => {
+test("othersDown returns the other managed voters outside the quorum", () => {
   const names = (given: ClusterSnapshot) => othersDown(given, "my-etcd-2").map(({ name }) => name);
   expect(names(settled)).toEqual([]);
   expect(names(cluster({ replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }))).toEqual(["my-etcd-1"]);

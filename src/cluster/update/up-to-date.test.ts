@@ -64,7 +64,7 @@ const cases: readonly {
     members: ALL,
   },
   {
-    name: "the spec has the same meaning in other words",
+    name: "the spec is written differently with the same meaning",
     given: wanting({ ...OLD, podTemplate: { metadata: {} } }),
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
     members: ALL,
@@ -76,25 +76,25 @@ const cases: readonly {
     members: [],
   },
   {
-    name: "one has a pending restart",
+    name: "one member has a pending restart",
     given: turning,
     says: ["False", "Rolling", "2 of 3 members run what the spec asks for"],
     members: ["my-etcd-1", "my-etcd-2"],
   },
   {
-    name: "all have restarted, and the last one is not fit yet",
+    name: "all members have restarted, and the last one is not fit yet",
     given: withUpdate(withCanary(withUpdated(wanting(NEWER), "my-etcd-0", "my-etcd-1"), "my-etcd-2")),
     says: ["False", "Rolling", "3 of 3 members run what the spec asks for; waiting for my-etcd-2"],
     members: ALL,
   },
   {
-    name: "all are updated and fit",
+    name: "all members are updated and fit",
     given: withUpdated(wanting(NEWER), ...ALL),
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
     members: ALL,
   },
   {
-    name: "a member is down without a change",
+    name: "the only member without the update is down",
     given: withUpdated(wanting(NEWER, { down: ["my-etcd-2"] }), "my-etcd-0", "my-etcd-1"),
     says: ["False", "Rolling", "2 of 3 members run what the spec asks for; waiting for my-etcd-2"],
   },
@@ -105,7 +105,7 @@ const cases: readonly {
     members: [],
   },
   {
-    name: "people restart members, and have not begun",
+    name: "two members wait with OnDelete until a person deletes their pods",
     given: withTurn(withTurn(withUpdated(onDelete, "my-etcd-2"), "my-etcd-1"), "my-etcd-0"),
     says: [
       "False",
@@ -115,7 +115,7 @@ const cases: readonly {
     members: ["my-etcd-2"],
   },
   {
-    name: "people have yet to restart the last one",
+    name: "the last member waits with OnDelete until a person deletes its pod",
     given: withTurn(withUpdated(onDelete, "my-etcd-1", "my-etcd-2"), "my-etcd-0"),
     says: [
       "False",
@@ -124,18 +124,18 @@ const cases: readonly {
     ],
   },
   {
-    name: "there is one member",
+    name: "the only member runs what the spec asks for",
     given: cluster({ replicas: 1 }),
     says: ["True", "UpToDate", "1 of 1 members run what the spec asks for"],
     members: ["my-etcd-0"],
   },
   {
-    name: "with OnDelete, not all EtcdPeers have the template yet",
+    name: "not all EtcdPeers have the wanted template yet, with OnDelete",
     given: withTurn(onDelete, "my-etcd-2"),
     says: ["False", "Rolling", "0 of 3 members run what the spec asks for"],
   },
   {
-    name: "it is paused during an update",
+    name: "the cluster is paused during an update",
     given: { ...turning, cluster: { ...turning.cluster, spec: { ...turning.cluster.spec, paused: true } } },
     says: [
       "False",
@@ -144,7 +144,7 @@ const cases: readonly {
     ],
   },
   {
-    name: "it is paused with nothing to do",
+    name: "the cluster is paused and nothing has changed",
     given: cluster({ spec: { paused: true } }),
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
   },
@@ -171,7 +171,7 @@ const cases: readonly {
     members: [],
   },
   {
-    name: "the release is not reachable",
+    name: "spec.version cannot be reached from the running release",
     given: cluster({ spec: { version: "3.4.35" } }),
     says: [
       "False",
@@ -181,22 +181,22 @@ const cases: readonly {
     members: [],
   },
   {
-    name: "the next minor is asked for",
+    name: "the spec asks for the next minor",
     given: wanting(NEXT_MINOR),
     says: ["False", "Rolling", "0 of 3 members run what the spec asks for"],
   },
   {
-    name: "it is being created",
+    name: "the cluster is being created",
     given: cluster({ stage: "starting" }),
     says: ["False", "Forming", "the cluster is being created"],
   },
   {
-    name: "it is being deleted",
+    name: "the cluster is being deleted",
     given: cluster({ deleting: true }),
     says: ["False", "Deleting", "the cluster is being deleted"],
   },
   {
-    name: "pods are missing, terminating and without a revision",
+    name: "one pod is missing, one is terminating and one has no recorded revision",
     given: madeFrom(
       withPod(withoutPod(settled, "my-etcd-0"), "my-etcd-1", {
         metadata: { deletionTimestamp: "2026-01-01T12:00:00Z" },
@@ -212,19 +212,19 @@ const cases: readonly {
     members: [],
   },
   {
-    name: "a joining member counts, too",
+    name: "all members, including a joining one, run what the spec asks for",
     given: withArrival(cluster({ spec: { replicas: 4 } }), "my-etcd-3", "synced"),
     says: ["True", "UpToDate", "4 of 4 members run what the spec asks for"],
     members: [...ALL, "my-etcd-3"],
   },
   {
-    name: "a member that was added by hand does not count",
+    name: "another member was added by hand",
     given: withMember(settled, THEIRS),
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
     members: ALL,
   },
   {
-    name: "the certificate for members is missing",
+    name: "the requested peer certificate is missing",
     given: goingTo(secured(), THEIR_PEER),
     says: changing(
       "tls.peer: members keep their certificates, since the requested ones cannot be used yet: Secret foo/their-peer, the peer certificate of members, is missing; create it, with tls.crt, tls.key and ca.crt",
@@ -232,7 +232,7 @@ const cases: readonly {
     members: ALL,
   },
   {
-    name: "clients do not know the new certificates yet",
+    name: "clients do not trust the CA of the new certificates yet",
     given: running(withMade(goingTo(secured(), THEIR_CLIENT), { server: BY_THEM, operator: BY_THEM })),
     says: changing(
       "tls.client: members trust the new CA, and clients are given time to trust it: ConfigMap my-etcd-ca has to list the new CA in ca.crt for 150 s",
@@ -245,24 +245,24 @@ const cases: readonly {
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
   },
   {
-    name: "members wait for missing certificates",
+    name: "TLS is switched on and the certificates of members do not exist yet",
     given: withSeen(switching({}, ["nothing", "nothing", "nothing"]), { peer: absent, server: absent }),
     says: changing(
       "tls.peer: members run without TLS until their certificates exist; tls.client: members run without TLS until their certificates exist",
     ),
   },
   {
-    name: "a foreign member could not dial members over TLS",
+    name: "a member that was added by hand may not be able to dial over TLS",
     given: withMember(switching({}, ["both", "both", "both"], "2026-01-01T11:59:00Z"), THEIRS),
     says: changing("tls.peer: members keep http peer URLs until every member can dial over TLS"),
   },
   {
-    name: "members return from TLS while a foreign one is listed with https",
+    name: "TLS is switched off while a member still has an https peer URL",
     given: listedBy(switching({ peer: { provider: "None" } }, ["both", "both", "both"]), "https", ["my-etcd-1"]),
     says: changing("tls.peer: members keep their certificates until every peer URL is http"),
   },
   {
-    name: "clients may still use both schemes",
+    name: "members have TLS and clients may still use both http and https",
     given: switching({}, ["reached", "reached", "reached"], "2026-01-01T11:59:00Z"),
     says: ["True", "UpToDate", "3 of 3 members run what the spec asks for"],
   },
@@ -287,7 +287,7 @@ function statusOf(given: ClusterSnapshot) {
 }
 
 for (const { name, given, says, members } of cases) {
-  test(`up to date: ${name}`, () => {
+  test(`UpToDate is ${says[0]} with reason ${says[1]} when ${name}`, () => {
     const { conditions, members: told } = statusOf(given);
     const { status, reason, message } = conditions!.find(({ type }) => type === "UpToDate")!;
     expect([status, reason, message]).toEqual(says);
@@ -295,15 +295,15 @@ for (const { name, given, says, members } of cases) {
   });
 }
 
-test("up to date: no members is not all members", () => {
+test("UpToDate is False with reason Forming when the cluster has no members", () => {
   expect(upToDate({ snapshot: settled, own: [] })).toMatchObject({ status: "False", reason: "Forming" });
 });
 
-test("up to date: ignores a member that was added by hand", () => {
+test("a member that was added by hand has no field upToDate in the status", () => {
   expect(statusOf(withMember(settled, THEIRS)).members!.at(-1)).not.toHaveProperty("upToDate");
 });
 
-test("up to date: has the observed generation, so that a client can wait for its edit", () => {
+test("UpToDate has the observed generation, so that a client can wait for its edit", () => {
   const edited = wanting(NEWER);
   const before = statusOf(settled);
   const live = { ...edited.cluster, metadata: { ...edited.cluster.metadata, generation: 2 }, status: before };

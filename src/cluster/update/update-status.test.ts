@@ -28,7 +28,7 @@ const notReady = { status: { conditions: [{ type: "Ready", status: "False" }] } 
 const STOPPED = { member: "my-etcd-2", message: "it ended" };
 
 const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> | undefined }[] = [
-  { name: "all run what is wanted", given: settled, is: undefined },
+  { name: "all members run the wanted template", given: settled, is: undefined },
   {
     name: "the update has just begun",
     given: wanted,
@@ -42,12 +42,12 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     },
   },
   {
-    name: "the update is recorded",
+    name: "the update is recorded already, and keeps its start and first release",
     given: withUpdate(wanted, { since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
     is: { from: "3.6.15", since: "2026-01-01T11:30:00Z" },
   },
   {
-    name: "another update is recorded",
+    name: "another update is recorded, and the new one replaces it",
     given: withUpdate(wanted, { revision: "0123456789abcdef", since: "2026-01-01T11:30:00Z", from: "3.6.15" }),
     is: { revision: wantedRevision(wanted), from: "3.6.16", since: "2026-01-01T12:00:00Z" },
   },
@@ -64,12 +64,12 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     is: { updated: [], waitingFor: "my-etcd-2" },
   },
   {
-    name: "a member is fit with it",
+    name: "a member is fit with the wanted template",
     given: withUpdated(wanted, "my-etcd-2"),
     is: { updated: ["my-etcd-2"], proven: true },
   },
   {
-    name: "a member was fit with it and is not any more",
+    name: "a member was fit with the wanted template and is unfit now",
     given: withUpdate(withCanary(wanted, "my-etcd-2"), { proven: true }),
     is: { updated: [], proven: true },
   },
@@ -79,56 +79,60 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
     is: { updated: [], proven: false },
   },
   {
-    name: "people restart members",
+    name: "members wait with OnDelete until a person deletes their pods",
     given: withTurn(withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2"), "my-etcd-0"),
     is: { updated: [], waitingForDeletion: ["my-etcd-0", "my-etcd-2"] },
   },
   {
-    name: "all EtcdPeers have it, and one pod is old",
+    name: "all EtcdPeers have the wanted template, and one pod has the old one",
     given: madeFrom(withUpdated(wanted, ...all), "my-etcd-0", OLD),
     is: { updated: ["my-etcd-1", "my-etcd-2"] },
   },
   {
-    name: "the last one has restarted, and is not ready yet",
+    name: "the last member has restarted, and its pod is not Ready yet",
     given: withPod(withUpdated(withUpdate(wanted), ...all), "my-etcd-0", notReady),
     is: { updated: ["my-etcd-1", "my-etcd-2"], waitingFor: "my-etcd-0" },
   },
   { name: "all members are updated", given: withUpdated(withUpdate(wanted), ...all), is: undefined },
-  { name: "a member is not Ready long after", given: withPod(settled, "my-etcd-0", notReady), is: undefined },
-  { name: "a member has no pod long after", given: withoutPod(settled, "my-etcd-0"), is: undefined },
+  {
+    name: "no update is recorded and a pod is not Ready",
+    given: withPod(settled, "my-etcd-0", notReady),
+    is: undefined,
+  },
+  { name: "no update is recorded and a member has no pod", given: withoutPod(settled, "my-etcd-0"), is: undefined },
   {
     name: "pods of an earlier operator release have no revision",
     given: all.reduce((given, name) => madeFrom(given, name, undefined), settled),
     is: undefined,
   },
-  { name: "it is being formed", given: cluster({ stage: "starting", spec: NEWER }), is: undefined },
+  { name: "the cluster is being formed", given: cluster({ stage: "starting", spec: NEWER }), is: undefined },
   {
-    name: "it was stopped",
+    name: "the update was stopped",
     given: withStop(wanted, "my-etcd-2"),
     is: { to: "3.6.17", updated: [], stopped: STOPPED, since: "2026-01-01T11:30:00Z" },
   },
   {
-    name: "it was stopped, and one member works with it after all",
+    name: "the update was stopped, and one member is fit with the wanted template later",
     given: withUpdated(withStop(wanted, "my-etcd-2"), "my-etcd-2"),
     is: { updated: ["my-etcd-2"], stopped: STOPPED },
   },
   {
-    name: "it was stopped, and all members work with it after all",
+    name: "the update was stopped, and all members are fit with the wanted template later",
     given: withUpdated(withStop(wanted, "my-etcd-2"), ...all),
     is: undefined,
   },
   {
-    name: "it was stopped, and the old is wanted again",
+    name: "the update was stopped, and the spec asks for the old template again",
     given: withUpdate(settled, { revision: wantedRevision(wanted), stopped: STOPPED }),
     is: undefined,
   },
   {
-    name: "the version is not reachable",
+    name: "spec.version cannot be reached from the running release",
     given: cluster({ spec: { version: "3.4.1" } }),
     is: undefined,
   },
   {
-    name: "the version is not reachable, and the pod template changes",
+    name: "spec.version cannot be reached, and the pod template changes",
     given: cluster({ spec: { version: "3.4.1", podTemplate: withResources({ limits: { cpu: "1" } }) } }),
     is: { from: "3.6.16", to: "3.6.16" },
   },
@@ -150,20 +154,20 @@ const cases: { name: string; given: ClusterSnapshot; is: Partial<UpdateStatus> |
 ];
 
 for (const { name, given, is } of cases) {
-  test(`update status: when ${name}, it is ${is === undefined ? "absent" : "present"}`, () => {
+  test(`status.update is ${is === undefined ? "absent" : "present"} when ${name}`, () => {
     const status = updateStatus(given);
     if (is === undefined) expect(status).toBeUndefined();
     else expect(status).toMatchObject(is);
   });
 }
 
-test("update status: absent facts are left out", () => {
+test("status.update has no fields waitingFor, stopped and waitingForDeletion when they do not apply", () => {
   expect(updateStatus(wanted)).not.toHaveProperty("waitingFor");
   expect(updateStatus(wanted)).not.toHaveProperty("stopped");
   expect(updateStatus(withTurn(wanted, "my-etcd-2"))).not.toHaveProperty("waitingForDeletion");
 });
 
-test("update status: a stop is forgotten when something else is wanted", () => {
+test("status.update drops the stop of an update when the spec asks for something else", () => {
   const { update } = withStop(wanted, "my-etcd-2").cluster.status!;
   const other = withUpdate(wanting({ ...OLD, version: "3.6.18" }), update);
   const status = updateStatus(other);
@@ -172,17 +176,21 @@ test("update status: a stop is forgotten when something else is wanted", () => {
 });
 
 const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
-  { name: "there is no change", given: settled, is: false },
-  { name: "there is a change", given: wanted, is: true },
-  { name: "the EtcdPeer has it, and the pod is old", given: withTurn(settled, "my-etcd-1", NEWER), is: true },
-  { name: "it was stopped", given: withStop(wanted, "my-etcd-2"), is: false },
+  { name: "the spec is unchanged", given: settled, is: false },
+  { name: "the spec asks for another release", given: wanted, is: true },
+  {
+    name: "an EtcdPeer has the new template, and its pod has the old one",
+    given: withTurn(settled, "my-etcd-1", NEWER),
+    is: true,
+  },
+  { name: "the update was stopped", given: withStop(wanted, "my-etcd-2"), is: false },
   {
     name: "a downgrade was stopped",
     given: withStop(cluster({ spec: { version: "3.5.35" } }), "my-etcd-2"),
     is: false,
   },
   {
-    name: "a rolled-back member has not restarted yet",
+    name: "a rolled-back member still runs the failed template",
     given: withStop(madeFrom(wanted, "my-etcd-2", NEWER), "my-etcd-2"),
     is: true,
   },
@@ -191,9 +199,9 @@ const updating: { name: string; given: ClusterSnapshot; is: boolean }[] = [
 ];
 
 for (const { name, given, is } of updating)
-  test(`updating: when ${name}, ${is ? "members are" : "no member is"}`, () => expect(isUpdating(given)).toBe(is));
+  test(`isUpdating is ${is} when ${name}`, () => expect(isUpdating(given)).toBe(is));
 
-test("no member waits for people while the cluster forms", () => {
+test("no member waits for a person to delete its pod while the cluster is being formed", () => {
   const turned = withTurn(wanting(NEWER, { spec: ON_DELETE }), "my-etcd-2");
   expect(waitingForDeletion(turned)).toEqual(["my-etcd-2"]);
   const forming = cluster({ stage: "starting", spec: { ...NEWER, ...ON_DELETE } }).cluster;

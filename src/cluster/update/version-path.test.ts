@@ -42,59 +42,59 @@ describe("the path to a release", () => {
     { name: "exists within the minor, back", given: settled, to: "3.6.0", isOpen: true },
     { name: "exists to the next minor", given: settled, to: "3.7.0", isOpen: true },
     { name: "exists to the previous minor", given: settled, to: "3.5.35", isOpen: true },
-    { name: "not to a patch release that could not start", given: settled, to: "3.5.25", isOpen: false },
+    { name: "does not exist to a patch release that could not start", given: settled, to: "3.5.25", isOpen: false },
     { name: "does not exist two minors back", given: settled, to: "3.4.35", isOpen: false },
-    { name: "not to another major", given: settled, to: "2.5.35", isOpen: false },
+    { name: "does not exist to another major", given: settled, to: "2.5.35", isOpen: false },
     {
-      name: "from 3.5 not to the previous minor",
+      name: "does not exist from 3.5 to the previous minor",
       given: answering(settled, "3.5.35", "3.5.35", "3.5.35"),
       to: "3.4.35",
       isOpen: false,
     },
     {
-      name: "one member with the next minor rules out the minor after it",
+      name: "does not exist to 3.8 when only one member runs 3.7",
       given: answering(settled, "3.6.16", "3.6.16", "3.7.1"),
       to: "3.8.0",
       isOpen: false,
     },
     {
-      name: "to the previous minor, while a member runs it",
+      name: "exists to the previous minor while a member runs it",
       given: answering(settled, "3.6.16", "3.7.1", "3.7.1"),
       to: "3.6.17",
       isOpen: true,
     },
     {
-      name: "also while most run the next minor",
+      name: "exists to 3.5 while one member runs 3.5 and most run 3.6",
       given: answering(settled, "3.5.11", "3.6.0", "3.6.0"),
       to: "3.5.35",
       isOpen: true,
     },
     {
-      name: "not back by two minors, whatever runs the old one",
+      name: "does not exist two minors back, also while a member runs that minor",
       given: answering(settled, "3.5.35", "3.7.1", "3.7.1"),
       to: "3.5.35",
       isOpen: false,
     },
     {
-      name: "every release counts, not only the oldest",
+      name: "does not exist when any release in use rules it out, not only the oldest",
       given: answering(settled, "3.5.20", "3.7.1", "3.7.1"),
       to: "3.6.17",
       isOpen: false,
     },
     {
-      name: "a custom build is compared with nothing",
+      name: "ignores the version that a custom build reports",
       given: answering(settled, "3.6.16", "3.6.16", "3.9.0-ours"),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "also while it will get another template",
+      name: "ignores the version of a custom build with a pending restart",
       given: madeFrom(answering(settled, "3.6.16", "3.6.16", "3.9.0-ours"), "my-etcd-2", NEXT_MINOR),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "an image tag counts, not the reported name",
+      name: "starts at the image tag when members report another release than their tag",
       given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
         (given, name) => saying(given, name, { version: "3.6.16" }),
         answering(settled, "3.7.1", "3.7.1", "3.7.1"),
@@ -103,7 +103,7 @@ describe("the path to a release", () => {
       isOpen: true,
     },
     {
-      name: "unless it will get another template",
+      name: "starts at the reported release when the pod has another template than the EtcdPeer",
       given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
         (given, name) => madeFrom(saying(given, name, { version: "3.6.16" }), name, OLD),
         answering(settled, "3.7.1", "3.7.1", "3.7.1"),
@@ -112,49 +112,49 @@ describe("the path to a release", () => {
       isOpen: false,
     },
     {
-      name: "the last release of a silent member counts",
+      name: "counts the recorded release of a member that does not answer",
       given: recording(answering(settled, "3.6.16", "3.6.16", undefined), "3.6.16", "3.6.16", "3.5.20"),
       to: "3.7.0",
       isOpen: false,
     },
     {
-      name: "its own report counts more",
+      name: "prefers the reported release to the recorded one",
       given: recording(settled, "3.5.20", "3.5.20", "3.5.20"),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "the EtcdPeer counts for a silent member without a record",
+      name: "exists to 3.6 when a member without answer and record has 3.7 in its EtcdPeer",
       given: withPeer(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2", { spec: { version: "3.7.1" } }),
       to: "3.6.17",
       isOpen: true,
     },
     {
-      name: "a starting release counts, though it has never run",
+      name: "counts the release of a member that is running for the first time",
       given: withRunning(startingWith("3.5.11"), "my-etcd-2"),
       to: "3.7.0",
       isOpen: false,
     },
     {
-      name: "a release that may start at any moment counts",
+      name: "counts the release of a young pod that may start at any moment",
       given: withPod(startingWith("3.5.11"), "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:01Z" } }),
       to: "3.7.0",
       isOpen: false,
     },
     {
-      name: "one that failed to start in time does not count",
+      name: "ignores the release of a member that did not start in time",
       given: withPod(startingWith("3.5.11"), "my-etcd-2", { metadata: { creationTimestamp: "2026-01-01T11:50:00Z" } }),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "a stuck member that never ran does not count",
+      name: "ignores the release of a stuck member that never ran",
       given: withPeer(unheard(neverStarted, "my-etcd-2"), "my-etcd-2", { spec: { version: "3.5.11" } }),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "a member without a pod that never ran does not count",
+      name: "ignores the release of a member that never ran and has no pod",
       given: withPeer(withoutPod(unheard(neverStarted, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
         spec: { version: "3.5.11" },
       }),
@@ -162,19 +162,19 @@ describe("the path to a release", () => {
       isOpen: true,
     },
     {
-      name: "a member that is down has the release on its claim",
+      name: "counts the release on the claim of a member that is down",
       given: withRelease(unheard(settled, "my-etcd-2"), "my-etcd-2", "3.5.11"),
       to: "3.7.0",
       isOpen: false,
     },
     {
-      name: "an unproven release that does not run does not count",
+      name: "ignores the release in the EtcdPeer of a stuck member that never reported it",
       given: withPeer(unheard(settled, "my-etcd-2"), "my-etcd-2", { spec: { version: "3.5.11" } }),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "an unproven release without a pod does not count",
+      name: "ignores the release in the EtcdPeer of a member that has no pod and never reported it",
       given: withPeer(withoutPod(unheard(settled, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
         spec: { version: "3.5.11" },
       }),
@@ -182,7 +182,7 @@ describe("the path to a release", () => {
       isOpen: true,
     },
     {
-      name: "an unproven release that may be starting counts",
+      name: "counts the release in the EtcdPeer of a member with a running container",
       given: withPeer(withRunning(unheard(settled, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", {
         spec: { version: "3.5.11" },
       }),
@@ -190,25 +190,25 @@ describe("the path to a release", () => {
       isOpen: false,
     },
     {
-      name: "the last answer counts more than the claim",
+      name: "prefers the reported release to the one on the claim",
       given: withRelease(settled, "my-etcd-2", "3.5.11"),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "an invalid release on a claim is ignored",
+      name: "ignores an invalid release on a claim",
       given: withRelease(withoutPeers(unheard(settled, "my-etcd-2"), "my-etcd-2"), "my-etcd-2", "latest"),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "a member without a record and EtcdPeer has no release",
+      name: "ignores a member that has no record and no EtcdPeer",
       given: withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
       to: "3.7.0",
       isOpen: true,
     },
     {
-      name: "a member without an EtcdPeer has the recorded release",
+      name: "counts the recorded release of a member without an EtcdPeer",
       given: recording(
         withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
         "3.6.16",
@@ -219,7 +219,7 @@ describe("the path to a release", () => {
       isOpen: false,
     },
     {
-      name: "a recorded custom build has no release",
+      name: "ignores a recorded custom build",
       given: recording(
         withoutPeers(answering(settled, "3.6.16", "3.6.16", undefined), "my-etcd-2"),
         "3.6.16",
@@ -230,7 +230,7 @@ describe("the path to a release", () => {
       isOpen: true,
     },
     {
-      name: "a member that was added by hand has its own release",
+      name: "ignores the release of a member that was added by hand",
       given: recordingTheirs("3.4.1"),
       to: "3.7.0",
       isOpen: true,
@@ -239,7 +239,7 @@ describe("the path to a release", () => {
   for (const { name, given, to, isOpen } of cases)
     test(name, () => expect(whyNoPathTo(given, to) === undefined, whyNoPathTo(given, to)).toBe(isOpen));
 
-  test("the oldest of several is named", () => {
+  test("the message names the oldest release in use", () => {
     const given = answering(settled, "3.7.1", "3.6.16", "3.5.30");
     expect(whyNoPathTo(given, "3.4.1")).toBe(
       "from 3.5.30 to 3.4.1 is a downgrade by a minor version, which etcd 3.5 does not support",
@@ -251,53 +251,65 @@ describe("the release of a requested downgrade", () => {
   const down = cluster({ spec: { version: "3.5.35" } });
   const cases: { name: string; given: ClusterSnapshot; is: string | undefined }[] = [
     { name: "is the previous minor", given: down, is: "3.5.35" },
-    { name: "also for the last member", given: answering(down, "3.5.35", "3.5.35", "3.6.16"), is: "3.5.35" },
-    { name: "does not exist when all run it", given: answering(down, "3.5.35", "3.5.35", "3.5.30"), is: undefined },
+    {
+      name: "is the previous minor until the last member runs it",
+      given: answering(down, "3.5.35", "3.5.35", "3.6.16"),
+      is: "3.5.35",
+    },
+    {
+      name: "does not exist once all members run the previous minor",
+      given: answering(down, "3.5.35", "3.5.35", "3.5.30"),
+      is: undefined,
+    },
     { name: "is not an older patch release", given: cluster({ spec: { version: "3.6.1" } }), is: undefined },
     { name: "is not the next minor", given: cluster({ spec: { version: "3.7.1" } }), is: undefined },
     { name: "is not two minors back", given: cluster({ spec: { version: "3.4.35" } }), is: undefined },
-    { name: "also not for one of the members", given: answering(down, "3.6.16", "3.6.16", "3.7.1"), is: undefined },
+    {
+      name: "does not exist when it is two minors back for one member",
+      given: answering(down, "3.6.16", "3.6.16", "3.7.1"),
+      is: undefined,
+    },
   ];
   for (const { name, given, is } of cases) test(name, () => expect(askedDowngrade(given)).toBe(is));
 });
 
-describe("a member that is downgraded by a minor", () => {
+describe("a member that moves to the previous minor", () => {
   const ready = { downgradeTo: "3.5.0", storageVersion: "3.5.0" };
   const name = "my-etcd-2";
   const cases: { name: string; given: ClusterSnapshot; to?: string; why: string | undefined }[] = [
-    { name: "can when it reports converted data", given: saying(settled, name, ready), why: undefined },
+    { name: "can move when it reports converted data", given: saying(settled, name, ready), why: undefined },
     {
-      name: "cannot without a downgrade",
+      name: "cannot move without an enabled downgrade",
       given: saying(settled, name, { ...ready, downgradeTo: undefined }),
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
-      name: "cannot with a downgrade to another minor",
+      name: "cannot move while a downgrade to another minor is enabled",
       given: saying(settled, name, { ...ready, downgradeTo: "3.6.0" }),
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
-      name: "cannot with an unreadable downgrade",
+      name: "cannot move while the reported downgrade is no release",
       given: saying(settled, name, { ...ready, downgradeTo: "there" }),
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
-      name: "cannot before its data is converted",
+      name: "cannot move before its data is converted",
       given: saying(settled, name, { ...ready, storageVersion: "3.6.0" }),
       why: "my-etcd-2 has its data in the format of 3.6.0",
     },
     {
-      name: "cannot without a reported format",
+      name: "cannot move without a reported format",
       given: saying(settled, name, { ...ready, storageVersion: undefined }),
       why: "my-etcd-2 has its data in the format of an unreported release",
     },
     {
-      name: "cannot by the reports of others",
+      name: "cannot move when only other members report converted data",
       given: saying(saying(settled, "my-etcd-0", ready), "my-etcd-1", ready),
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
-      name: "cannot while it is silent, whatever others report",
+      name: "cannot move while it does not answer, also when other members report converted data",
       given: withRelease(
         unheard(saying(saying(settled, "my-etcd-0", ready), "my-etcd-1", ready), name),
         name,
@@ -306,22 +318,22 @@ describe("a member that is downgraded by a minor", () => {
       why: "my-etcd-2 does not report the format of its data",
     },
     {
-      name: "cannot while it knows no leader",
+      name: "cannot move while it has no leader",
       given: withRelease(saying(settled, name, { ...ready, leaderId: undefined }), name, "3.6.16"),
       why: "my-etcd-2 does not report the format of its data",
     },
     {
-      name: "can as long as a voter runs that minor",
+      name: "can move while a voter runs that minor",
       given: answering(settled, "3.5.30", "3.6.16", "3.6.16"),
       why: undefined,
     },
     {
-      name: "also when it is silent",
+      name: "can move without an answer while a voter runs that minor",
       given: recording(unheard(answering(settled, "3.5.30", "3.6.16", "3.6.16"), name), "3.5.30", "3.6.16", "3.6.16"),
       why: undefined,
     },
     {
-      name: "not when the one that ran it is silent",
+      name: "cannot move when the voter with that minor does not answer",
       given: recording(
         unheard(answering(settled, "3.5.30", "3.6.16", "3.6.16"), "my-etcd-0"),
         "3.5.30",
@@ -331,12 +343,12 @@ describe("a member that is downgraded by a minor", () => {
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
-      name: "not because one runs something of its own",
+      name: "cannot move when only a custom build reports that minor",
       given: answering(settled, "3.5.30-ours", "3.6.16", "3.6.16"),
       why: "my-etcd-2 does not report that a downgrade to this minor is enabled",
     },
     {
-      name: "can when it never ran and no member runs a newer release",
+      name: "can move when it never ran and no member runs a newer release",
       given: ["my-etcd-0", "my-etcd-1", name].reduce(
         (given, each) => unheard(withPeer(given, each, { spec: { version: "3.7.99" } }), each),
         withEachMember(cluster(), () => ({ clientUrls: [] })),
@@ -345,7 +357,7 @@ describe("a member that is downgraded by a minor", () => {
       why: undefined,
     },
     {
-      name: "cannot when it never ran and others run a newer release",
+      name: "cannot move when it never ran and other members run a newer release",
       given: unheard(
         withPeer(answering(neverStarted, "3.7.1", "3.7.1", undefined), name, { spec: { version: "3.7.1" } }),
         name,
@@ -390,84 +402,112 @@ function withStorage(snapshot: ClusterSnapshot, storageVersion: string): Cluster
   return [...snapshot.endpoints.keys()].reduce((given, name) => saying(given, name, { storageVersion }), snapshot);
 }
 
-describe("members that are updated to the next minor", () => {
+describe("a member that moves to a newer release", () => {
   const told = (words: Parameters<typeof saying>[2]) => saying(readable, "my-etcd-1", words);
   const old = (name: string) => `the raft log of ${name} may have entries of etcd 3.5, which etcd 3.7 cannot read`;
   const cases: { name: string; given: ClusterSnapshot; of?: string; to?: string; why: string | undefined }[] = [
-    { name: "can when the data is in the running format", given: told({ storageVersion: "3.6.0" }), why: undefined },
-    { name: "can without a reported format", given: told({ storageVersion: undefined }), why: undefined },
     {
-      name: "cannot while a downgrade is enabled",
+      name: "can move to 3.7 when all data is in the format of 3.6",
+      given: told({ storageVersion: "3.6.0" }),
+      why: undefined,
+    },
+    {
+      name: "can move when another member reports no format",
+      given: told({ storageVersion: undefined }),
+      why: undefined,
+    },
+    {
+      name: "cannot move while a downgrade is enabled",
       given: told({ storageVersion: "3.6.0", downgradeTo: "3.5.0" }),
       why: "the data of my-etcd-1 is in, or is being converted to, the format of 3.5.0",
     },
     {
-      name: "cannot before all data is converted back",
+      name: "cannot move before all data is converted back",
       given: told({ storageVersion: "3.5.0" }),
       why: "the data of my-etcd-1 is in, or is being converted to, the format of 3.5.0",
     },
     {
-      name: "cannot when they never ran",
+      name: "cannot move before all data is converted back, if it never ran",
       given: saying(withReadableEntries(neverStarted), "my-etcd-1", { storageVersion: "3.5.0" }),
       of: "my-etcd-2",
       why: "the data of my-etcd-1 is in, or is being converted to, the format of 3.5.0",
     },
     {
-      name: "cannot as new members",
+      name: "cannot start as a new member before all data is converted back",
       given: told({ storageVersion: "3.5.0" }),
       of: "my-etcd-9",
       why: "the data of my-etcd-1 is in, or is being converted to, the format of 3.5.0",
     },
     {
-      name: "need nothing when they already run it",
+      name: "can move when it already runs the release",
       given: saying(answering(settled, "3.7.1"), "my-etcd-1", { storageVersion: "3.5.0" }),
       of: "my-etcd-0",
       why: undefined,
     },
-    { name: "can with an unreadable format", given: told({ storageVersion: "mine" }), why: undefined },
-    { name: "can with the report of a custom build", given: told({ version: "mine" }), why: undefined },
-    { name: "need nothing within their minor", given: told({ storageVersion: "3.5.0" }), to: "3.6.17", why: undefined },
+    { name: "can move when a reported format is no release", given: told({ storageVersion: "mine" }), why: undefined },
+    { name: "can move when another member reports a custom build", given: told({ version: "mine" }), why: undefined },
     {
-      name: "are not stopped by the report of an unhealthy member",
+      name: "can move within its minor before all data is converted back",
+      given: told({ storageVersion: "3.5.0" }),
+      to: "3.6.17",
+      why: undefined,
+    },
+    {
+      name: "can move when only an unhealthy member reports data in an older format",
       given: told({ storageVersion: "3.5.0", leaderId: undefined }),
       why: undefined,
     },
-    { name: "cannot while raft logs may have entries of 3.5", given: settled, why: old("my-etcd-0") },
+    { name: "cannot move while raft logs may have entries of 3.5", given: settled, why: old("my-etcd-0") },
     {
-      name: "cannot while one raft log may have such entries",
+      name: "cannot move while one raft log may have entries of 3.5",
       given: withReadableEntries(settled, ["my-etcd-0", "my-etcd-2"]),
       why: old("my-etcd-1"),
     },
     {
-      name: "cannot with a record of other entries",
+      name: "cannot move while a raft log has recorded entries of 3.5",
       given: recorded("my-etcd-1", { raftEntriesFrom: "3.5" }),
       why: old("my-etcd-1"),
     },
-    { name: "cannot as a new member", given: settled, of: "my-etcd-9", why: old("my-etcd-0") },
-    { name: "can move within their minor even then", given: settled, to: "3.6.17", why: undefined },
     {
-      name: "can move within their minor while all others run the previous one",
+      name: "cannot start as a new member while raft logs may have entries of 3.5",
+      given: settled,
+      of: "my-etcd-9",
+      why: old("my-etcd-0"),
+    },
+    {
+      name: "can move within its minor while raft logs may have entries of 3.5",
+      given: settled,
+      to: "3.6.17",
+      why: undefined,
+    },
+    {
+      name: "can move within its minor while all other members run the previous minor",
       given: recording(answering(settled, "3.5.35", undefined, "3.5.35"), "3.5.35", "3.6.16", "3.5.35"),
       of: "my-etcd-1",
       to: "3.6.17",
       why: undefined,
     },
     {
-      name: "can when a member runs 3.7, which proves that it reads the entries",
+      name: "can move when a member runs 3.7, which proves that it reads the entries",
       given: answering(settled, "3.7.1"),
       of: "my-etcd-2",
       why: undefined,
     },
-    { name: "are not checked for entries without a path", given: settled, to: "3.8.0", why: undefined },
-    { name: "can move from 3.5 to 3.6 even then", given: allOf("3.5.35"), to: "3.6.16", why: undefined },
+    { name: "needs no check of raft entries for an unreachable release", given: settled, to: "3.8.0", why: undefined },
     {
-      name: "can move from 3.7 to 3.8 even then",
+      name: "can move from 3.5 to 3.6 while raft logs may have entries of 3.5",
+      given: allOf("3.5.35"),
+      to: "3.6.16",
+      why: undefined,
+    },
+    {
+      name: "can move from 3.7 to 3.8 without a record of raft entries",
       given: withStorage(allOf("3.7.1"), "3.7.0"),
       to: "3.8.0",
       why: undefined,
     },
     {
-      name: "can when none has data: then there are no entries",
+      name: "can move when no member has data, so that there are no entries",
       given: ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(
         unheard,
         withEachMember(cluster(), () => ({ clientUrls: [] })),
@@ -479,7 +519,7 @@ describe("members that are updated to the next minor", () => {
     test(name, () => expect(whyNotYet(given, of, to)).toBe(why));
 });
 
-test("a new member starts with the release that the cluster speaks", () => {
+test("a new member may start with a minor that a voter reports, and with no older one", () => {
   const mixed = answering(settled, "3.6.16", "3.7.1", "3.7.1");
   expect(whyNotYet(mixed, "my-etcd-9", "3.6.17")).toBeUndefined();
   expect(whyNotYet(settled, "my-etcd-9", "3.5.35")).toBe(

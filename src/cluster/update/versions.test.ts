@@ -29,34 +29,62 @@ function running({ peers, told = [], whole }: Given): ClusterSnapshot {
 }
 
 test.each<[string, Given, string]>([
-  ["that of most members, when they are the last", { peers: ["3.5.30", "3.6.16", "3.6.16"] }, "3.6.16"],
-  ["that of most members, when they are the first", { peers: ["3.6.16", "3.6.16", "3.5.30"] }, "3.6.16"],
-  ["the oldest of equals", { peers: ["3.6.16", "3.5.30"] }, "3.5.30"],
-  ["that of the only EtcdPeer, not another reported patch", { peers: ["3.5.30"], told: ["3.5.35"] }, "3.5.30"],
-  ["the reported one, when the only EtcdPeer has another minor", { peers: ["3.5.30"], told: ["3.6.16"] }, "3.6.16"],
+  ["that of most EtcdPeers, when they are the last", { peers: ["3.5.30", "3.6.16", "3.6.16"] }, "3.6.16"],
+  ["that of most EtcdPeers, when they are the first", { peers: ["3.6.16", "3.6.16", "3.5.30"] }, "3.6.16"],
+  ["the oldest when two releases are equally frequent", { peers: ["3.6.16", "3.5.30"] }, "3.5.30"],
   [
-    "the reported ones, when EtcdPeers have another minor",
+    "that of the only EtcdPeer when its member reports another patch release",
+    { peers: ["3.5.30"], told: ["3.5.35"] },
+    "3.5.30",
+  ],
+  ["the reported one when the only EtcdPeer has another minor", { peers: ["3.5.30"], told: ["3.6.16"] }, "3.6.16"],
+  [
+    "that of most members, with the reported one where the EtcdPeer has another minor",
     { peers: ["3.5.30", "3.6.16", "3.6.16"], told: ["3.7.1", "3.6.16", "3.6.16"] },
     "3.6.16",
   ],
-  ["the reported one without EtcdPeers", { peers: [], told: ["3.6.16", "3.5.30", "3.5.30"], whole: "3.7.3" }, "3.5.30"],
-  ["custom builds are no release", { peers: [], told: ["mine", "mine", "3.6.16"], whole: "3.7.3" }, "3.6.16"],
-  ["that of the cluster status without reports of members", { peers: [], whole: "3.6.2" }, "3.6.2"],
-  ["that of the spec without any report", { peers: [] }, "3.7.0"],
-])("versions: new members get %s", (_what, given, version) => {
+  [
+    "that of most reports without EtcdPeers",
+    { peers: [], told: ["3.6.16", "3.5.30", "3.5.30"], whole: "3.7.3" },
+    "3.5.30",
+  ],
+  [
+    "never that of custom builds, also when most members report one",
+    { peers: [], told: ["mine", "mine", "3.6.16"], whole: "3.7.3" },
+    "3.6.16",
+  ],
+  ["that in the cluster status without reports of members", { peers: [], whole: "3.6.2" }, "3.6.2"],
+  ["spec.version without any report", { peers: [] }, "3.7.0"],
+])("the release for new members is %s", (_what, given, version) => {
   expect(runningVersion(running(given))).toBe(version);
 });
 
 test.each<[string, Given, string]>([
-  ["its EtcdPeer has, not what it reported", { peers: ["3.6.16", "3.5.30", "3.6.16"], told: ["", "3.6.16"] }, "3.5.30"],
-  ["it reported, not what others did", { peers: ["3.6.16"], told: ["3.6.16", "3.5.30"] }, "3.5.30"],
-  ["the cluster runs, when it reported a custom build", { peers: ["3.6.16"], told: ["3.6.16", "mine"] }, "3.6.16"],
-  ["the cluster runs, when it reported nothing", { peers: ["3.6.16"], told: ["3.6.30"] }, "3.6.16"],
-])("versions: a member keeps what %s", (_what, given, version) => {
+  [
+    "that of its EtcdPeer, not the one that it reported",
+    { peers: ["3.6.16", "3.5.30", "3.6.16"], told: ["", "3.6.16"] },
+    "3.5.30",
+  ],
+  [
+    "the one that it reported last when it has no EtcdPeer",
+    { peers: ["3.6.16"], told: ["3.6.16", "3.5.30"] },
+    "3.5.30",
+  ],
+  [
+    "that of the cluster when it has no EtcdPeer and reported a custom build",
+    { peers: ["3.6.16"], told: ["3.6.16", "mine"] },
+    "3.6.16",
+  ],
+  [
+    "that of the cluster when it has no EtcdPeer and reported nothing",
+    { peers: ["3.6.16"], told: ["3.6.30"] },
+    "3.6.16",
+  ],
+])("the release of my-etcd-1 is %s", (_what, given, version) => {
   expect(versionOf(running(given), "my-etcd-1")).toBe(version);
 });
 
-describe("versions: a recreated EtcdCluster", () => {
+describe("a recreated EtcdCluster", () => {
   /** The claims have these releases; spec.version is 3.7.0. */
   const alone = (...releases: readonly string[]): ClusterSnapshot => {
     const given = cluster({ spec: { version: "3.7.0" } });
@@ -82,7 +110,7 @@ describe("versions: a recreated EtcdCluster", () => {
     expect(versionOf(alone(), "my-etcd-0")).toBe("3.7.0");
   });
 
-  test("prefers what members answered since", () => {
+  test("prefers the releases that members have reported since", () => {
     const given = alone("3.5.35", "3.5.35", "3.5.35");
     const members = [{ name: "my-etcd-0", id: "1", healthy: true, leader: false, learner: false, version: "3.6.16" }];
     const status = { ...given.cluster.status, members };
@@ -91,7 +119,7 @@ describe("versions: a recreated EtcdCluster", () => {
     expect(versionOf(told, "my-etcd-0")).toBe("3.6.16");
   });
 
-  test("uses a tag for another release than spec.version, and the digest for spec.version", () => {
+  test("uses the image digest only for members that run spec.version, and a tag for other releases", () => {
     const digest = `sha256:${"a".repeat(64)}`;
     const given = alone("3.5.35", "3.7.0", "3.7.0");
     const image = { repository: "registry.example/etcd", digest };
@@ -101,7 +129,7 @@ describe("versions: a recreated EtcdCluster", () => {
   });
 });
 
-test("versions: every version that the schema allows can be compared", () => {
+test("every version that the schema allows can be compared", () => {
   const rules = versionSchema.meta()?.["x-kubernetes-validations"] as { rule: string }[] | undefined;
   const pattern = /^self\.matches\('(\^3.+\$)'\)$/.exec(rules?.[0]?.rule ?? "")?.[1] ?? "";
   const accepted = fc.stringMatching(new RegExp(pattern), { maxLength: 32 });
@@ -119,7 +147,7 @@ test("versions: an image with a tag stays when only its release changes", () => 
   expect(withReleaseOf({ ...OLD, image }, other)).toEqual({ ...OLD, image, version: "3.7.0" });
 });
 
-describe("versions: a new member gets flags and release of most members", () => {
+describe("the template of a new member", () => {
   const flags = (name: string) => ({ etcd: { extraArgs: { [name]: "10m" } } });
   const old = { ...OLD, version: "3.5.35", ...flags("experimental-corrupt-check-time") };
   const next = { ...OLD, version: "3.6.16", ...flags("corrupt-check-time") };
@@ -139,23 +167,23 @@ describe("versions: a new member gets flags and release of most members", () => 
     };
   };
 
-  test("also during an update, with a lost member", () => {
+  test("gets the older template when a lost member leaves one member with each release", () => {
     const half = withTurn(updated(before, "my-etcd-0"), "my-etcd-1", next);
     expect(templateFor(telling(half, "3.6.16", "3.5.35"), "my-etcd-3")).toEqual(templateIn(old));
   });
 
-  test("the template from before the update ends with it", () => {
+  test("gets the new template once all members are updated", () => {
     const done = ["my-etcd-0", "my-etcd-1", "my-etcd-2"].reduce(updated, before);
     expect(templateFor(telling(done, "3.6.16", "3.6.16", "3.6.16"), "my-etcd-3")).toEqual(templateIn(next));
   });
 
-  test("also when an image reports another release than its tag", () => {
+  test("gets the reported release with the flags of the EtcdPeers when an image reports another minor than its tag", () => {
     const called = telling({ ...before, cluster: { ...before.cluster, spec: whole.cluster.spec } }, "3.6.1", "3.6.1");
     expect(templateFor(called, "my-etcd-3")).toEqual({ ...templateIn(old), version: "3.6.1" });
   });
 });
 
-test("versions: a member keeps its podTemplate, and a new one gets that of most members", () => {
+test("a member keeps its podTemplate, and a new member gets that of most members", () => {
   const settled = cluster({ replicas: 5, spec: { podTemplate: { metadata: { annotations: { is: "asked for" } } } } });
   const few = withResources({ limits: { cpu: "1" } });
   const most = withResources({ limits: { cpu: "2" } });

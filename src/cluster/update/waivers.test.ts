@@ -55,46 +55,46 @@ interface Case {
   readonly says: readonly [string, string];
 }
 
-describe("waivers: what an update does not wait for", () => {
+describe("waivers", () => {
   const cases: readonly Case[] = [
     {
-      name: "a pod that is not Ready, for an update",
+      name: "with members-ready an update continues beside a pod that is not Ready",
       given: UNREADY,
       waiver: "members-ready",
       says: ["wait update-member", "step update-member"],
     },
     {
-      name: "a pod that is not ready, for a restart",
+      name: "with members-ready a restart continues beside a pod that is not Ready",
       given: turned(UNREADY),
       waiver: "members-ready",
       says: ["wait restart-member", "step restart-member"],
     },
     {
-      name: "a member that lags behind, for an update",
+      name: "with members-caught-up an update continues beside a member that lags behind",
       given: BEHIND,
       waiver: "members-caught-up",
       says: ["wait update-member", "step update-member"],
     },
     {
-      name: "a member that lags behind, for a restart",
+      name: "with members-caught-up a restart continues beside a member that lags behind",
       given: turned(BEHIND),
       waiver: "members-caught-up",
       says: ["wait restart-member", "step restart-member"],
     },
     {
-      name: "a member that is down, for an update",
+      name: "with members-healthy an update continues while a member is down",
       given: DOWN,
       waiver: "members-healthy",
       says: ["wait update-member", "step update-member"],
     },
     {
-      name: "a member that is down, for a restart",
+      name: "with members-healthy a restart continues while a member is down",
       given: turned(DOWN),
       waiver: "members-healthy",
       says: ["wait one-at-a-time", "step restart-member"],
     },
     {
-      name: "a PodDisruptionBudget that is not observed yet",
+      name: "with evictions-held-back a restart continues before the PodDisruptionBudget is observed",
       given: unsettled(turned(FIVE)),
       waiver: "evictions-held-back",
       says: ["wait restart-member", "step restart-member"],
@@ -143,7 +143,7 @@ describe("waivers: what an update does not wait for", () => {
     expect(because(waiving(FIVE, `members-ready until ${SOON}`))).toMatch(/; 4 more members follow$/);
   });
 
-  test("the quorum is kept, whatever is waived", () => {
+  test("no waiver allows a restart that loses the quorum", () => {
     const two = waiving(
       wanting(NEWER, { replicas: 5, down: ["my-etcd-1", "my-etcd-2"] }),
       `members-healthy until ${SOON}`,
@@ -152,14 +152,14 @@ describe("waivers: what an update does not wait for", () => {
     expect(saidBy(turned(two))).toBe("wait restart-keeps-quorum");
   });
 
-  test("a granted eviction is waited for, whatever is waived", () => {
+  test("no waiver allows a restart while an eviction is granted", () => {
     const given = unsettled(turned(FIVE));
     const status = { observedGeneration: 0, disruptedPods: { "my-etcd-1-abcde": "2026-01-01T12:00:00Z" } };
     const granted = { ...given, budget: { ...given.budget, status } as unknown as typeof given.budget };
     expect(saidBy(waiving(granted, `evictions-held-back until ${SOON}`))).toBe("wait restart-member");
   });
 
-  test("a PodDisruptionBudget without the extra pod is waited for, too", () => {
+  test("no waiver allows a restart before the PodDisruptionBudget blocks evictions", () => {
     const given = { ...turned(FIVE), budget: FIVE.budget };
     const rule = CLUSTER_RULES.find(({ name }) => name === "restart-member")!;
     expect(rule.decide(waiving(given, `evictions-held-back until ${SOON}`))?.next).toBe("wait");
@@ -174,13 +174,13 @@ describe("waivers: what an update does not wait for", () => {
     expect(saidBy(waiving(UNREADY, "members-ready until 2026-01-08T12:00:00Z"))).toBe("step update-member");
   });
 
-  test("a pod without a recorded revision is waited for", () => {
+  test("members-ready does not cover a pod without a recorded revision", () => {
     const given = waiving(madeFrom(FIVE, "my-etcd-1", undefined), `members-ready until ${SOON}`);
     expect(saidBy(given)).toBe("wait update-member");
   });
 });
 
-describe("waivers: none covers the canary", () => {
+describe("no waiver covers the canary", () => {
   const all = ["members-healthy", "members-ready", "members-caught-up"].map((each) => `${each} until ${SOON}`).join();
   const says = (snapshot: ClusterSnapshot) => {
     const plan = planCluster(waiving(snapshot, all));
@@ -192,32 +192,32 @@ describe("waivers: none covers the canary", () => {
   const seven = withCanary(wanting(NEWER, { replicas: 7, down: ["my-etcd-1"] }), "my-etcd-6");
   const cases: { name: string; given: ClusterSnapshot; because: RegExp }[] = [
     {
-      name: "for an update, when it does not answer",
+      name: "an update waits for a canary that does not answer",
       given: crashed,
       because: /^wait update-member: the update of my-etcd-3 waits until my-etcd-4 is healthy$/,
     },
     {
-      name: "for an update, when it is not Ready",
+      name: "an update waits for a canary that is not Ready",
       given: unready,
       because: /^wait update-member: the update of my-etcd-3 waits until my-etcd-4 has a Ready pod$/,
     },
     {
-      name: "for an update, when it lags behind",
+      name: "an update waits for a canary that lags behind",
       given: late,
       because: /^wait update-member: the update of my-etcd-3 waits until my-etcd-4 has caught up with the others$/,
     },
     {
-      name: "for a restart, when it is not ready",
+      name: "a restart waits for a canary that is not Ready",
       given: withTurn(unready, "my-etcd-3"),
       because: /^wait restart-member: my-etcd-3 restarts once my-etcd-4 has a Ready pod$/,
     },
     {
-      name: "for a restart, when it does not answer, whatever others do",
+      name: "a restart waits for a canary that does not answer, also when another member is down",
       given: withTurn(seven, "my-etcd-5"),
       because: /^wait one-at-a-time: .*my-etcd-6 does not participate in the quorum/,
     },
     {
-      name: "but a proven update treats it like all others",
+      name: "after the update is proven, a waiver covers the first updated member, too",
       given: withUpdate(crashed, { proven: true }),
       because: /^step update-member: my-etcd-3 is updated next.*; members-healthy is waived until/,
     },
@@ -225,12 +225,12 @@ describe("waivers: none covers the canary", () => {
   for (const { name, given, because } of cases) test(name, () => expect(says(given)).toMatch(because));
 });
 
-describe("waivers: what is reported", () => {
+describe("report of waivers", () => {
   const status = (text: string, snapshot = cluster()) => clusterStatus(waiving(snapshot, text), { next: "settled" });
   const message = (text: string) =>
     progressing({ snapshot: waiving(cluster(), text), plan: { next: "settled" }, members: [], own: [] }).message;
 
-  test("the status has active waivers with their end", () => {
+  test("the status lists active waivers with their end, and no expired ones", () => {
     const text = `members-ready until ${SOON}, members-healthy until ${OVER}, members-caught-up until 2026-01-01T14:00:00+01:00`;
     expect(status(text).waivers).toEqual([
       { check: "members-ready", until: SOON },
@@ -240,7 +240,7 @@ describe("waivers: what is reported", () => {
     expect(NOW).toBe(Date.parse(OVER));
   });
 
-  test("Progressing names them and the ignored ones", () => {
+  test("Progressing names active and ignored waivers", () => {
     expect(message(`members-ready until ${SOON}`)).toBe(`there is nothing to do; waived: members-ready until ${SOON}`);
     expect(message(`members-ready until ${OVER}`)).toBe("there is nothing to do");
     expect(message(`keep-quorum until ${SOON}`)).toMatch(

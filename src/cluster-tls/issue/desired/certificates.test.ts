@@ -15,7 +15,7 @@ describe("the ConfigMap with the CAs", () => {
   const wanted = trustMap(secured(), "whom");
   const live = born<ConfigMap>(wanted);
 
-  test("belongs to the cluster, and contains nothing else", () => {
+  test("is owned by the cluster and contains only ca.crt", () => {
     expect(wanted).toMatchObject({
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -81,7 +81,7 @@ describe("a Certificate for cert-manager", () => {
     });
   });
 
-  test("has those of the other certificates", () => {
+  test("has the names, usages and durations of the other certificates", () => {
     expect(certificateRequest(given, "peer").spec).toMatchObject({
       issuerRef: { name: "my-issuer", kind: "Issuer", group: "cert-manager.io" },
       dnsNames: ["*.my-etcd.foo.svc", "*.my-etcd.foo.svc.cluster.local", "localhost"],
@@ -111,7 +111,7 @@ describe("a Certificate for cert-manager", () => {
     { name: "no addresses", change: { ipAddresses: [] }, differs: true },
     { name: "other usages", change: { usages: ["any"] }, differs: true },
   ];
-  test.each(changes)("is written when it differs: $name", ({ change, differs }) => {
+  test.each(changes)("requestDiffers is $differs with $name", ({ change, differs }) => {
     expect(requestDiffers({ ...live, spec: { ...live.spec!, ...change } }, server)).toBe(differs);
   });
 

@@ -68,12 +68,12 @@ function turned(snapshot: ClusterSnapshot): ClusterSnapshot {
 }
 
 test.each<[string, ClusterSnapshot, string | undefined]>([
-  ["renews a certificate in the second half of the time for renewal", at(paused, DUE_MS), PEER],
+  ["renews a certificate that is due for renewal", at(paused, DUE_MS), PEER],
   ["renews no certificate earlier", at(paused, DUE_MS - 1), undefined],
   ["renews a certificate while the cluster sleeps", at(asleep(paused), DUE_MS), PEER],
-  ["leaves a running cluster to other rules", at(secured(), DUE_MS), undefined],
+  ["does nothing for a cluster that is not paused", at(secured(), DUE_MS), undefined],
   [
-    "renews one certificate after another",
+    "renews the next certificate when the first one remains valid",
     at(withMade(paused, { peer: { lastsMs: 200 * DAY_MS } }), DUE_MS),
     `issueLeaf server: Secret my-etcd-server-tls gets the server certificate of members: it expires at ${END}`,
   ],
@@ -101,7 +101,7 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   ["copies no certificate to applications for the first time", { ...managed, certificates: { ...managed.certificates, handout: absent } }, undefined],
   ["repairs no certificate of applications", handingOut({ trouble: "it has no tls.key", fingerprint: "" }), undefined],
   ["distributes no other CA to applications", handingOut({ trustIds: [] }), undefined],
-  ["reports no obstacle when nothing is due", handingOut({ ownerUid: undefined, fingerprint: "theirs" }), undefined],
+  ["does nothing for a client Secret of another owner", handingOut({ ownerUid: undefined, fingerprint: "theirs" }), undefined],
 ])("in a pause the operator %s", (_, given, expected) => {
   const said = renewInPause.decide(given);
   const step = said?.next === "step" ? said.step : undefined;
@@ -109,7 +109,7 @@ test.each<[string, ClusterSnapshot, string | undefined]>([
   expect(step && `${step.do}${purpose}: ${said?.next === "step" ? said.because : ""}`).toBe(expected);
 }); // biome-ignore format: a table
 
-test("a renewal carries the CA and the observed certificate, under the name of its rule", () => {
+test("a renewal in a pause is a step of renew-in-pause with the CA and the observed certificate", () => {
   const given = at(paused, DUE_MS);
   const step = { do: "issueLeaf", purpose: "peer", authority: made(paused, "peerCA"), facts: made(paused, "peer") };
   expect(planCluster(given)).toMatchObject({ next: "step", rule: "renew-in-pause", step });
