@@ -1,4 +1,4 @@
-import type { ClusterGuard } from "#cluster/step.ts";
+import type { ClusterGuard, ClusterStep } from "#cluster/step.ts";
 import { hasTrait, STEP_TRAITS } from "#cluster/step-traits.ts";
 import { interruptedBy, isHarmless } from "#cluster/touched.ts";
 import { hexOf } from "#etcd/types.ts";
@@ -38,6 +38,10 @@ export const restartKeepsQuorum: ClusterGuard = {
  */
 const DOUBT_MS = 5_000;
 
+function givesVote(step: ClusterStep): boolean {
+  return hasTrait(step, "votes", 1);
+}
+
 /**
  * No change of membership leaves fewer healthy voters than a quorum, or removes the last spare one, unless fewer than
  * three members are wanted. Removing a voter that has been sick for a while takes none away.
@@ -49,7 +53,8 @@ export const keepQuorum: ClusterGuard = {
     const target = knownMembers(snapshot).find(({ id }) => id === hexOf(step.id));
     if (target === undefined) return `${step.name} is not in the member list`;
     const { votes: change } = STEP_TRAITS[step.do];
-    if (change < 0 && target.isLearner) return undefined; // A learner has no vote, so no quorum changes.
+    const addsVote = givesVote(step);
+    if (!addsVote && target.isLearner) return undefined; // A learner has no vote, so no quorum changes.
     const voters = votersOf(snapshot).length;
     const healthy = votersOf(snapshot).filter((member) => participatesInQuorum(snapshot, member)).length;
     const after = { voters: voters + change, healthy: healthy + (participatesInQuorum(snapshot, target) ? change : 0) };
@@ -57,7 +62,7 @@ export const keepQuorum: ClusterGuard = {
     const counted = `${after.healthy} of ${after.voters} voters would be healthy`;
     if (after.voters < 1 || spare < 0) return `${counted}: less than a quorum`;
     const mayBeWell = participatesInQuorum(snapshot, target) || sickForMs(snapshot, target) < DOUBT_MS;
-    const takesSpare = change > 0 ? spare < spareVoters(voters, healthy) : mayBeWell;
+    const takesSpare = addsVote ? spare < spareVoters(voters, healthy) : mayBeWell;
     return spare === 0 && takesSpare && snapshot.cluster.spec.replicas >= 3 ? `${counted}: none to spare` : undefined;
   },
 };

@@ -130,6 +130,10 @@ test.each<[string, ClusterSnapshot, boolean]>([
 test("learners: an initial member that has not started does not count as joining", () => {
   const forming = cluster({ stage: "starting" });
   expect(hasYetToStart(forming, knownMembers(forming)[0]!)).toBe(false);
+  const lateFounder = withEachMember(added, ({ name }) => (name === "my-etcd-2" ? { clientUrls: [] } : {}));
+  const endpoints = new Map([...lateFounder.endpoints].filter(([name]) => name !== "my-etcd-2"));
+  const late = { ...lateFounder, endpoints };
+  expect(hasYetToStart(late, knownMembers(late).find(({ name }) => name === "my-etcd-2")!)).toBe(false);
 });
 
 function withSilent(snapshot: ClusterSnapshot): ClusterSnapshot {
